@@ -1,22 +1,23 @@
-"""A network without ports: clients on socket pairs, handlers in memory."""
+"""A socket server without ports: clients on socket pairs, handlers in memory."""
 
 import asyncio
 import functools
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from struct import Struct
+from time import perf_counter_ns
 from typing import Any
 
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import HANDLERS
-from barnabas.server.broker_node import Broker
-from barnabas.server.fetching.session_cache import FetchSessions
+from barnabas.server.broker_node import BrokerNode
+from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import Handler
-from barnabas.server.network.connection import Connection
-from barnabas.server.network.routes import Routes
-from barnabas.server.network.socket_server import Network, NetworkSettings
-from barnabas.server.purgatory import Parked, Purgatory
-from barnabas.server.request_context import Call
+from barnabas.server.network.connection import ClientConnection
+from barnabas.server.network.routes import RouteTable
+from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
+from barnabas.server.purgatory import DelayedOperation, Purgatory
+from barnabas.server.request_context import RequestContext
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
@@ -38,13 +39,13 @@ LIST = ApiKey.LIST_CONFIG_RESOURCES
 PRODUCE = ApiKey.PRODUCE
 
 DEADLINE_S = 60.0
-"""For anything: what takes longer hangs."""
+"""A test that takes longer hangs."""
 
 _LENGTH = Struct(">i")
 
 
 def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Run an async test on a loop of its own, with a deadline."""
+    """Runs an async test on a loop of its own, with a deadline."""
 
     @functools.wraps(test)
     def run(*arguments: Any, **fixtures: Any) -> None:
@@ -56,53 +57,59 @@ def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return run
 
 
-def a_broker() -> Broker:
-    """A broker of which only the network's side is there."""
+def a_broker() -> BrokerNode:
+    """A broker that has nothing but what a socket server needs."""
     timer = Timer(asyncio.get_running_loop())
     nothing: Any = None
-    return Broker(
+    return BrokerNode(
         node_id=1,
         cluster_id="castle",
         settings=nothing,
         resolver=nothing,
-        image=Image(),
+        image=MetadataImage(),
         partitions=nothing,
         controller=nothing,
         timer=timer,
         purgatory=Purgatory(timer),
-        fetch_sessions=FetchSessions(10),
+        fetch_sessions=FetchSessionCache(10),
     )
 
 
 class Server:
-    """A network that answers with the given handlers, if not with the broker's own."""
+    """A socket server with the handlers of the test, or with those of the broker."""
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler] = HANDLERS, **settings: Any) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[ApiKey, Handler] = HANDLERS,
+        now_ns: Callable[[], int] = perf_counter_ns,
+        **settings: Any,
+    ) -> None:
         self.broker = a_broker()
-        self.network = Network(
+        self.broker.monotonic_ns = now_ns
+        self.network = SocketServer(
             self.broker,
-            NetworkSettings(**settings),
+            SocketServerSettings(**settings),
             asyncio.get_running_loop(),
-            Routes(self.broker.metrics, handlers),
+            RouteTable(self.broker.metrics, handlers),
         )
 
     def connect(self, host: str = "10.0.0.1") -> "Client":
         ours, theirs = socket.socketpair()
         for sock in ours, theirs:
             sock.setblocking(False)
-        return Client(theirs, self.network.adopt(ours, host, "PLAINTEXT"))
+        return Client(theirs, self.network.add_connection(ours, host, "PLAINTEXT"))
 
 
 class Client:
-    """The other end of a connection."""
+    """The client's end of a connection."""
 
-    def __init__(self, sock: socket.socket, connection: Connection | None) -> None:
+    def __init__(self, sock: socket.socket, connection: ClientConnection | None) -> None:
         self.socket = sock
         self._served_by = connection
         self._loop = asyncio.get_running_loop()
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> ClientConnection:
         assert self._served_by is not None
         return self._served_by
 
@@ -110,7 +117,7 @@ class Client:
         await self._loop.sock_sendall(self.socket, content)
 
     async def send(self, *requests: tuple[Message, int, int]) -> None:
-        """Each a request, its version and its correlation id; all in one go."""
+        """Sends requests, with their versions and correlation ids, in one call."""
         await self.send_bytes(b"".join(frame(*request) for request in requests))
 
     async def receive_bytes(self, count: int) -> bytes:
@@ -127,13 +134,13 @@ class Client:
         return await self.receive_bytes(length)
 
     async def receive(self, key: ApiKey, version: int) -> tuple[int, Any]:
-        """The correlation id of the next answer, and the answer."""
+        """Returns the correlation id of the next response, and the response."""
         answer = await self.receive_frame()
         header, body = read_response_header(answer, key, version)
         return header.correlation_id, api(key).response.read_exactly(answer, version, body)
 
     async def is_closed(self) -> bool:
-        """Waits for the other end to hang up; anything else it says is a failure."""
+        """Waits for the other end to close; returns False if it sends anything else."""
         try:
             return await self._loop.sock_recv(self.socket, 1) == b""
         except ConnectionResetError:
@@ -149,17 +156,18 @@ def frame(
     return _LENGTH.pack(len(content)) + content
 
 
-async def name_the_client(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+async def name_the_client(
+    _: ListConfigResourcesRequest, context: RequestContext
+) -> ListConfigResourcesResponse:
     return ListConfigResourcesResponse(
-        config_resources=[ConfigResource(resource_name=f"{call.client_id}@{call.host}")]
+        config_resources=[ConfigResource(resource_name=f"{context.client_id}@{context.host}")]
     )
 
 
 class Gate:
-    """A handler that holds each request until the test opens the gate for it.
+    """A handler that delays every request until the test opens the gate for it.
 
-    Produce requests are parked, as those are that have appended; unless told that they wait for
-    something else before they append.
+    Produce requests are delayed after their append, unless `have_appended` is False.
     """
 
     def __init__(self, *, have_appended: bool = True) -> None:
@@ -167,23 +175,26 @@ class Gate:
         self.parked: dict[int, asyncio.Future[Any]] = {}
         self._have_appended = have_appended
 
-    async def handle(self, request: ProduceRequest | ListConfigResourcesRequest, call: Call):  # type: ignore[no-untyped-def]
-        self.begun.append(call.correlation_id)
+    async def handle(
+        self, request: ProduceRequest | ListConfigResourcesRequest, context: RequestContext
+    ):  # type: ignore[no-untyped-def]
+        self.begun.append(context.correlation_id)
         if isinstance(request, ProduceRequest) and self._have_appended:
-            purgatory = call.broker.purgatory
-            waiting: Any = purgatory.park([], 60_000, lambda *_: False, "Produce")
+            context.allows_next_produce = True
+            purgatory = context.broker.purgatory
+            waiting: Any = purgatory.delay([], 60_000, lambda *_: False, "Produce")
         else:
             waiting = asyncio.get_running_loop().create_future()
-        self.parked[call.correlation_id] = waiting
-        await self.parked[call.correlation_id]
+        self.parked[context.correlation_id] = waiting
+        await self.parked[context.correlation_id]
         if isinstance(request, ProduceRequest):
             return ProduceResponse()
         return ListConfigResourcesResponse()
 
     def open(self, correlation_id: int) -> None:
         parked = self.parked.pop(correlation_id)
-        if isinstance(parked, Parked):
-            parked.finish(True)
+        if isinstance(parked, DelayedOperation):
+            parked.complete(True)
         else:
             parked.set_result(None)
 
@@ -203,6 +214,6 @@ def a_produce(correlation_id: int, size_bytes: int = 10) -> tuple[ProduceRequest
 
 
 async def turns(count: int = 20) -> None:
-    """Let the loop go round, so that what could happen has happened."""
+    """Runs the loop for some turns, so that everything that can happen has happened."""
     for _ in range(count):
         await asyncio.sleep(0)

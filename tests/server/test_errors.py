@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.logged import logged
 
-from barnabas.log.failures import LogDirFailure
-from barnabas.server.errors import failure_of
+from barnabas.log.errors import LogDirFailure
+from barnabas.server.errors import error_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
@@ -24,13 +24,13 @@ class _Call:
     ],
 )
 def test_exceptions_have_codes(failure: Exception, code: ErrorCode) -> None:
-    call: Any = _Call()
-    assert failure_of(failure, "Produce", call)[0] is code
+    context: Any = _Call()
+    assert error_of(failure, "Produce", context)[0] is code
 
 
 def test_a_fault_of_ours_leaves_a_traceback_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    call: Any = _Call()
-    failure_of(ZeroDivisionError("oh"), "Produce", call)
+    context: Any = _Call()
+    error_of(ZeroDivisionError("oh"), "Produce", context)
     (record,) = logged(caplog)
     assert "Produce v9 from 10.0.0.1" in record.getMessage()
     assert record.exc_info is not None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tests.server.harness import on_a_loop
 
-from barnabas.server.group_requests import SLICE, in_slices
+from barnabas.server.group_requests import CHUNK_SIZE, in_chunks
 
 
 @on_a_loop
@@ -18,15 +18,15 @@ async def test_everything_is_answered_in_order_and_others_have_their_turn() -> N
 
     async def count_turns() -> int:
         between = 0
-        while sum(turns) < 3 * SLICE + 1:
+        while sum(turns) < 3 * CHUNK_SIZE + 1:
             await asyncio.sleep(0)
             between += 1
         return between
 
     others = asyncio.ensure_future(count_turns())
-    wanted = range(3 * SLICE + 1)
-    assert await in_slices(wanted, double) == [2 * each for each in wanted]
-    assert turns == [SLICE, SLICE, SLICE, 1]
+    wanted = range(3 * CHUNK_SIZE + 1)
+    assert await in_chunks(wanted, double) == [2 * each for each in wanted]
+    assert turns == [CHUNK_SIZE, CHUNK_SIZE, CHUNK_SIZE, 1]
     assert await others >= 3
 
 
@@ -35,4 +35,4 @@ async def test_nothing_wanted_is_nothing_answered() -> None:
     async def ask(some: Sequence[int]) -> list[int]:
         return list(some)
 
-    assert await in_slices([], ask) == []
+    assert await in_chunks([], ask) == []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server.harness import on_a_loop
 
-from barnabas.server.purgatory import Parked, Purgatory
+from barnabas.server.purgatory import DelayedOperation, Purgatory
 from barnabas.server.timer import Timer
 
 LONG_MS = 60_000
@@ -31,18 +31,18 @@ class Bytes:
 
 def wait(
     purgatory: Purgatory, keys: Iterable[Hashable], missing_bytes: int, timeout_ms: int = LONG_MS
-) -> Parked:
-    return purgatory.park(keys, timeout_ms, Bytes(missing_bytes).take_note, "Fetch")
+) -> DelayedOperation:
+    return purgatory.delay(keys, timeout_ms, Bytes(missing_bytes).take_note, "Fetch")
 
 
 @on_a_loop
 async def test_a_fetch_waits_for_its_min_bytes_across_partitions() -> None:
     purgatory = a_purgatory()
     parked = wait(purgatory, ["a", "b"], 100)
-    purgatory.poke("a", 60)
-    purgatory.poke("c", 60)
+    purgatory.notify("a", 60)
+    purgatory.notify("c", 60)
     assert not parked.done()
-    purgatory.poke("b", 40)
+    purgatory.notify("b", 40)
     assert await parked is True
     assert purgatory.sizes["Fetch"] == 0
 
@@ -60,7 +60,7 @@ async def test_calling_off_leaves_nothing_behind() -> None:
     parked = wait(purgatory, ["a", "b"], 1)
     assert parked.cancel()
     assert not parked.cancel()
-    purgatory.poke("a", 1)
+    purgatory.notify("a", 1)
     assert parked.cancelled()
     assert len(purgatory) == 0
     assert purgatory._watching == {}
@@ -85,8 +85,8 @@ async def test_a_poke_asks_each_watcher_once_however_many_partitions_it_watches(
         asked.append(key)
         return False
 
-    parked = purgatory.park(range(1000), LONG_MS, take_note, "Fetch")
-    purgatory.poke(7, 1)
+    parked = purgatory.delay(range(1000), LONG_MS, take_note, "Fetch")
+    purgatory.notify(7, 1)
     assert asked == [7]
     parked.cancel()
 
@@ -94,15 +94,15 @@ async def test_a_poke_asks_each_watcher_once_however_many_partitions_it_watches(
 @on_a_loop
 async def test_a_watcher_may_end_others_while_it_is_asked() -> None:
     purgatory = a_purgatory()
-    waits: list[Parked] = []
+    waits: list[DelayedOperation] = []
 
     def end_all(_: Hashable, __: int) -> bool:
         for parked in waits:
             parked.cancel()
         return True
 
-    waits += [purgatory.park(["a"], LONG_MS, end_all, "Fetch") for _ in range(3)]
-    purgatory.poke("a")
+    waits += [purgatory.delay(["a"], LONG_MS, end_all, "Fetch") for _ in range(3)]
+    purgatory.notify("a")
     assert all(parked.done() for parked in waits)
     assert len(purgatory) == 0
 
@@ -126,7 +126,7 @@ def test_a_wait_ends_with_the_poke_that_brings_its_last_byte(
         heard = [0] * len(waits)
         satisfied = [False] * len(waits)
         for key, size in pokes:
-            purgatory.poke(key, size)
+            purgatory.notify(key, size)
             for index, (keys, wanted) in enumerate(waits):
                 if key in keys and not satisfied[index]:
                     heard[index] += size
@@ -147,7 +147,7 @@ def test_a_hundred_thousand_waits_can_be_parked_and_let_go(count: int) -> None:
         purgatory = a_purgatory()
         for number in range(count):
             wait(purgatory, [number % 100], 1, LONG_MS + number % 1000)
-        purgatory.poke(3, 1)
+        purgatory.notify(3, 1)
         assert len(purgatory) == count - count // 100
         purgatory.release_all()
         assert len(purgatory._timer) == 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from barnabas.server.timer import Alarm, Deadlines, Timer
+from barnabas.server.timer import Timer, TimerQueue, TimerTask
 
 
 def silent() -> None:
@@ -19,14 +19,14 @@ class DeadlinesMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.deadlines = Deadlines()
-        self.expected: list[Alarm] = []
-        self.gone: list[Alarm] = []
+        self.deadlines = TimerQueue()
+        self.expected: list[TimerTask] = []
+        self.gone: list[TimerTask] = []
         self.now_ms = 0
 
     @rule(delay_ms=st.integers(0, 50))
     def add(self, delay_ms: int) -> None:
-        alarm = Alarm(self.now_ms + delay_ms, silent)
+        alarm = TimerTask(self.now_ms + delay_ms, silent)
         self.deadlines.add(alarm)
         self.expected.append(alarm)
 
@@ -46,7 +46,7 @@ class DeadlinesMachine(RuleBasedStateMachine):
     @rule(later_ms=st.integers(0, 30))
     def advance(self, later_ms: int) -> None:
         self.now_ms += later_ms
-        due = self.deadlines.due(self.now_ms)
+        due = self.deadlines.pop_due(self.now_ms)
         assert [a.deadline_ms for a in due] == sorted(a.deadline_ms for a in due)
         expected = [a for a in self.expected if a.deadline_ms <= self.now_ms]
         assert sorted(map(id, due)) == sorted(map(id, expected))
@@ -57,7 +57,7 @@ class DeadlinesMachine(RuleBasedStateMachine):
     def agrees(self) -> None:
         assert len(self.deadlines) == len(self.expected)
         earliest = min((a.deadline_ms for a in self.expected), default=None)
-        assert self.deadlines.next_ms() == earliest
+        assert self.deadlines.next_deadline_ms() == earliest
 
 
 TestDeadlines = DeadlinesMachine.TestCase
@@ -65,9 +65,9 @@ TestDeadlines = DeadlinesMachine.TestCase
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
 def test_alarms_that_come_and_go_leave_nothing_behind(delays: list[int]) -> None:
-    deadlines = Deadlines()
+    deadlines = TimerQueue()
     for _ in range(60):
-        alarms = [Alarm(delay, silent) for delay in delays]
+        alarms = [TimerTask(delay, silent) for delay in delays]
         for alarm in alarms:
             deadlines.add(alarm)
         for alarm in alarms:
@@ -121,7 +121,7 @@ def test_one_timer_of_the_loop_serves_all_alarms() -> None:
     timer, loop = a_timer()
     rung: list[int] = []
     for delay_ms in (30, 10, 20, 10, 500):
-        timer.after(delay_ms, lambda delay_ms=delay_ms: rung.append(delay_ms))  # type: ignore[misc]
+        timer.call_after(delay_ms, lambda delay_ms=delay_ms: rung.append(delay_ms))  # type: ignore[misc]
         assert len(loop.pending) == 1
     loop.advance_to(100.0201)
     assert rung == [10, 10, 20]
@@ -135,7 +135,7 @@ def test_an_alarm_is_never_early() -> None:
     timer, loop = a_timer()
     loop.now = 100.0005
     rung: list[float] = []
-    timer.after(10, lambda: rung.append(loop.now))
+    timer.call_after(10, lambda: rung.append(loop.now))
     loop.advance_to(100.0104)
     assert rung == []
     loop.advance_to(100.011)
@@ -145,8 +145,8 @@ def test_an_alarm_is_never_early() -> None:
 def test_a_cancelled_alarm_stays_silent() -> None:
     timer, loop = a_timer()
     rung: list[str] = []
-    first = timer.after(10, lambda: rung.append("first"))
-    timer.after(20, lambda: rung.append("second"))
+    first = timer.call_after(10, lambda: rung.append("first"))
+    timer.call_after(20, lambda: rung.append("second"))
     timer.cancel(first)
     timer.cancel(first)
     loop.advance_to(100.02)
@@ -157,8 +157,8 @@ def test_a_cancelled_alarm_stays_silent() -> None:
 def test_an_alarm_can_call_off_another_of_the_same_moment() -> None:
     timer, loop = a_timer()
     rung: list[str] = []
-    timer.after(10, lambda: timer.cancel(second))
-    second = timer.after(10, lambda: rung.append("second"))
+    timer.call_after(10, lambda: timer.cancel(second))
+    second = timer.call_after(10, lambda: rung.append("second"))
     loop.advance_to(100.01)
     assert rung == []
 
@@ -169,10 +169,10 @@ def test_an_alarm_set_by_an_alarm_goes_off_too() -> None:
 
     def again() -> None:
         rung.append("first")
-        timer.after(5, lambda: rung.append("second"))
+        timer.call_after(5, lambda: rung.append("second"))
 
-    timer.after(10, again)
-    timer.after(1000, lambda: rung.append("last"))
+    timer.call_after(10, again)
+    timer.call_after(1000, lambda: rung.append("last"))
     loop.advance_to(100.01)
     loop.advance_to(100.02)
     assert rung == ["first", "second"]
@@ -185,9 +185,9 @@ def test_an_alarm_that_raises_silences_no_other() -> None:
     def fail() -> None:
         raise LookupError
 
-    timer.after(10, fail)
-    timer.after(10, lambda: rung.append("same"))
-    timer.after(20, lambda: rung.append("later"))
+    timer.call_after(10, fail)
+    timer.call_after(10, lambda: rung.append("same"))
+    timer.call_after(20, lambda: rung.append("later"))
     loop.advance_to(100.01)
     loop.advance_to(100.02)
     assert rung == ["same", "later"]
@@ -199,9 +199,9 @@ def test_a_real_loop_drives_it() -> None:
         timer = Timer(loop)
         rung: list[int] = []
         done = loop.create_future()
-        timer.after(2, lambda: rung.append(2))
-        timer.after(1, lambda: rung.append(1))
-        timer.after(3, lambda: done.set_result(None))
+        timer.call_after(2, lambda: rung.append(2))
+        timer.call_after(1, lambda: rung.append(1))
+        timer.call_after(3, lambda: done.set_result(None))
         await asyncio.wait_for(done, 60)
         return rung
 

@@ -1,14 +1,15 @@
-"""How topics are made on first use, those above all that the brokers keep their own state in.
+"""Creates topics on first use, in particular the internal topics of the coordinators.
 
-Their partitions are counted once and for all: who keeps the state of a group or a transaction
-follows from it. So whoever asks for them first, they are made by their own settings.
+The number of partitions of an internal topic never changes, because it determines which broker
+coordinates a group or a transaction. So these topics are always created by their own settings,
+whichever request needs them first.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.coordinator import topics
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
@@ -18,59 +19,60 @@ from barnabas.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import Broker
+    from barnabas.server.broker_node import BrokerNode
 
-Lookup = Callable[[str], Any]
-"""The value of a broker's setting."""
+SettingLookup = Callable[[str], Any]
+"""Returns the value of a broker's setting."""
 
-PATIENCE_MS: Final = 5_000
-"""How long a client is kept waiting for the controller, which may be about to change; after that
-it is to ask again."""
+CREATION_TIMEOUT_MS: Final = 5_000
+"""How long a client waits for the controller, which may be about to change; then it retries."""
 
 
-class FirstUse:
-    """Has topics made that somebody asks for. Who asks for one that is being made waits for it."""
+class AutoTopicCreator:
+    """Creates topics; concurrent requests for one topic wait for the same creation."""
 
-    __slots__ = ("_under_way",)
+    __slots__ = ("_in_progress",)
 
     def __init__(self) -> None:
-        self._under_way: dict[str, Answer[str]] = {}
+        self._in_progress: dict[str, PendingResponse[str]] = {}
 
-    async def create(self, names: Collection[str], broker: "Broker") -> dict[str, str]:
-        """Have the controller make them; by name, why one is not there yet.
+    async def create(self, names: Collection[str], broker: "BrokerNode") -> dict[str, str]:
+        """Has the controller create the topics; returns the error messages of those that failed.
 
-        The image of this broker may take a moment longer to have them.
+        The metadata image of this broker may contain the new topics only a moment later.
         """
-        wanted = sorted(names)
-        new = [name for name in wanted if name not in self._under_way]
-        answers = {name: self._under_way.setdefault(name, Answer()) for name in wanted}
+        requested = sorted(names)
+        new = [name for name in requested if name not in self._in_progress]
+        responses = {
+            name: self._in_progress.setdefault(name, PendingResponse()) for name in requested
+        }
         if new:
             reasons = await _create(new, broker)
             for name in new:
-                self._under_way.pop(name).complete(reasons.get(name, ""))
-        return {name: reason for name, answer in answers.items() if (reason := await answer)}
+                self._in_progress.pop(name).complete(reasons.get(name, ""))
+        return {name: reason for name, response in responses.items() if (reason := await response)}
 
 
-async def _create(names: Sequence[str], broker: "Broker") -> dict[str, str]:
+async def _create(names: Sequence[str], broker: "BrokerNode") -> dict[str, str]:
     request = CreateTopicsRequest(
-        topics=[new_topic(name, broker.resolver.broker) for name in names],
-        timeout_ms=PATIENCE_MS,
+        topics=[creatable_topic(name, broker.resolver.broker) for name in names],
+        timeout_ms=CREATION_TIMEOUT_MS,
     )
     try:
         response: CreateTopicsResponse = await broker.controller.handle(
-            request, timeout_ms=PATIENCE_MS
+            request, timeout_ms=CREATION_TIMEOUT_MS
         )
-    except Exception as failure:  # whoever waits must hear of it
+    except Exception as failure:  # the requests that wait must receive it
         return dict.fromkeys(names, str(failure))
     return {
-        each.name: each.error_message or ErrorCode.of(each.error_code).name
-        for each in response.topics
-        if each.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+        topic.name: topic.error_message or ErrorCode.of(topic.error_code).name
+        for topic in response.topics
+        if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
     }
 
 
-def new_topic(name: str, setting: Lookup) -> CreatableTopic:
-    """What to ask the controller for when a topic comes into being on first use."""
+def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
+    """Returns the topic to request from the controller."""
     match name:
         case topics.GROUPS_TOPIC:
             configs = {
@@ -105,7 +107,9 @@ def new_topic(name: str, setting: Lookup) -> CreatableTopic:
             )
 
 
-def _internal(name: str, prefix: str, configs: dict[str, Any], setting: Lookup) -> CreatableTopic:
+def _internal(
+    name: str, prefix: str, configs: dict[str, Any], setting: SettingLookup
+) -> CreatableTopic:
     return CreatableTopic(
         name=name,
         num_partitions=setting(f"{prefix}.num.partitions"),

@@ -1,4 +1,4 @@
-"""The parts of one running broker, as handlers reach them through `call.broker`."""
+"""The parts of a running broker, as its handlers use them through `context.broker`."""
 
 import time
 from collections.abc import Callable
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from barnabas.server.api import HANDLERS
-from barnabas.server.auto_topic_creation import FirstUse
-from barnabas.server.fetching.session_cache import FetchSessions
-from barnabas.server.handlers import Handlers
-from barnabas.server.metrics.registry import Metrics
+from barnabas.server.auto_topic_creation import AutoTopicCreator
+from barnabas.server.fetching.session_cache import FetchSessionCache
+from barnabas.server.handlers import ApiHandlers
+from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 from barnabas.wire.schema import Message
@@ -19,52 +19,52 @@ if TYPE_CHECKING:
     from barnabas.config.dynamic import Resolver
     from barnabas.coordinator.groups.coordinator import GroupCoordinator
     from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
-    from barnabas.metadata.image import Image
+    from barnabas.metadata.image import MetadataImage
     from barnabas.raft import Quorum
     from barnabas.replication import Partitions
-    from barnabas.server.request_context import Call
-    from barnabas.server.transactions.partition_verifier import Verifications
+    from barnabas.server.request_context import RequestContext
+    from barnabas.server.transactions.partition_verifier import PartitionVerifier
 
 
 def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Controller(Protocol):
-    """The active controller, wherever it is."""
+class ControllerClient(Protocol):
+    """Sends requests to the active controller, in this process or in another."""
 
     @property
     def quorum(self) -> "Quorum":
-        """This node's part in the quorum."""
+        """This node's part in the metadata quorum."""
 
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
-        """The answer to what this broker asks; a failure has the shape of the API's answers."""
+        """Sends a request of this broker; a failure is returned as an error response of the API."""
 
-    async def forward(self, request: Message, call: "Call") -> Any:
-        """The answer to what a client asks, by `call`."""
+    async def forward(self, request: Message, context: "RequestContext") -> Any:
+        """Forwards the request of a client, with the client's principal and address."""
 
 
 @dataclass(slots=True)
-class Broker:
-    """Everything a handler needs; the node builds it once and swaps `image` as metadata moves."""
+class BrokerNode:
+    """Everything that a handler needs; `image` is replaced whenever the metadata changes."""
 
-    handlers: ClassVar[Handlers] = HANDLERS
-    """What its listeners serve."""
+    handlers: ClassVar[ApiHandlers] = HANDLERS
 
     node_id: int
     cluster_id: str
     settings: "BrokerSettings"
     resolver: "Resolver"
-    image: "Image"
+    image: "MetadataImage"
     partitions: "Partitions"
-    controller: Controller
+    controller: ControllerClient
     timer: Timer
     purgatory: Purgatory
-    fetch_sessions: FetchSessions
-    first_use: FirstUse = field(default_factory=FirstUse)
-    metrics: Metrics = field(default_factory=Metrics)
+    fetch_sessions: FetchSessionCache
+    auto_topic_creator: AutoTopicCreator = field(default_factory=AutoTopicCreator)
+    metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
+    monotonic_ns: Callable[[], int] = time.perf_counter_ns
     groups: "GroupCoordinator" = field(init=False)
     transactions: "TransactionCoordinator" = field(init=False)
-    verifications: "Verifications" = field(init=False)
-    """Built upon the rest, by the node."""
+    partition_verifier: "PartitionVerifier" = field(init=False)
+    """The last three depend on the others: the node sets them after it has built this object."""

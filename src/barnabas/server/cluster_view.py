@@ -1,20 +1,30 @@
-"""How a topic looks to the clients of a listener: leaders they reach, replicas they do not."""
+"""The cluster as the clients of one listener see it: reachable brokers, leaders, operations."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.coordinator.topics import INTERNAL_TOPICS
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import (
     NO_LEADER,
-    BrokerState,
-    Endpoint,
-    PartitionState,
-    TopicState,
+    BrokerRegistration,
+    ListenerEndpoint,
+    PartitionRegistration,
+    TopicImage,
     endpoint_of,
 )
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
+
+E = TypeVar("E")
+
+TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
+GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8, 10, 11))
+CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
+"""The operations that a client may perform: bit n is the AclOperation with code n.
+
+Without an authorizer everyone may perform all of them.
+"""
 
 
 class PartitionView(NamedTuple):
@@ -24,11 +34,11 @@ class PartitionView(NamedTuple):
 
 
 class ListenerView:
-    """The cluster as one listener's clients see it, with each broker looked up once per answer."""
+    """The cluster as the clients of one listener see it; every broker is looked up once."""
 
     __slots__ = ("_endpoints", "_image", "listener")
 
-    def __init__(self, image: Image, listener: str) -> None:
+    def __init__(self, image: MetadataImage, listener: str) -> None:
         self._image = image
         self.listener = listener
         self._endpoints = {
@@ -37,18 +47,18 @@ class ListenerView:
             if not broker.fenced and (endpoint := endpoint_of(broker, listener))
         }
 
-    def reachable(self, asked: int) -> Iterable[tuple[BrokerState, Endpoint]]:
-        """The brokers that may lead; where there are none, the one that is `asked`.
+    def reachable(self, this_broker: int) -> Iterable[tuple[BrokerRegistration, ListenerEndpoint]]:
+        """Returns the unfenced brokers, or this broker if there are none.
 
-        A client that is told of no broker at all forgets all it knew, and may never ask again.
+        A client that receives an empty list of brokers forgets the cluster and may never return.
         """
         for broker_id, endpoint in sorted(self._endpoints.items()):
             yield self._image.brokers[broker_id], endpoint
-        broker = self._image.brokers.get(asked)
+        broker = self._image.brokers.get(this_broker)
         if not self._endpoints and broker and (own := endpoint_of(broker, self.listener)):
             yield broker, own
 
-    def partition(self, partition: PartitionState) -> PartitionView:
+    def partition(self, partition: PartitionRegistration) -> PartitionView:
         endpoints, brokers = self._endpoints, self._image.brokers
         offline = [
             replica
@@ -58,30 +68,27 @@ class ListenerView:
         ]
         if partition.leader in endpoints:
             return PartitionView(ErrorCode.NONE, partition.leader, offline)
-        known = partition.leader in brokers
-        error = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE
+        is_registered = partition.leader in brokers
+        error = ErrorCode.LISTENER_NOT_FOUND if is_registered else ErrorCode.LEADER_NOT_AVAILABLE
         return PartitionView(error, NO_LEADER, offline)
 
 
-def is_internal(topic: TopicState) -> bool:
+def is_internal(topic: TopicImage) -> bool:
     return topic.name in INTERNAL_TOPICS
 
 
-E = TypeVar("E")
-
-
-class Leader(NamedTuple):
-    """The leader as the metadata has it, and its address if the client's listener reaches it."""
+class PartitionLeader(NamedTuple):
+    """The leader of a partition, and its endpoint if it has one of the client's listener."""
 
     leader_id: int
     leader_epoch: int
-    endpoint: Endpoint | None
+    endpoint: ListenerEndpoint | None
     rack: str | None
 
 
-def leader_of(topic: str | bytes, index: int, call: Call) -> Leader | None:
-    """The leader of a partition of a topic, named or by id; None if the metadata has neither."""
-    image = call.broker.image
+def leader_of(topic: str | bytes, index: int, context: RequestContext) -> PartitionLeader | None:
+    """Returns the leader of a partition, or None if it does not exist; `topic` is a name or id."""
+    image = context.broker.image
     topics = image.topics
     state = topics.by_name(topic) if isinstance(topic, str) else topics.by_id(topic)
     partition = state.partitions.get(index) if state is not None else None
@@ -89,27 +96,28 @@ def leader_of(topic: str | bytes, index: int, call: Call) -> Leader | None:
         return None
     broker = image.brokers.get(partition.leader) if partition.leader != NO_LEADER else None
     if broker is None or broker.fenced:
-        return Leader(partition.leader, partition.leader_epoch, None, None)
-    endpoint = endpoint_of(broker, call.listener)
-    return Leader(partition.leader, partition.leader_epoch, endpoint, broker.rack)
+        return PartitionLeader(partition.leader, partition.leader_epoch, None, None)
+    endpoint = endpoint_of(broker, context.listener)
+    return PartitionLeader(partition.leader, partition.leader_epoch, endpoint, broker.rack)
 
 
-def name_leaders(
-    refused: Iterable[tuple[str | bytes, int, Any]],
-    call: Call,
+def add_current_leaders(
+    partitions: Iterable[tuple[str | bytes, int, Any]],
+    context: RequestContext,
     leader_and_epoch: Callable[..., Any],
     node_endpoint: Callable[..., E],
 ) -> list[E]:
-    """Say in the answers of these partitions who leads them, and return where those listen.
+    """Sets the current leader in partition responses, and returns the leaders' endpoints (KIP-951).
 
-    Each comes with its topic and index; the last two are the classes of the API's response.
+    `partitions` has the topic, the index and the response of each; `leader_and_epoch` and
+    `node_endpoint` are the classes that the API's response uses.
     """
     endpoints: dict[int, E] = {}
-    for topic, index, answer in refused:
-        leader = leader_of(topic, index, call)
+    for topic, index, response in partitions:
+        leader = leader_of(topic, index, context)
         if leader is None:
             continue
-        answer.current_leader = leader_and_epoch(
+        response.current_leader = leader_and_epoch(
             leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
         )
         if leader.endpoint is not None:
@@ -120,8 +128,3 @@ def name_leaders(
                 rack=leader.rack,
             )
     return list(endpoints.values())
-
-
-TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
-GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8, 10, 11))
-CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))

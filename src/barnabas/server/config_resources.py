@@ -1,4 +1,4 @@
-"""Settings of a broker are asked for and changed at that broker, not at another."""
+"""Checks of config resources: the settings of a broker are read and changed at that broker."""
 
 import re
 
@@ -9,7 +9,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def require_this_broker(name: str, node_id: int, or_else: str = "") -> None:
-    """INVALID_REQUEST unless the name is this broker's id."""
+    """Raises INVALID_REQUEST unless `name` is the id of this broker."""
     if not _INTEGER.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
@@ -21,8 +21,11 @@ def require_this_broker(name: str, node_id: int, or_else: str = "") -> None:
         )
 
 
-def refusal_to_alter(resource_type: int, name: str, node_id: int) -> KafkaError | None:
-    """Why this broker does not pass a change on to the controller; no name is the cluster."""
+def alter_error(resource_type: int, name: str, node_id: int) -> KafkaError | None:
+    """Returns why this broker does not forward a change to the controller, or None if it does.
+
+    An empty name is the default of all brokers.
+    """
     if resource_type != ResourceType.BROKER or not name:
         return None
     try:

@@ -1,4 +1,4 @@
-"""How a client's request travels from its broker to the controller, and the answer back.
+"""Envelopes, in which a broker forwards a client's request to the controller (KIP-590).
 
 request      its header and body, as the client sent them
 principal    version int16 (0), then DefaultPrincipalData: a type and a name
@@ -8,7 +8,7 @@ host         the client's address, 4 or 16 bytes
 import ipaddress
 from struct import Struct, error
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.headers import (
@@ -26,26 +26,26 @@ _VERSION = Struct(">h")
 _PRINCIPAL_VERSION = 0
 
 
-def seal(request: Message, call: Call) -> EnvelopeRequest:
-    """A client's request, in the version it was asked in."""
+def wrap_request(request: Message, context: RequestContext) -> EnvelopeRequest:
+    """Wraps a client's request, in the version of the client."""
     out = Outgoing()
-    write_request_header(_header(request.API_KEY, call), out)
-    request.writer(call.api_version)(request, out)
+    write_request_header(_header(request.API_KEY, context), out)
+    request.writer(context.api_version)(request, out)
     return EnvelopeRequest(
         request_data=bytes(out),
-        request_principal=write_principal(call.principal),
-        client_host_address=ipaddress.ip_address(call.host).packed,
+        request_principal=write_principal(context.principal),
+        client_host_address=ipaddress.ip_address(context.host).packed,
     )
 
 
-def open_answer(content: bytes, key: int, call: Call) -> Message:
-    """The answer to the client; ProtocolViolation if it is none."""
-    _, body = read_response_header(content, key, call.api_version)
-    return api(key).response.read_exactly(content, call.api_version, body)
+def unwrap_response(content: bytes, key: int, context: RequestContext) -> Message:
+    """Returns the response to the client. Raises ProtocolViolation if it cannot be read."""
+    _, body = read_response_header(content, key, context.api_version)
+    return api(key).response.read_exactly(content, context.api_version, body)
 
 
-def write_answer(response: Message, header: RequestHeader) -> bytes:
-    """An answer as its client will read it."""
+def encode_response(response: Message, header: RequestHeader) -> bytes:
+    """Returns the bytes of a response, as the client will read it."""
     out = Outgoing()
     write_response_header(header, out)
     response.writer(header.api_version)(response, out)
@@ -60,7 +60,7 @@ def write_principal(principal: str) -> bytes:
 
 
 def read_principal(content: bytes | None) -> str:
-    """PRINCIPAL_DESERIALIZATION_FAILURE if it is not one."""
+    """Raises PRINCIPAL_DESERIALIZATION_FAILURE if the principal cannot be read."""
     try:
         (version,) = _VERSION.unpack_from(content or b"")
         principal, _ = DefaultPrincipalData.read(content or b"", version, _VERSION.size)
@@ -73,14 +73,15 @@ def read_principal(content: bytes | None) -> str:
 
 
 def read_client_host(content: bytes) -> str:
-    """INVALID_REQUEST if it is no address."""
+    """Raises INVALID_REQUEST if the content is not an IP address."""
     try:
         return str(ipaddress.ip_address(content))
     except ValueError as failure:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, "The client's address of a forwarded request is none."
+            ErrorCode.INVALID_REQUEST,
+            "The client's address of a forwarded request is not an IP address.",
         ) from failure
 
 
-def _header(key: int, call: Call) -> RequestHeader:
-    return RequestHeader(key, call.api_version, call.correlation_id, call.client_id)
+def _header(key: int, context: RequestContext) -> RequestHeader:
+    return RequestHeader(key, context.api_version, context.correlation_id, context.client_id)

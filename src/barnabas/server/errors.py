@@ -6,15 +6,17 @@
 import asyncio
 import logging
 
-from barnabas.log.failures import LogDirFailure
+from barnabas.log.errors import LogDirFailure
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
 
-def failure_of(failure: BaseException, api_name: str, call: RequestContext) -> tuple[ErrorCode, str]:
-    """The code and the message by which a client learns of an exception."""
+def error_of(
+    failure: BaseException, api_name: str, context: RequestContext
+) -> tuple[ErrorCode, str]:
+    """Returns the error code and message that a client receives for an exception."""
     match failure:
         case KafkaError():
             return failure.code, failure.message
@@ -25,9 +27,9 @@ def failure_of(failure: BaseException, api_name: str, call: RequestContext) -> t
     log.error(
         "%s v%d from %s (client %s) failed",
         api_name,
-        call.api_version,
-        call.host,
-        call.client_id,
+        context.api_version,
+        context.host,
+        context.client_id,
         exc_info=failure,
     )
     return ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(failure).__name__}: {failure}"

@@ -1,4 +1,4 @@
-"""The handlers of one kind of listener, by API."""
+"""The handlers of the APIs that a broker or a controller serves."""
 
 import importlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -8,14 +8,14 @@ from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.schema import VersionRange
 
 Handler = Callable[[Any, Any], Coroutine[Any, None, Any]]
-"""`async def handle(request, call: Call) -> response`; None for no answer (acks=0).
+"""`async def handle(request, context: RequestContext) -> response`; None if none is expected.
 
-It may await futures only. Views into the request (`records`) hold until its first await.
+It may await only futures. Views of the request (`records`) are valid until its first await.
 """
 
 
-class Handlers(Mapping[ApiKey, Handler]):
-    """The `handle` of a package's modules, each imported when it is first looked up."""
+class ApiHandlers(Mapping[ApiKey, Handler]):
+    """The `handle` functions of a package's modules, which are imported on first use."""
 
     __slots__ = ("_modules", "_package")
 
@@ -34,12 +34,12 @@ class Handlers(Mapping[ApiKey, Handler]):
     def __iter__(self) -> Iterator[ApiKey]:
         return iter(self._modules)
 
-    __hash__ = object.__hash__  # what it holds never changes
+    __hash__ = object.__hash__  # it is immutable
 
     def __len__(self) -> int:
         return len(self._modules)
 
 
 def served_versions(key: ApiKey) -> VersionRange:
-    """All that are declared, but for a last one that may still change: Kafka hides those too."""
+    """Returns the declared versions; like Kafka, without a last one that is not stable yet."""
     return api(key).stable_versions

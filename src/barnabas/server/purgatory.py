@@ -1,10 +1,10 @@
-"""Where requests wait for something to happen at a partition, or for their time to run out.
+"""The purgatory: requests that wait for a change of a partition, or for their timeout.
 
-A parked request watches keys: partitions, or their logs. A change there pokes the key; each
-request that watches it takes note in constant time, however many other partitions it watches,
-and says whether it has seen enough. The future a handler awaits is the parked request itself:
-True when it was satisfied, False when its time ran out. Either way the handler looks at the
-partitions again and answers with what is there.
+A delayed operation watches keys: partitions, or their logs. A change notifies the key, and every
+operation that watches it decides in constant time whether it is complete, however many other
+partitions it watches. The operation itself is the future that the handler awaits: True if it
+completed, False if it timed out. Either way the handler reads the partitions again and responds
+with their present state.
 """
 
 import asyncio
@@ -12,24 +12,24 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
 from barnabas.replication import Partition
-from barnabas.replication.partition import ALL_IN_SYNC
-from barnabas.server.timer import Alarm, Timer
+from barnabas.replication.partition import ACKS_ALL
+from barnabas.server.timer import Timer, TimerTask
 from barnabas.wire.errors import ErrorCode
 
-TakeNote = Callable[[Hashable, int], bool]
-"""Given the key poked and the bytes that became readable there: is it enough?"""
+OnChange = Callable[[Hashable, int], bool]
+"""Called with the key and the bytes that became readable; returns whether that is enough."""
 
 
 class Watcher(Protocol):
-    """Who is told when a key is poked: a parked request, or who stays beyond one."""
+    """An object that is notified about a key: a delayed operation, or a fetch session."""
 
-    def take_note(self, key: Hashable, readable_bytes: int, /) -> bool: ...
+    def on_change(self, key: Hashable, readable_bytes: int, /) -> bool: ...
 
-    def finish(self, satisfied: bool) -> None: ...
+    def complete(self, satisfied: bool) -> None: ...
 
 
 class Purgatory:
-    """All parked requests of a broker."""
+    """All delayed operations of a broker."""
 
     __slots__ = ("_timer", "_watching", "sizes")
 
@@ -37,24 +37,25 @@ class Purgatory:
         self._timer = timer
         self._watching: dict[Hashable, dict[Watcher, None]] = {}  # no value is empty
         self.sizes: dict[str, int] = {"Fetch": 0, "Produce": 0}
-        """How many are parked, by operation."""
+        """The number of delayed operations, by the name of the operation."""
 
     def __len__(self) -> int:
         return sum(self.sizes.values())
 
-    def park(
-        self, keys: Iterable[Hashable], timeout_ms: int, take_note: TakeNote, operation: str
-    ) -> "Parked":
-        """Wait until `take_note` has heard enough of `keys`, or until `timeout_ms` have passed."""
-        parked = Parked(self, list(keys), take_note, operation)
-        for key in parked.keys:
-            self.watch(key, parked)
+    def delay(
+        self, keys: Iterable[Hashable], timeout_ms: int, on_change: OnChange, operation: str
+    ) -> "DelayedOperation":
+        """Returns an operation that completes when `on_change` returns True for one of `keys`, or
+        after `timeout_ms`."""
+        delayed = DelayedOperation(self, list(keys), on_change, operation)
+        for key in delayed.keys:
+            self.watch(key, delayed)
         self.sizes[operation] = self.sizes.get(operation, 0) + 1
-        parked.alarm = self._timer.after(timeout_ms, parked.expire)
-        return parked
+        delayed.timer_task = self._timer.call_after(timeout_ms, delayed.expire)
+        return delayed
 
     def watch(self, key: Hashable, watcher: Watcher) -> None:
-        """Tell `watcher` when the key is poked, until it is unwatched."""
+        """Notifies `watcher` about changes of the key, until it is unwatched."""
         watchers = self._watching.get(key)
         if watchers is None:
             self._watching[key] = {watcher: None}
@@ -68,79 +69,82 @@ class Purgatory:
             if not watchers:
                 del self._watching[key]
 
-    def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
-        """The key moved on: so many more bytes can be read, more is promised, or it is no longer
-        what it was."""
+    def notify(self, key: Hashable, readable_bytes: int = 0) -> None:
+        """Notifies the watchers of a key: more bytes are readable, more records are committed, or
+        the partition's leadership changed."""
         watchers = self._watching.get(key)
         if watchers is None:
             return
         for watcher in tuple(watchers):
-            if watcher.take_note(key, readable_bytes):
-                watcher.finish(True)
+            if watcher.on_change(key, readable_bytes):
+                watcher.complete(True)
 
     def release_all(self) -> None:
-        """The broker stops: nobody waits any longer."""
+        """Completes every operation, because the broker stops."""
         for watcher in {watcher for watchers in self._watching.values() for watcher in watchers}:
-            watcher.finish(False)
+            watcher.complete(False)
 
-    def leave(self, parked: "Parked") -> None:
-        """Forget a parked request, under every key it watches."""
-        for key in parked.keys:
-            self.unwatch(key, parked)
-        self.sizes[parked.operation] -= 1
-        if parked.alarm is not None:
-            self._timer.cancel(parked.alarm)
+    def remove(self, delayed: "DelayedOperation") -> None:
+        """Removes an operation from all keys that it watches, and cancels its timeout."""
+        for key in delayed.keys:
+            self.unwatch(key, delayed)
+        self.sizes[delayed.operation] -= 1
+        if delayed.timer_task is not None:
+            self._timer.cancel(delayed.timer_task)
 
 
-class Parked(asyncio.Future[bool]):
-    """A request that waits. Cancelling it (its client went away) takes it out of purgatory."""
+class DelayedOperation(asyncio.Future[bool]):
+    """A request that waits. Cancelling it, when its client disconnects, removes it."""
 
     def __init__(
-        self, purgatory: Purgatory, keys: list[Hashable], take_note: TakeNote, operation: str
+        self, purgatory: Purgatory, keys: list[Hashable], on_change: OnChange, operation: str
     ) -> None:
         super().__init__()
         self.purgatory = purgatory
         self.keys = keys
-        self.take_note = take_note
+        self.on_change = on_change
         self.operation = operation
-        self.alarm: Alarm | None = None
+        self.timer_task: TimerTask | None = None
 
-    def finish(self, satisfied: bool) -> None:
+    def complete(self, satisfied: bool) -> None:
         if not self.done():
-            self.purgatory.leave(self)
+            self.purgatory.remove(self)
             self.set_result(satisfied)
 
     def expire(self) -> None:
-        self.finish(False)
+        self.complete(False)
 
     def cancel(self, msg: object = None) -> bool:
         if not self.done():
-            self.purgatory.leave(self)
+            self.purgatory.remove(self)
         return super().cancel(msg)
 
 
-def when_promised(
+def when_committed(
     partition: Partition,
     next_offset: int,
-    told: Callable[[ErrorCode], None],
+    on_outcome: Callable[[ErrorCode], None],
     *,
     purgatory: Purgatory,
     timeout_ms: int,
     operation: str,
 ) -> None:
-    """Tell NONE once all before `next_offset` is promised: at once, if it is. If that is not so in
-    time, or the partition has another leader, tell that."""
-    outcome = partition.outcome(next_offset, ALL_IN_SYNC)
+    """Calls `on_outcome` with NONE when all records before `next_offset` are committed, or else
+    with the error: REQUEST_TIMED_OUT, or that the partition has another leader.
+
+    It is called before this function returns if the outcome is known.
+    """
+    outcome = partition.commit_result(next_offset, ACKS_ALL)
     if outcome is not None:
-        told(outcome)
+        on_outcome(outcome)
         return
 
     def is_decided(_: Hashable, __: int) -> bool:
-        return partition.outcome(next_offset, ALL_IN_SYNC) is not None
+        return partition.commit_result(next_offset, ACKS_ALL) is not None
 
-    def tell(_: "asyncio.Future[bool]") -> None:
-        outcome = partition.outcome(next_offset, ALL_IN_SYNC)
-        told(ErrorCode.REQUEST_TIMED_OUT if outcome is None else outcome)
+    def on_done(_: "asyncio.Future[bool]") -> None:
+        outcome = partition.commit_result(next_offset, ACKS_ALL)
+        on_outcome(ErrorCode.REQUEST_TIMED_OUT if outcome is None else outcome)
 
-    parked = purgatory.park([partition], timeout_ms, is_decided, operation)
-    parked.add_done_callback(tell)
+    delayed = purgatory.delay([partition], timeout_ms, is_decided, operation)
+    delayed.add_done_callback(on_done)

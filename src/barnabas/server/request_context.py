@@ -1,17 +1,18 @@
-"""One request as its handler sees it: who sent it, when, and the node it is asked of."""
+"""The context of one request: its header, its connection, when it arrived, and the node."""
 
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import Broker
+    from barnabas.server.broker_node import BrokerNode
     from barnabas.server.controller_node import ControllerNode
-    from barnabas.server.network.connection import Connection
+    from barnabas.server.network.connection import ClientConnection
 
 
-class Call:
-    """What a handler may want to know beside the request itself."""
+class RequestContext:
+    """What a handler needs besides the request itself."""
 
     __slots__ = (
+        "allows_next_produce",
         "api_version",
         "broker",
         "client_id",
@@ -26,8 +27,8 @@ class Call:
         api_version: int,
         correlation_id: int,
         client_id: str | None,
-        connection: "Connection",
-        node: "Broker | ControllerNode",
+        connection: "ClientConnection",
+        node: "BrokerNode | ControllerNode",
         now_ms: int,
         received_ns: int,
     ) -> None:
@@ -35,15 +36,19 @@ class Call:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.broker: Broker = node  # type: ignore[assignment]  # or `controller_node`
+        self.broker: BrokerNode = node  # type: ignore[assignment]  # or `controller_node`
         self.now_ms = now_ms
-        """Wall clock at the wake-up that brought the request; it may since have been parked."""
+        """The wall clock when the request arrived; it may have been delayed since."""
         self.received_ns = received_ns
-        """The same moment on a monotonic clock that only differences make sense of."""
+        """The same time by the monotonic clock, of which only differences have a meaning."""
+        self.allows_next_produce = False
+        """Set by the Produce handler before it waits for replication: the records are appended,
+        so the connection may start its next Produce request. The pipeline reads it when the
+        handler first suspends; a handler that awaits anything else must not be overtaken."""
 
-    def asked_of(self, node: "ControllerNode") -> "Call":
-        """The same call of the same client, passed on within this process."""
-        return Call(
+    def for_controller(self, node: "ControllerNode") -> "RequestContext":
+        """Returns the context of the same request, forwarded within this process."""
+        return RequestContext(
             self.api_version,
             self.correlation_id,
             self.client_id,
@@ -55,7 +60,7 @@ class Call:
 
     @property
     def controller_node(self) -> "ControllerNode":
-        """Whom the request is asked of, for handlers of a controller's listener."""
+        """The node, for the handlers of a controller's listener."""
         return cast("ControllerNode", self.broker)
 
     @property

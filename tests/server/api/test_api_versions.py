@@ -9,8 +9,8 @@ from tests.server.harness import Server, on_a_loop
 from barnabas.metadata.features import METADATA_VERSION
 from barnabas.server.api import HANDLERS
 from barnabas.server.handlers import served_versions
-from barnabas.server.metrics.registry import Metrics
-from barnabas.server.network.routes import Routes
+from barnabas.server.metrics.registry import MetricsRegistry
+from barnabas.server.network.routes import RouteTable
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -55,7 +55,7 @@ def test_a_version_that_may_still_change_is_not_told() -> None:
 
 def test_a_version_that_may_still_change_is_not_served() -> None:
     with pytest.raises(ProtocolViolation):
-        Routes(Metrics(), HANDLERS).find(ApiKey.INIT_PRODUCER_ID << 16 | 6)
+        RouteTable(MetricsRegistry(), HANDLERS).resolve(ApiKey.INIT_PRODUCER_ID << 16 | 6)
 
 
 def test_features_are_told_as_supported_and_as_finalized() -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.config.conftest import NODE
 
 from barnabas.config import BrokerSettings, Resolver, ResourceType
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import (
     alter_configs,
     describe_configs,
@@ -48,7 +48,7 @@ CONFIGS = [
 
 @pytest.fixture
 def broker() -> SimpleNamespace:
-    image = Image()
+    image = MetadataImage()
     for record in (
         RegisterBrokerRecord(broker_id=1, fenced=False),
         RegisterBrokerRecord(broker_id=2, fenced=True),
@@ -59,7 +59,7 @@ def broker() -> SimpleNamespace:
             for kind, owner, name, value in CONFIGS
         ),
     ):
-        image.apply(record, Delta())
+        image.apply(record, MetadataDelta())
     resolver = Resolver(BrokerSettings.from_properties(NODE), image.configs)
     return SimpleNamespace(node_id=1, image=image, resolver=resolver)
 
@@ -84,8 +84,8 @@ def describe(
         ],
         **options,
     )
-    call: Any = SimpleNamespace(broker=broker, api_version=4)
-    response = answer(describe_configs.handle(request, call))
+    context: Any = SimpleNamespace(broker=broker, api_version=4)
+    response = answer(describe_configs.handle(request, context))
     for version in range(1, 5):
         DescribeConfigsResponse.read(response.write(version), version)
     result: DescribeConfigsResult = response.results[0]
@@ -196,18 +196,18 @@ def test_an_unknown_type_of_resource_fails_the_whole_request(broker: SimpleNames
             DescribeConfigsResource(resource_type=kind, resource_name="x") for kind in (2, 99)
         ]
     )
-    call: Any = SimpleNamespace(broker=broker, api_version=4)
+    context: Any = SimpleNamespace(broker=broker, api_version=4)
     with pytest.raises(KafkaError) as refused:
-        answer(describe_configs.handle(request, call))
+        answer(describe_configs.handle(request, context))
     assert refused.value.code is ErrorCode.INVALID_REQUEST
 
 
 def list_resources(
     broker: SimpleNamespace, kinds: list[int], version: int = 1
 ) -> list[tuple[str, int]]:
-    call: Any = SimpleNamespace(broker=broker, api_version=version)
+    context: Any = SimpleNamespace(broker=broker, api_version=version)
     request = ListConfigResourcesRequest(resource_types=kinds)
-    response: ListConfigResourcesResponse = answer(list_config_resources.handle(request, call))
+    response: ListConfigResourcesResponse = answer(list_config_resources.handle(request, context))
     read, _ = ListConfigResourcesResponse.read(response.write(version), version)
     resources: list[ConfigResource] = read.config_resources
     return [(each.resource_name, each.resource_type) for each in resources]
@@ -228,9 +228,11 @@ def test_version_0_knows_client_metrics_alone(broker: SimpleNamespace) -> None:
 
 
 def test_an_unknown_type_cannot_be_listed(broker: SimpleNamespace) -> None:
-    call: Any = SimpleNamespace(broker=broker, api_version=1)
+    context: Any = SimpleNamespace(broker=broker, api_version=1)
     with pytest.raises(KafkaError) as refused:
-        answer(list_config_resources.handle(ListConfigResourcesRequest(resource_types=[99]), call))
+        answer(
+            list_config_resources.handle(ListConfigResourcesRequest(resource_types=[99]), context)
+        )
     assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 

@@ -73,7 +73,7 @@ def test_a_partition_nobody_opened_is_measured_on_disk(world: World) -> None:
     for result in describe(world).values():
         everything |= held(result)
     assert everything[("orders", 150)] == (size_bytes, 0, False)
-    assert world.partitions.live() == []
+    assert world.partitions.opened() == []
 
 
 def test_many_partitions_leave_room_for_other_requests(world: World) -> None:
@@ -101,7 +101,7 @@ def test_only_the_partitions_asked_for(world: World) -> None:
 def test_a_failed_directory_is_told_with_its_error(world: World) -> None:
     world.create_topic("orders", 2)
     directory = world.partition("orders").directory
-    world.partitions.lose(directory, OSError(5, "Input/output error"))
+    world.partitions.handle_log_dir_failure(directory, OSError(5, "Input/output error"))
     result = describe(world)[directory.path]
     assert (result.error_code, result.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
 
@@ -159,5 +159,5 @@ def test_where_a_replica_cannot_go(world: World) -> None:
 def test_a_failed_directory_takes_no_replica(world: World) -> None:
     world.create_topic("orders", 2)
     broken = world.partition("orders").directory
-    world.partitions.lose(broken, OSError(5, "Input/output error"))
+    world.partitions.handle_log_dir_failure(broken, OSError(5, "Input/output error"))
     assert alter(world, (broken.path, "orders", 1)) == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -7,13 +7,13 @@ from typing import Any
 
 from tests.server.harness import Client
 
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import ControllerState, Endpoint
-from barnabas.raft import QuorumLeader, Voter, Voters
-from barnabas.raft.describing import QuorumDescription, ReplicaState
-from barnabas.raft.voters import Endpoint as VoterEndpoint
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import ControllerRegistration, ListenerEndpoint
+from barnabas.raft import QuorumLeader, VoterNode, VoterSet
+from barnabas.raft.quorum_description import QuorumDescription, QuorumReplicaState
+from barnabas.raft.voters import VoterEndpoint as VoterEndpoint
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.network.socket_server import Network, NetworkSettings
+from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
@@ -78,15 +78,15 @@ class Agreeing:
 
     def describe(self) -> QuorumDescription:
         endpoints = (VoterEndpoint(LISTENER, "10.0.0.3", 19093),)
-        voters = Voters([Voter(3, b"3" * 16, endpoints)])
+        voters = VoterSet([VoterNode(3, b"3" * 16, endpoints)])
         return QuorumDescription(
             leader_id=3,
             epoch=7,
             high_watermark=99,
             end_offset=100,
             voters=voters,
-            voter_states=[ReplicaState(3, b"3" * 16, 100, 5000, 5000)],
-            observer_states=[ReplicaState(4, b"4" * 16, 90, 4000, 3000)],
+            voter_states=[QuorumReplicaState(3, b"3" * 16, 100, 5000, 5000)],
+            observer_states=[QuorumReplicaState(4, b"4" * 16, 90, 4000, 3000)],
         )
 
     def _answer(self, *asked: Any) -> Message:
@@ -110,17 +110,17 @@ class House:
             cluster_id="castle",
             settings={"delete.topic.enable": True, **settings},  # type: ignore[arg-type]
             resolver=nothing,
-            image=Image(),
+            image=MetadataImage(),
             timer=timer,
             purgatory=Purgatory(timer),
         )
         self.node.quorum = self.quorum  # type: ignore[assignment]
         self.node.controller = self.controller  # type: ignore[assignment]
         for node_id, name in ((3, LISTENER), (4, LISTENER), (5, "OTHER")):
-            self.node.image.controllers[node_id] = ControllerState(
-                node_id, bytes(16), (Endpoint(name, f"10.0.0.{node_id}", 19093, 0),), {}
+            self.node.image.controllers[node_id] = ControllerRegistration(
+                node_id, bytes(16), (ListenerEndpoint(name, f"10.0.0.{node_id}", 19093, 0),), {}
             )
-        self.network = Network(self.node, NetworkSettings(), loop)
+        self.network = SocketServer(self.node, SocketServerSettings(), loop)
 
     async def ask(self, request: Message, version: int) -> Any:
         client = self.connect()
@@ -133,4 +133,4 @@ class House:
         ours, theirs = socket.socketpair()
         for sock in ours, theirs:
             sock.setblocking(False)
-        return Client(theirs, self.network.adopt(ours, "10.0.0.1", LISTENER))
+        return Client(theirs, self.network.add_connection(ours, "10.0.0.1", LISTENER))

@@ -9,7 +9,7 @@ from tests.server.harness import frame, on_a_loop
 
 from barnabas.server.controller_api import HANDLERS, decided
 from barnabas.server.envelopes import write_principal
-from barnabas.server.handlers import Handlers
+from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.headers import read_response_header
@@ -61,8 +61,8 @@ async def test_the_answer_is_that_to_the_client() -> None:
 async def test_the_client_is_who_asked_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    async def note(_: Any, call: Any) -> CreateTopicsResponse:
-        calls.append((call.principal, call.host, call.client_id, call.api_version))
+    async def note(_: Any, context: Any) -> CreateTopicsResponse:
+        calls.append((context.principal, context.host, context.client_id, context.api_version))
         return CreateTopicsResponse()
 
     monkeypatch.setattr(decided, "handle", note)
@@ -151,5 +151,5 @@ def test_an_envelope_that_cannot_be_taken_is_refused(
 
 
 def test_a_handler_is_imported_when_it_is_first_looked_up() -> None:
-    assert isinstance(HANDLERS, Handlers)
+    assert isinstance(HANDLERS, ApiHandlers)
     assert HANDLERS[ApiKey.CREATE_TOPICS] is decided.handle

@@ -7,7 +7,7 @@ from tests.replication.world import Pending, World, batch_of, id_of, registratio
 
 from barnabas.replication import Partition
 from barnabas.server.api import delete_records, fetch, list_offsets, produce
-from barnabas.server.fetching.replica_selector import RACK_AWARE_SELECTOR
+from barnabas.server.fetching.replica_selector import RACK_AWARE_SELECTOR_CLASS
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.messages.delete_records import (
@@ -186,7 +186,7 @@ def test_a_follower_that_is_not_in_sync_is_looked_at_with_every_fetch(led: World
 def test_a_throttled_follower_that_is_not_in_sync_gets_nothing_and_waits(led: World) -> None:
     led.configure("orders", leader_replication_throttled_replicas="*")
     led.configure_broker(leader_replication_throttled_rate="1")
-    led.partitions.throttle.obey({(4, "")})
+    led.partitions.throttle.apply_configs({(4, "")})
     led.metadata(
         records.PartitionChangeRecord(topic_id=id_of("orders"), partition_id=0, isr=[1]),
         records.FenceBrokerRecord(id=FOLLOWER, epoch=5),
@@ -258,7 +258,7 @@ def near(world: World, rack: str = "r2", offset: int = 0) -> PartitionData:
 @pytest.fixture
 def spread(new_world: Any) -> World:
     """As `led`, where consumers may read in their own rack."""
-    world: World = new_world(replica_selector_class=RACK_AWARE_SELECTOR)
+    world: World = new_world(replica_selector_class=RACK_AWARE_SELECTOR_CLASS)
     world.metadata(registration(FOLLOWER, rack="r2"))
     world.create_topic("orders", 3, replicas=(1, FOLLOWER))
     world.append("orders", b"a")
@@ -303,7 +303,9 @@ def test_a_follower_serves_consumers_what_it_knows_to_count(led: World) -> None:
     (answer,) = answers(begin(led, {0: 0}, replica_id=-1))
     assert (answer.error_code, answer.high_watermark) == (ErrorCode.NONE, 1)
     waiting = begin(led, {0: 1}, replica_id=-1)
-    led.partition("orders").follow_high_watermark(leader_high_watermark=2, leader_start_offset=0)
+    led.partition("orders").follower.update_offsets(
+        leader_high_watermark=2, leader_log_start_offset=0
+    )
     (answer,) = answers(waiting)
     assert answer.records
     (answer,) = answers(begin(led, {0: 3}, replica_id=-1))

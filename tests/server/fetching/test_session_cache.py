@@ -11,7 +11,7 @@ from barnabas.server.fetching.session_cache import (
     FINAL_EPOCH,
     ContextKind,
     FetchContext,
-    FetchSessions,
+    FetchSessionCache,
 )
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
@@ -62,8 +62,8 @@ def a_fetch(
     )
 
 
-def sessions_of(slots: int = 2) -> FetchSessions:
-    return FetchSessions(slots, eviction_ms=EVICTION_MS, random=Random(7))
+def sessions_of(slots: int = 2) -> FetchSessionCache:
+    return FetchSessionCache(slots, eviction_ms=EVICTION_MS, random=Random(7))
 
 
 def found(
@@ -79,7 +79,7 @@ def found(
 
 
 def answer_all(context: FetchContext, now_ms: int = 0, **ends: object) -> FetchResponse:
-    return context.answer([found(p, **ends) for p in context.partitions()], now_ms)  # type: ignore[arg-type]
+    return context.response([found(p, **ends) for p in context.partitions()], now_ms)  # type: ignore[arg-type]
 
 
 def told(response: FetchResponse) -> list[tuple[bytes, int]]:
@@ -91,7 +91,7 @@ def told(response: FetchResponse) -> list[tuple[bytes, int]]:
 
 
 def opened(
-    sessions: FetchSessions,
+    sessions: FetchSessionCache,
     wanted: dict[tuple[str, int], int],
     now_ms: int = 0,
     replica_id: int = -1,
@@ -122,7 +122,7 @@ def test_an_incremental_fetch_reads_every_partition_and_tells_only_what_is_new()
     session_id = opened(sessions, TWO)
     context = sessions.context(a_fetch(session_id, 1, {("a", 0): 7}), V, 0)
     assert [(p.topic, p.fetch_offset) for p in context.partitions()] == [("a", 7), ("b", 6)]
-    assert not any(p.is_news(10, 0) for p in context.partitions())
+    assert not any(p.has_changed(10, 0) for p in context.partitions())
     response = answer_all(context)
     assert (response.error_code, response.session_id, told(response)) == (0, session_id, [])
 
@@ -142,7 +142,7 @@ def test_news_is_told(news: dict[str, object]) -> None:
     session_id = opened(sessions, TWO)
     context = sessions.context(a_fetch(session_id, 1), V, 0)
     first, second = context.partitions()
-    response = context.answer([found(first), found(second, **news)], 0)  # type: ignore[arg-type]
+    response = context.response([found(first), found(second, **news)], 0)  # type: ignore[arg-type]
     assert told(response) == [(topic_id("b"), 1)]
 
 
@@ -160,10 +160,10 @@ def test_partitions_with_records_go_to_the_end_of_the_line() -> None:
     sessions = sessions_of()
     session_id = opened(sessions, {("a", 0): 0, ("b", 0): 0, ("c", 0): 0})
     context = sessions.context(a_fetch(session_id, 1), V, 0)
-    first, second, third = context.unread()
-    context.answer([found(first, records=b"some"), found(second), found(third)], 0)
+    first, second, third = context.partitions_to_read()
+    context.response([found(first, records=b"some"), found(second), found(third)], 0)
     context = sessions.context(a_fetch(session_id, 2), V, 0)
-    assert [p.topic for p in context.unread()] == ["b", "c", "a"]
+    assert [p.topic for p in context.partitions_to_read()] == ["b", "c", "a"]
 
 
 def test_forgotten_partitions_are_gone_and_new_ones_come_last() -> None:
@@ -214,7 +214,7 @@ def test_a_session_that_is_not_as_the_client_believes_is_refused(
     session_id = opened(sessions, TWO)
     context = sessions.context(a_fetch(session_id + change_id, epoch), version, 0)
     assert (context.error, list(context.partitions())) == (error, [])
-    response = context.answer([], 0)
+    response = context.response([], 0)
     assert (response.error_code, response.responses) == (error, [])
 
 
@@ -276,7 +276,7 @@ def test_a_session_unused_for_long_makes_room() -> None:
     assert (len(sessions), sessions.evictions, sessions.partition_count) == (1, 1, 1)
 
 
-def grown_old(sessions: FetchSessions, size: int) -> int:
+def grown_old(sessions: FetchSessionCache, size: int) -> int:
     """A session in use for longer than the eviction time."""
     session_id = opened(sessions, large(size), now_ms=0)
     for epoch, now_ms in enumerate((EVICTION_MS // 2, EVICTION_MS, EVICTION_MS + 1), 1):
@@ -339,9 +339,9 @@ class SessionMachine(RuleBasedStateMachine):
         answers = []
         for wanted in context.partitions():
             watermark = self.watermarks.get(("t", wanted.index), 0)
-            if wanted.is_news(watermark, 0):
+            if wanted.has_changed(watermark, 0):
                 answers.append(found(wanted, watermark))
-        response = context.answer(answers, 0)
+        response = context.response(answers, 0)
         for topic in response.responses:
             for partition in topic.partitions:
                 self.learned["t", partition.partition_index] = partition.high_watermark

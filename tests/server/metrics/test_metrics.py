@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.harness import a_broker, on_a_loop
 
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState, PartitionState, TopicState
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration, PartitionRegistration, TopicImage
 from barnabas.server.metrics.broker_gauges import BrokerGauges
 from barnabas.server.metrics.controller_gauges import ControllerGauges
 from barnabas.server.metrics.exposition import Exposition, quantile_of
 from barnabas.server.metrics.http_endpoint import MAX_REQUEST_BYTES, HttpEndpoint
-from barnabas.server.metrics.registry import Gauge, Histogram, Metrics
+from barnabas.server.metrics.registry import Gauge, Histogram, MetricsRegistry
 
 
 @given(st.lists(st.integers(0, 2**50), min_size=1), st.floats(0.01, 0.999))
@@ -35,40 +35,40 @@ def test_a_quantile_is_within_a_power_of_two_of_the_truth(
 
 
 def test_a_deleted_topic_stays_in_the_sum_over_all() -> None:
-    metrics = Metrics()
+    metrics = MetricsRegistry()
     metrics.topic("a").bytes_in += 5
     metrics.topic("b").bytes_in += 7
-    metrics.forget_topic("a")
-    metrics.forget_topic("never there")
+    metrics.remove_topic("a")
+    metrics.remove_topic("never there")
     assert list(metrics.topics()) == ["b"]
     assert metrics.all_topics().bytes_in == 12
 
 
-def a_troubled_image() -> Image:
+def a_troubled_image() -> MetadataImage:
     """Broker 1 leads two partitions: one lacks a replica, the other has too few in sync."""
-    image = Image()
+    image = MetadataImage()
     states = {
-        0: PartitionState((1, 2, 3), (1, 2), 1, 0, 0, ()),
-        1: PartitionState((2, 1, 3), (1,), 1, 1, 1, (), adding=(3,)),
-        2: PartitionState((2, 3), (), -1, 2, 2, ()),
+        0: PartitionRegistration((1, 2, 3), (1, 2), 1, 0, 0, ()),
+        1: PartitionRegistration((2, 1, 3), (1,), 1, 1, 1, (), adding=(3,)),
+        2: PartitionRegistration((2, 3), (), -1, 2, 2, ()),
     }
-    image.topics.add(TopicState("t", b"t" * 16, states))
+    image.topics.add(TopicImage("t", b"t" * 16, states))
     for broker_id in (1, 2, 3):
-        image.brokers[broker_id] = BrokerState(
+        image.brokers[broker_id] = BrokerRegistration(
             broker_id, 1, b"", (), {}, None, broker_id == 2, False, ()
         )
     return image
 
 
-def what_a_broker_counts() -> Metrics:
+def what_a_broker_counts() -> MetricsRegistry:
     broker = a_broker()
-    log = SimpleNamespace(size_bytes=100, start_offset=3, end_offset=9)
-    partition = SimpleNamespace(topic="t", index=0, log=log, failure=None)
-    disks = SimpleNamespace(lost_paths=["one"])
+    log = SimpleNamespace(size_bytes=100, log_start_offset=3, log_end_offset=9)
+    partition = SimpleNamespace(topic="t", index=0, log=log, error_code=None)
+    log_dirs = SimpleNamespace(offline_paths=["one"])
     broker.partitions = SimpleNamespace(  # type: ignore[assignment]
-        live=lambda: [partition],
-        disks=disks,
-        isr_changes=SimpleNamespace(expanded=4, shrunk=5, refused=6),
+        opened=lambda: [partition],
+        log_dirs=log_dirs,
+        alter_partition_manager=SimpleNamespace(expanded=4, shrunk=5, failed=6),
     )
     broker.image = a_troubled_image()
     least = {"min.insync.replicas": 2}
@@ -100,7 +100,7 @@ def test_a_scrape_has_kafkas_metrics_under_their_usual_names() -> None:
 
     @on_a_loop
     async def scenario() -> None:
-        found.update(samples(await Exposition(what_a_broker_counts()).text()))
+        found.update(samples(await Exposition(what_a_broker_counts(), now_s=lambda: 0.0).text()))
 
     scenario()
 

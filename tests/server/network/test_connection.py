@@ -24,9 +24,9 @@ from tests.server.harness import (
 )
 
 from barnabas.server.network import connection as connection_module
-from barnabas.server.network.pipeline import Pipeline
-from barnabas.server.network.response_queue import Outbox
-from barnabas.server.request_context import Call
+from barnabas.server.network.pipeline import RequestPipeline
+from barnabas.server.network.response_queue import ResponseQueue
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
@@ -50,13 +50,13 @@ async def test_all_frames_of_one_wake_up_are_answered_with_one_send(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent_bytes = []
-    send = Outbox.send
+    send = ResponseQueue.send
 
-    def count(outbox: Outbox) -> bool:
+    def count(outbox: ResponseQueue) -> bool:
         sent_bytes.append(outbox.unsent_bytes)
         return send(outbox)
 
-    monkeypatch.setattr(Outbox, "send", count)
+    monkeypatch.setattr(ResponseQueue, "send", count)
     client = Server({LIST: name_the_client}).connect()
     await client.send(*(a_list(i) for i in range(5)))
     assert [(await client.receive(LIST, 1))[0] for _ in range(5)] == list(range(5))
@@ -74,7 +74,7 @@ def test_frames_may_be_cut_anywhere(data: st.DataObject) -> None:
     async def scenario() -> None:
         received: list[int] = []
 
-        async def measure(request: ProduceRequest, _: Call) -> ProduceResponse:
+        async def measure(request: ProduceRequest, _: RequestContext) -> ProduceResponse:
             records = request.topic_data[0].partition_data[0].records
             received.append(len(records))  # type: ignore[arg-type]
             return ProduceResponse()
@@ -122,7 +122,7 @@ async def test_bytes_one_by_one_make_a_request() -> None:
 async def test_a_frame_larger_than_the_shared_buffer_arrives_whole() -> None:
     seen = []
 
-    async def check(request: ProduceRequest, _: Call) -> ProduceResponse:
+    async def check(request: ProduceRequest, _: RequestContext) -> ProduceResponse:
         seen.append(bytes(request.topic_data[0].partition_data[0].records))  # type: ignore[arg-type]
         return ProduceResponse()
 
@@ -202,10 +202,10 @@ def test_more_than_the_receiving_limit_is_refused(caplog: pytest.LogCaptureFixtu
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "too few for a request"),
-        (b"\0\3\0\1", "too few for a request"),
-        (pack(">hhih", 74, 1, 0, 500), "past the frame"),
-        (pack(">hhih", 18, 0, 0, 1), "past the frame"),
+        (b"", "shorter than its header"),
+        (b"\0\3\0\1", "shorter than its header"),
+        (pack(">hhih", 74, 1, 0, 500), "exceeds the request"),
+        (pack(">hhih", 18, 0, 0, 1), "exceeds the request"),
         (pack(">hhih", 999, 1, 0, -1), "API key 999 is not served"),
         (pack(">hhih", -1, 1, 0, -1), "API key -1 is not served"),
         (pack(">hhih", 74, 99, 0, -1), "ListConfigResources v99 is not served here, only 0-1"),
@@ -251,7 +251,7 @@ def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
             raise LookupError("a bug")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Pipeline, "handle", stumble)
+            patch.setattr(RequestPipeline, "handle", stumble)
             await client.send(a_list(1))
             assert await client.is_closed()
         assert "a bug" in caplog.text
@@ -268,7 +268,9 @@ def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
 async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
     handled = 0
 
-    async def large(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+    async def large(
+        _: ListConfigResourcesRequest, __: RequestContext
+    ) -> ListConfigResourcesResponse:
         nonlocal handled
         handled += 1
         name = "x" * 30_000
@@ -277,7 +279,7 @@ async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
     client = Server({LIST: large}).connect()
     await client.send(*(a_list(i) for i in range(400)))
     await turns(50)
-    assert client.connection.outbox.unsent_bytes < 2 * connection_module.MAX_UNSENT_BYTES
+    assert client.connection.responses.unsent_bytes < 2 * connection_module.MAX_UNSENT_BYTES
     assert handled < 100
     assert [(await client.receive(LIST, 1))[0] for _ in range(400)] == list(range(400))
     assert handled == 400
@@ -285,7 +287,7 @@ async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
 
 @on_a_loop
 async def test_requests_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "MAX_UNANSWERED", 3)
+    monkeypatch.setattr(connection_module, "MAX_IN_FLIGHT_REQUESTS", 3)
     gate = Gate()
     client = Server({PRODUCE: gate.handle}).connect()
     await client.send(*(a_produce(i) for i in range(7)))
@@ -303,8 +305,10 @@ async def test_requests_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -
 async def test_one_connection_leaves_others_their_turn() -> None:
     order: list[str] = []
 
-    async def note(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-        order.append(call.host)
+    async def note(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        order.append(context.host)
         return ListConfigResourcesResponse()
 
     server = Server({LIST: note}, queued_max_requests=5)
@@ -336,11 +340,13 @@ async def test_a_client_that_leaves_frees_everything() -> None:
 async def test_a_parked_request_of_a_client_that_left_is_called_off() -> None:
     cancelled = []
 
-    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+    async def park(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
         try:
-            await call.broker.purgatory.park(["a", "b"], 60_000, lambda *_: True, "Fetch")
+            await context.broker.purgatory.delay(["a", "b"], 60_000, lambda *_: True, "Fetch")
         except asyncio.CancelledError:
-            cancelled.append(call.correlation_id)
+            cancelled.append(context.correlation_id)
             raise
         return ListConfigResourcesResponse()
 
@@ -362,10 +368,10 @@ async def test_a_change_under_way_is_finished_though_its_client_left() -> None:
     finished = []
 
     async def change(
-        request: ListConfigResourcesRequest, call: Call
+        request: ListConfigResourcesRequest, context: RequestContext
     ) -> ListConfigResourcesResponse:
-        response = await gate.handle(request, call)
-        finished.append(call.correlation_id)
+        response = await gate.handle(request, context)
+        finished.append(context.correlation_id)
         return response  # type: ignore[no-any-return]
 
     client = Server({LIST: change}).connect()

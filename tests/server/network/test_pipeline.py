@@ -7,8 +7,8 @@ import logging
 import pytest
 from tests.server.harness import Server, frame, on_a_loop
 
-from barnabas.server.network.pipeline import Exchange
-from barnabas.server.request_context import Call
+from barnabas.server.network.pipeline import SuspendedRequest
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -28,7 +28,9 @@ ASK = (ListConfigResourcesRequest(), 1, 7)
 
 @pytest.mark.parametrize("parks", [False, True])
 def test_an_exception_becomes_an_error_answer(parks: bool) -> None:
-    async def fail(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+    async def fail(
+        _: ListConfigResourcesRequest, __: RequestContext
+    ) -> ListConfigResourcesResponse:
         if parks:
             await asyncio.sleep(0)
         raise KafkaError(ErrorCode.INVALID_REQUEST, "why")
@@ -49,7 +51,9 @@ def test_an_exception_becomes_an_error_answer(parks: bool) -> None:
 
 @pytest.mark.parametrize("parks", [False, True])
 def test_an_answer_that_cannot_be_written_becomes_an_error_answer(parks: bool) -> None:
-    async def garble(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+    async def garble(
+        _: ListConfigResourcesRequest, __: RequestContext
+    ) -> ListConfigResourcesResponse:
         if parks:
             await asyncio.sleep(0)
         resources = [ConfigResource(resource_name="good"), ConfigResource(resource_type=10**9)]
@@ -68,7 +72,9 @@ def test_an_answer_that_cannot_be_written_becomes_an_error_answer(parks: bool) -
 
 @pytest.mark.parametrize("parks", [False, True])
 def test_a_violation_found_by_a_handler_closes_the_connection(parks: bool) -> None:
-    async def object_to(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+    async def object_to(
+        _: ListConfigResourcesRequest, __: RequestContext
+    ) -> ListConfigResourcesResponse:
         if parks:
             await asyncio.sleep(0)
         raise ProtocolViolation("two batches in one partition")
@@ -84,7 +90,7 @@ def test_a_violation_found_by_a_handler_closes_the_connection(parks: bool) -> No
 
 @pytest.mark.parametrize("parks", [False, True])
 def test_no_answer_is_sent_where_none_is_wanted(parks: bool) -> None:
-    async def silent(request: ProduceRequest, _: Call) -> ProduceResponse | None:
+    async def silent(request: ProduceRequest, _: RequestContext) -> ProduceResponse | None:
         if parks:
             await asyncio.sleep(0)
         return ProduceResponse() if request.acks else None
@@ -101,7 +107,7 @@ def test_no_answer_is_sent_where_none_is_wanted(parks: bool) -> None:
 def test_a_failed_produce_without_acks_closes_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def fail(_: ProduceRequest, __: Call) -> ProduceResponse:
+    async def fail(_: ProduceRequest, __: RequestContext) -> ProduceResponse:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "moved")
 
     @on_a_loop
@@ -140,8 +146,10 @@ def test_an_api_versions_too_new_is_answered_with_what_to_use_instead(version: i
 async def test_tagged_fields_in_a_header_are_skipped() -> None:
     seen = []
 
-    async def note(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-        seen.append((call.client_id, call.api_version, call.listener))
+    async def note(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        seen.append((context.client_id, context.api_version, context.listener))
         return ListConfigResourcesResponse()
 
     client = Server({LIST: note}).connect()
@@ -157,8 +165,10 @@ async def test_tagged_fields_in_a_header_are_skipped() -> None:
 async def test_a_client_may_have_no_id() -> None:
     seen = []
 
-    async def note(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-        seen.append(call.client_id)
+    async def note(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        seen.append(context.client_id)
         return ListConfigResourcesResponse()
 
     client = Server({LIST: note}).connect()
@@ -170,10 +180,12 @@ async def test_a_client_may_have_no_id() -> None:
 
 @on_a_loop
 async def test_nothing_of_a_request_that_parked_is_left_for_the_garbage_collector() -> None:
-    calls: list[Call] = []
+    calls: list[RequestContext] = []
 
-    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-        calls.append(call)
+    async def park(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        calls.append(context)
         await asyncio.sleep(0)
         return ListConfigResourcesResponse()
 
@@ -183,15 +195,17 @@ async def test_nothing_of_a_request_that_parked_is_left_for_the_garbage_collecto
         await client.send(ASK)
         await client.receive(LIST, 1)
         assert len(calls) == 1
-        assert not [each for each in gc.get_referrers(*calls) if isinstance(each, Exchange)]
+        assert not [each for each in gc.get_referrers(*calls) if isinstance(each, SuspendedRequest)]
     finally:
         gc.enable()
 
 
 @on_a_loop
 async def test_requests_are_counted_by_version_and_timed() -> None:
-    async def park_odd(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-        if call.correlation_id % 2:
+    async def park_odd(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        if context.correlation_id % 2:
             await asyncio.sleep(0)
         return ListConfigResourcesResponse()
 
@@ -210,16 +224,16 @@ async def test_requests_are_counted_by_version_and_timed() -> None:
 
 @on_a_loop
 async def test_regions_in_an_answer_count_in_its_length() -> None:
-    from barnabas.server.network.routes import Routes
+    from barnabas.server.network.routes import RouteTable
     from barnabas.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
     class Region:
         size_bytes = 1000
 
-    async def nothing(_: object, __: Call) -> None:
+    async def nothing(_: object, __: RequestContext) -> None:
         return None
 
-    route = Routes(Server().broker.metrics, {ApiKey.FETCH: nothing}).find(1 << 16 | 12)
+    route = RouteTable(Server().broker.metrics, {ApiKey.FETCH: nothing}).resolve(1 << 16 | 12)
     out = Outgoing(b"before")
     partition = PartitionData(records=Region())
     response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])

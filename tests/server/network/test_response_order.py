@@ -13,7 +13,7 @@ from tests.server.harness import (
     turns,
 )
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 
@@ -70,10 +70,10 @@ async def test_nothing_begins_behind_a_parked_request_of_another_kind() -> None:
 async def test_a_produce_request_that_has_not_appended_yet_is_not_overtaken() -> None:
     before, after = Gate(), Gate(have_appended=False)
 
-    async def produce(request: ProduceRequest, call: Call) -> ProduceResponse:
-        if call.correlation_id == 2:
-            await after.handle(request, call)
-        return await before.handle(request, call)  # type: ignore[no-any-return]
+    async def produce(request: ProduceRequest, context: RequestContext) -> ProduceResponse:
+        if context.correlation_id == 2:
+            await after.handle(request, context)
+        return await before.handle(request, context)  # type: ignore[no-any-return]
 
     client = Server({PRODUCE: produce}).connect()
     await client.send(a_produce(1), a_produce(2), a_produce(3))
@@ -93,16 +93,16 @@ async def test_a_produce_request_that_has_not_appended_yet_is_not_overtaken() ->
 async def test_an_answer_ready_at_once_waits_for_a_parked_one_before_it() -> None:
     gate = Gate()
 
-    async def park_the_first(request: ProduceRequest, call: Call) -> ProduceResponse:
-        if call.correlation_id == 1:
-            await gate.handle(request, call)
+    async def park_the_first(request: ProduceRequest, context: RequestContext) -> ProduceResponse:
+        if context.correlation_id == 1:
+            await gate.handle(request, context)
         return ProduceResponse()
 
     client = Server({PRODUCE: park_the_first}).connect()
     await client.send(a_produce(1), a_produce(2))
     await gate.until_begun(1)
     await turns()
-    assert client.connection.outbox.waiting == 2
+    assert client.connection.responses.pending_count == 2
     gate.open(1)
     assert [(await client.receive(PRODUCE, 9))[0] for _ in range(2)] == [1, 2]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.server.metrics.registry import RequestMetrics
-from barnabas.server.network.response_queue import Outbox
+from barnabas.server.network.response_queue import ResponseQueue
 from barnabas.wire.outgoing import Outgoing
 
 
@@ -52,7 +52,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def pump(outbox: Outbox, theirs: socket.socket) -> bytes:
+def pump(outbox: ResponseQueue, theirs: socket.socket) -> bytes:
     """Send until all has gone, with the other end reading whenever the socket is full."""
     received = bytearray()
     done = False
@@ -66,20 +66,20 @@ def pump(outbox: Outbox, theirs: socket.socket) -> bytes:
     return bytes(received)
 
 
-def a_place(outbox: Outbox):  # type: ignore[no-untyped-def]
+def a_place(outbox: ResponseQueue):  # type: ignore[no-untyped-def]
     return outbox.reserve(RequestMetrics(), 1)
 
 
-def put(outbox: Outbox, content: bytes, *regions: tuple[int, FileRegion]) -> None:
+def put(outbox: ResponseQueue, content: bytes, *regions: tuple[int, FileRegion]) -> None:
     outgoing = Outgoing(content)
     outgoing.regions.extend(regions)
-    outbox.finish(a_place(outbox), outgoing, 2)
+    outbox.complete(a_place(outbox), outgoing, 2)
 
 
 def test_regions_are_sent_between_the_bytes_around_them(
     pair: tuple[socket.socket, socket.socket], content: Path
 ) -> None:
-    outbox = Outbox(pair[0])
+    outbox = ResponseQueue(pair[0])
     with content.open("rb") as file:
         first = FileRegion(file.fileno(), 1, 300_000)
         second = FileRegion(file.fileno(), 77, 5)
@@ -118,7 +118,7 @@ def test_what_arrives_is_what_was_put_however_it_is_cut(
     with ours, theirs, content.open("rb") as file:
         ours.setblocking(False)
         theirs.setblocking(False)
-        outbox = Outbox(ours)
+        outbox = ResponseQueue(ours)
         expected = b""
         for answer, regions in drawn:
             put(
@@ -143,29 +143,29 @@ def test_a_region_whose_file_was_cut_short_ends_the_connection(
 ) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"only this")
-    outbox = Outbox(pair[0])
+    outbox = ResponseQueue(pair[0])
     with path.open("rb") as file:
         put(outbox, b"head", (4, FileRegion(file.fileno(), 0, 100)))
-        with pytest.raises(OSError, match="no longer there"):
+        with pytest.raises(OSError, match="no longer exist"):
             pump(outbox, pair[1])
 
 
 def test_an_answer_waits_for_those_before_it(pair: tuple[socket.socket, socket.socket]) -> None:
-    outbox = Outbox(pair[0])
+    outbox = ResponseQueue(pair[0])
     first, second, third = (a_place(outbox) for _ in range(3))
-    outbox.finish(third, Outgoing(b"3"), 5)
-    outbox.finish(second, None, 5)
+    outbox.complete(third, Outgoing(b"3"), 5)
+    outbox.complete(second, None, 5)
     assert pump(outbox, pair[1]) == b""
-    assert outbox.tail() is None
-    outbox.finish(first, Outgoing(b"1"), 5)
+    assert outbox.buffer() is None
+    outbox.complete(first, Outgoing(b"1"), 5)
     assert pump(outbox, pair[1]) == b"13"
-    assert outbox.tail() is not None
+    assert outbox.buffer() is not None
 
 
 def test_a_client_that_never_drains_keeps_only_what_is_unsent(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    outbox = Outbox(pair[0])
+    outbox = ResponseQueue(pair[0])
     received = 0
     for round_ in range(1, 41):
         put(outbox, b"x" * 100_000)
@@ -179,15 +179,15 @@ def test_a_client_that_never_drains_keeps_only_what_is_unsent(
 def test_times_are_counted_once_an_answer_is_sent(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    outbox = Outbox(pair[0])
+    outbox = ResponseQueue(pair[0])
     metrics = RequestMetrics()
     early = outbox.reserve(metrics, 1)
     late = outbox.reserve(metrics, 1)
-    outbox.finish(late, Outgoing(b"late"), 10)
-    outbox.finish(early, Outgoing(b"early"), 30)
+    outbox.complete(late, Outgoing(b"late"), 10)
+    outbox.complete(early, Outgoing(b"early"), 30)
     assert metrics.response_queue_ns.total == 20
     assert outbox.send()
-    outbox.count_sent(40)
-    assert metrics.total_ns.count == 2
-    assert metrics.response_send_ns.count == 2
+    outbox.record_sent(40, 50)
+    assert metrics.total_ns.total == 2 * 49
+    assert metrics.response_send_ns.total == 2 * 10
     assert not outbox.unsent

@@ -3,13 +3,12 @@
 import asyncio
 import errno
 import socket
-from time import perf_counter_ns
 
 import pytest
 from tests.server.harness import LIST, Client, Server, on_a_loop, turns
 
-from barnabas.server.network.socket_server import NetworkSettings
-from barnabas.server.request_context import Call
+from barnabas.server.network.socket_server import SocketServerSettings
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
@@ -19,7 +18,7 @@ ASK = (ListConfigResourcesRequest(), 1, 7)
 SECOND_NS = 1_000_000_000
 
 
-async def answer(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+async def respond(_: ListConfigResourcesRequest, __: RequestContext) -> ListConfigResourcesResponse:
     return ListConfigResourcesResponse()
 
 
@@ -30,7 +29,9 @@ class Barrier:
         self.opened = asyncio.get_running_loop().create_future()
         self.begun = 0
 
-    async def handle(self, _: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+    async def handle(
+        self, _: ListConfigResourcesRequest, __: RequestContext
+    ) -> ListConfigResourcesResponse:
         self.begun += 1
         await self.opened
         return ListConfigResourcesResponse()
@@ -41,7 +42,7 @@ class Barrier:
 
 @on_a_loop
 async def test_a_host_may_have_only_so_many_connections() -> None:
-    server = Server({LIST: answer}, max_connections_per_ip=2, per_ip_overrides={"10.0.0.9": 3})
+    server = Server({LIST: respond}, max_connections_per_ip=2, per_ip_overrides={"10.0.0.9": 3})
     clients = [server.connect("10.0.0.1") for _ in range(3)]
     assert await clients[2].is_closed()
     others = [server.connect("10.0.0.9") for _ in range(4)]
@@ -56,7 +57,7 @@ async def test_a_host_may_have_only_so_many_connections() -> None:
 
 @on_a_loop
 async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves() -> None:
-    server = Server({LIST: answer}, max_connections=1)
+    server = Server({LIST: respond}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
     first, second = await dial(listener.port), await dial(listener.port)
@@ -72,14 +73,14 @@ async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves()
 
 @on_a_loop
 async def test_raising_max_connections_lets_those_in_who_wait() -> None:
-    server = Server({LIST: answer}, max_connections=1)
+    server = Server({LIST: respond}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
     first, second = await dial(listener.port), await dial(listener.port)
     await first.send(ASK)
     await second.send(ASK)
     await first.receive(LIST, 1)
-    server.network.settings = NetworkSettings(max_connections=2)
+    server.network.settings = SocketServerSettings(max_connections=2)
     await second.receive(LIST, 1)
     await server.network.drain(0)
 
@@ -96,7 +97,7 @@ async def dial(port: int) -> Client:
 
 @on_a_loop
 async def test_port_0_is_a_free_port_and_is_told() -> None:
-    server = Server({LIST: answer})
+    server = Server({LIST: respond})
     listener = server.network.listen("INTERNAL", "", 0)
     server.network.open()
     assert listener.port > 0
@@ -111,9 +112,9 @@ async def test_port_0_is_a_free_port_and_is_told() -> None:
 
 @on_a_loop
 async def test_a_taken_port_is_named_in_the_error() -> None:
-    server = Server({LIST: answer})
+    server = Server({LIST: respond})
     taken = server.network.listen("FIRST", "127.0.0.1", 0)
-    with pytest.raises(OSError, match=f"SECOND cannot use 127.0.0.1:{taken.port}") as caught:
+    with pytest.raises(OSError, match=f"SECOND cannot bind 127.0.0.1:{taken.port}") as caught:
         server.network.listen("SECOND", "127.0.0.1", taken.port)
     assert caught.value.errno == errno.EADDRINUSE
     await server.network.drain(0)
@@ -122,26 +123,50 @@ async def test_a_taken_port_is_named_in_the_error() -> None:
 # Idleness
 
 
+class ManualClock:
+    """A monotonic clock that the test advances."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
 @on_a_loop
 async def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
     gate = Barrier()
-    server = Server({LIST: gate.handle}, idle_ms=1000)
-    idle, busy, lively = (server.connect() for _ in range(3))
+    clock = ManualClock()
+    server = Server({LIST: gate.handle}, now_ns=clock, idle_ms=1000)
+    idle, busy, active = (server.connect() for _ in range(3))
     await busy.send(ASK)
     await turns()
-    now_ns = perf_counter_ns() + 2 * SECOND_NS
-    lively.connection.received_ns = now_ns
-    server.network.touch(lively.connection)
-    assert server.network.close_idle(now_ns) == 1
+    assert server.network.close_idle() == 0
+    clock.now_ns += 2 * SECOND_NS
+    await active.send_bytes(b"\0")
+    await turns()
+    assert server.network.close_idle() == 1
     assert await idle.is_closed()
     gate.opened.set_result(None)
     await busy.receive(LIST, 1)
-    assert not lively.connection.is_closed
+    assert not active.connection.is_closed
+
+
+@on_a_loop
+async def test_a_connection_expires_by_the_clock_of_the_node_not_by_the_machines() -> None:
+    clock = ManualClock()
+    server = Server({LIST: respond}, now_ns=clock, idle_ms=1)
+    server.network.open()
+    client = server.connect()
+    assert server.network.close_idle() == 0  # however long the machine took to come here
+    clock.now_ns += SECOND_NS
+    assert await client.is_closed()
+    await server.network.drain(0)
 
 
 @on_a_loop
 async def test_the_sweep_closes_what_idles_by_itself() -> None:
-    server = Server({LIST: answer}, idle_ms=1)
+    server = Server({LIST: respond}, idle_ms=1)
     server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
     assert await server.connect().is_closed()
@@ -187,8 +212,10 @@ async def test_draining_does_not_wait_for_ever() -> None:
 
 @on_a_loop
 async def test_draining_lets_go_of_parked_requests_at_once() -> None:
-    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-        await call.broker.purgatory.park(["p"], 60_000, lambda *_: False, "Fetch")
+    async def park(
+        _: ListConfigResourcesRequest, context: RequestContext
+    ) -> ListConfigResourcesResponse:
+        await context.broker.purgatory.delay(["p"], 60_000, lambda *_: False, "Fetch")
         return ListConfigResourcesResponse()
 
     server = Server({LIST: park})
@@ -216,7 +243,7 @@ def test_settings_come_under_kafkas_names() -> None:
             "queued.max.requests": "50",
         }
     )
-    network = NetworkSettings.of(settings)
+    network = SocketServerSettings.of(settings)
     assert network.per_ip_overrides == {"10.0.0.1": 5, "10.0.0.2": 6}
     assert network.queued_max_requests == 50
     assert network.request_max_bytes == 104857600

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.server.harness import on_a_loop
 
-from barnabas.server.network.suspended_handler import Suspended
+from barnabas.server.network.suspended_handler import SuspendedHandler
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 
@@ -24,7 +24,7 @@ async def outcome(handler: Callable[[], Awaitable[Any]]) -> Any:
             ended.set_result(returned)
 
     coroutine: Any = handler()
-    Suspended(coroutine, coroutine.send(None), end, loop)
+    SuspendedHandler(coroutine, coroutine.send(None), end, loop)
     return await ended
 
 
@@ -110,7 +110,7 @@ async def test_abandoning_calls_off_what_is_parked_and_nothing_else() -> None:
     ended: list[object] = []
 
     async def park() -> None:
-        await purgatory.park(["p"], 1000, lambda *_: True, "Fetch")
+        await purgatory.delay(["p"], 1000, lambda *_: True, "Fetch")
 
     future = loop.create_future()
 
@@ -119,7 +119,9 @@ async def test_abandoning_calls_off_what_is_parked_and_nothing_else() -> None:
 
     for handler in (park, change):
         coroutine: Any = handler()
-        driven = Suspended(coroutine, coroutine.send(None), lambda r, e: ended.append(e or r), loop)
+        driven = SuspendedHandler(
+            coroutine, coroutine.send(None), lambda r, e: ended.append(e or r), loop
+        )
         driven.abandon()
     for _ in range(3):
         await asyncio.sleep(0)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.transactions.ports import Outcomes
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.server.transactions.broker_requests import (
-    ERRANDS_A_REQUEST,
-    Brokers,
-    Couriers,
-    Errand,
+    MAX_ITEMS_PER_REQUEST,
+    BrokerDirectory,
+    BrokerRequestQueues,
+    RequestItem,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import metadata_records as records
@@ -47,7 +47,7 @@ class House:
     """Brokers 1 to 3, of which 1 asks the others."""
 
     def __init__(self) -> None:
-        self.image = Image()
+        self.image = MetadataImage()
         for broker_id in (1, 2, 3):
             self.change(
                 records.RegisterBrokerRecord(
@@ -62,28 +62,28 @@ class House:
         self.peers = Peers()
         peers: Any = self.peers
         compose: Any = list
-        self.couriers: Couriers[str] = Couriers(
-            Brokers(1, lambda: self.image, peers, "INSIDE"),
+        self.couriers: BrokerRequestQueues[str] = BrokerRequestQueues(
+            BrokerDirectory(1, lambda: self.image, peers, "INSIDE"),
             "errands",
             compose=compose,
             read=_read,
             timeout_ms=lambda: 30_000,
         )
 
-    def change(self, record: Any) -> Delta:
-        delta = Delta()
+    def change(self, record: Any) -> MetadataDelta:
+        delta = MetadataDelta()
         self.image.apply(record, delta)
         return delta
 
     def fence(self, broker_id: int) -> None:
         delta = self.change(records.BrokerRegistrationChangeRecord(broker_id=broker_id, fenced=1))
-        self.couriers.follow(delta, self.image)
+        self.couriers.on_metadata_update(delta, self.image)
 
     def send(self, key: str, broker_id: int = 2, **errand: Any) -> Any:
-        return self.couriers.send(broker_id, Errand(key, key, [PLACE], **errand))
+        return self.couriers.send(broker_id, RequestItem(key, key, [PLACE], **errand))
 
 
-def _read(response: Any) -> Mapping[Hashable, Outcomes]:
+def _read(response: Any) -> Mapping[Hashable, PartitionErrorCodes]:
     if isinstance(response, KafkaError):
         raise response
     return {key: {PLACE: ErrorCode.NONE} for key in response}
@@ -118,16 +118,16 @@ def test_two_of_one_key_go_one_after_the_other(house: House) -> None:
 
 
 def test_a_request_is_bounded(house: House) -> None:
-    for number in range(ERRANDS_A_REQUEST + 2):
+    for number in range(MAX_ITEMS_PER_REQUEST + 2):
         house.send(str(number))
     house.peers.answers[0](["0"])
     house.peers.answers[1]([])
-    assert [len(keys) for _, keys in house.peers.sent] == [1, ERRANDS_A_REQUEST, 1]
+    assert [len(keys) for _, keys in house.peers.sent] == [1, MAX_ITEMS_PER_REQUEST, 1]
 
 
 def test_what_nobody_wants_any_more_stays_behind(house: House) -> None:
     house.send("a")
-    unwanted = house.send("b", is_wanted=lambda: False)
+    unwanted = house.send("b", is_needed=lambda: False)
     house.peers.answers[0](["a"])
     assert len(house.peers.sent) == 1
     assert not unwanted.is_done
@@ -146,7 +146,7 @@ def test_what_nobody_wants_any_more_stays_behind(house: House) -> None:
     ids=str,
 )
 def test_each_is_told_what_became_of_the_request(
-    house: House, response: Any, told: Outcomes | None
+    house: House, response: Any, told: PartitionErrorCodes | None
 ) -> None:
     answer, following = house.send("a"), house.send("b")
     house.peers.answers[0](response)

@@ -7,9 +7,9 @@ import pytest
 from tests.replication.world import Pending, World, batch_of
 from tests.server.harness import on_a_loop
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import Outcomes
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.server.api.produce import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (
@@ -28,7 +28,7 @@ class Coordinator:
     def __init__(self) -> None:
         self.code = ErrorCode.NONE
         self.asked: list[tuple[str, int, int, list[TopicPartition], bool]] = []
-        self.waiting: list[Answer[Outcomes]] | None = None
+        self.waiting: list[PendingResponse[PartitionErrorCodes]] | None = None
 
     def verify_or_add(
         self,
@@ -38,11 +38,11 @@ class Coordinator:
         partitions: Sequence[TopicPartition],
         *,
         add: bool,
-    ) -> Answer[Outcomes]:
+    ) -> PendingResponse[PartitionErrorCodes]:
         self.asked.append((transactional_id, producer_id, producer_epoch, list(partitions), add))
         if self.waiting is None:
-            return Answer.of(dict.fromkeys(partitions, self.code))
-        self.waiting.append(Answer())
+            return PendingResponse.completed(dict.fromkeys(partitions, self.code))
+        self.waiting.append(PendingResponse())
         return self.waiting[-1]
 
     def hold(self) -> None:
@@ -58,7 +58,7 @@ class Coordinator:
 @pytest.fixture
 def coordinator(world: World) -> Coordinator:
     made: Any = Coordinator()
-    world.broker.verifications = made
+    world.broker.partition_verifier = made
     world.create_topic("orders", 3)
     return made  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from tests.replication.world import Pending, World
 from tests.server.harness import on_a_loop
 from tests.server.transactions.test_produce_verification import PRODUCER, Coordinator
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.server.api.txn_offset_commit import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.txn_offset_commit import (
@@ -29,9 +29,9 @@ class Groups:
         self.runtime = SimpleNamespace(partition_of=lambda _: 0)
         self.commits = 0
 
-    def txn_commit(self, request: Any, client: Any) -> Answer[TxnOffsetCommitResponse]:
+    def txn_commit(self, request: Any, client: Any) -> PendingResponse[TxnOffsetCommitResponse]:
         self.commits += 1
-        return Answer.of(TxnOffsetCommitResponse())
+        return PendingResponse.completed(TxnOffsetCommitResponse())
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def groups(world: World) -> Groups:
 @pytest.fixture
 def coordinator(world: World) -> Coordinator:
     made: Any = Coordinator()
-    world.broker.verifications = made
+    world.broker.partition_verifier = made
     return made  # type: ignore[no-any-return]
 
 

@@ -1,9 +1,9 @@
 """One file per API of the protocol."""
 
-from barnabas.server.handlers import Handlers
+from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
 
-HANDLERS = Handlers(
+HANDLERS = ApiHandlers(
     __name__,
     {
         ApiKey.PRODUCE: "produce",

@@ -3,10 +3,10 @@
 v1 may want an answer before the new voters are committed.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 
 
-async def handle(request: AddRaftVoterRequest, call: Call) -> AddRaftVoterResponse:
-    response: AddRaftVoterResponse = await call.broker.controller.forward(request, call)
+async def handle(request: AddRaftVoterRequest, context: RequestContext) -> AddRaftVoterResponse:
+    response: AddRaftVoterResponse = await context.broker.controller.forward(request, context)
     return response

@@ -3,8 +3,8 @@
 v1 throttles after answering. IncrementalAlterConfigs is what clients use since Kafka 2.3.
 """
 
-from barnabas.server.config_resources import refusal_to_alter
-from barnabas.server.request_context import Call
+from barnabas.server.config_resources import alter_error
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -14,18 +14,18 @@ from barnabas.wire.messages.alter_configs import (
 )
 
 
-async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    node_id = call.broker.node_id
+async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+    node_id = context.broker.node_id
     answered, forwarded = [], []
     for resource in request.resources:
-        error = refusal_to_alter(resource.resource_type, resource.resource_name, node_id)
+        error = alter_error(resource.resource_type, resource.resource_name, node_id)
         if error is None:
             forwarded.append(resource)
         else:
             answered.append(_refused(resource, error))
     if forwarded:
         asked = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
-        answered += (await call.broker.controller.forward(asked, call)).responses
+        answered += (await context.broker.controller.forward(asked, context)).responses
     return AlterConfigsResponse(responses=answered)
 
 

@@ -3,7 +3,7 @@
 v1 may forbid to change the replication factor (KIP-860).
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -11,9 +11,9 @@ from barnabas.wire.messages.alter_partition_reassignments import (
 
 
 async def handle(
-    request: AlterPartitionReassignmentsRequest, call: Call
+    request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
-    response: AlterPartitionReassignmentsResponse = await call.broker.controller.forward(
-        request, call
+    response: AlterPartitionReassignmentsResponse = await context.broker.controller.forward(
+        request, context
     )
     return response

@@ -3,8 +3,8 @@
 The answer says that the move has begun; DescribeLogDirs shows how far it is. v2 flexible.
 """
 
-from barnabas.server.errors import failure_of
-from barnabas.server.request_context import Call
+from barnabas.server.errors import error_of
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -13,12 +13,14 @@ from barnabas.wire.messages.alter_replica_log_dirs import (
 )
 
 
-async def handle(request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
+async def handle(
+    request: AlterReplicaLogDirsRequest, context: RequestContext
+) -> AlterReplicaLogDirsResponse:
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
             results.setdefault(topic.name, []).extend(
-                _move(topic.name, index, directory.path, call) for index in topic.partitions
+                _move(topic.name, index, directory.path, context) for index in topic.partitions
             )
     return AlterReplicaLogDirsResponse(
         results=[
@@ -28,10 +30,12 @@ async def handle(request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplic
     )
 
 
-def _move(topic: str, index: int, path: str, call: Call) -> AlterReplicaLogDirPartitionResult:
+def _move(
+    topic: str, index: int, path: str, context: RequestContext
+) -> AlterReplicaLogDirPartitionResult:
     result = AlterReplicaLogDirPartitionResult(partition_index=index)
     try:
-        call.broker.partitions.move(topic, index, path)
+        context.broker.partitions.move_to_log_dir(topic, index, path)
     except Exception as failure:
-        result.error_code, _ = failure_of(failure, "AlterReplicaLogDirs", call)
+        result.error_code, _ = error_of(failure, "AlterReplicaLogDirs", context)
     return result

@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.features import KRAFT_VERSION, SUPPORTED
-from barnabas.server.handlers import Handlers, served_versions
-from barnabas.server.request_context import Call
+from barnabas.server.handlers import ApiHandlers, served_versions
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.api_versions import (
@@ -24,7 +24,7 @@ from barnabas.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import Broker
+    from barnabas.server.broker_node import BrokerNode
     from barnabas.server.controller_node import ControllerNode
 
 FIRST_VERSION_WITH_SOFTWARE = 3
@@ -37,24 +37,27 @@ LOWEST_PRODUCE_TOLD = 0
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-async def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
-    broker = call.broker
-    return answer(request, call, broker, broker.controller.quorum.kraft_version)
+async def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    broker = context.broker
+    return answer(request, context, broker, broker.controller.quorum.kraft_version)
 
 
 def answer(
-    request: ApiVersionsRequest, call: Call, node: "Broker | ControllerNode", kraft_version: int
+    request: ApiVersionsRequest,
+    context: RequestContext,
+    node: "BrokerNode | ControllerNode",
+    kraft_version: int,
 ) -> ApiVersionsResponse:
     """What any node tells of itself."""
-    if call.api_version >= FIRST_VERSION_WITH_SOFTWARE:
-        _note_software(request, call)
+    if context.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+        _note_software(request, context)
     _refuse_strays(request, node)
     image = node.image
     # The quorum keeps its own version, in control records that build no image.
     levels = image.features | {KRAFT_VERSION: kraft_version}
     return ApiVersionsResponse(
         api_keys=_served(node.handlers),
-        supported_features=_supported_features(call.api_version),
+        supported_features=_supported_features(context.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
@@ -64,16 +67,16 @@ def answer(
     )
 
 
-def _note_software(request: ApiVersionsRequest, call: Call) -> None:
+def _note_software(request: ApiVersionsRequest, context: RequestContext) -> None:
     software = (request.client_software_name, request.client_software_version)
     if not all(_SOFTWARE.fullmatch(text) for text in software):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, "The client's software name or version is not well formed."
         )
-    call.connection.software = software
+    context.connection.software = software
 
 
-def _refuse_strays(request: ApiVersionsRequest, node: "Broker | ControllerNode") -> None:
+def _refuse_strays(request: ApiVersionsRequest, node: "BrokerNode | ControllerNode") -> None:
     """A client that meant to reach another cluster or node has to find its way anew."""
     if request.cluster_id not in (None, node.cluster_id):
         raise KafkaError(
@@ -88,7 +91,7 @@ def _refuse_strays(request: ApiVersionsRequest, node: "Broker | ControllerNode")
 
 
 @cache
-def _served(handlers: Handlers) -> list[ApiVersion]:
+def _served(handlers: ApiHandlers) -> list[ApiVersion]:
     told = []
     for key in sorted(handlers):
         versions = served_versions(key)

@@ -4,8 +4,8 @@ v1 whether a member speaks the classic protocol.
 """
 
 from barnabas.server.cluster_view import GROUP_OPERATIONS
-from barnabas.server.group_requests import client_of, in_slices
-from barnabas.server.request_context import Call
+from barnabas.server.group_requests import client_of, in_chunks
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -14,10 +14,10 @@ from barnabas.wire.messages.consumer_group_describe import (
 
 
 async def handle(
-    request: ConsumerGroupDescribeRequest, call: Call
+    request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> ConsumerGroupDescribeResponse:
-    describe, client = call.broker.groups.describe_consumer_groups, client_of(call)
-    groups = await in_slices(request.group_ids, lambda some: describe(some, client))
+    describe, client = context.broker.groups.describe_consumer_groups, client_of(context)
+    groups = await in_chunks(request.group_ids, lambda some: describe(some, client))
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == ErrorCode.NONE:

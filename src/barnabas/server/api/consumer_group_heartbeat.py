@@ -4,7 +4,7 @@ v0 KIP-848; v1 topics by a pattern, member ids made by the client.
 """
 
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -12,6 +12,6 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 
 
 async def handle(
-    request: ConsumerGroupHeartbeatRequest, call: Call
+    request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> ConsumerGroupHeartbeatResponse:
-    return await call.broker.groups.consumer_heartbeat(request, client_of(call))
+    return await context.broker.groups.consumer_heartbeat(request, client_of(context))

@@ -3,13 +3,15 @@
 v1 throttles after answering; v3 may answer THROTTLING_QUOTA_EXCEEDED.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
 )
 
 
-async def handle(request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
-    response: CreatePartitionsResponse = await call.broker.controller.forward(request, call)
+async def handle(
+    request: CreatePartitionsRequest, context: RequestContext
+) -> CreatePartitionsResponse:
+    response: CreatePartitionsResponse = await context.broker.controller.forward(request, context)
     return response

@@ -4,10 +4,10 @@ v4 takes -1 for the default partitions and replication factor; v5 answers with t
 v7 answers with topic ids.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 
-async def handle(request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
-    response: CreateTopicsResponse = await call.broker.controller.forward(request, call)
+async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    response: CreateTopicsResponse = await context.broker.controller.forward(request, context)
     return response

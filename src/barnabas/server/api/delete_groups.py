@@ -3,11 +3,11 @@
 v2 flexible; v3 error messages.
 """
 
-from barnabas.server.group_requests import in_slices
-from barnabas.server.request_context import Call
+from barnabas.server.group_requests import in_chunks
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 
-async def handle(request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
+async def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
     names = list(dict.fromkeys(request.groups_names))  # one named twice is answered once
-    return DeleteGroupsResponse(results=await in_slices(names, call.broker.groups.delete))
+    return DeleteGroupsResponse(results=await in_chunks(names, context.broker.groups.delete))

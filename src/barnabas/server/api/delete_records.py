@@ -7,8 +7,8 @@ from collections.abc import Hashable
 
 from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.replication import Partition
-from barnabas.server.errors import failure_of
-from barnabas.server.request_context import Call
+from barnabas.server.errors import error_of
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -21,8 +21,8 @@ from barnabas.wire.messages.delete_records import (
 UNKNOWN_LOW_WATERMARK = -1
 
 
-async def handle(request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
-    deletions = _Deletions(call)
+async def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
+    deletions = _Deletions(context)
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
@@ -33,7 +33,7 @@ async def handle(request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResp
         ]
     )
     if deletions.owed:
-        await call.broker.purgatory.park(
+        await context.broker.purgatory.delay(
             deletions.owed, request.timeout_ms, deletions.take_note, "DeleteRecords"
         )
     return response
@@ -42,10 +42,10 @@ async def handle(request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResp
 class _Deletions:
     """The deletions of one request, and which of them have not come to all replicas yet."""
 
-    __slots__ = ("_call", "owed")
+    __slots__ = ("_context", "owed")
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
         self.owed: dict[Hashable, tuple[int, DeleteRecordsPartitionResult]] = {}
         """By partition the low watermark to wait for, and the answer that waits for it."""
 
@@ -54,7 +54,7 @@ class _Deletions:
             partition_index=wanted.partition_index, low_watermark=UNKNOWN_LOW_WATERMARK
         )
         try:
-            partition = self._call.broker.partitions.by_name(topic, wanted.partition_index)
+            partition = self._context.broker.partitions.get_by_name(topic, wanted.partition_index)
             if topic in INTERNAL_TOPICS:
                 raise KafkaError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -62,7 +62,7 @@ class _Deletions:
                 )
             start_offset = partition.delete_records(wanted.offset)
         except Exception as failure:
-            answer.error_code, _ = failure_of(failure, "DeleteRecords", self._call)
+            answer.error_code, _ = error_of(failure, "DeleteRecords", self._context)
             return answer
         answer.low_watermark = partition.low_watermark
         if answer.low_watermark < start_offset:
@@ -76,7 +76,7 @@ class _Deletions:
         if partition in self.owed:
             start_offset, answer = self.owed[partition]
             if not partition.is_leader:
-                answer.error_code = partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
+                answer.error_code = partition.error_code or ErrorCode.NOT_LEADER_OR_FOLLOWER
                 answer.low_watermark = UNKNOWN_LOW_WATERMARK
                 del self.owed[partition]
             elif partition.low_watermark >= start_offset:

@@ -5,7 +5,7 @@ v1 asks for brokers or controllers; v2 includes fenced brokers.
 
 from barnabas.metadata.states import endpoint_of
 from barnabas.server.cluster_view import CLUSTER_OPERATIONS
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_cluster import (
     BROKERS,
@@ -18,11 +18,13 @@ from barnabas.wire.messages.describe_cluster import (
 _OF = {BROKERS: "a broker", CONTROLLERS: "a controller"}
 
 
-async def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+async def handle(
+    request: DescribeClusterRequest, context: RequestContext
+) -> DescribeClusterResponse:
     require_endpoint_type(request.endpoint_type, BROKERS)
     response = DescribeClusterResponse(
-        cluster_id=call.broker.cluster_id,
-        controller_id=call.broker.node_id,
+        cluster_id=context.broker.cluster_id,
+        controller_id=context.broker.node_id,
         brokers=[
             DescribeClusterBroker(
                 broker_id=broker.broker_id,
@@ -31,9 +33,9 @@ async def handle(request: DescribeClusterRequest, call: Call) -> DescribeCluster
                 rack=broker.rack,
                 is_fenced=broker.fenced,
             )
-            for _, broker in sorted(call.broker.image.brokers.items())
+            for _, broker in sorted(context.broker.image.brokers.items())
             if (request.include_fenced_brokers or not broker.fenced)
-            and (endpoint := endpoint_of(broker, call.listener))
+            and (endpoint := endpoint_of(broker, context.listener))
         ],
     )
     if request.include_cluster_authorized_operations:

@@ -15,11 +15,11 @@ from barnabas.config.describe import (
 )
 from barnabas.config.documentation import documentation
 from barnabas.config.loggers import logger_levels
-from barnabas.controller.topic_names import require_valid
-from barnabas.server.broker_node import Broker
+from barnabas.controller.topic_names import validate_topic_name
+from barnabas.server.broker_node import BrokerNode
 from barnabas.server.config_resources import require_this_broker
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -31,12 +31,14 @@ from barnabas.wire.messages.describe_configs import (
 )
 
 
-async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
-    return describe(request, call.broker)
+async def handle(
+    request: DescribeConfigsRequest, context: RequestContext
+) -> DescribeConfigsResponse:
+    return describe(request, context.broker)
 
 
 def describe(
-    request: DescribeConfigsRequest, node: Broker | ControllerNode
+    request: DescribeConfigsRequest, node: BrokerNode | ControllerNode
 ) -> DescribeConfigsResponse:
     """What a node knows of settings: its own, and all that metadata holds."""
     for resource in request.resources:
@@ -56,7 +58,7 @@ _RESOURCE_TYPES = frozenset(ResourceType)
 def _result(
     resource: DescribeConfigsResource,
     request: DescribeConfigsRequest,
-    node: Broker | ControllerNode,
+    node: BrokerNode | ControllerNode,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         error_message="",
@@ -75,7 +77,9 @@ def _result(
 
 
 def _describe(
-    resource: DescribeConfigsResource, names: frozenset[str] | None, node: Broker | ControllerNode
+    resource: DescribeConfigsResource,
+    names: frozenset[str] | None,
+    node: BrokerNode | ControllerNode,
 ) -> list[Described]:
     name = resource.resource_name
     match resource.resource_type:
@@ -99,10 +103,10 @@ def _describe(
             return describe_group(node.resolver, name, names)
 
 
-def _require_topic(name: str, node: Broker | ControllerNode) -> None:
+def _require_topic(name: str, node: BrokerNode | ControllerNode) -> None:
     if node.image.topics.by_name(name) is not None:
         return
-    require_valid(name)
+    validate_topic_name(name)
     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

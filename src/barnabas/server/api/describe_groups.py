@@ -5,15 +5,15 @@ groups that are not there, which were Dead before.
 """
 
 from barnabas.server.cluster_view import GROUP_OPERATIONS
-from barnabas.server.group_requests import client_of, in_slices
-from barnabas.server.request_context import Call
+from barnabas.server.group_requests import client_of, in_chunks
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 
-async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
-    coordinator, client = call.broker.groups, client_of(call)
-    groups = await in_slices(request.groups, lambda some: coordinator.describe(some, client))
+async def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
+    coordinator, client = context.broker.groups, client_of(context)
+    groups = await in_chunks(request.groups, lambda some: coordinator.describe(some, client))
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == ErrorCode.NONE:

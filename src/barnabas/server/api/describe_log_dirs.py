@@ -6,8 +6,8 @@ v2 flexible; v3 an error for the whole answer; v4 total and usable bytes; v5 cor
 import asyncio
 
 from barnabas.log import LogDirectory
-from barnabas.replication import holdings_of
-from barnabas.server.request_context import Call
+from barnabas.replication import list_replicas
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -21,26 +21,28 @@ LOOKED_AT_BETWEEN_REQUESTS = 64
 """Partitions nobody has opened are measured on disk: with many, others get their turn."""
 
 
-async def handle(request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+async def handle(
+    request: DescribeLogDirsRequest, context: RequestContext
+) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    disks = call.broker.partitions.disks
-    results = [await _describe(directory, wanted, call) for directory in disks.working()]
+    disks = context.broker.partitions.log_dirs
+    results = [await _describe(directory, wanted, context) for directory in disks.online()]
     results += [
         DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
-        for path in disks.lost_paths
+        for path in disks.offline_paths
     ]
     return DescribeLogDirsResponse(results=results)
 
 
 async def _describe(
-    directory: LogDirectory, wanted: set[tuple[str, int]] | None, call: Call
+    directory: LogDirectory, wanted: set[tuple[str, int]] | None, context: RequestContext
 ) -> DescribeLogDirsResult:
-    partitions = call.broker.partitions
+    partitions = context.broker.partitions
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     try:
-        for number, held in enumerate(holdings_of(directory, partitions, wanted), 1):
+        for number, held in enumerate(list_replicas(directory, partitions, wanted), 1):
             topics.setdefault(held.topic, []).append(
                 DescribeLogDirsPartition(
                     partition_index=held.partition,
@@ -53,7 +55,7 @@ async def _describe(
                 await asyncio.sleep(0)
         total_bytes, usable_bytes = directory.total_bytes, directory.usable_bytes
     except OSError as failure:
-        partitions.lose(directory, failure)
+        partitions.handle_log_dir_failure(directory, failure)
         return DescribeLogDirsResult(
             error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path
         )
@@ -64,5 +66,5 @@ async def _describe(
         ],
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
-        is_cordoned=partitions.disks.is_cordoned(directory.path),
+        is_cordoned=partitions.log_dirs.is_cordoned(directory.path),
     )

@@ -1,8 +1,8 @@
 """DescribeProducers (key 61): the producers that a partition remembers, and their transactions."""
 
-from barnabas.controller.topic_names import require_valid
-from barnabas.server.errors import failure_of
-from barnabas.server.request_context import Call
+from barnabas.controller.topic_names import validate_topic_name
+from barnabas.server.errors import error_of
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -12,13 +12,15 @@ from barnabas.wire.messages.describe_producers import (
 )
 
 
-async def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+async def handle(
+    request: DescribeProducersRequest, context: RequestContext
+) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _describe(topic.name, index, call) for index in topic.partition_indexes
+                    _describe(topic.name, index, context) for index in topic.partition_indexes
                 ],
             )
             for topic in request.topics
@@ -26,13 +28,13 @@ async def handle(request: DescribeProducersRequest, call: Call) -> DescribeProdu
     )
 
 
-def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
+def _describe(topic: str, index: int, context: RequestContext) -> PartitionResponse:
     try:
-        require_valid(topic)
-        partition = call.broker.partitions.by_name(topic, index)
+        validate_topic_name(topic)
+        partition = context.broker.partitions.get_by_name(topic, index)
         producers = partition.log.active_producers()  # a follower knows them as well
     except Exception as failure:
-        code, message = failure_of(failure, "DescribeProducers", call)
+        code, message = error_of(failure, "DescribeProducers", context)
         return PartitionResponse(partition_index=index, error_code=code, error_message=message)
     return PartitionResponse(
         partition_index=index,
@@ -43,7 +45,7 @@ def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
                 last_sequence=producer.last_sequence,
                 last_timestamp=producer.last_timestamp,
                 coordinator_epoch=producer.coordinator_epoch,
-                current_txn_start_offset=producer.transaction_start,
+                current_txn_start_offset=producer.transaction_first_offset,
             )
             for producer in producers
         ],

@@ -4,10 +4,10 @@ v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error 
 of the quorum knows.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 
-async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
-    response: DescribeQuorumResponse = await call.broker.controller.forward(request, call)
+async def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
+    response: DescribeQuorumResponse = await context.broker.controller.forward(request, context)
     return response

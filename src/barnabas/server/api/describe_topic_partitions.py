@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from barnabas.controller.topic_names import is_valid
-from barnabas.metadata.states import PartitionState, TopicState
+from barnabas.controller.topic_names import is_valid_topic_name
+from barnabas.metadata.states import PartitionRegistration, TopicImage
 from barnabas.server.cluster_view import TOPIC_OPERATIONS, ListenerView, is_internal
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -17,14 +17,14 @@ from barnabas.wire.messages.describe_topic_partitions import (
 
 
 async def handle(
-    request: DescribeTopicPartitionsRequest, call: Call
+    request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
     _require_sound_cursor(request)
     cursor = request.cursor
-    view = ListenerView(call.broker.image, call.listener)
-    room = _page_size(request, call)
+    view = ListenerView(context.broker.image, context.listener)
+    room = _page_size(request, context)
     response = DescribeTopicPartitionsResponse()
-    for name, topic in _wanted(request, call):
+    for name, topic in _wanted(request, context):
         if not room:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
@@ -57,16 +57,16 @@ def _require_sound_cursor(request: DescribeTopicPartitionsRequest) -> None:
         )
 
 
-def _page_size(request: DescribeTopicPartitionsRequest, call: Call) -> int:
-    limit: int = call.broker.settings["max.request.partition.size.limit"]
+def _page_size(request: DescribeTopicPartitionsRequest, context: RequestContext) -> int:
+    limit: int = context.broker.settings["max.request.partition.size.limit"]
     return max(min(limit, request.response_partition_limit), 1)
 
 
 def _wanted(
-    request: DescribeTopicPartitionsRequest, call: Call
-) -> Iterator[tuple[str, TopicState | None]]:
+    request: DescribeTopicPartitionsRequest, context: RequestContext
+) -> Iterator[tuple[str, TopicImage | None]]:
     """Topics in the order of their names, from the cursor on; no names given means all."""
-    topics = call.broker.image.topics
+    topics = context.broker.image.topics
     names = {topic.name for topic in request.topics} or {topic.name for topic in topics}
     first = request.cursor.topic_name if request.cursor else ""
     for name in sorted(names):
@@ -77,7 +77,7 @@ def _wanted(
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if is_valid(name)
+        if is_valid_topic_name(name)
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
     return DescribeTopicPartitionsResponseTopic(
@@ -88,7 +88,7 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _describe(
-    topic: TopicState, indexes: list[int], view: ListenerView
+    topic: TopicImage, indexes: list[int], view: ListenerView
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
@@ -100,7 +100,7 @@ def _describe(
 
 
 def _partition(
-    index: int, partition: PartitionState, view: ListenerView
+    index: int, partition: PartitionRegistration, view: ListenerView
 ) -> DescribeTopicPartitionsResponsePartition:
     _, leader, offline = view.partition(partition)
     return DescribeTopicPartitionsResponsePartition(

@@ -3,10 +3,10 @@
 v0 preferred elections only; v1 unclean ones and an error for the whole answer.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 
-async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    response: ElectLeadersResponse = await call.broker.controller.forward(request, call)
+async def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
+    response: ElectLeadersResponse = await context.broker.controller.forward(request, context)
     return response

@@ -4,9 +4,9 @@ v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE; v5 the next transacti
 epoch, told in the answer (KIP-890).
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 
-async def handle(request: EndTxnRequest, call: Call) -> EndTxnResponse:
-    return await call.broker.transactions.end(request, call.api_version)
+async def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
+    return await context.broker.transactions.end(request, context.api_version)

@@ -8,10 +8,10 @@ import logging
 from enum import IntEnum
 from typing import Any
 
-from barnabas.coordinator.runtime import Runtime
-from barnabas.server.broker_node import Broker
+from barnabas.coordinator.runtime import CoordinatorRuntime
+from barnabas.server.broker_node import BrokerNode
 from barnabas.server.cluster_view import leader_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
@@ -33,16 +33,18 @@ class KeyType(IntEnum):
     SHARE = 2
 
 
-async def handle(request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
-    several = call.api_version >= FIRST_VERSION_WITH_KEYS
+async def handle(
+    request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse:
+    several = context.api_version >= FIRST_VERSION_WITH_KEYS
     keys = request.coordinator_keys if several else [request.key]
     try:
-        runtime = _runtime_of(request.key_type, call.broker)
-        await _require_topic(runtime.topic, call.broker)
+        runtime = _runtime_of(request.key_type, context.broker)
+        await _require_topic(runtime.topic, context.broker)
     except KafkaError as error:
         found = [_none(key, error.code, error.message) for key in keys]
     else:
-        found = [_find(key, runtime, call) for key in keys]
+        found = [_find(key, runtime, context) for key in keys]
     if several:
         return FindCoordinatorResponse(coordinators=found)
     (only,) = found
@@ -55,9 +57,9 @@ async def handle(request: FindCoordinatorRequest, call: Call) -> FindCoordinator
     )
 
 
-def _find(key: str, runtime: Runtime[Any], call: Call) -> Coordinator:
+def _find(key: str, runtime: CoordinatorRuntime[Any], context: RequestContext) -> Coordinator:
     topic, index = runtime.topic, runtime.partition_of(key)
-    leader = leader_of(topic, index, call)
+    leader = leader_of(topic, index, context)
     if leader is None or leader.endpoint is None:
         return _none(
             key,
@@ -69,11 +71,11 @@ def _find(key: str, runtime: Runtime[Any], call: Call) -> Coordinator:
         node_id=leader.leader_id,
         host=leader.endpoint.host,
         port=leader.endpoint.port,
-        error_message=None if call.api_version >= FIRST_VERSION_WITH_KEYS else "NONE",
+        error_message=None if context.api_version >= FIRST_VERSION_WITH_KEYS else "NONE",
     )
 
 
-def _runtime_of(key_type: int, broker: Broker) -> Runtime[Any]:
+def _runtime_of(key_type: int, broker: BrokerNode) -> CoordinatorRuntime[Any]:
     """The coordinators whose topic keeps the state of such keys."""
     match key_type:
         case KeyType.GROUP:
@@ -83,12 +85,12 @@ def _runtime_of(key_type: int, broker: Broker) -> Runtime[Any]:
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"Key type {key_type} has no coordinator here.")
 
 
-async def _require_topic(topic: str, broker: Broker) -> None:
+async def _require_topic(topic: str, broker: BrokerNode) -> None:
     """The topic is made on first use. KafkaError, of the one kind that clients ask again after,
     if that cannot be done now."""
     if broker.image.topics.by_name(topic) is not None:
         return
-    for reason in (await broker.first_use.create([topic], broker)).values():
+    for reason in (await broker.auto_topic_creator.create([topic], broker)).values():
         log.warning("%s cannot be created: %s", topic, reason)
         raise KafkaError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}"

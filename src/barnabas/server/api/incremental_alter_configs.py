@@ -7,8 +7,8 @@ controller. v1 is flexible.
 from barnabas.config import Operation, ResourceType
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.loggers import set_logger_levels, validate_logger_levels
-from barnabas.server.config_resources import refusal_to_alter
-from barnabas.server.request_context import Call
+from barnabas.server.config_resources import alter_error
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -19,12 +19,12 @@ from barnabas.wire.messages.incremental_alter_configs import (
 
 
 async def handle(
-    request: IncrementalAlterConfigsRequest, call: Call
+    request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
-    node_id = call.broker.node_id
+    node_id = context.broker.node_id
     answered, forwarded = [], []
     for resource in request.resources:
-        refusal = refusal_to_alter(resource.resource_type, resource.resource_name, node_id)
+        refusal = alter_error(resource.resource_type, resource.resource_name, node_id)
         if refusal is not None:
             answered.append(_answer(resource, refusal))
         elif resource.resource_type == _LOGGERS:
@@ -35,7 +35,7 @@ async def handle(
         asked = IncrementalAlterConfigsRequest(
             resources=forwarded, validate_only=request.validate_only
         )
-        answered += (await call.broker.controller.forward(asked, call)).responses
+        answered += (await context.broker.controller.forward(asked, context)).responses
     return IncrementalAlterConfigsResponse(responses=answered)
 
 

@@ -4,9 +4,9 @@ v2 flexible; v3 the producer's present id and epoch; v4 PRODUCER_FENCED for old 
 v5 TRANSACTION_ABORTABLE (KIP-890). v6, for two-phase commit, may still change: not served.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 
-async def handle(request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
-    return await call.broker.transactions.init_producer_id(request, call.api_version)
+async def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
+    return await context.broker.transactions.init_producer_id(request, context.api_version)

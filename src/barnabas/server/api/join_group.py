@@ -5,9 +5,9 @@ v7 protocol type; v8 the reason; v9 a leader that need not assign (KIP-814).
 """
 
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
-async def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
-    return await call.broker.groups.join(request, client_of(call))
+async def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
+    return await context.broker.groups.join(request, client_of(context))

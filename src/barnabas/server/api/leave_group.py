@@ -4,9 +4,9 @@ v3 several members at once, static ones by their instance id; v5 the reason.
 """
 
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
-async def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
-    return await call.broker.groups.leave(request, client_of(call))
+async def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
+    return await context.broker.groups.leave(request, client_of(context))

@@ -7,8 +7,8 @@ are all listed; groups and client metrics are listed once somebody has given the
 from collections.abc import Iterable
 
 from barnabas.config import ResourceType
-from barnabas.metadata.image import Image
-from barnabas.server.request_context import Call
+from barnabas.metadata.image import MetadataImage
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
@@ -17,20 +17,22 @@ from barnabas.wire.messages.list_config_resources import (
 )
 
 
-async def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+async def handle(
+    request: ListConfigResourcesRequest, context: RequestContext
+) -> ListConfigResourcesResponse:
     wanted: Iterable[int] = dict.fromkeys(request.resource_types) or ResourceType
-    if call.api_version == 0:
+    if context.api_version == 0:
         wanted = (ResourceType.CLIENT_METRICS,)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
             for resource_type in wanted
-            for name in _names(resource_type, call.broker.image)
+            for name in _names(resource_type, context.broker.image)
         ]
     )
 
 
-def _names(resource_type: int, image: Image) -> list[str]:
+def _names(resource_type: int, image: MetadataImage) -> list[str]:
     match resource_type:
         case ResourceType.TOPIC:
             return [topic.name for topic in image.topics]

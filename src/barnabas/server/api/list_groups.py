@@ -4,9 +4,9 @@ v1 throttling; v3 flexible; v4 states, and a filter by them; v5 types, and a fil
 """
 
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
-async def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
-    return await call.broker.groups.list(request, client_of(call))
+async def handle(request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
+    return await context.broker.groups.list(request, client_of(context))

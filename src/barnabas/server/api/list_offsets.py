@@ -11,8 +11,8 @@ from enum import IntEnum
 
 from barnabas.log import TimestampOffset
 from barnabas.replication import NO_EPOCH, Partition
-from barnabas.server.errors import failure_of
-from barnabas.server.request_context import Call
+from barnabas.server.errors import error_of
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -53,23 +53,23 @@ FIRST_WITH_NOT_AVAILABLE = 5
 _NOWHERE = TimestampOffset(-1, -1, NO_EPOCH)
 
 
-async def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+async def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(name=topic.name, partitions=_answers(topic, request, call))
+            ListOffsetsTopicResponse(name=topic.name, partitions=_answers(topic, request, context))
             for topic in request.topics
         ]
     )
 
 
 def _answers(
-    topic: ListOffsetsTopic, request: ListOffsetsRequest, call: Call
+    topic: ListOffsetsTopic, request: ListOffsetsRequest, context: RequestContext
 ) -> list[ListOffsetsPartitionResponse]:
     """One for each partition; for one that is asked for more than once, that it must not be."""
     times = Counter(wanted.partition_index for wanted in topic.partitions)
     by_index = {wanted.partition_index: wanted for wanted in topic.partitions}
     return [
-        _answer(topic.name, wanted, request, call)
+        _answer(topic.name, wanted, request, context)
         if times[index] == 1
         else _refused(wanted, ErrorCode.INVALID_REQUEST)
         for index, wanted in by_index.items()
@@ -77,19 +77,19 @@ def _answers(
 
 
 def _answer(
-    topic: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, call: Call
+    topic: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, context: RequestContext
 ) -> ListOffsetsPartitionResponse:
     try:
-        partition = call.broker.partitions.by_name(topic, wanted.partition_index)
+        partition = context.broker.partitions.get_by_name(topic, wanted.partition_index)
         partition.require_leader(wanted.current_leader_epoch)
-        found = _find(partition, wanted.timestamp, request, call.api_version)
+        found = _find(partition, wanted.timestamp, request, context.api_version)
     except Exception as failure:
-        return _refused(wanted, failure_of(failure, "ListOffsets", call)[0])
+        return _refused(wanted, error_of(failure, "ListOffsets", context)[0])
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
         timestamp=found.timestamp,
         offset=found.offset,
-        leader_epoch=found.leader_epoch if call.api_version >= FIRST_WITH_EPOCHS else NO_EPOCH,
+        leader_epoch=found.leader_epoch if context.api_version >= FIRST_WITH_EPOCHS else NO_EPOCH,
     )
 
 
@@ -97,11 +97,11 @@ def _find(
     partition: Partition, timestamp: int, request: ListOffsetsRequest, version: int
 ) -> TimestampOffset:
     log = partition.log
-    end = log.end_offset
+    end = log.log_end_offset
     is_unsure = False
     if request.replica_id == CONSUMER:
-        end = partition.readable_end(request.isolation_level)
-        is_unsure = partition.is_catching_up
+        end = partition.last_fetchable_offset(request.isolation_level)
+        is_unsure = partition.has_stale_high_watermark
     if timestamp >= 0:
         found = log.offset_for_timestamp(timestamp)
         return _readable(found, end, is_unsure, version)
@@ -116,7 +116,9 @@ def _find(
         case Special.LATEST:
             return TimestampOffset(-1, end, partition.leader_epoch)
         case Special.EARLIEST | Special.EARLIEST_LOCAL:
-            return TimestampOffset(-1, log.start_offset, log.epochs.epoch_at(log.start_offset))
+            return TimestampOffset(
+                -1, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset)
+            )
         case Special.MAX_TIMESTAMP:
             return _readable(log.offset_of_max_timestamp(), end, is_unsure, version)
         case _:

@@ -1,6 +1,6 @@
 """ListPartitionReassignments (key 46): what is on its way to other replicas."""
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -8,9 +8,9 @@ from barnabas.wire.messages.list_partition_reassignments import (
 
 
 async def handle(
-    request: ListPartitionReassignmentsRequest, call: Call
+    request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> ListPartitionReassignmentsResponse:
-    response: ListPartitionReassignmentsResponse = await call.broker.controller.forward(
-        request, call
+    response: ListPartitionReassignmentsResponse = await context.broker.controller.forward(
+        request, context
     )
     return response

@@ -5,15 +5,15 @@ topics; v5 offline replicas; v7 leader epochs; v8 authorized operations; v10 top
 v11 drops the cluster's operations; v12 topics asked for by id; v13 an error for the whole answer.
 """
 
-from barnabas.controller.topic_names import is_valid
-from barnabas.metadata.states import PartitionState, TopicState
+from barnabas.controller.topic_names import is_valid_topic_name
+from barnabas.metadata.states import PartitionRegistration, TopicImage
 from barnabas.server.cluster_view import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
     ListenerView,
     is_internal,
 )
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
@@ -30,11 +30,11 @@ FIRST_VERSION_ASKING_BY_ID = 12
 FIRST_VERSION_WITH_LISTENER_ERRORS = 6
 
 
-async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
-    version = call.api_version
+async def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    version = context.api_version
     _refuse_ids_before_they_existed(request, version)
-    await _create_missing(request, call)
-    view = ListenerView(call.broker.image, call.listener)
+    await _create_missing(request, context)
+    view = ListenerView(context.broker.image, context.listener)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
     response = MetadataResponse(
         brokers=[
@@ -44,11 +44,11 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
                 port=endpoint.port,
                 rack=broker.rack,
             )
-            for broker, endpoint in view.reachable(call.broker.node_id)
+            for broker, endpoint in view.reachable(context.broker.node_id)
         ],
-        cluster_id=call.broker.cluster_id,
-        controller_id=call.broker.node_id,
-        topics=_topics(request, call, view, operations),
+        cluster_id=context.broker.cluster_id,
+        controller_id=context.broker.node_id,
+        topics=_topics(request, context, view, operations),
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
@@ -56,10 +56,10 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
 
 
 def _topics(
-    request: MetadataRequest, call: Call, view: ListenerView, operations: int | None
+    request: MetadataRequest, context: RequestContext, view: ListenerView, operations: int | None
 ) -> list[MetadataResponseTopic]:
-    topics = call.broker.image.topics
-    version = call.api_version
+    topics = context.broker.image.topics
+    version = context.api_version
     if request.topics is None or (version == 0 and not request.topics):
         return [_describe(topic, view, version, operations) for topic in topics]
     answers: dict[str | bytes, MetadataResponseTopic] = {}  # a topic named twice is told of once
@@ -74,7 +74,7 @@ def _topics(
 
 
 def _describe(
-    topic: TopicState, view: ListenerView, version: int, operations: int | None
+    topic: TopicImage, view: ListenerView, version: int, operations: int | None
 ) -> MetadataResponseTopic:
     described = MetadataResponseTopic(
         name=topic.name,
@@ -91,7 +91,7 @@ def _describe(
 
 
 def _partition(
-    index: int, partition: PartitionState, view: ListenerView, version: int
+    index: int, partition: PartitionRegistration, view: ListenerView, version: int
 ) -> MetadataResponsePartition:
     error, leader, offline = view.partition(partition)
     if error is ErrorCode.LISTENER_NOT_FOUND and version < FIRST_VERSION_WITH_LISTENER_ERRORS:
@@ -121,7 +121,7 @@ def _missing(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopi
         )
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if is_valid(name)
+        if is_valid_topic_name(name)
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
     return MetadataResponseTopic(error_code=error, name=name)
@@ -137,15 +137,17 @@ def _refuse_ids_before_they_existed(request: MetadataRequest, version: int) -> N
         )
 
 
-async def _create_missing(request: MetadataRequest, call: Call) -> None:
+async def _create_missing(request: MetadataRequest, context: RequestContext) -> None:
     """Topics come into being on first use, where client and broker settings agree on it."""
-    broker = call.broker
+    broker = context.broker
     if not request.topics or not request.allow_auto_topic_creation:
         return
     known = broker.image.topics.by_name
-    asked = {name for topic in request.topics if (name := _name(topic)) and is_valid(name)}
+    asked = {
+        name for topic in request.topics if (name := _name(topic)) and is_valid_topic_name(name)
+    }
     missing = {name for name in asked if known(name) is None}
     if not missing or not broker.settings["auto.create.topics.enable"]:
         return
     # Errors need no answer of their own: a topic that could not be created is still unknown.
-    await broker.first_use.create(missing, broker)
+    await broker.auto_topic_creator.create(missing, broker)

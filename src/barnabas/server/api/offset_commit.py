@@ -5,9 +5,9 @@ v9 member epochs (KIP-848); v10 topics by id.
 """
 
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 
-async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
-    return await call.broker.groups.commit(request, client_of(call))
+async def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
+    return await context.broker.groups.commit(request, client_of(context))

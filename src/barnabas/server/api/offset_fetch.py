@@ -4,8 +4,8 @@ v2 all topics at once; v5 leader epochs; v7 only offsets that no open transactio
 (KIP-447); v8 several groups at once; v9 member epochs (KIP-848); v10 topics by id.
 """
 
-from barnabas.server.group_requests import client_of, in_slices
-from barnabas.server.request_context import Call
+from barnabas.server.group_requests import client_of, in_chunks
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -21,13 +21,17 @@ FIRST_VERSION_WITH_GROUPS = 8
 FIRST_VERSION_WITH_GROUP_ERRORS = 2
 
 
-async def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
-    one_group = call.api_version < FIRST_VERSION_WITH_GROUPS
+async def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+    one_group = context.api_version < FIRST_VERSION_WITH_GROUPS
     wanted = [_as_group(request)] if one_group else request.groups
-    fetch, is_stable, client = call.broker.groups.fetch, request.require_stable, client_of(call)
-    groups = await in_slices(wanted, lambda some: fetch(some, is_stable, client))
+    fetch, is_stable, client = (
+        context.broker.groups.fetch,
+        request.require_stable,
+        client_of(context),
+    )
+    groups = await in_chunks(wanted, lambda some: fetch(some, is_stable, client))
     if one_group:
-        return _as_one_group(request, groups[0], call.api_version)
+        return _as_one_group(request, groups[0], context.api_version)
     return OffsetFetchResponse(groups=groups)
 
 

@@ -9,16 +9,16 @@ from collections.abc import Hashable
 from typing import Any
 
 from barnabas.coordinator.topics import INTERNAL_TOPICS
-from barnabas.log import Appended, Verification
+from barnabas.log import LogAppendInfo, VerificationGuard
 from barnabas.replication import Partition
-from barnabas.server.cluster_view import name_leaders
-from barnabas.server.errors import failure_of
-from barnabas.server.request_context import Call
+from barnabas.server.cluster_view import add_current_leaders
+from barnabas.server.errors import error_of
+from barnabas.server.request_context import RequestContext
 from barnabas.server.transactions.produce_verification import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     NotVerified,
     Verified,
-    verify,
+    verify_batches,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (
@@ -64,10 +64,10 @@ _SAYING_NOTHING_OF_THE_LOG = frozenset(
 """Errors that come without the log start offset, in Kafka's answers as in ours."""
 
 
-async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
+async def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     is_transactional = request.transactional_id is not None
-    verified = await verify(request, call) if is_transactional else _NOTHING_VERIFIED
-    appends = _Appends(request, call, verified)
+    verified = await verify_batches(request, context) if is_transactional else _NOTHING_VERIFIED
+    appends = _Appends(request, context, verified)
     append = appends.append
     response = ProduceResponse(
         responses=[
@@ -85,16 +85,17 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     if appends.owed and appends.failure is not None:
         appends.look_again()
     if appends.owed:
-        purgatory = call.broker.purgatory
-        await purgatory.park(appends.owed, request.timeout_ms, appends.take_note, "Produce")
+        purgatory = context.broker.purgatory
+        context.allows_next_produce = True
+        await purgatory.delay(appends.owed, request.timeout_ms, appends.take_note, "Produce")
         appends.give_up()
     failure = appends.failure
     if request.acks == NO_ANSWER:
         if failure is not None:
             raise failure  # nobody reads an answer, so the connection is closed
         return None
-    if failure is not None and call.api_version >= FIRST_VERSION_WITH_LEADERS:
-        _name_leaders(response, call)
+    if failure is not None and context.api_version >= FIRST_VERSION_WITH_LEADERS:
+        _name_leaders(response, context)
     return response
 
 
@@ -103,7 +104,7 @@ class _Appends:
 
     __slots__ = (
         "_acks",
-        "_call",
+        "_context",
         "_find",
         "_knows_zstd",
         "_metrics",
@@ -115,18 +116,20 @@ class _Appends:
         "owed",
     )
 
-    def __init__(self, request: ProduceRequest, call: Call, verified: Verified) -> None:
-        broker = call.broker
-        self.by_id = call.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+    def __init__(
+        self, request: ProduceRequest, context: RequestContext, verified: Verified
+    ) -> None:
+        broker = context.broker
+        self.by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self.failure: Exception | None = None
         self.owed: dict[Partition, tuple[int, list[PartitionProduceResponse]]] = {}
         """By partition the offset to wait for, and the answers that wait for it."""
         self._acks = request.acks
-        self._call = call
-        self._find: Any = broker.partitions.get if self.by_id else broker.partitions.by_name
-        self._knows_zstd = call.api_version >= FIRST_VERSION_WITH_ZSTD
+        self._context = context
+        self._find: Any = broker.partitions.get if self.by_id else broker.partitions.get_by_name
+        self._knows_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
         self._metrics = broker.metrics.topic
-        self._now_ms = broker.clock() if verified else call.now_ms
+        self._now_ms = broker.clock() if verified else context.now_ms
         self._request = request
         self._verified = verified
 
@@ -163,7 +166,7 @@ class _Appends:
         waiting = self.owed.get(partition)
         if waiting is not None:
             next_offset, answers = waiting
-            outcome = partition.outcome(next_offset, self._acks)
+            outcome = partition.commit_result(next_offset, self._acks)
             if outcome is not None:
                 del self.owed[partition]
                 self._settle(answers, outcome)
@@ -186,7 +189,7 @@ class _Appends:
                 answer.error_code = outcome
 
     def _appended(
-        self, partition: Partition, appended: Appended, size_bytes: int
+        self, partition: Partition, appended: LogAppendInfo, size_bytes: int
     ) -> PartitionProduceResponse:
         first_offset = appended.first_offset
         next_offset = appended.last_offset + 1
@@ -198,14 +201,14 @@ class _Appends:
             index=partition.index,
             base_offset=first_offset,
             log_append_time_ms=appended.append_time_ms,
-            log_start_offset=partition.log.start_offset,
+            log_start_offset=partition.log.log_start_offset,
         )
-        if self._acks != NO_ANSWER and not partition.has_promised(next_offset, self._acks):
+        if self._acks != NO_ANSWER and not partition.is_committed(next_offset, self._acks):
             _, waiting = self.owed.get(partition, (0, []))
             self.owed[partition] = next_offset, [*waiting, answer]
         return answer
 
-    def _admit(self, partition: Partition, attributes: int) -> Verification | None:
+    def _admit(self, partition: Partition, attributes: int) -> VerificationGuard | None:
         """Refuse what must not be appended here, whatever the batch is like; if it begins a
         transaction, what that was verified by."""
         request = self._request
@@ -213,14 +216,14 @@ class _Appends:
             raise KafkaError(
                 ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1 (all), 0 or 1."
             )
-        if partition.topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
+        if partition.topic in INTERNAL_TOPICS and self._context.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is for the broker to write."
             )
         if attributes & CODEC_BITS >= Codec.ZSTD and not self._knows_zstd:
             raise UnfitRequest(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                f"Produce v{self._call.api_version} has no zstd; "
+                f"Produce v{self._context.api_version} has no zstd; "
                 f"v{FIRST_VERSION_WITH_ZSTD} is the first that has.",
             )
         if not attributes & TRANSACTIONAL_BIT:
@@ -238,7 +241,7 @@ class _Appends:
     def _refused(
         self, wanted: PartitionProduceData, partition: Partition | None, failure: Exception
     ) -> PartitionProduceResponse:
-        code, message = failure_of(failure, "Produce", self._call)
+        code, message = error_of(failure, "Produce", self._context)
         answer = PartitionProduceResponse(
             index=wanted.index, error_code=code, base_offset=-1, error_message=message or None
         )
@@ -249,7 +252,7 @@ class _Appends:
                 metrics.bytes_rejected += len(wanted.records)
             looked_at = not isinstance(failure, UnfitRequest | NotVerified)
             if looked_at and code not in _SAYING_NOTHING_OF_THE_LOG:
-                answer.log_start_offset = partition.log.start_offset
+                answer.log_start_offset = partition.log.log_start_offset
         if isinstance(failure, InvalidRecords):
             answer.record_errors = [
                 BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
@@ -258,7 +261,7 @@ class _Appends:
         return answer
 
 
-def _name_leaders(response: ProduceResponse, call: Call) -> None:
+def _name_leaders(response: ProduceResponse, context: RequestContext) -> None:
     """Tell who leads the partitions that this broker does not."""
     refused = (
         (topic.name or topic.topic_id, answer.index, answer)
@@ -266,4 +269,4 @@ def _name_leaders(response: ProduceResponse, call: Call) -> None:
         for answer in topic.partition_responses
         if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     )
-    response.node_endpoints = name_leaders(refused, call, LeaderIdAndEpoch, NodeEndpoint)
+    response.node_endpoints = add_current_leaders(refused, context, LeaderIdAndEpoch, NodeEndpoint)

@@ -4,9 +4,9 @@ v3 static members; v4 flexible; v5 protocol type and name.
 """
 
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
-async def handle(request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
-    return await call.broker.groups.sync(request, client_of(call))
+async def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
+    return await context.broker.groups.sync(request, client_of(context))

@@ -5,11 +5,11 @@ offsets become part of the transaction by being committed (KIP-890); v6 topics b
 """
 
 from barnabas.coordinator.topics import GROUPS_TOPIC
-from barnabas.log.failures import LogDirFailure
-from barnabas.log.producers import Producers
+from barnabas.log.errors import LogDirFailure
+from barnabas.log.producers.producer_state import ProducerStateManager
 from barnabas.server.group_requests import client_of
-from barnabas.server.request_context import Call
-from barnabas.server.transactions.produce_verification import LONGEST_WAIT, pause
+from barnabas.server.request_context import RequestContext
+from barnabas.server.transactions.produce_verification import MAX_WAIT_SETTING, wait_before_retry
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -21,69 +21,74 @@ FIRST_VERSION_WITH_ABORTABLE_ERRORS = 4
 FIRST_VERSION_THAT_ADDS = 5
 
 
-async def handle(request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
+async def handle(
+    request: TxnOffsetCommitRequest, context: RequestContext
+) -> TxnOffsetCommitResponse:
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are committed for a named group.")
-    index = call.broker.groups.runtime.partition_of(request.group_id)
-    until_ms = call.now_ms + call.broker.resolver.broker(LONGEST_WAIT)
-    while await _is_too_early(request, index, call, until_ms):
-        await pause(call)
-    return await call.broker.groups.txn_commit(request, client_of(call))
+    index = context.broker.groups.runtime.partition_of(request.group_id)
+    until_ms = context.now_ms + context.broker.resolver.broker(MAX_WAIT_SETTING)
+    while await _is_too_early(request, index, context, until_ms):
+        await wait_before_retry(context)
+    return await context.broker.groups.txn_commit(request, client_of(context))
 
 
 async def _is_too_early(
-    request: TxnOffsetCommitRequest, index: int, call: Call, until_ms: int
+    request: TxnOffsetCommitRequest, index: int, context: RequestContext, until_ms: int
 ) -> bool:
     """Make the group's offsets part of the transaction; whether the one before has not ended
     everywhere, and may be waited for. KafkaError if they cannot be part of it."""
-    producers = _producers(index, call)
+    producers = _producers(index, context)
     try:
         if producers is None:
-            await _verify(request, index, call)
+            await _verify(request, index, context)
         else:
-            await _begin(producers, request, index, call)
+            await _begin(producers, request, index, context)
     except KafkaError as error:
-        if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS or not _adds(call):
+        if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS or not _adds(context):
             raise
-        if call.broker.clock() >= until_ms:
+        if context.broker.clock() >= until_ms:
             raise
         return True
     return False
 
 
-def _producers(index: int, call: Call) -> Producers | None:
+def _producers(index: int, context: RequestContext) -> ProducerStateManager | None:
     """Of the partition that keeps the group, if it is here."""
     try:
-        return call.broker.partitions.by_name(GROUPS_TOPIC, index).log.producers
+        return context.broker.partitions.get_by_name(GROUPS_TOPIC, index).log.producers
     except (KafkaError, LogDirFailure):
         return None
 
 
 async def _begin(
-    producers: Producers, request: TxnOffsetCommitRequest, index: int, call: Call
+    producers: ProducerStateManager,
+    request: TxnOffsetCommitRequest,
+    index: int,
+    context: RequestContext,
 ) -> None:
     """KafkaError unless the transaction has committed offsets there before, or may do so now: one
     that ended while its coordinator was asked would never end again."""
     producer_id, epoch = request.producer_id, request.producer_epoch
-    verification = producers.expect(
-        producer_id, epoch, NO_SEQUENCE, from_zero=False, now_ms=call.now_ms
+    verification = producers.start_verification(
+        producer_id, epoch, NO_SEQUENCE, from_zero=False, now_ms=context.now_ms
     )
     if verification is not None:
-        await _verify(request, index, call)
+        await _verify(request, index, context)
         producers.check_verified(producer_id, epoch, verification)
 
 
-async def _verify(request: TxnOffsetCommitRequest, index: int, call: Call) -> None:
+async def _verify(request: TxnOffsetCommitRequest, index: int, context: RequestContext) -> None:
     """KafkaError unless the transaction's coordinator knows of the group's offsets (KIP-890)."""
     place = GROUPS_TOPIC, index
-    verified = await call.broker.verifications.verify_or_add(
+    verified = await context.broker.partition_verifier.verify_or_add(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         [place],
-        add=_adds(call),
+        add=_adds(context),
     )
-    code = _told_at(verified[place], call.api_version)
+    code = _told_at(verified[place], context.api_version)
     if code is not ErrorCode.NONE:
         raise KafkaError(
             code,
@@ -106,5 +111,5 @@ def _told_at(code: ErrorCode, version: int) -> ErrorCode:
     return code
 
 
-def _adds(call: Call) -> bool:
-    return call.api_version >= FIRST_VERSION_THAT_ADDS
+def _adds(context: RequestContext) -> bool:
+    return context.api_version >= FIRST_VERSION_THAT_ADDS

@@ -1,12 +1,14 @@
 """UnregisterBroker (key 64): forget a broker that will not come back; decided by the controller."""
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
 
 
-async def handle(request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
-    response: UnregisterBrokerResponse = await call.broker.controller.forward(request, call)
+async def handle(
+    request: UnregisterBrokerRequest, context: RequestContext
+) -> UnregisterBrokerResponse:
+    response: UnregisterBrokerResponse = await context.broker.controller.forward(request, context)
     return response

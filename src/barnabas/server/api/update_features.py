@@ -3,10 +3,10 @@
 v1 upgrade types and dry runs; v2 one error for all, no results.
 """
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
-async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    response: UpdateFeaturesResponse = await call.broker.controller.forward(request, call)
+async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFeaturesResponse:
+    response: UpdateFeaturesResponse = await context.broker.controller.forward(request, context)
     return response

@@ -5,11 +5,11 @@ v1 flexible; v2 the version of the transaction, by which its epoch is judged (KI
 
 from collections import defaultdict
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.marker import Marker
-from barnabas.coordinator.transactions.ports import Outcomes
-from barnabas.server.request_context import Call
-from barnabas.server.transactions.local_markers import LocalParticipants
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import TransactionMarker
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.server.request_context import RequestContext
+from barnabas.server.transactions.markers import LocalMarkerWriter
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -21,10 +21,12 @@ from barnabas.wire.messages.write_txn_markers import (
 )
 
 
-async def handle(request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
-    participants = LocalParticipants(call.broker)
+async def handle(
+    request: WriteTxnMarkersRequest, context: RequestContext
+) -> WriteTxnMarkersResponse:
+    participants = LocalMarkerWriter(context.broker)
     answers = [_end(each, participants) for each in request.markers]
-    by_producer: defaultdict[int, Outcomes] = defaultdict(dict)
+    by_producer: defaultdict[int, PartitionErrorCodes] = defaultdict(dict)
     for wanted, answer in zip(request.markers, answers, strict=True):
         by_producer[wanted.producer_id].update(await answer)
     return WriteTxnMarkersResponse(
@@ -36,21 +38,23 @@ async def handle(request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkers
     )
 
 
-def _end(wanted: WritableTxnMarker, participants: LocalParticipants) -> Answer[Outcomes]:
+def _end(
+    wanted: WritableTxnMarker, participants: LocalMarkerWriter
+) -> PendingResponse[PartitionErrorCodes]:
     places = [(topic.name, index) for topic in wanted.topics for index in topic.partition_indexes]
     if wanted.producer_id < 0 or wanted.producer_epoch < 0:
-        return Answer.of(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
-    marker = Marker(
+        return PendingResponse.completed(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
+    marker = TransactionMarker(
         wanted.producer_id,
         wanted.producer_epoch,
         wanted.coordinator_epoch,
         wanted.transaction_result,
         wanted.transaction_version,
     )
-    return participants.end(marker, places)
+    return participants.write_markers(marker, places)
 
 
-def _by_topic(outcomes: Outcomes) -> list[WritableTxnMarkerTopicResult]:
+def _by_topic(outcomes: PartitionErrorCodes) -> list[WritableTxnMarkerTopicResult]:
     topics: dict[str, WritableTxnMarkerTopicResult] = {}
     for (name, index), code in outcomes.items():
         topic = topics.setdefault(name, WritableTxnMarkerTopicResult(name=name))

@@ -3,10 +3,10 @@
 One file for each API that is more than one question to the controller or to the quorum.
 """
 
-from barnabas.server.handlers import Handlers
+from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
 
-HANDLERS = Handlers(
+HANDLERS = ApiHandlers(
     __name__,
     {
         ApiKey.FETCH: "consensus",

@@ -6,7 +6,7 @@ FetchSnapshot (59), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82
 
 import asyncio
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
@@ -29,8 +29,8 @@ Request = (
 )
 
 
-async def handle(request: Request, call: Call) -> Message:
-    quorum, version = call.controller_node.quorum, call.api_version
+async def handle(request: Request, context: RequestContext) -> Message:
+    quorum, version = context.controller_node.quorum, context.api_version
     match request:
         case FetchRequest():
             answer = quorum.fetch(request, version)

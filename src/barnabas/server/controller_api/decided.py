@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.schema import Message
 
 
-async def handle(request: Message, call: Call) -> Any:
+async def handle(request: Message, context: RequestContext) -> Any:
     timeout_ms = getattr(request, "timeout_ms", 0)
-    return await call.controller_node.controller.handle(request, timeout_ms=timeout_ms)
+    return await context.controller_node.controller.handle(request, timeout_ms=timeout_ms)

@@ -1,20 +1,20 @@
 """DeleteTopics (key 20), unless this controller's settings forbid it."""
 
 from barnabas.server.controller_api import decided
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 FIRST_VERSION_WITH_POLICY_ERROR = 3
 
 
-async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
-    if not call.controller_node.settings["delete.topic.enable"]:
-        if call.api_version < FIRST_VERSION_WITH_POLICY_ERROR:
+async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+    if not context.controller_node.settings["delete.topic.enable"]:
+        if context.api_version < FIRST_VERSION_WITH_POLICY_ERROR:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
         raise KafkaError(
             ErrorCode.TOPIC_DELETION_DISABLED,
             "Topic deletion is disabled: set delete.topic.enable=true to allow it.",
         )
-    response: DeleteTopicsResponse = await decided.handle(request, call)
+    response: DeleteTopicsResponse = await decided.handle(request, context)
     return response

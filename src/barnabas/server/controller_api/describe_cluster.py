@@ -6,7 +6,7 @@ v1 asks for brokers or controllers.
 from barnabas.metadata.states import endpoint_of
 from barnabas.server.api.describe_cluster import require_endpoint_type
 from barnabas.server.cluster_view import CLUSTER_OPERATIONS
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.describe_cluster import (
     CONTROLLERS,
     DescribeClusterBroker,
@@ -17,9 +17,11 @@ from barnabas.wire.messages.describe_cluster import (
 NOBODY = -1
 
 
-async def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+async def handle(
+    request: DescribeClusterRequest, context: RequestContext
+) -> DescribeClusterResponse:
     require_endpoint_type(request.endpoint_type, CONTROLLERS)
-    node = call.controller_node
+    node = context.controller_node
     leader = node.quorum.leader
     response = DescribeClusterResponse(
         endpoint_type=CONTROLLERS,
@@ -28,7 +30,7 @@ async def handle(request: DescribeClusterRequest, call: Call) -> DescribeCluster
         brokers=[
             DescribeClusterBroker(broker_id=controller_id, host=endpoint.host, port=endpoint.port)
             for controller_id, controller in sorted(node.image.controllers.items())
-            if (endpoint := endpoint_of(controller, call.listener))
+            if (endpoint := endpoint_of(controller, context.listener))
         ],
     )
     if request.include_cluster_authorized_operations:

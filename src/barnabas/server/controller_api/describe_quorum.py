@@ -6,9 +6,9 @@ v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error 
 from collections.abc import Iterable
 
 from barnabas.raft import METADATA_TOPIC
-from barnabas.raft.describing import QuorumDescription
-from barnabas.raft.describing import ReplicaState as Replica
-from barnabas.server.request_context import Call
+from barnabas.raft.quorum_description import QuorumDescription
+from barnabas.raft.quorum_description import QuorumReplicaState as Replica
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -24,8 +24,8 @@ from barnabas.wire.uuid import ZERO
 FIRST_VERSION_WITH_DIRECTORIES = 2
 
 
-async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
-    quorum = call.controller_node.quorum
+async def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
+    quorum = context.controller_node.quorum
     asked = [
         (topic.topic_name, partition.partition_index)
         for topic in request.topics
@@ -42,7 +42,7 @@ async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumRe
         return _refusal(
             request, ErrorCode.NOT_LEADER_OR_FOLLOWER, "This node does not lead the quorum."
         )
-    return _description(quorum.describe(), call.api_version >= FIRST_VERSION_WITH_DIRECTORIES)
+    return _description(quorum.describe(), context.api_version >= FIRST_VERSION_WITH_DIRECTORIES)
 
 
 def _refusal(

@@ -4,8 +4,8 @@ The answer holds the bytes of the answer to the client, or says that another con
 """
 
 from barnabas.server.controller_api import FORWARDABLE, HANDLERS
-from barnabas.server.envelopes import read_client_host, read_principal, write_answer
-from barnabas.server.errors import failure_of
+from barnabas.server.envelopes import encode_response, read_client_host, read_principal
+from barnabas.server.errors import error_of
 from barnabas.server.handlers import served_versions
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api
@@ -16,31 +16,33 @@ from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from barnabas.wire.schema import Message
 
 
-async def handle(request: EnvelopeRequest, call: RequestContext) -> EnvelopeResponse:
+async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeResponse:
     principal = read_principal(request.request_principal)
     host = read_client_host(request.client_host_address)
     header, forwarded = _open(request.request_data)
-    response = await _answer(forwarded, ForwardedCall(call, header, principal, host))
+    response = await _answer(forwarded, ForwardedRequestContext(context, header, principal, host))
     if is_not_controller(response):
         # The broker that passed it on looks for the active controller, not the client.
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This is not the active controller.")
-    return EnvelopeResponse(response_data=write_answer(response, header))
+    return EnvelopeResponse(response_data=encode_response(response, header))
 
 
-class ForwardedCall(RequestContext):
-    """A call that a broker passed on: its client is who asked the broker."""
+class ForwardedRequestContext(RequestContext):
+    """A context that a broker passed on: its client is who asked the broker."""
 
     __slots__ = ("_host", "_principal")
 
-    def __init__(self, call: RequestContext, header: RequestHeader, principal: str, host: str) -> None:
+    def __init__(
+        self, context: RequestContext, header: RequestHeader, principal: str, host: str
+    ) -> None:
         super().__init__(
             header.api_version,
             header.correlation_id,
             header.client_id,
-            call.connection,
-            call.controller_node,
-            call.now_ms,
-            call.received_ns,
+            context.connection,
+            context.controller_node,
+            context.now_ms,
+            context.received_ns,
         )
         self._principal = principal
         self._host = host
@@ -70,15 +72,15 @@ def _open(content: bytes) -> tuple[RequestHeader, Message]:
     return header, request
 
 
-async def _answer(request: Message, call: ForwardedCall) -> Message:
+async def _answer(request: Message, context: ForwardedRequestContext) -> Message:
     key = ApiKey(request.API_KEY)
     try:
-        response: Message = await HANDLERS[key](request, call)
+        response: Message = await HANDLERS[key](request, context)
     except Exception as failure:
-        code, message = failure_of(failure, api(key).name, call)
+        code, message = error_of(failure, api(key).name, context)
         if code is ErrorCode.NOT_CONTROLLER:
             raise  # some versions of some responses cannot report it
-        refusal = error_response(request, call.api_version, code, message)
+        refusal = error_response(request, context.api_version, code, message)
         assert refusal is not None, "only a producer may want no answer"
         return refusal
     return response

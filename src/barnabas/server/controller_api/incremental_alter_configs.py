@@ -13,21 +13,21 @@ from barnabas.wire.messages.incremental_alter_configs import (
 
 
 async def handle(
-    request: IncrementalAlterConfigsRequest, call: RequestContext
+    request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     answered, asked = [], []
     for resource in request.resources:
         if resource.resource_type == ResourceType.BROKER_LOGGER:
-            node_id = call.controller_node.node_id
+            node_id = context.controller_node.node_id
             answered.append(alter_loggers(resource, node_id, request.validate_only))
         else:
             asked.append(resource)
     if asked:
         rest = IncrementalAlterConfigsRequest(resources=asked, validate_only=request.validate_only)
         try:
-            response = await decided.handle(rest, call)
+            response = await decided.handle(rest, context)
         except KafkaError as error:
             # The loggers have been changed: only the other resources report the error.
-            response = error_response(rest, call.api_version, error.code, error.message)
+            response = error_response(rest, context.api_version, error.code, error.message)
         answered += response.responses
     return IncrementalAlterConfigsResponse(responses=answered)

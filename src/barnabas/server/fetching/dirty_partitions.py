@@ -1,8 +1,8 @@
-"""What has moved among the partitions of a fetch session, noted between its fetches.
+"""The partitions of a fetch session that changed since they were last read.
 
-A session may follow hundreds of partitions, of which a few have news. Those that were read to
-their end are at rest: they are not looked at again before something pokes them, so that a fetch
-costs by the news.
+A session may contain hundreds of partitions, of which a few change between two fetches. Partitions
+that were read to their end are caught up: they are not read again before a change notifies them,
+so that the cost of a fetch grows with what changed.
 """
 
 from collections.abc import Hashable, Iterable
@@ -12,76 +12,81 @@ if TYPE_CHECKING:
     from barnabas.server.fetching.fetch_session import SessionPartition
 
 
-class Pokes(Protocol):
-    """Where what moves is told of, by key."""
+class ChangeNotifier(Protocol):
+    """Notifies watchers about changes of keys: the purgatory."""
 
-    def watch(self, key: Hashable, watcher: "Stirred") -> None: ...
+    def watch(self, key: Hashable, watcher: "DirtyPartitions") -> None: ...
 
-    def unwatch(self, key: Hashable, watcher: "Stirred") -> None: ...
+    def unwatch(self, key: Hashable, watcher: "DirtyPartitions") -> None: ...
 
-    def poke(self, key: Hashable, readable_bytes: int = 0) -> None: ...
+    def notify(self, key: Hashable, readable_bytes: int = 0) -> None: ...
 
 
-class Stirred:
-    """The partitions of a session that its next fetch must look at.
+class DirtyPartitions:
+    """The partitions of a session that its next fetch must read.
 
-    A fetch that waits for them is parked at this object itself.
+    A delayed fetch of the session watches this object itself.
     """
 
-    __slots__ = ("_by_key", "_is_over", "_pokes", "_unread")
+    __slots__ = ("_by_key", "_dirty", "_is_closed", "_notifier")
 
     def __init__(self, partitions: Iterable["SessionPartition"]) -> None:
-        self._unread = dict.fromkeys(partitions)
+        self._dirty = dict.fromkeys(partitions)
         self._by_key: dict[Hashable, SessionPartition] = {}
-        self._pokes: Pokes | None = None
-        self._is_over = False
+        self._notifier: ChangeNotifier | None = None
+        self._is_closed = False
 
-    def take(self) -> list["SessionPartition"]:
-        """All that are to be read, and from here on count as read."""
-        unread = list(self._unread)
-        self._unread.clear()
-        return unread
+    def take_all(self) -> list["SessionPartition"]:
+        """Returns the dirty partitions, which are no longer dirty from then on."""
+        dirty = list(self._dirty)
+        self._dirty.clear()
+        return dirty
 
-    def stir(self, wanted: "SessionPartition") -> None:
-        """Whatever it was read before, it is to be read again."""
-        self._unread[wanted] = None
+    def mark_dirty(self, partition: "SessionPartition") -> None:
+        """Makes the next fetch read a partition, also if it was caught up."""
+        self._dirty[partition] = None
 
-    def watch(self, wanted: "SessionPartition", keys: tuple[Hashable, ...], pokes: Pokes) -> None:
-        """Stir a partition when one of `keys` is poked; the first of them ends a wait, too."""
-        if wanted.watched == keys or self._is_over:
+    def watch(
+        self, partition: "SessionPartition", keys: tuple[Hashable, ...], notifier: ChangeNotifier
+    ) -> None:
+        """Marks a partition dirty when one of `keys` changes.
+
+        A change of the first key also notifies the delayed fetch of the session.
+        """
+        if partition.watched_keys == keys or self._is_closed:
             return
-        self._unwatch(wanted)
-        self._pokes = pokes
-        wanted.watched = keys
+        self._unwatch(partition)
+        self._notifier = notifier
+        partition.watched_keys = keys
         for key in keys:
-            self._by_key[key] = wanted
-            pokes.watch(key, self)
+            self._by_key[key] = partition
+            notifier.watch(key, self)
 
-    def forget(self, wanted: "SessionPartition") -> None:
-        self._unread.pop(wanted, None)
-        self._unwatch(wanted)
+    def remove(self, partition: "SessionPartition") -> None:
+        self._dirty.pop(partition, None)
+        self._unwatch(partition)
 
     def close(self) -> None:
-        """The session is over."""
-        self._is_over = True
+        """Called when the session ends."""
+        self._is_closed = True
         for key in self._by_key:
-            assert self._pokes is not None
-            self._pokes.unwatch(key, self)
+            assert self._notifier is not None
+            self._notifier.unwatch(key, self)
         self._by_key.clear()
 
-    def take_note(self, key: Hashable, _: int) -> bool:
-        wanted = self._by_key[key]
-        self._unread[wanted] = None
-        if self._pokes is not None and key is wanted.watched[0]:
-            self._pokes.poke(self)
+    def on_change(self, key: Hashable, _: int) -> bool:
+        partition = self._by_key[key]
+        self._dirty[partition] = None
+        if self._notifier is not None and key is partition.watched_keys[0]:
+            self._notifier.notify(self)
         return False
 
-    def finish(self, satisfied: bool) -> None:
-        """It goes on watching, whatever happens."""
+    def complete(self, satisfied: bool) -> None:
+        """Does nothing: the session continues to watch."""
 
-    def _unwatch(self, wanted: "SessionPartition") -> None:
-        for key in wanted.watched:
+    def _unwatch(self, partition: "SessionPartition") -> None:
+        for key in partition.watched_keys:
             self._by_key.pop(key, None)
-            assert self._pokes is not None
-            self._pokes.unwatch(key, self)
-        wanted.watched = ()
+            assert self._notifier is not None
+            self._notifier.unwatch(key, self)
+        partition.watched_keys = ()

@@ -1,19 +1,19 @@
-"""What one fetch has found so far; when a partition moves, only that one is read again.
+"""Reads the partitions of one fetch; after a change, only the changed partition is read again.
 
-A consumer sees what counts, at the leader or, from v11 on, at any replica (KIP-392); a follower
-sees all its leader has, and tells by its offsets how far it is.
+A consumer reads committed records, from the leader or, from v11 on, from any replica (KIP-392). A
+follower reads all records of its leader, which learns from the fetch offsets how far it is.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 
-from barnabas.log import Slice
-from barnabas.replication import NO_EPOCH, FetchedPartition, Partition
-from barnabas.server.errors import failure_of
+from barnabas.log import LogSlice
+from barnabas.replication import NO_EPOCH, LogReadResult, Partition
+from barnabas.server.errors import error_of
 from barnabas.server.fetching.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, SessionPartition
-from barnabas.server.fetching.replica_selector import Nearest
+from barnabas.server.fetching.replica_selector import RackAwareReplicaSelector
 from barnabas.server.fetching.session_cache import FIRST_VERSION_WITH_REPLICA_STATE, FetchContext
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -23,324 +23,328 @@ from barnabas.wire.messages.fetch import (
 
 FIRST_VERSION_WITH_RACKS = 11
 
-_NOTHING = b""
+_NO_RECORDS = b""
 
 
-def begin_reading(request: FetchRequest, context: FetchContext, call: Call) -> "Reading":
-    """The reading of a consumer, or of a follower, by what the request says of who asks."""
-    if call.api_version >= FIRST_VERSION_WITH_REPLICA_STATE:
+def create_fetch_reader(
+    request: FetchRequest, fetch: FetchContext, context: RequestContext
+) -> "FetchReader":
+    """Returns the reader of a consumer or of a follower, by the replica id of the request."""
+    if context.api_version >= FIRST_VERSION_WITH_REPLICA_STATE:
         replica_id, epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     else:
         replica_id, epoch = request.replica_id, -1
     if replica_id >= 0:
-        return FollowerReading(request, context, call, replica_id, epoch)
-    return ConsumerReading(request, context, call)
+        return FollowerFetchReader(request, fetch, context, replica_id, epoch)
+    return ConsumerFetchReader(request, fetch, context)
 
 
-class Reading(ABC):
-    """The answers of a fetch, and whether they are enough to be sent."""
+class FetchReader(ABC):
+    """The results of a fetch, and whether they suffice to respond."""
 
     __slots__ = (
+        "_available_bytes",
         "_by_id",
-        "_call",
+        "_by_key",
         "_context",
-        "_counted",
-        "_found",
+        "_counted_bytes",
+        "_dirty",
+        "_fetch",
         "_max_bytes",
         "_metrics",
         "_min_bytes",
-        "_nearest",
+        "_results",
         "_returned_bytes",
-        "_stirred",
-        "_there_bytes",
-        "_wanted",
-        "has_failed",
-        "is_done",
+        "_selector",
+        "has_errors",
+        "is_complete",
     )
 
-    def __init__(self, request: FetchRequest, context: FetchContext, call: Call) -> None:
-        self._call = call
+    def __init__(self, request: FetchRequest, fetch: FetchContext, context: RequestContext) -> None:
         self._context = context
-        self._stirred = context.stirred
-        self._by_id = call.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-        self._metrics = call.broker.metrics.topic
-        self._max_bytes = min(request.max_bytes, call.broker.settings["fetch.max.bytes"])
+        self._fetch = fetch
+        self._dirty = fetch.dirty_partitions
+        self._by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+        self._metrics = context.broker.metrics.topic
+        self._max_bytes = min(request.max_bytes, context.broker.settings["fetch.max.bytes"])
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._returned_bytes = 0
-        self._there_bytes = 0
-        self._counted: dict[SessionPartition, int] = {}
-        self._found: dict[SessionPartition, PartitionData] = {}
-        # The answers so far; none for partitions that have no news for the session.
-        self._wanted: dict[Hashable, SessionPartition] = {}
-        self._nearest: Nearest | None = None  # whom to ask for a replica that is nearer
-        self.has_failed = False
-        self.is_done = False
-        """Whether to answer now: with the bytes asked for, or with what must not wait."""
+        self._available_bytes = 0
+        self._counted_bytes: dict[SessionPartition, int] = {}
+        self._results: dict[SessionPartition, PartitionData] = {}
+        # The results so far; a session has none for partitions without changes.
+        self._by_key: dict[Hashable, SessionPartition] = {}
+        self._selector: RackAwareReplicaSelector | None = None
+        self.has_errors = False
+        self.is_complete = False
+        """Whether to respond now: with enough bytes, or with a result that must not be delayed."""
 
     def read_all(self) -> None:
-        for wanted in self._context.unread():
-            if not wanted.watched or not self._has_no_news(wanted):
-                self._read(wanted)
-        if self._there_bytes >= self._min_bytes or not self._context.partitions():
-            self.is_done = True
+        for requested in self._fetch.partitions_to_read():
+            if not requested.watched_keys or not self._is_unchanged(requested):
+                self._read(requested)
+        if self._available_bytes >= self._min_bytes or not self._fetch.partitions():
+            self.is_complete = True
 
-    def watched(self) -> Iterable[Hashable]:
-        """Where to wait for more."""
-        if self._stirred is not None:
-            return (self._stirred,)
-        self._wanted = {
-            self._keys(wanted.partition)[0]: wanted
-            for wanted in self._context.partitions()
-            if wanted.partition is not None
+    def watched_keys(self) -> Iterable[Hashable]:
+        """Returns the keys whose change may complete the fetch."""
+        if self._dirty is not None:
+            return (self._dirty,)
+        self._by_key = {
+            self._keys(requested.partition)[0]: requested
+            for requested in self._fetch.partitions()
+            if requested.partition is not None
         }
-        return self._wanted
+        return self._by_key
 
-    def take_note(self, key: Hashable, _: int) -> bool:
-        """Whether, with what has moved, it is enough."""
-        wanted = self._wanted.get(key)
-        if wanted is not None:
-            self._read_again(wanted)
+    def on_change(self, key: Hashable, _: int) -> bool:
+        """Reads what has changed; returns whether the fetch is complete."""
+        requested = self._by_key.get(key)
+        if requested is not None:
+            self._read_again(requested)
         else:
-            self.read_stirred()
-        return self.is_done
+            self.read_dirty()
+        return self.is_complete
 
-    def read_stirred(self) -> None:
-        """Of a session, what has moved since it was last read."""
-        if self._stirred is not None:
-            for wanted in self._context.unread():
-                self._read_again(wanted)
+    def read_dirty(self) -> None:
+        """Reads the partitions of a session that changed since they were read."""
+        if self._dirty is not None:
+            for requested in self._fetch.partitions_to_read():
+                self._read_again(requested)
 
-    def answers(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
-        return self._found.items()
+    def results(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
+        return self._results.items()
 
     @abstractmethod
-    def _fetch(
-        self, partition: Partition, wanted: SessionPartition, max_bytes: int, at_least_one: bool
-    ) -> tuple[FetchedPartition, int]:
-        """What the reader may have of a partition, and where it must stop for now."""
+    def _fetch_partition(
+        self, partition: Partition, requested: SessionPartition, max_bytes: int, at_least_one: bool
+    ) -> tuple[LogReadResult, int]:
+        """Reads a partition; also returns the offset up to which the reader may read."""
 
     @abstractmethod
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
-        """What is poked when there is news for the reader; the first, when there is more."""
+        """Returns the keys that changes notify; the first of them if there is more to read."""
 
-    def _has_no_news(self, wanted: SessionPartition) -> bool:
-        """Whether a look tells that a session's partition need not be read."""
+    def _is_unchanged(self, requested: SessionPartition) -> bool:
+        """Returns whether a partition of a session need not be read, by a cheap check."""
         return False
 
     @abstractmethod
-    def _count_out(self, partition: Partition, size_bytes: int) -> None:
-        """So much of the partition will be sent, or will not be after all."""
+    def _count_bytes_out(self, partition: Partition, size_bytes: int) -> None:
+        """Counts bytes that will be sent, or a negative number that will not be sent after all."""
 
-    def _is_settled(self, partition: Partition) -> bool:
-        """Whether the reader need not come back unless there is news."""
+    def _is_caught_up_at_end(self, partition: Partition) -> bool:
+        """Returns whether a partition, read to its end, need not be read until it changes."""
         return True
 
-    def _read(self, wanted: SessionPartition) -> None:
+    def _read(self, requested: SessionPartition) -> None:
         returned_bytes = self._returned_bytes
-        max_bytes = wanted.max_bytes
+        max_bytes = requested.max_bytes
         if max_bytes > self._max_bytes - returned_bytes:
             max_bytes = self._max_bytes - returned_bytes
-        wanted.is_at_rest = False
+        requested.is_caught_up = False
         try:
-            partition = wanted.partition
-            if partition is None or partition.failure is not None:
-                partition = wanted.partition = self._find(wanted)
-            if self._stirred is not None:
-                self._stirred.watch(wanted, self._keys(partition), self._call.broker.purgatory)
-            if self._nearest is not None and partition.is_leader:
-                preferred = self._nearest.replica(partition, wanted.fetch_offset)
+            partition = requested.partition
+            if partition is None or partition.error_code is not None:
+                partition = requested.partition = self._find(requested)
+            if self._dirty is not None:
+                self._dirty.watch(requested, self._keys(partition), self._context.broker.purgatory)
+            if self._selector is not None and partition.is_leader:
+                preferred = self._selector.select(partition, requested.fetch_offset)
                 if preferred is not None:
-                    self._send_away(partition, wanted, preferred)
+                    self._redirect(partition, requested, preferred)
                     return
-            fetched, end = self._fetch(partition, wanted, max_bytes, not returned_bytes)
+            fetched, end = self._fetch_partition(
+                partition, requested, max_bytes, not returned_bytes
+            )
         except Exception as failure:
-            self._found[wanted] = self._refused(wanted, failure)
+            self._results[requested] = self._error_result(requested, failure)
             return
         records, high_watermark, stable_offset, start_offset, aborted, diverging = fetched
-        answer = self._found[wanted] = PartitionData(
-            partition_index=wanted.index,
+        result = self._results[requested] = PartitionData(
+            partition_index=requested.index,
             high_watermark=high_watermark,
             last_stable_offset=stable_offset,
             log_start_offset=start_offset,
             aborted_transactions=None if aborted is None else _aborted(aborted),
-            records=_NOTHING if records is None else records,
+            records=_NO_RECORDS if records is None else records,
         )
         self._metrics(partition.topic).fetch_requests += 1
         if records is not None:
             size_bytes = records.size_bytes
-            self._count_out(partition, size_bytes)
+            self._count_bytes_out(partition, size_bytes)
             self._returned_bytes = returned_bytes + size_bytes
-            self._count(wanted, records.next_offset < end, size_bytes, max_bytes)
+            self._count_towards_minimum(requested, records.next_offset < end, size_bytes, max_bytes)
         elif diverging is not None:
-            answer.diverging_epoch = EpochEndOffset(
+            result.diverging_epoch = EpochEndOffset(
                 epoch=diverging.epoch, end_offset=diverging.end_offset
             )
-            self.is_done = True
-        elif wanted.fetch_offset < end:
-            self._count(wanted, True, 0, max_bytes)
+            self.is_complete = True
+        elif requested.fetch_offset < end:
+            self._count_towards_minimum(requested, True, 0, max_bytes)
         else:
-            wanted.is_at_rest = self._is_settled(partition)
+            requested.is_caught_up = self._is_caught_up_at_end(partition)
 
-    def _count(
-        self, wanted: SessionPartition, has_more: bool, size_bytes: int, max_bytes: int
+    def _count_towards_minimum(
+        self, requested: SessionPartition, has_more: bool, size_bytes: int, max_bytes: int
     ) -> None:
-        """Towards the minimum, a partition with more than its limit lets through counts that much.
+        """Counts a partition towards the minimum; one with more records counts its whole limit.
 
-        Whole batches may come to less; waiting would not bring them any nearer to it.
+        Its complete batches may be smaller than the limit, and waiting would not change that.
         """
-        counted = max(size_bytes, max_bytes) if has_more else size_bytes
-        self._counted[wanted] = counted
-        self._there_bytes += counted
+        counted_bytes = max(size_bytes, max_bytes) if has_more else size_bytes
+        self._counted_bytes[requested] = counted_bytes
+        self._available_bytes += counted_bytes
 
-    def _read_again(self, wanted: SessionPartition) -> None:
-        before = self._found.get(wanted)
-        if before is not None and isinstance(before.records, Slice) and wanted.partition:
-            size_bytes = before.records.size_bytes
+    def _read_again(self, requested: SessionPartition) -> None:
+        previous = self._results.get(requested)
+        if previous is not None and isinstance(previous.records, LogSlice) and requested.partition:
+            size_bytes = previous.records.size_bytes
             self._returned_bytes -= size_bytes
-            self._count_out(wanted.partition, -size_bytes)
-        self._there_bytes -= self._counted.pop(wanted, 0)
-        self._read(wanted)
-        if self._there_bytes >= self._min_bytes:
-            self.is_done = True
+            self._count_bytes_out(requested.partition, -size_bytes)
+        self._available_bytes -= self._counted_bytes.pop(requested, 0)
+        self._read(requested)
+        if self._available_bytes >= self._min_bytes:
+            self.is_complete = True
 
-    def _find(self, wanted: SessionPartition) -> Partition:
-        partitions = self._call.broker.partitions
+    def _find(self, requested: SessionPartition) -> Partition:
+        partitions = self._context.broker.partitions
         if self._by_id:
-            return partitions.get(wanted.topic_id, wanted.index)
-        return partitions.by_name(wanted.topic, wanted.index)
+            return partitions.get(requested.topic_id, requested.index)
+        return partitions.get_by_name(requested.topic, requested.index)
 
-    def _send_away(self, partition: Partition, wanted: SessionPartition, preferred: int) -> None:
-        """Another replica is nearer to the reader: it is told, and gets nothing here."""
-        self._found[wanted] = PartitionData(
-            partition_index=wanted.index,
+    def _redirect(self, partition: Partition, requested: SessionPartition, preferred: int) -> None:
+        """Returns a closer replica to the consumer, and no records."""
+        self._results[requested] = PartitionData(
+            partition_index=requested.index,
             high_watermark=partition.high_watermark,
             last_stable_offset=partition.last_stable_offset,
-            log_start_offset=partition.log.start_offset,
+            log_start_offset=partition.log.log_start_offset,
             preferred_read_replica=preferred,
-            records=_NOTHING,
+            records=_NO_RECORDS,
         )
-        self.is_done = True
+        self.is_complete = True
 
-    def _refused(self, wanted: SessionPartition, failure: Exception) -> PartitionData:
-        code, _ = failure_of(failure, "Fetch", self._call)
-        if wanted.partition is not None:
-            self._metrics(wanted.partition.topic).failed_fetch_requests += 1
-        self.has_failed = True
-        self.is_done = True
+    def _error_result(self, requested: SessionPartition, failure: Exception) -> PartitionData:
+        code, _ = error_of(failure, "Fetch", self._context)
+        if requested.partition is not None:
+            self._metrics(requested.partition.topic).failed_fetch_requests += 1
+        self.has_errors = True
+        self.is_complete = True
         return PartitionData(
-            partition_index=wanted.index,
+            partition_index=requested.index,
             error_code=code,
             high_watermark=-1,
-            aborted_transactions=[] if wanted.partition is None else None,
-            records=_NOTHING,
+            aborted_transactions=[] if requested.partition is None else None,
+            records=_NO_RECORDS,
         )
 
 
-class ConsumerReading(Reading):
-    """A consumer's fetch."""
+class ConsumerFetchReader(FetchReader):
+    """The fetch of a consumer."""
 
     __slots__ = ("_isolation", "_only_leader")
 
-    def __init__(self, request: FetchRequest, context: FetchContext, call: Call) -> None:
-        super().__init__(request, context, call)
+    def __init__(self, request: FetchRequest, fetch: FetchContext, context: RequestContext) -> None:
+        super().__init__(request, fetch, context)
         self._isolation = request.isolation_level
-        self._only_leader = call.api_version < FIRST_VERSION_WITH_RACKS
-        self._nearest = Nearest.to(request.rack_id, call)
+        self._only_leader = context.api_version < FIRST_VERSION_WITH_RACKS
+        self._selector = RackAwareReplicaSelector.for_rack(request.rack_id, context)
 
-    def _fetch(
-        self, partition: Partition, wanted: SessionPartition, max_bytes: int, at_least_one: bool
-    ) -> tuple[FetchedPartition, int]:
+    def _fetch_partition(
+        self, partition: Partition, requested: SessionPartition, max_bytes: int, at_least_one: bool
+    ) -> tuple[LogReadResult, int]:
         isolation = self._isolation
         fetched = partition.fetch(
-            wanted.fetch_offset,
+            requested.fetch_offset,
             max_bytes,
             isolation=isolation,
             at_least_one=at_least_one,
             only_leader=self._only_leader,
-            leader_epoch=wanted.current_leader_epoch,
-            last_fetched_epoch=wanted.last_fetched_epoch,
+            leader_epoch=requested.current_leader_epoch,
+            last_fetched_epoch=requested.last_fetched_epoch,
         )
         return fetched, fetched.last_stable_offset if isolation else fetched.high_watermark
 
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         return (partition,)
 
-    def _has_no_news(self, wanted: SessionPartition) -> bool:
-        """Whether the reader has come to the end of what counts, as it does again and again."""
-        partition, offset = wanted.partition, wanted.fetch_offset
-        wanted.is_at_rest = (
+    def _is_unchanged(self, requested: SessionPartition) -> bool:
+        """Returns whether the consumer is at the high watermark, as it mostly is."""
+        partition, offset = requested.partition, requested.fetch_offset
+        requested.is_caught_up = (
             partition is not None
             and partition.is_leader
             and partition.high_watermark == offset
-            and wanted.current_leader_epoch in (partition.leader_epoch, NO_EPOCH)
-            and wanted.last_fetched_epoch == NO_EPOCH
-            and self._nearest is None
-            and not wanted.is_news(offset, partition.log.start_offset)
+            and requested.current_leader_epoch in (partition.leader_epoch, NO_EPOCH)
+            and requested.last_fetched_epoch == NO_EPOCH
+            and self._selector is None
+            and not requested.has_changed(offset, partition.log.log_start_offset)
         )
-        return wanted.is_at_rest
+        return requested.is_caught_up
 
-    def _count_out(self, partition: Partition, size_bytes: int) -> None:
+    def _count_bytes_out(self, partition: Partition, size_bytes: int) -> None:
         self._metrics(partition.topic).bytes_out += size_bytes
 
 
-class FollowerReading(Reading):
-    """The fetch of a broker that follows this one."""
+class FollowerFetchReader(FetchReader):
+    """The fetch of a follower."""
 
     __slots__ = ("_now_ms", "_replica_epoch", "_replica_id", "_throttle")
 
     def __init__(
         self,
         request: FetchRequest,
-        context: FetchContext,
-        call: Call,
+        fetch: FetchContext,
+        context: RequestContext,
         replica_id: int,
         replica_epoch: int,
     ) -> None:
-        super().__init__(request, context, call)
+        super().__init__(request, fetch, context)
         self._replica_id = replica_id
         self._replica_epoch = replica_epoch
-        self._now_ms = call.now_ms
-        self._throttle = call.broker.partitions.throttle
+        self._now_ms = context.now_ms
+        self._throttle = context.broker.partitions.throttle
 
-    def _read_again(self, wanted: SessionPartition) -> None:
-        super()._read_again(wanted)
-        # Records that were deleted are deleted everywhere before long: nobody waits for that.
-        if self._found[wanted].log_start_offset > wanted.answered_start_offset >= 0:
-            self.is_done = True
+    def _read_again(self, requested: SessionPartition) -> None:
+        super()._read_again(requested)
+        # The followers delete deleted records soon: a new log start offset is not delayed.
+        if self._results[requested].log_start_offset > requested.returned_log_start_offset >= 0:
+            self.is_complete = True
 
-    def _fetch(
-        self, partition: Partition, wanted: SessionPartition, max_bytes: int, at_least_one: bool
-    ) -> tuple[FetchedPartition, int]:
-        is_held_back = bool(self._throttle) and self._must_hold_back(partition)
-        if is_held_back:
+    def _fetch_partition(
+        self, partition: Partition, requested: SessionPartition, max_bytes: int, at_least_one: bool
+    ) -> tuple[LogReadResult, int]:
+        is_throttled = bool(self._throttle) and self._is_throttled(partition)
+        if is_throttled:
             max_bytes, at_least_one = 0, False
         fetched = partition.fetch_as_follower(
             self._replica_id,
             self._replica_epoch,
-            wanted.fetch_offset,
+            requested.fetch_offset,
             max_bytes,
             at_least_one=at_least_one,
-            leader_epoch=wanted.current_leader_epoch,
-            last_fetched_epoch=wanted.last_fetched_epoch,
-            start_offset=wanted.log_start_offset,
+            leader_epoch=requested.current_leader_epoch,
+            last_fetched_epoch=requested.last_fetched_epoch,
+            log_start_offset=requested.log_start_offset,
             now_ms=self._now_ms,
         )
-        # What is held back does not count as being there, or the follower would come at once.
-        return fetched, wanted.fetch_offset if is_held_back else partition.log.end_offset
+        # Throttled records do not count as available, or the follower would fetch again at once.
+        return fetched, requested.fetch_offset if is_throttled else partition.log.log_end_offset
 
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
-        """How much counts is told with the next records; nobody fetches for that alone."""
+        """Returns the log first: the high watermark alone does not complete a follower's fetch."""
         return (partition.log, partition)
 
-    def _count_out(self, partition: Partition, size_bytes: int) -> None:
+    def _count_bytes_out(self, partition: Partition, size_bytes: int) -> None:
         if self._throttle:
             self._throttle.record(partition.topic, partition.index, size_bytes, self._now_ms)
 
-    def _is_settled(self, partition: Partition) -> bool:
-        return partition.has_in_sync(self._replica_id)
+    def _is_caught_up_at_end(self, partition: Partition) -> bool:
+        return partition.is_in_sync(self._replica_id)
 
-    def _must_hold_back(self, partition: Partition) -> bool:
-        return not partition.has_in_sync(self._replica_id) and self._throttle.holds_back(
+    def _is_throttled(self, partition: Partition) -> bool:
+        return not partition.is_in_sync(self._replica_id) and self._throttle.is_over_quota(
             partition.topic, partition.index, self._now_ms
         )
 

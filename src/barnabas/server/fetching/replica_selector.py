@@ -1,44 +1,48 @@
-"""Reading from the nearest replica (KIP-392): where a leader sends the consumers of a rack."""
+"""Fetching from the closest replica (KIP-392): the replica that a leader prefers for a rack."""
 
 from barnabas.metadata.states import endpoint_of
 from barnabas.replication import Partition
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 
-RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+RACK_AWARE_SELECTOR_CLASS = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-class Nearest:
-    """The replicas in one rack, as the leaders of their partitions know them."""
+class RackAwareReplicaSelector:
+    """Selects replicas in the rack of a consumer."""
 
     __slots__ = ("_brokers", "_listener", "_rack")
 
-    def __init__(self, rack: str, call: Call) -> None:
+    def __init__(self, rack: str, context: RequestContext) -> None:
         self._rack = rack
-        self._brokers = call.broker.image.brokers
-        self._listener = call.listener
+        self._brokers = context.broker.image.brokers
+        self._listener = context.listener
 
     @classmethod
-    def to(cls, rack: str, call: Call) -> "Nearest | None":
-        """None where everybody reads from the leader: in its own rack, or by its settings."""
-        broker = call.broker
-        if not rack or broker.settings["replica.selector.class"] != RACK_AWARE_SELECTOR:
+    def for_rack(cls, rack: str, context: RequestContext) -> "RackAwareReplicaSelector | None":
+        """Returns None if consumers read from the leader: in its own rack, or by its settings."""
+        broker = context.broker
+        if not rack or broker.settings["replica.selector.class"] != RACK_AWARE_SELECTOR_CLASS:
             return None
-        here = broker.image.brokers.get(broker.node_id)
-        return cls(rack, call) if here is None or here.rack != rack else None
+        this_broker = broker.image.brokers.get(broker.node_id)
+        return cls(rack, context) if this_broker is None or this_broker.rack != rack else None
 
-    def replica(self, partition: Partition, offset: int) -> int | None:
-        """The replica in sync that is furthest, of those in the rack that have the offset."""
-        near = [
+    def select(self, partition: Partition, offset: int) -> int | None:
+        """Returns the in-sync follower of the rack that has `offset` and the highest end offset.
+
+        Returns None if no follower of the rack has `offset`.
+        """
+        candidates = [
             follower
             for follower in partition.in_sync_followers()
-            if follower.start_offset <= offset <= follower.end_offset
-            and self._is_near(follower.broker_id)
+            if follower.log_start_offset <= offset <= follower.log_end_offset
+            and self._is_in_rack(follower.broker_id)
         ]
-        if not near:
+        if not candidates:
             return None
-        return max(near, key=lambda each: (each.end_offset, each.caught_up_ms)).broker_id
+        best = max(candidates, key=lambda replica: (replica.log_end_offset, replica.caught_up_ms))
+        return best.broker_id
 
-    def _is_near(self, broker_id: int) -> bool:
+    def _is_in_rack(self, broker_id: int) -> bool:
         broker = self._brokers.get(broker_id)
         return (
             broker is not None

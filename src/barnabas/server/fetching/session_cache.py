@@ -1,12 +1,12 @@
-"""Fetch sessions (KIP-227): a consumer names its partitions once, then only what changes.
+"""The cache of fetch sessions (KIP-227): a client names its partitions once, then only changes.
 
-A full fetch (epoch 0) may open a session; incremental fetches carry the next epoch, the
-partitions whose position moved and those to forget, and are answered with the partitions that
-have something new. A pure cache: no clock, no partition and no socket of its own.
+A full fetch (epoch 0) may open a session. An incremental fetch has the next epoch, the partitions
+whose position changed and those to forget; its response has the partitions with something new. The
+cache takes the time as an argument and uses no partition and no socket.
 
-    context = sessions.context(request, version, now_ms)
-    for wanted in context.unread(): ...
-    return context.answer(answers, now_ms)
+    fetch = sessions.context(request, version, now_ms)
+    for partition in fetch.partitions_to_read(): ...
+    return fetch.response(results, now_ms)
 """
 
 from bisect import bisect_left, insort
@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from random import Random
 
-from barnabas.server.fetching.dirty_partitions import Stirred
+from barnabas.server.fetching.dirty_partitions import DirtyPartitions
 from barnabas.server.fetching.fetch_session import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     INITIAL_EPOCH,
@@ -39,12 +39,12 @@ FIRST_VERSION_WITH_REPLICA_STATE = 15
 EVICTION_MS = 120_000
 
 
-class FetchSessions:
-    """The sessions a broker keeps, at most `slots` of them.
+class FetchSessionCache:
+    """The fetch sessions of a broker, at most `max_sessions`.
 
-    When full, a session unused for `eviction_ms` makes room first. Otherwise a larger fetch may
-    push out a smaller session that has lived that long; a follower's fetch may push out any
-    consumer's session, and a consumer's fetch never a young one.
+    If the cache is full, a session that was not used for `eviction_ms` is evicted first. Otherwise
+    a larger fetch may evict a smaller session of at least that age; a follower's fetch may evict
+    any session of a consumer, and a consumer's fetch never evicts a younger session.
     """
 
     __slots__ = (
@@ -54,14 +54,14 @@ class FetchSessions:
         "_eviction_ms",
         "_random",
         "evictions",
+        "max_sessions",
         "partition_count",
-        "slots",
     )
 
     def __init__(
         self, slots: int, *, eviction_ms: int = EVICTION_MS, random: Random | None = None
     ) -> None:
-        self.slots = slots
+        self.max_sessions = slots
         self.partition_count = 0
         self.evictions = 0
         self._eviction_ms = eviction_ms
@@ -74,20 +74,20 @@ class FetchSessions:
         return len(self._by_id)
 
     def context(self, request: FetchRequest, version: int, now_ms: int) -> "FetchContext":
-        """What this fetch is about, after the session (if any) took in its changes."""
+        """Returns the context of a fetch, after its session, if any, was updated."""
         epoch = request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id != NO_SESSION:
                 self._remove(request.session_id)
             kind = ContextKind.FULL if epoch == INITIAL_EPOCH else ContextKind.SESSIONLESS
-            return FetchContext(kind, self, _wanted(request, version), request, version)
+            return FetchContext(kind, self, _session_partitions(request, version), request, version)
         session = self._by_id.get(request.session_id)
         if session is None:
-            return FetchContext.refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return FetchContext.error_context(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != epoch:
-            return FetchContext.refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            return FetchContext.error_context(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (version >= FIRST_VERSION_WITH_TOPIC_IDS):
-            return FetchContext.refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            return FetchContext.error_context(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(request, version)
         if not session.partitions:
             self._remove(session.session_id)
@@ -106,20 +106,20 @@ class FetchSessions:
         uses_topic_ids: bool,
         now_ms: int,
     ) -> int:
-        """A new session's id, or NO_SESSION where there is no room for one."""
-        if not partitions or not self._make_room(privileged, len(partitions), now_ms):
+        """Opens a session and returns its id, or NO_SESSION if the cache is full."""
+        if not partitions or not self._ensure_capacity(privileged, len(partitions), now_ms):
             return NO_SESSION
         session_id = self._random.randint(1, MAX_INT)
         while session_id in self._by_id:
             session_id = self._random.randint(1, MAX_INT)
         session = FetchSession(session_id, partitions, privileged, uses_topic_ids, now_ms)
         self._by_id[session_id] = session
-        self.partition_count += session.counted_size
+        self.partition_count += session.cached_size
         self._rank(session, now_ms)
         return session_id
 
-    def _make_room(self, privileged: bool, size: int, now_ms: int) -> bool:
-        if len(self._by_id) < self.slots:
+    def _ensure_capacity(self, privileged: bool, size: int, now_ms: int) -> bool:
+        if len(self._by_id) < self.max_sessions:
             return True
         oldest = next(iter(self._by_id.values()), None)
         if oldest is None:
@@ -128,7 +128,7 @@ class FetchSessions:
             self._evict(oldest.session_id)
             return True
         ranks = self._evictable_by_followers if privileged else self._evictable_by_all
-        # Equal in size is not enough: two clients would push each other out for ever.
+        # A session of equal size is not evicted: two clients would evict each other for ever.
         if not ranks or (privileged, size, NO_SESSION) < ranks[0]:
             return False
         self._evict(ranks[0][2])
@@ -141,8 +141,8 @@ class FetchSessions:
     def _remove(self, session_id: int) -> None:
         session = self._by_id.pop(session_id, None)
         if session is not None:
-            session.stirred.close()
-            self.partition_count -= session.counted_size
+            session.dirty.close()
+            self.partition_count -= session.cached_size
             self._unrank(session)
 
     def _touch(self, session: FetchSession, now_ms: int) -> None:
@@ -150,20 +150,20 @@ class FetchSessions:
         by_id = self._by_id
         by_id[session.session_id] = by_id.pop(session.session_id)
         size = len(session.partitions)
-        if size != session.counted_size:
+        if size != session.cached_size:
             self._unrank(session)
-            self.partition_count += size - session.counted_size
-            session.counted_size = size
+            self.partition_count += size - session.cached_size
+            session.cached_size = size
             self._rank(session, now_ms)
-        elif not session.matured and now_ms - session.created_ms > self._eviction_ms:
+        elif not session.is_mature and now_ms - session.created_ms > self._eviction_ms:
             self._unrank(session)
             self._rank(session, now_ms)
 
     def _rank(self, session: FetchSession, now_ms: int) -> None:
-        session.matured = now_ms - session.created_ms > self._eviction_ms
-        if session.matured or not session.privileged:
+        session.is_mature = now_ms - session.created_ms > self._eviction_ms
+        if session.is_mature or not session.privileged:
             insort(self._evictable_by_followers, session.rank)
-        if session.matured:
+        if session.is_mature:
             insort(self._evictable_by_all, session.rank)
 
     def _unrank(self, session: FetchSession) -> None:
@@ -177,11 +177,11 @@ class ContextKind(Enum):
     SESSIONLESS = "sessionless"
     FULL = "full"
     INCREMENTAL = "incremental"
-    REFUSED = "refused"
+    ERROR = "refused"
 
 
 class FetchContext:
-    """One fetch: the partitions it is about, and how its answer is put together."""
+    """One fetch: its partitions, and how its response is built."""
 
     __slots__ = (
         "_expected_epoch",
@@ -197,7 +197,7 @@ class FetchContext:
     def __init__(
         self,
         kind: ContextKind,
-        sessions: FetchSessions | None,
+        sessions: FetchSessionCache | None,
         partitions: dict[PartitionKey, SessionPartition],
         request: FetchRequest | None,
         version: int,
@@ -206,7 +206,7 @@ class FetchContext:
     ) -> None:
         self.kind = kind
         self.error = error
-        """Set when the session is not as the client believes: read nothing, `answer([])`."""
+        """Set if the session is not what the client expects: read nothing, use `response(())`."""
         self._sessions = sessions
         self._partitions = partitions
         self._request = request
@@ -215,56 +215,56 @@ class FetchContext:
         self._expected_epoch = session.epoch if session is not None else FINAL_EPOCH
 
     @classmethod
-    def refused(cls, error: ErrorCode) -> "FetchContext":
-        return cls(ContextKind.REFUSED, None, {}, None, 0, None, error)
+    def error_context(cls, error: ErrorCode) -> "FetchContext":
+        return cls(ContextKind.ERROR, None, {}, None, 0, None, error)
 
     def partitions(self) -> Collection[SessionPartition]:
-        """Every partition of the fetch."""
+        """Returns all partitions of the fetch."""
         return self._partitions.values()
 
     @property
-    def stirred(self) -> Stirred | None:
-        """What moves among the partitions of the session that this fetch goes on with."""
-        return self._session.stirred if self._session is not None else None
+    def dirty_partitions(self) -> DirtyPartitions | None:
+        """The dirty partitions of the session, if this fetch continues one."""
+        return self._session.dirty if self._session is not None else None
 
-    def unread(self) -> Collection[SessionPartition]:
-        """The partitions that this fetch must read now: of a session those that may have news."""
-        return self._session.stirred.take() if self._session is not None else self.partitions()
+    def partitions_to_read(self) -> Collection[SessionPartition]:
+        """Returns the partitions to read now: of a session, the dirty ones."""
+        return self._session.dirty.take_all() if self._session is not None else self.partitions()
 
-    def answer(
-        self, answers: Iterable[tuple[SessionPartition, PartitionData]], now_ms: int
+    def response(
+        self, results: Iterable[tuple[SessionPartition, PartitionData]], now_ms: int
     ) -> FetchResponse:
-        """The response, and the session's memory of what was answered.
+        """Returns the response, and records in the session what it returns.
 
-        `answers` may leave out partitions that have no news.
+        `results` may omit partitions without changes.
         """
         match self.kind:
-            case ContextKind.REFUSED:
+            case ContextKind.ERROR:
                 return FetchResponse(error_code=self.error)
             case ContextKind.SESSIONLESS:
-                return FetchResponse(responses=_by_topic(answers))
+                return FetchResponse(responses=_by_topic(results))
             case ContextKind.FULL:
-                return self._open_session(list(answers), now_ms)
+                return self._open_session(list(results), now_ms)
             case ContextKind.INCREMENTAL:
-                return self._answer_changes(answers)
+                return self._respond_with_changes(results)
 
     def _open_session(
-        self, answers: list[tuple[SessionPartition, PartitionData]], now_ms: int
+        self, results: list[tuple[SessionPartition, PartitionData]], now_ms: int
     ) -> FetchResponse:
         assert self._sessions is not None
         assert self._request is not None
-        for wanted, answered in answers:
-            wanted.remember(answered)
+        for partition, result in results:
+            partition.record_returned(result)
         session_id = self._sessions.open(
             self._partitions,
             privileged=_is_follower(self._request, self._version),
             uses_topic_ids=self._version >= FIRST_VERSION_WITH_TOPIC_IDS,
             now_ms=now_ms,
         )
-        return FetchResponse(session_id=session_id, responses=_by_topic(answers))
+        return FetchResponse(session_id=session_id, responses=_by_topic(results))
 
-    def _answer_changes(
-        self, answers: Iterable[tuple[SessionPartition, PartitionData]]
+    def _respond_with_changes(
+        self, results: Iterable[tuple[SessionPartition, PartitionData]]
     ) -> FetchResponse:
         session = self._session
         assert session is not None
@@ -273,47 +273,49 @@ class FetchContext:
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id
             )
         changed, with_records = [], []
-        for wanted, answered in answers:
-            has_records = bool(answered.records)
-            if has_records or wanted.must_hear(answered):
-                wanted.remember(answered)
-                changed.append((wanted, answered))
+        for partition, result in results:
+            has_records = bool(result.records)
+            if has_records or partition.must_return(result):
+                partition.record_returned(result)
+                changed.append((partition, result))
             if has_records:
-                with_records.append(wanted)
-            elif not wanted.is_at_rest:
-                session.stirred.stir(wanted)
-        # Next time those that got nothing come first: one busy partition cannot keep the others
-        # out of a full response.
-        for wanted in with_records:
-            session.stirred.stir(wanted)
+                with_records.append(partition)
+            elif not partition.is_caught_up:
+                session.dirty.mark_dirty(partition)
+        # Next time the partitions without records come first, so that one busy partition cannot
+        # keep the others out of a full response.
+        for partition in with_records:
+            session.dirty.mark_dirty(partition)
         return FetchResponse(session_id=session.session_id, responses=_by_topic(changed))
 
 
-def _wanted(request: FetchRequest, version: int) -> dict[PartitionKey, SessionPartition]:
+def _session_partitions(
+    request: FetchRequest, version: int
+) -> dict[PartitionKey, SessionPartition]:
     by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-    wanted: dict[PartitionKey, SessionPartition] = {}
+    partitions: dict[PartitionKey, SessionPartition] = {}
     for topic in request.topics:
         name = topic.topic_id if by_id else topic.topic
-        for partition in topic.partitions:
-            key = (name, partition.partition)
-            wanted[key] = SessionPartition(key, topic, partition)
-    return wanted
+        for requested in topic.partitions:
+            key = (name, requested.partition)
+            partitions[key] = SessionPartition(key, topic, requested)
+    return partitions
 
 
 def _by_topic(
-    answers: Iterable[tuple[SessionPartition, PartitionData]],
+    results: Iterable[tuple[SessionPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
-    """Neighbours of one topic share its entry; the order of the partitions stays."""
+    """Groups adjacent partitions of a topic; keeps the order of the partitions."""
     responses: list[FetchableTopicResponse] = []
     name: str | bytes | None = None
     append: Callable[[PartitionData], None]
-    for wanted, answered in answers:
-        if wanted.key[0] != name:
-            name = wanted.key[0]
-            response = FetchableTopicResponse(topic=wanted.topic, topic_id=wanted.topic_id)
+    for partition, result in results:
+        if partition.key[0] != name:
+            name = partition.key[0]
+            response = FetchableTopicResponse(topic=partition.topic, topic_id=partition.topic_id)
             responses.append(response)
             append = response.partitions.append
-        append(answered)
+        append(result)
     return responses
 
 

@@ -1,4 +1,4 @@
-"""What a scrape is told of a broker, by the names of Kafka's metrics."""
+"""The gauges of a broker, by the names of Kafka's metrics."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from barnabas.server.metrics.registry import Gauge
 
 if TYPE_CHECKING:
-    from barnabas.metadata.states import TopicState
-    from barnabas.server.broker_node import Broker
+    from barnabas.metadata.states import TopicImage
+    from barnabas.server.broker_node import BrokerNode
 
 _REPLICAS = "kafka_server_replicamanager_"
 _SESSIONS = "kafka_server_fetchsessioncache_"
 
 
 class BrokerGauges:
-    """Counted anew by each scrape."""
+    """Computed at every scrape."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "BrokerNode") -> None:
         self._broker = broker
 
     def __iter__(self) -> Iterator[Gauge]:
@@ -48,34 +48,34 @@ class BrokerGauges:
             "reassigningpartitions",
         ):
             yield Gauge(_REPLICAS + name, counts[name])
-        changes = self._broker.partitions.isr_changes
+        changes = self._broker.partitions.alter_partition_manager
         yield Gauge(_REPLICAS + "isrexpands_total", changes.expanded)
         yield Gauge(_REPLICAS + "isrshrinks_total", changes.shrunk)
-        yield Gauge(_REPLICAS + "failedisrupdates_total", changes.refused)
+        yield Gauge(_REPLICAS + "failedisrupdates_total", changes.failed)
 
-    def _count(self, topic: "TopicState", counts: Counter[str]) -> None:
+    def _count(self, topic: "TopicImage", counts: Counter[str]) -> None:
         node_id = self._broker.node_id
-        least: int = self._broker.resolver.topic(topic.name)["min.insync.replicas"]
+        min_in_sync: int = self._broker.resolver.topic(topic.name)["min.insync.replicas"]
         for partition in topic.partitions.values():
             counts["partitioncount"] += node_id in partition.replicas
             if partition.leader != node_id:
                 continue
-            in_sync, needed = len(partition.isr), min(least, len(partition.replicas))
+            in_sync, needed = len(partition.isr), min(min_in_sync, len(partition.replicas))
             counts["leadercount"] += 1
             counts["underreplicatedpartitions"] += in_sync < len(partition.replicas)
             counts["underminisrpartitioncount"] += in_sync < needed
             counts["atminisrpartitioncount"] += in_sync == needed
-            counts["reassigningpartitions"] += partition.is_moving
+            counts["reassigningpartitions"] += partition.is_reassigning
 
     def _logs(self) -> Iterator[Gauge]:
         partitions = self._broker.partitions
         failed = 0
-        for partition in partitions.live():
-            failed += partition.failure is not None
+        for partition in partitions.opened():
+            failed += partition.error_code is not None
             labels = {"topic": partition.topic, "partition": str(partition.index)}
             yield Gauge("kafka_log_log_size", partition.log.size_bytes, labels)
-            yield Gauge("kafka_log_log_logstartoffset", partition.log.start_offset, labels)
-            yield Gauge("kafka_log_log_logendoffset", partition.log.end_offset, labels)
+            yield Gauge("kafka_log_log_logstartoffset", partition.log.log_start_offset, labels)
+            yield Gauge("kafka_log_log_logendoffset", partition.log.log_end_offset, labels)
         yield Gauge(_REPLICAS + "offlinereplicacount", failed)
-        lost = len(partitions.disks.lost_paths)
+        lost = len(partitions.log_dirs.offline_paths)
         yield Gauge("kafka_log_logmanager_offlinelogdirectorycount", lost)

@@ -1,6 +1,6 @@
-"""What a scrape is told of a controller, by the names of Kafka's metrics.
+"""The gauges of a controller, by the names of Kafka's metrics.
 
-Every controller knows the metadata and tells of it, as Kafka's do; one of them is active.
+Every controller has the metadata and reports these gauges, as Kafka's do; one of them is active.
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ _CONTROLLER = "kafka_controller_kafkacontroller_"
 
 
 class ControllerGauges:
-    """Counted anew by each scrape."""
+    """Computed at every scrape."""
 
     def __init__(self, node: "ControllerNode") -> None:
         self._node = node
 
     def __iter__(self) -> Iterator[Gauge]:
         image = self._node.image
-        partitions = leaderless = displaced = 0
+        partitions = leaderless = not_preferred = 0
         for topic in image.topics:
             partitions += len(topic.partitions)
             for partition in topic.partitions.values():
                 leaderless += partition.leader == NO_LEADER
-                displaced += partition.leader != partition.preferred_leader
+                not_preferred += partition.leader != partition.preferred_leader
         fenced = sum(broker.fenced for broker in image.brokers.values())
         counts = {
             "activecontrollercount": int(self._node.controller.is_active),
@@ -37,7 +37,7 @@ class ControllerGauges:
             "globaltopiccount": len(image.topics),
             "globalpartitioncount": partitions,
             "offlinepartitionscount": leaderless,
-            "preferredreplicaimbalancecount": displaced,
+            "preferredreplicaimbalancecount": not_preferred,
             "lastappliedrecordoffset": image.offset,
         }
         for name, count in counts.items():

@@ -1,4 +1,4 @@
-"""A node's counters as Prometheus reads them.
+"""The metrics of a node in the text format of Prometheus.
 
 Names are those that the usual rules of the JMX exporter give to Kafka's own metrics, so that
 dashboards made for Kafka work: `kafka.network:type=RequestMetrics,name=TotalTimeMs` becomes
@@ -6,33 +6,38 @@ dashboards made for Kafka work: `kafka.network:type=RequestMetrics,name=TotalTim
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from time import monotonic
 
 from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 
-from barnabas.server.metrics.registry import Gauge, Histogram, Metrics, RequestMetrics, TopicMetrics
+from barnabas.server.metrics.registry import (
+    Gauge,
+    Histogram,
+    MetricsRegistry,
+    RequestMetrics,
+    TopicMetrics,
+)
 from barnabas.wire.errors import ErrorCode
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _WINDOW_S = 60.0
 _QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
-_NS_A_MS = 1_000_000
+_NS_PER_MS = 1_000_000
 _TOTAL = "_total"
 
 _REQUEST_HISTOGRAMS = (
     ("requestbytes", "request_bytes", 1),
-    ("requestqueuetimems", "queue_ns", _NS_A_MS),
-    ("localtimems", "local_ns", _NS_A_MS),
-    ("remotetimems", "remote_ns", _NS_A_MS),
-    ("responsequeuetimems", "response_queue_ns", _NS_A_MS),
-    ("responsesendtimems", "response_send_ns", _NS_A_MS),
-    ("totaltimems", "total_ns", _NS_A_MS),
+    ("requestqueuetimems", "queue_ns", _NS_PER_MS),
+    ("localtimems", "local_ns", _NS_PER_MS),
+    ("remotetimems", "remote_ns", _NS_PER_MS),
+    ("responsequeuetimems", "response_queue_ns", _NS_PER_MS),
+    ("responsesendtimems", "response_send_ns", _NS_PER_MS),
+    ("totaltimems", "total_ns", _NS_PER_MS),
 )
-"""Kafka's name, our field, and by what its values are divided."""
+"""Kafka's name, the attribute, and the divisor of its values."""
 
 _TOPIC_COUNTERS = (
     ("messagesin", "messages_in"),
@@ -47,18 +52,19 @@ _TOPIC_COUNTERS = (
 
 
 class Exposition:
-    """What a scrape is answered with. Quantiles are of the last one or two minutes."""
+    """The text of all metrics. Quantiles are of the last one or two minutes."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: MetricsRegistry, now_s: Callable[[], float]) -> None:
         self._metrics = metrics
+        self._now_s = now_s
         self._windows: dict[Histogram, _Window] = {}
         self._process = ProcessCollector(registry=None)
 
     async def text(self) -> bytes:
-        """Every metric; requests are served in between."""
+        """Returns all metrics; requests are served in between."""
         chunks = []
         for family in self._families():
-            chunks.append(generate_latest(_Alone(family)))
+            chunks.append(generate_latest(_SingleFamily(family)))
             await asyncio.sleep(0)
         return b"".join(chunks)
 
@@ -78,7 +84,7 @@ class Exposition:
     def _requests(self) -> Iterator[tuple[str, RequestMetrics]]:
         for api, metrics in self._metrics.requests.items():
             yield api, metrics
-            if api == "Fetch":  # Kafka counts each fetch by who sent it, too
+            if api == "Fetch":  # Kafka counts fetches of consumers separately, too
                 yield "FetchConsumer", metrics
 
     def _request_counters(self) -> Iterator[Metric]:
@@ -100,7 +106,7 @@ class Exposition:
             histogram: Histogram = getattr(metrics, attribute)
             recent, count = self._recent(histogram), histogram.count
             if histogram in (metrics.remote_ns, metrics.response_queue_ns):
-                # Only those that waited were counted; the others waited for no time.
+                # Only requests that waited were counted; the others waited 0 ms.
                 recent[0] += sum(self._recent(metrics.local_ns)) - sum(recent)
                 count = metrics.local_ns.count
             for quantile in _QUANTILES:
@@ -114,8 +120,8 @@ class Exposition:
     def _recent(self, histogram: Histogram) -> list[int]:
         window = self._windows.get(histogram)
         if window is None:
-            window = self._windows[histogram] = _Window(histogram)
-        return window.recent()
+            window = self._windows[histogram] = _Window(histogram, self._now_s())
+        return window.recent(self._now_s())
 
     def _topic_counters(self) -> Iterator[Metric]:
         metrics = self._metrics
@@ -128,8 +134,8 @@ class Exposition:
             yield family
 
 
-class _Alone:
-    """One family, as a registry of its own."""
+class _SingleFamily:
+    """A registry with one metric family."""
 
     def __init__(self, family: Metric) -> None:
         self._family = family
@@ -139,28 +145,27 @@ class _Alone:
 
 
 class _Window:
-    """What a histogram has counted since one or two minutes ago."""
+    """The counts of a histogram in the last one or two minutes."""
 
-    __slots__ = ("_histogram", "_newer", "_older", "_rolled_at")
+    __slots__ = ("_histogram", "_newer", "_older", "_rolled_s")
 
-    def __init__(self, histogram: Histogram) -> None:
+    def __init__(self, histogram: Histogram, now_s: float) -> None:
         self._histogram = histogram
         self._older = [0] * len(histogram.buckets)
         self._newer = self._older
-        self._rolled_at = monotonic()
+        self._rolled_s = now_s
 
-    def recent(self) -> list[int]:
-        now = monotonic()
-        if now - self._rolled_at >= _WINDOW_S:
+    def recent(self, now_s: float) -> list[int]:
+        if now_s - self._rolled_s >= _WINDOW_S:
             self._older, self._newer = self._newer, list(self._histogram.buckets)
-            self._rolled_at = now
+            self._rolled_s = now_s
         return [
-            now_ - then for now_, then in zip(self._histogram.buckets, self._older, strict=True)
+            count - old for count, old in zip(self._histogram.buckets, self._older, strict=True)
         ]
 
 
 def quantile_of(buckets: list[int], fraction: float) -> float:
-    """The value below which that fraction lies, as exactly as powers of two can tell."""
+    """Returns the value below which `fraction` of the values are, by interpolation in a bucket."""
     rank = fraction * sum(buckets)
     for exponent, count in enumerate(buckets):
         if count and rank <= count:

@@ -1,4 +1,4 @@
-"""A small HTTP endpoint on the node's own loop: /metrics for Prometheus, /health for probes."""
+"""An HTTP endpoint on the node's own loop: /metrics for Prometheus, /health for probes."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from barnabas.server.metrics.exposition import Exposition
-    from barnabas.server.metrics.registry import Metrics
+    from barnabas.server.metrics.registry import MetricsRegistry
 
 MAX_REQUEST_BYTES = 8192
 MAX_CLIENTS = 64
@@ -15,7 +15,7 @@ TIMEOUT_S = 10.0
 _PLAIN = "text/plain; charset=utf-8"
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     status: HTTPStatus
     body: bytes
     content_type: str = _PLAIN
@@ -29,16 +29,16 @@ class BadRequest(Exception):  # noqa: N818 - the protocol's name for it
 
 
 class HttpEndpoint:
-    """Answers GET and HEAD, one request a connection."""
+    """Serves GET and HEAD, one request per connection."""
 
-    def __init__(self, metrics: "Metrics") -> None:
+    def __init__(self, metrics: "MetricsRegistry") -> None:
         self._metrics = metrics
         self._exposition: Exposition | None = None
         self._clients = 0
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; the port, also where 0 was asked for."""
+        """Listens; returns the actual port, also if port 0 was requested."""
         self._server = await asyncio.start_server(
             self._serve, host or None, port, limit=MAX_REQUEST_BYTES
         )
@@ -52,7 +52,7 @@ class HttpEndpoint:
         self._clients += 1
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await self._answer_one(reader, writer)
+                await self._respond(reader, writer)
         except (TimeoutError, ConnectionError):
             pass
         finally:
@@ -61,44 +61,44 @@ class HttpEndpoint:
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
 
-    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method = "GET"
         try:
             if self._clients > MAX_CLIENTS:
                 raise BadRequest(HTTPStatus.SERVICE_UNAVAILABLE)
             method, path = await _read_request(reader)
-            answer = await self._answer(method, path)
+            response = await self._response(method, path)
         except BadRequest as error:
-            answer = Answer(error.status, error.status.phrase.encode())
+            response = HttpResponse(error.status, error.status.phrase.encode())
         head = (
-            f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
-            f"Content-Type: {answer.content_type}\r\n"
-            f"Content-Length: {len(answer.body)}\r\n"
-            f"{answer.headers}Connection: close\r\n\r\n"
+            f"HTTP/1.1 {response.status.value} {response.status.phrase}\r\n"
+            f"Content-Type: {response.content_type}\r\n"
+            f"Content-Length: {len(response.body)}\r\n"
+            f"{response.headers}Connection: close\r\n\r\n"
         )
-        writer.write(head.encode() + (b"" if method == "HEAD" else answer.body))
+        writer.write(head.encode() + (b"" if method == "HEAD" else response.body))
         await writer.drain()
 
-    async def _answer(self, method: str, path: str) -> Answer:
+    async def _response(self, method: str, path: str) -> HttpResponse:
         if path not in ("/metrics", "/health"):
             raise BadRequest(HTTPStatus.NOT_FOUND)
         if method not in ("GET", "HEAD"):
             status = HTTPStatus.METHOD_NOT_ALLOWED
-            return Answer(status, status.phrase.encode(), headers="Allow: GET, HEAD\r\n")
+            return HttpResponse(status, status.phrase.encode(), headers="Allow: GET, HEAD\r\n")
         if path == "/health":
-            return Answer(HTTPStatus.OK, b"ok\n")
-        from barnabas.server.metrics.exposition import (  # heavy, and rarely needed
+            return HttpResponse(HTTPStatus.OK, b"ok\n")
+        from barnabas.server.metrics.exposition import (  # slow to import, rarely needed
             CONTENT_TYPE,
             Exposition,
         )
 
         if self._exposition is None:
-            self._exposition = Exposition(self._metrics)
-        return Answer(HTTPStatus.OK, await self._exposition.text(), CONTENT_TYPE)
+            self._exposition = Exposition(self._metrics, asyncio.get_running_loop().time)
+        return HttpResponse(HTTPStatus.OK, await self._exposition.text(), CONTENT_TYPE)
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str]:
-    """Method and path of a request; its headers are read and do not matter."""
+    """Returns the method and path of a request; its headers are ignored."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:

@@ -1,7 +1,7 @@
-"""What a node counts about itself, under Kafka's names.
+"""The metrics of a node, by Kafka's names.
 
-Counting happens on the hot path, so a counter is an attribute and a histogram a list of
-buckets; turning them into Prometheus text is `exposition`'s work, at the moment of a scrape.
+Counting happens on the hot path, so a counter is an attribute and a histogram a list of buckets;
+`exposition` turns them into Prometheus text when they are scraped.
 """
 
 from collections import defaultdict
@@ -50,12 +50,12 @@ class RequestMetrics:
         self.errors: defaultdict[int, int] = defaultdict(int)  # by code
         self.request_bytes = Histogram()
         self.queue_ns = Histogram()
-        """Received but not begun (RequestQueueTimeMs)."""
+        """From arrival to the start of the handler (RequestQueueTimeMs)."""
         self.local_ns = Histogram()
         self.remote_ns = Histogram()
-        """Parked: the replicas', the controller's or the clock's time."""
+        """Suspended: the time of the replicas, of the controller or of a timeout."""
         self.response_queue_ns = Histogram()
-        """Answered, behind the answers of earlier requests."""
+        """Complete, but behind the responses to earlier requests."""
         self.response_send_ns = Histogram()
         self.total_ns = Histogram()
 
@@ -91,9 +91,9 @@ class TopicMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A value that is looked up when somebody wants to know it.
+    """A value that is read when the metrics are scraped.
 
-    One whose name ends with `_total` only rises: a counter.
+    If its name ends with `_total` it is a counter, which only increases.
     """
 
     name: str
@@ -101,19 +101,19 @@ class Gauge:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-class Metrics:
-    """Every counter of a node."""
+class MetricsRegistry:
+    """All counters and gauges of a node."""
 
-    __slots__ = ("_departed", "_gauges", "_topics", "requests")
+    __slots__ = ("_deleted_topics", "_gauges", "_topics", "requests")
 
     def __init__(self) -> None:
         self.requests: dict[str, RequestMetrics] = {}  # by the API's name
         self._topics: dict[str, TopicMetrics] = {}
-        self._departed = TopicMetrics()  # what deleted topics have counted
+        self._deleted_topics = TopicMetrics()  # the sum over deleted topics
         self._gauges: list[Iterable[Gauge]] = []
 
     def request(self, api: str) -> RequestMetrics:
-        """The metrics of an API by its name; keep the object, not the name."""
+        """Returns the metrics of an API; callers keep the object."""
         metrics = self.requests.get(api)
         if metrics is None:
             metrics = self.requests[api] = RequestMetrics()
@@ -125,24 +125,24 @@ class Metrics:
             metrics = self._topics[name] = TopicMetrics()
         return metrics
 
-    def forget_topic(self, name: str) -> None:
-        """It was deleted; the sum over all topics must not go back."""
+    def remove_topic(self, name: str) -> None:
+        """Called when a topic is deleted; the sum over all topics must not decrease."""
         metrics = self._topics.pop(name, None)
         if metrics is not None:
-            self._departed.add(metrics)
+            self._deleted_topics.add(metrics)
 
     def topics(self) -> dict[str, TopicMetrics]:
         return self._topics
 
     def all_topics(self) -> TopicMetrics:
-        """The sum over every topic there is or was."""
+        """Returns the sum over all topics, including deleted ones."""
         total = TopicMetrics()
-        for metrics in (self._departed, *self._topics.values()):
+        for metrics in (self._deleted_topics, *self._topics.values()):
             total.add(metrics)
         return total
 
     def register(self, gauges: Iterable[Gauge]) -> None:
-        """Something that is iterated over whenever the gauges are wanted."""
+        """Adds gauges, which are iterated over at every scrape."""
         self._gauges.append(gauges)
 
     def gauges(self) -> Iterator[Gauge]:

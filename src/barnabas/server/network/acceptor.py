@@ -1,4 +1,4 @@
-"""A listening socket: takes in clients as they come, a batch at a time."""
+"""A listening socket, which accepts clients a batch at a time."""
 
 import errno
 import logging
@@ -6,58 +6,60 @@ import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from barnabas.server.network.socket_server import Network
+    from barnabas.server.network.socket_server import SocketServer
 
 log = logging.getLogger(__name__)
 
-_BATCH = 64
+_MAX_ACCEPTS_PER_TURN = 64
 """Clients accepted in one turn of the loop."""
 
-_LEAST_BACKLOG = 1024
-"""Kafka has a thread that only accepts; here clients wait while the loop is busy otherwise.
+_MIN_BACKLOG = 1024
+"""Kafka has a thread that only accepts; here clients wait while the loop is busy.
 
-With its default of 50 places (socket.listen.backlog.size), a burst of clients would overflow
-them, and who finds the queue full tries again after a whole second.
+A burst of clients would overflow Kafka's default of 50 (socket.listen.backlog.size), and a client
+that finds the queue full retries only after a second.
 """
 
 _OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _RETRY_S = 1.0
 
 
-class Listener:
-    """One address of the broker. `port` is the real one, also where 0 was asked for.
+class Acceptor:
+    """One address of the node. `port` is the actual port, also if port 0 was requested.
 
-    Clients may connect from the beginning; they wait in the kernel's queue until `accept_on`.
+    Clients may connect at once; they wait in the kernel's queue until `resume` is called.
     """
 
-    __slots__ = ("_is_accepting", "_network", "_socket", "host", "name", "port")
+    __slots__ = ("_is_accepting", "_server", "_socket", "host", "name", "port")
 
-    def __init__(self, network: "Network", name: str, host: str, port: int) -> None:
-        self._network = network
+    def __init__(self, server: "SocketServer", name: str, host: str, port: int) -> None:
+        self._server = server
         self._is_accepting = False
         self.name = name
         self.host = host
-        self._socket = _listen(name, host, port, network.settings.receive_buffer_bytes)
-        self._socket.listen(max(network.settings.backlog, _LEAST_BACKLOG))
+        self._socket = _listen(name, host, port, server.settings.receive_buffer_bytes)
+        self._socket.listen(max(server.settings.backlog, _MIN_BACKLOG))
         self.port: int = self._socket.getsockname()[1]
 
-    def accept_on(self) -> None:
-        """Accept, now that there may be room for more."""
+    def resume(self) -> None:
+        """Accepts clients, if it does not yet."""
         if not self._is_accepting and self._socket.fileno() >= 0:
             self._is_accepting = True
-            self._network.loop.add_reader(self._socket, self._on_readable)
+            self._server.loop.add_reader(self._socket, self._on_readable)
 
     def close(self) -> None:
         self._stop_accepting()
         self._socket.close()
 
     def _on_readable(self) -> None:
-        network = self._network
-        for _ in range(_BATCH):
-            if network.is_full:
-                # They wait in the kernel's queue until somebody leaves.
+        server = self._server
+        for _ in range(_MAX_ACCEPTS_PER_TURN):
+            if server.is_full:
+                # They wait in the kernel's queue until a connection is closed.
                 log.warning(
-                    "%s accepts no one: %d connections (max.connections)", self.name, len(network)
+                    "Listener %s accepts no clients: there are %d connections (max.connections)",
+                    self.name,
+                    len(server),
                 )
                 self._stop_accepting()
                 return
@@ -66,27 +68,29 @@ class Listener:
             except (BlockingIOError, InterruptedError):
                 return
             except ConnectionError:
-                continue  # gone before we got to it
+                continue  # it disconnected before it was accepted
             except OSError as error:
                 if error.errno not in _OUT_OF_FILES:
                     raise
                 log.error(
-                    "%s cannot accept clients: %s; raise ulimit -n", self.name, error.strerror
+                    "Listener %s cannot accept clients: %s; raise ulimit -n",
+                    self.name,
+                    error.strerror,
                 )
                 self._stop_accepting()
-                network.loop.call_later(_RETRY_S, self.accept_on)
+                server.loop.call_later(_RETRY_S, self.resume)
                 return
-            _configure(sock, network.settings.send_buffer_bytes)
-            network.adopt(sock, _plain_host(address[0]), self.name)
+            _configure(sock, server.settings.send_buffer_bytes)
+            server.add_connection(sock, _plain_host(address[0]), self.name)
 
     def _stop_accepting(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
-            self._network.loop.remove_reader(self._socket)
+            self._server.loop.remove_reader(self._socket)
 
 
 def _listen(name: str, host: str, port: int, receive_buffer_bytes: int) -> socket.socket:
-    """An empty host is every interface, over IPv6 and IPv4 where both are there."""
+    """Binds a socket. An empty host means every interface, by IPv6 and IPv4 if both exist."""
     if not host and socket.has_dualstack_ipv6():
         sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -96,13 +100,13 @@ def _listen(name: str, host: str, port: int, receive_buffer_bytes: int) -> socke
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer_bytes >= 0:
-            # Before listening: accepted sockets inherit it in time to scale their window.
+            # Before listening, so that accepted sockets inherit it in time to scale their window.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         sock.bind((host, port))
     except OSError as error:
         sock.close()
         raise OSError(
-            error.errno, f"listener {name} cannot use {host or '*'}:{port}: {error.strerror}"
+            error.errno, f"listener {name} cannot bind {host or '*'}:{port}: {error.strerror}"
         ) from None
     return sock
 
@@ -112,12 +116,12 @@ def _family(name: str, host: str, port: int) -> socket.AddressFamily:
         return socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
     except OSError as error:
         raise OSError(
-            error.errno, f"listener {name} cannot find {host}: {error.strerror}"
+            error.errno, f"listener {name} cannot resolve {host}: {error.strerror}"
         ) from None
 
 
 def _plain_host(host: str) -> str:
-    """An IPv4 client of a socket for both kinds comes under the name it has everywhere else."""
+    """Returns the usual form of an IPv4 address that a dual-stack socket reports."""
     return host.removeprefix("::ffff:")
 
 

@@ -1,31 +1,30 @@
-"""Answers on their way to one client, in the order of its requests.
+"""The responses to one client, in the order of its requests.
 
-What can leave is kept as one run of bytes with the places where file regions belong. A request
-that suspends takes a place in the order; answers to later requests wait behind it.
+Responses that are ready are one run of bytes, with the positions at which file regions belong. A
+request that suspends reserves its position in the order; later responses wait behind it.
 """
 
 import errno
 import socket
 from collections import deque
 from itertools import groupby
-from time import perf_counter_ns
 from typing import Protocol, cast
 
 from barnabas.server.metrics.registry import RequestMetrics
 from barnabas.wire.outgoing import Outgoing
 
 _TRIM_BYTES = 1 << 20
-"""How many bytes already sent may lie before the unsent ones."""
+"""More sent bytes than this before the unsent ones are removed from memory."""
 
-_COPIED_BYTES = 64 << 10
-"""Up to this much, one send of everything costs less than the calls to send it in parts."""
+_MAX_COPIED_BYTES = 64 << 10
+"""Up to this size, copying everything into one send costs less than several calls."""
 
-_TURN_BYTES = 4 << 20
-"""After this much one client has had its turn, even if it could take more."""
+_MAX_TURN_BYTES = 4 << 20
+"""After this many bytes it is the turn of other clients, even if this one could take more."""
 
 
 class SendableRegion(Protocol):
-    """A region that can put itself on a socket without its bytes passing through here."""
+    """A file region that sends itself to a socket without copying its bytes into this process."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -35,84 +34,86 @@ class SendableRegion(Protocol):
     def send(self, sock: socket.socket, sent: int, count: int) -> int: ...
 
 
-class Answer:
-    """The place of one answer; `outgoing` stays None if the client expects none."""
+class QueuedResponse:
+    """The position of one response; `outgoing` stays None if the client expects no response."""
 
-    __slots__ = ("answered_ns", "metrics", "outgoing", "received_ns")
+    __slots__ = ("completed_ns", "metrics", "outgoing", "received_ns")
 
     def __init__(self, metrics: RequestMetrics, received_ns: int) -> None:
         self.metrics = metrics
         self.received_ns = received_ns
-        self.answered_ns = 0  # once it is
+        self.completed_ns = 0  # 0 until it is complete
         self.outgoing: Outgoing | None = None
 
 
-class Outbox:
-    """Everything that is still to be sent on one socket, and how far sending got."""
+class ResponseQueue:
+    """The responses that are to be sent to one socket, and how much of them was sent."""
 
-    __slots__ = ("_ready", "_region", "_region_sent", "_sent", "_socket", "_waiting", "unsent")
+    __slots__ = ("_pending", "_ready", "_region", "_region_sent", "_sent", "_socket", "unsent")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._ready = Outgoing()
-        self._waiting: deque[Answer] = deque()
+        self._pending: deque[QueuedResponse] = deque()
         self._sent = 0  # bytes of _ready
         self._region = 0  # index of the next region of _ready that is not sent to its end
         self._region_sent = 0  # bytes of that region
         self.unsent: list[tuple[RequestMetrics, int]] = []
-        """For each answer that is ready, where it is counted and when it was asked for."""
+        """For every response that is ready, the metrics of its API and when the request arrived."""
 
     @property
-    def waiting(self) -> int:
-        """Requests that are answered in part or not at all."""
-        return len(self._waiting)
+    def pending_count(self) -> int:
+        """The number of requests whose responses are not ready, or wait for an earlier one."""
+        return len(self._pending)
 
     @property
     def unsent_bytes(self) -> int:
-        """What waits for the socket in memory; regions lie in files and do not count."""
+        """Bytes in memory that wait for the socket; file regions do not count."""
         return len(self._ready) - self._sent
 
     @property
     def _has_begun(self) -> bool:
-        """Whether something of what is ready has been sent."""
+        """Whether a part of the ready responses has been sent."""
         return bool(self._sent or self._region or self._region_sent)
 
     @property
     def is_empty(self) -> bool:
-        return not self._ready and not self._waiting
+        return not self._ready and not self._pending
 
-    def tail(self) -> Outgoing | None:
-        """Where the next answer is appended, unless earlier ones have yet to come.
+    def buffer(self) -> Outgoing | None:
+        """Returns where to append the next response, or None if earlier ones are not ready.
 
-        Whoever appends notes it in `unsent` too.
+        The caller adds an entry to `unsent` too.
         """
-        return None if self._waiting else self._ready
+        return None if self._pending else self._ready
 
-    def reserve(self, metrics: RequestMetrics, received_ns: int) -> Answer:
-        """A place behind the answers to all earlier requests."""
-        answer = Answer(metrics, received_ns)
-        self._waiting.append(answer)
-        return answer
+    def reserve(self, metrics: RequestMetrics, received_ns: int) -> QueuedResponse:
+        """Reserves the position behind the responses to all earlier requests."""
+        response = QueuedResponse(metrics, received_ns)
+        self._pending.append(response)
+        return response
 
-    def finish(self, answer: Answer, outgoing: Outgoing | None, answered_ns: int) -> None:
-        """Fill a reserved place; what need not wait any longer becomes ready."""
-        answer.outgoing = outgoing
-        answer.answered_ns = answered_ns
-        waiting = self._waiting
-        while waiting and waiting[0].answered_ns:
-            first = waiting.popleft()
+    def complete(
+        self, response: QueuedResponse, outgoing: Outgoing | None, completed_ns: int
+    ) -> None:
+        """Completes a reserved response; those that wait for no earlier one become ready."""
+        response.outgoing = outgoing
+        response.completed_ns = completed_ns
+        pending = self._pending
+        while pending and pending[0].completed_ns:
+            first = pending.popleft()
             if first.outgoing is not None:
                 self._append(first.outgoing)
                 self.unsent.append((first.metrics, first.received_ns))
-                first.metrics.response_queue_ns.observe(answered_ns - first.answered_ns)
+                first.metrics.response_queue_ns.observe(completed_ns - first.completed_ns)
 
     def send(self) -> bool:
-        """Send what is ready; False if the socket (or this client's turn) was full first."""
+        """Sends what is ready; returns False if the socket is full or the client's turn is over."""
         ready = self._ready
         if not ready:
             return True
         try:
-            if ready.regions and ready.size_bytes <= _COPIED_BYTES and not self._has_begun:
+            if ready.regions and ready.size_bytes <= _MAX_COPIED_BYTES and not self._has_begun:
                 self._copy_in(ready)
             send = self._send_with_regions if ready.regions else self._send_bytes
             done = send(ready)
@@ -126,13 +127,11 @@ class Outbox:
             self._trim()
         return done
 
-    def count_sent(self, began_ns: int) -> None:
-        """Everything ready has been sent, by a send that began then."""
-        sent_ns = perf_counter_ns()
-        # The answers of one wake-up mostly are of one kind and count alike.
-        for alike, answers in groupby(self.unsent):
-            metrics, received_ns = alike
-            count = len(list(answers))
+    def record_sent(self, began_ns: int, sent_ns: int) -> None:
+        """Records the metrics of all ready responses, which were sent between the two times."""
+        # The responses of one wake-up mostly have the same metrics and arrival time.
+        for (metrics, received_ns), equal in groupby(self.unsent):
+            count = len(list(equal))
             metrics.response_send_ns.observe(sent_ns - began_ns, count)
             metrics.total_ns.observe(sent_ns - received_ns, count)
         self.unsent.clear()
@@ -145,14 +144,14 @@ class Outbox:
             ready.regions.append((start + position, region))
 
     def _copy_in(self, ready: Outgoing) -> None:
-        """Put the regions' bytes where they belong, if they are all there."""
+        """Replaces the regions by their bytes, unless a file has become too short."""
         parts: list[bytes | bytearray] = []
         done = 0
         for position, region in ready.regions:
             try:
                 parts += ready[done:position], cast("SendableRegion", region).read()
             except EOFError:
-                return  # sending it in parts says what is missing
+                return  # sending the regions one by one reports what is missing
             done = position
         parts.append(ready[done:])
         ready[:] = b"".join(parts)
@@ -169,7 +168,7 @@ class Outbox:
 
     def _send_with_regions(self, ready: Outgoing) -> bool:
         regions = ready.regions
-        turn = _TURN_BYTES
+        turn = _MAX_TURN_BYTES
         while turn > 0:
             if self._region == len(regions):
                 turn -= self._send_run(ready, len(ready), 0)
@@ -200,8 +199,8 @@ class Outbox:
         elif count:
             self._region_sent += count
         else:
-            # The file lost bytes that the header before them has promised already.
-            raise OSError(errno.EIO, f"{left} bytes of a log segment are no longer there")
+            # The file lost bytes, and the response's header with its size was sent already.
+            raise OSError(errno.EIO, f"{left} bytes of a log segment no longer exist")
         return count
 
     def _trim(self) -> None:

@@ -1,12 +1,12 @@
-"""Which handler takes a request, and what about its version need be worked out only once."""
+"""Routes: the handler, reader and writer of every version of an API, prepared once."""
 
 from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any
 
 from barnabas.server.handlers import Handler, served_versions
-from barnabas.server.metrics.registry import Metrics, RequestMetrics
-from barnabas.server.request_context import Call
+from barnabas.server.metrics.registry import MetricsRegistry, RequestMetrics
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api, request_header_version, response_header_version
 from barnabas.wire.error_response import ErrorCounter, error_counter
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
@@ -31,12 +31,11 @@ class Route:
     """One version of one API."""
 
     __slots__ = (
-        "_flexible_answer",
+        "_has_flexible_response_header",
         "_write",
         "count_errors",
-        "flexible",
         "handle",
-        "is_produce",
+        "has_flexible_header",
         "metrics",
         "name",
         "read",
@@ -47,21 +46,20 @@ class Route:
         request, response = api(key).request, api(key).response
         self.name = api(key).name
         self.version = version
-        self.is_produce = key == ApiKey.PRODUCE
         self.handle = handle
         self.metrics = metrics
-        self.flexible = request_header_version(key, version) > 1
+        self.has_flexible_header = request_header_version(key, version) > 1
         self.read: Reader = request.reader(version)
         self.count_errors: ErrorCounter = error_counter(response, metrics.errors)
-        self._flexible_answer = response_header_version(key, version) > 0
+        self._has_flexible_response_header = response_header_version(key, version) > 0
         self._write: Writer = response.writer(version)
         metrics.requests.setdefault(version, 0)
 
     def encode(self, response: Message, correlation_id: int, out: Outgoing) -> None:
-        """Append the answer's frame, or leave `out` as it was and raise."""
+        """Appends the frame of a response. On an error `out` is left as it was."""
         start, regions_before = len(out), len(out.regions)
         out += _SIZE_AND_ID.pack(0, correlation_id)
-        if self._flexible_answer:
+        if self._has_flexible_response_header:
             out += _NO_TAGS
         try:
             self._write(response, out)
@@ -76,24 +74,24 @@ class Route:
         _SIZE.pack_into(out, start, size)
 
 
-class Routes:
-    """The routes asked for so far, of all that a listener's handlers serve."""
+class RouteTable:
+    """The routes of one listener, each created when its version of the API is first requested."""
 
-    __slots__ = ("_found", "_handlers", "_metrics", "_unspoken_api_versions", "get")
+    __slots__ = ("_handlers", "_metrics", "_routes", "_unsupported_api_versions", "get")
 
-    def __init__(self, metrics: Metrics, handlers: Mapping[ApiKey, Handler]) -> None:
+    def __init__(self, metrics: MetricsRegistry, handlers: Mapping[ApiKey, Handler]) -> None:
         self._metrics = metrics
         self._handlers = handlers
-        self._unspoken_api_versions: Route | None = None
-        self._found: dict[int, Route] = {}
-        self.get = self._found.get
-        """The route of `key << 16 | version`, if it was found before."""
+        self._unsupported_api_versions: Route | None = None
+        self._routes: dict[int, Route] = {}
+        self.get = self._routes.get
+        """Returns the route of `key << 16 | version`, or None if it was not requested before."""
 
-    def find(self, code: int) -> Route:
-        """The route of a request not seen before; ProtocolViolation where nothing can be said.
+    def resolve(self, code: int) -> Route:
+        """Creates the route of a version that was not requested before.
 
-        Except to ApiVersions, which a client sends before it knows what is spoken here: a
-        version too new is answered with those to use instead (KIP-511).
+        Raises ProtocolViolation if it is not served, except for ApiVersions, which a client sends
+        before it knows the versions of the broker: the response names them (KIP-511).
         """
         key, version = _KEY_AND_VERSION.unpack(_SIZE.pack(code))
         if key not in self._handlers:
@@ -101,28 +99,30 @@ class Routes:
         api_key = ApiKey(key)
         versions = served_versions(api_key)
         if version in versions:
-            route = self._open(api_key, version)
-            self._found[code] = route
+            route = self._create(api_key, version)
+            self._routes[code] = route
             return route
         if api_key is ApiKey.API_VERSIONS:
-            if self._unspoken_api_versions is None:
-                self._unspoken_api_versions = self._refuse_api_versions(versions)
-            return self._unspoken_api_versions
+            if self._unsupported_api_versions is None:
+                self._unsupported_api_versions = self._create_unsupported_api_versions(versions)
+            return self._unsupported_api_versions
         raise ProtocolViolation(f"{api(key).name} v{version} is not served here, only {versions}")
 
-    def _open(self, key: ApiKey, version: int) -> Route:
+    def _create(self, key: ApiKey, version: int) -> Route:
         return Route(key, version, self._handlers[key], self._metrics.request(api(key).name))
 
-    def _refuse_api_versions(self, versions: VersionRange) -> Route:
-        """Answers version 0 to whatever was asked, without reading it."""
+    def _create_unsupported_api_versions(self, versions: VersionRange) -> Route:
+        """Returns the route that responds in version 0 to any request, without reading it."""
 
-        async def refuse(_: object, __: Call) -> ApiVersionsResponse:
-            spoken = ApiVersion(
+        async def handle(_: object, __: RequestContext) -> ApiVersionsResponse:
+            supported = ApiVersion(
                 api_key=ApiKey.API_VERSIONS, min_version=versions.min, max_version=versions.max
             )
-            return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[spoken])
+            return ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[supported]
+            )
 
-        route = self._open(ApiKey.API_VERSIONS, 0)
-        route.handle = refuse
+        route = self._create(ApiKey.API_VERSIONS, 0)
+        route.handle = handle
         route.read = lambda frame, _: (ApiVersionsRequest(), len(frame))
         return route

@@ -1,4 +1,4 @@
-"""All connections to the listeners of a broker, or of a controller, and the bounds they share."""
+"""The listeners of a broker or of a controller, their connections, and the limits these share."""
 
 import asyncio
 import logging
@@ -6,34 +6,33 @@ import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from barnabas.config.addresses import parse_ip_overrides
 from barnabas.net.buffers import BufferPool
 from barnabas.server.metrics.registry import Gauge
-from barnabas.server.network.acceptor import Listener
-from barnabas.server.network.connection import Connection
-from barnabas.server.network.pipeline import Pipeline
-from barnabas.server.network.routes import Routes
+from barnabas.server.network.acceptor import Acceptor
+from barnabas.server.network.connection import ClientConnection
+from barnabas.server.network.pipeline import RequestPipeline
+from barnabas.server.network.routes import RouteTable
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import Broker
+    from barnabas.server.broker_node import BrokerNode
     from barnabas.server.controller_node import ControllerNode
 
 log = logging.getLogger(__name__)
 
-_LARGEST_REQUESTS_AT_ONCE = 8
-"""How many of the largest requests may be arriving where queued.max.request.bytes sets no bound."""
+_DEFAULT_RECEIVE_LIMIT_REQUESTS = 8
+"""The receive limit, in requests of the largest size, if queued.max.request.bytes is not set."""
 
-_SWEEPS_AN_IDLE_TIME = 8
-_SHORTEST_SWEEP_S = 0.05
-_LONGEST_SWEEP_S = 10.0
+_IDLE_CHECKS_PER_TIMEOUT = 8
+_MIN_IDLE_CHECK_S = 0.05
+_MAX_IDLE_CHECK_S = 10.0
 _DRAIN_POLL_S = 0.01
 
 
 @dataclass(slots=True, frozen=True)
-class NetworkSettings:
+class SocketServerSettings:
     """The settings of sockets and connections."""
 
     request_max_bytes: int = 100 << 20
@@ -48,7 +47,7 @@ class NetworkSettings:
     per_ip_overrides: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "NetworkSettings":
+    def of(cls, settings: Mapping[str, Any]) -> "SocketServerSettings":
         return cls(
             request_max_bytes=settings["socket.request.max.bytes"],
             queued_max_requests=settings["queued.max.requests"],
@@ -64,54 +63,56 @@ class NetworkSettings:
 
     @property
     def receiving_limit_bytes(self) -> int:
-        bound = self.queued_max_request_bytes
-        return bound if bound > 0 else _LARGEST_REQUESTS_AT_ONCE * self.request_max_bytes
+        limit = self.queued_max_request_bytes
+        return limit if limit > 0 else _DEFAULT_RECEIVE_LIMIT_REQUESTS * self.request_max_bytes
 
 
-class Network:
-    """Accepts clients, keeps their number and their memory bounded, and lets go of idle ones."""
+class SocketServer:
+    """Accepts clients, limits their number and their memory, and closes idle connections."""
 
     __slots__ = (
+        "_acceptors",
         "_connections",
-        "_listeners",
+        "_idle_check",
         "_per_host",
         "_purgatory",
         "_settings",
-        "_sweep_handle",
         "buffers",
         "clock",
         "loop",
+        "mark_active",
+        "now_ns",
         "pipeline",
-        "touch",
     )
 
     def __init__(
         self,
-        node: "Broker | ControllerNode",
-        settings: NetworkSettings,
+        node: "BrokerNode | ControllerNode",
+        settings: SocketServerSettings,
         loop: asyncio.AbstractEventLoop,
-        routes: Routes | None = None,
+        routes: RouteTable | None = None,
     ) -> None:
         self.loop = loop
         self._settings = settings
         self.clock = node.clock
+        self.now_ns = node.monotonic_ns
         self.buffers = BufferPool(settings.receiving_limit_bytes)
-        self.pipeline = Pipeline(node, loop, routes)
+        self.pipeline = RequestPipeline(node, loop, routes)
         self._purgatory = node.purgatory
-        self._connections: OrderedDict[Connection, None] = OrderedDict()  # idle longest first
-        self.touch = self._connections.move_to_end
-        """To be called with a connection that is not idle."""
+        self._connections: OrderedDict[ClientConnection, None] = OrderedDict()  # idle longest first
+        self.mark_active = self._connections.move_to_end
+        """Records that a connection is not idle."""
         self._per_host: dict[str, int] = {}
-        self._listeners: list[Listener] = []
-        self._sweep_handle: asyncio.TimerHandle | None = None
+        self._acceptors: list[Acceptor] = []
+        self._idle_check: asyncio.TimerHandle | None = None
         node.metrics.register(self)
 
     def __len__(self) -> int:
         return len(self._connections)
 
     def __iter__(self) -> Iterator[Gauge]:
-        """What a scrape wants to know."""
-        counts: dict[str, int] = {listener.name: 0 for listener in self._listeners}
+        """Returns the gauges of the connections, by listener."""
+        counts: dict[str, int] = {acceptor.name: 0 for acceptor in self._acceptors}
         for connection in self._connections:
             counts[connection.listener] = counts.get(connection.listener, 0) + 1
         for listener, count in counts.items():
@@ -119,40 +120,47 @@ class Network:
             yield Gauge("kafka_server_socket_server_metrics_connection_count", count, labels)
 
     @property
-    def settings(self) -> NetworkSettings:
+    def settings(self) -> SocketServerSettings:
         return self._settings
 
     @settings.setter
-    def settings(self, settings: NetworkSettings) -> None:
-        """Hold to new bounds from now on; whoever is connected already stays."""
+    def settings(self, settings: SocketServerSettings) -> None:
+        """Applies new limits; existing connections stay open."""
         self._settings = settings
         self.buffers.limit_bytes = settings.receiving_limit_bytes
-        for listener in self._listeners:
-            listener.accept_on()
+        for acceptor in self._acceptors:
+            acceptor.resume()
 
-    def listen(self, name: str, host: str, port: int) -> Listener:
-        """Take an address, to be served from `open` on; OSError says which one is taken."""
-        listener = Listener(self, name, host, port)
-        self._listeners.append(listener)
-        return listener
+    def listen(self, name: str, host: str, port: int) -> Acceptor:
+        """Binds an address; clients are served from `open` on.
+
+        Raises OSError, which names the address, if it cannot be used.
+        """
+        acceptor = Acceptor(self, name, host, port)
+        self._acceptors.append(acceptor)
+        return acceptor
 
     def open(self) -> None:
-        """Serve the clients of all listeners."""
-        for listener in self._listeners:
-            listener.accept_on()
-        if self._sweep_handle is None:
-            self._sweep_later()
+        """Starts to serve the clients of all listeners."""
+        for acceptor in self._acceptors:
+            acceptor.resume()
+        if self._idle_check is None:
+            self._schedule_idle_check()
 
-    def adopt(self, sock: socket.socket, host: str, listener: str) -> Connection | None:
-        """Serve a connected socket, unless its host has too many already."""
+    def add_connection(
+        self, sock: socket.socket, host: str, listener: str
+    ) -> ClientConnection | None:
+        """Serves a connected socket, unless its host has too many connections."""
         limits = self.settings
         allowed = limits.per_ip_overrides.get(host, limits.max_connections_per_ip)
         if self._per_host.get(host, 0) >= allowed:
-            log.info("refused %s: it has %d connections (max.connections.per.ip)", host, allowed)
+            log.info(
+                "Rejected a connection of %s, which has %d (max.connections.per.ip)", host, allowed
+            )
             sock.close()
             return None
         self._per_host[host] = self._per_host.get(host, 0) + 1
-        connection = Connection(self, sock, host, listener)
+        connection = ClientConnection(self, sock, host, listener)
         self._connections[connection] = None
         connection.start()
         return connection
@@ -161,8 +169,8 @@ class Network:
     def is_full(self) -> bool:
         return len(self._connections) >= self.settings.max_connections
 
-    def forget(self, connection: Connection) -> None:
-        """It is closed."""
+    def remove_connection(self, connection: ClientConnection) -> None:
+        """Called by a connection when it is closed."""
         if connection not in self._connections:
             return
         was_full = self.is_full
@@ -173,27 +181,30 @@ class Network:
         else:
             del self._per_host[connection.host]
         if was_full and not self.is_full:
-            for listener in self._listeners:
-                listener.accept_on()
+            for acceptor in self._acceptors:
+                acceptor.resume()
 
-    def close_idle(self, now_ns: int) -> int:
-        """Close every connection without traffic for `idle_ms`; how many that were."""
+    def close_idle(self) -> int:
+        """Closes the connections without traffic for `idle_ms`; returns how many."""
         closed = 0
-        idle_since_ns = now_ns - self.settings.idle_ms * 1_000_000
+        idle_since_ns = self.now_ns() - self.settings.idle_ms * 1_000_000
         for connection in list(self._idle_before(idle_since_ns)):
             if connection.is_busy:
-                self.touch(connection)
+                self.mark_active(connection)
             else:
                 connection.close()
                 closed += 1
         return closed
 
     async def drain(self, timeout_ms: int) -> None:
-        """Accept nobody, answer what has arrived, and close; what takes longer is cut off."""
-        for listener in self._listeners:
-            listener.close()
-        if self._sweep_handle is not None:
-            self._sweep_handle.cancel()
+        """Stops accepting, responds to the requests that have arrived, and closes all connections.
+
+        Connections whose requests take longer than `timeout_ms` are closed without a response.
+        """
+        for acceptor in self._acceptors:
+            acceptor.close()
+        if self._idle_check is not None:
+            self._idle_check.cancel()
         for connection in list(self._connections):
             connection.drain()
         self._purgatory.release_all()
@@ -201,20 +212,20 @@ class Network:
         while self._connections and self.loop.time() < deadline:
             await asyncio.sleep(_DRAIN_POLL_S)
         for connection in list(self._connections):
-            connection.close("its requests took longer than the broker could wait to stop")
+            connection.close("its requests took longer than the timeout of the shutdown")
 
-    def _idle_before(self, then_ns: int) -> Iterator[Connection]:
+    def _idle_before(self, deadline_ns: int) -> Iterator[ClientConnection]:
         for connection in self._connections:
-            if connection.received_ns > then_ns:
+            if connection.received_ns > deadline_ns:
                 return
             yield connection
 
-    def _sweep_later(self) -> None:
-        interval = self.settings.idle_ms / 1000 / _SWEEPS_AN_IDLE_TIME
-        interval = min(max(interval, _SHORTEST_SWEEP_S), _LONGEST_SWEEP_S)
-        self._sweep_handle = self.loop.call_later(interval, self._sweep)
+    def _schedule_idle_check(self) -> None:
+        interval = self.settings.idle_ms / 1000 / _IDLE_CHECKS_PER_TIMEOUT
+        interval = min(max(interval, _MIN_IDLE_CHECK_S), _MAX_IDLE_CHECK_S)
+        self._idle_check = self.loop.call_later(interval, self._check_idle)
 
-    def _sweep(self) -> None:
+    def _check_idle(self) -> None:
         if self.settings.idle_ms >= 0:
-            self.close_idle(perf_counter_ns())
-        self._sweep_later()
+            self.close_idle()
+        self._schedule_idle_check()

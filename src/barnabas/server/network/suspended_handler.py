@@ -1,45 +1,45 @@
-"""Drives a handler that could not answer at once, without making a Task of it.
+"""Runs a handler that awaits something, without creating a Task.
 
-Most handlers return from their first step and never come here. One that awaits a future is
-stepped again when that future is done, exactly as a Task would do it, at a fraction of the cost.
+Most handlers return from their first step and are never suspended. A handler that awaits a future
+is stepped again when that future is done, exactly as a Task would do it, at a fraction of the cost.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from barnabas.server.purgatory import Parked
+from barnabas.server.purgatory import DelayedOperation
 
 HandlerCoroutine = Coroutine[Any, None, Any]
 
-Ended = Callable[[Any, BaseException | None], None]
-"""Called once, with what the handler returned or with what it raised."""
+OnEnd = Callable[[Any, BaseException | None], None]
+"""Called once, with the response or the exception of the handler."""
 
 
-class Suspended:
+class SuspendedHandler:
     """A coroutine between two of its steps."""
 
-    __slots__ = ("_awaited", "_coroutine", "_ended", "_loop")
+    __slots__ = ("_awaited", "_coroutine", "_loop", "_on_end")
 
     def __init__(
         self,
         coroutine: HandlerCoroutine,
         awaited: object,
-        ended: Ended,
+        on_end: OnEnd,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._coroutine = coroutine
-        self._ended = ended
+        self._on_end = on_end
         self._loop = loop
         self._wait_for(awaited)
 
     def abandon(self) -> None:
-        """Nobody wants the answer any more.
+        """Called when the client, which waits for the response, disconnects.
 
-        A request that is merely parked is called off. Any other is left to run to its end: it
-        may be half way through a change, and losing a connection never undoes one.
+        A delayed operation is cancelled. Any other handler runs to its end: it may be in the middle
+        of a change, and a lost connection never undoes a change.
         """
-        if isinstance(self._awaited, Parked):
+        if isinstance(self._awaited, DelayedOperation):
             self._awaited.cancel()
 
     def _step(self, _: object = None) -> None:
@@ -49,9 +49,9 @@ class Suspended:
         try:
             awaited = step(argument)
         except StopIteration as returned:
-            self._ended(returned.value, None)
+            self._on_end(returned.value, None)
         except (Exception, asyncio.CancelledError) as error:
-            self._ended(None, error)
+            self._on_end(None, error)
         else:
             self._wait_for(awaited)
 
@@ -60,7 +60,7 @@ class Suspended:
         if awaited is None:  # a bare yield, as in asyncio.sleep(0)
             self._loop.call_soon(self._step)
         elif getattr(awaited, "_asyncio_future_blocking", False):
-            # The mark by which a future knows that it was awaited and not merely yielded.
+            # A future sets this flag when it is awaited, and not merely yielded.
             awaited._asyncio_future_blocking = False
             awaited.add_done_callback(self._step)
         else:

@@ -1,7 +1,7 @@
-"""Carries questions about partitions to other brokers: one request at a time to each of them.
+"""Queues of requests to other brokers: one request is in flight to each of them at a time.
 
-What gathers while a request is under way leaves together in the next. So a broker that is asked
-much is asked in few requests, and one that is asked seldom is asked at once.
+Items that are added while a request is in flight are sent together in the next one. So frequent
+items need few requests, and a rare item is sent at once.
 """
 
 from collections import deque
@@ -10,168 +10,171 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import Outcomes
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import NO_LEADER, endpoint_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.peer import Peer, Peers
 from barnabas.wire.schema import Message
 
-ERRANDS_A_REQUEST: Final = 500
+MAX_ITEMS_PER_REQUEST: Final = 500
 
 B = TypeVar("B")
 
 
 @dataclass(slots=True, eq=False)
-class Errand(Generic[B]):
-    """One question, which is part of a request."""
+class RequestItem(Generic[B]):
+    """One item of a request, and its pending response."""
 
     key: Hashable
-    """By what its answer is found in the response: no two in a request have the same."""
+    """Identifies the item in the response: it is unique in a request."""
     body: B
     partitions: Sequence[TopicPartition]
-    is_wanted: Callable[[], bool] = lambda: True
-    answer: Answer[Outcomes] = field(default_factory=Answer)
+    is_needed: Callable[[], bool] = lambda: True
+    response: PendingResponse[PartitionErrorCodes] = field(default_factory=PendingResponse)
 
     def fail(self, code: ErrorCode) -> None:
-        self.answer.complete(dict.fromkeys(self.partitions, code))
+        self.response.complete(dict.fromkeys(self.partitions, code))
 
 
-class Couriers(Generic[B]):
-    """One to each broker that was ever asked."""
+class BrokerRequestQueues(Generic[B]):
+    """The queues of all brokers to which requests were sent."""
 
-    __slots__ = ("_brokers", "_compose", "_couriers", "_purpose", "_read", "_timeout_ms")
+    __slots__ = ("_brokers", "_compose", "_purpose", "_queues", "_read", "_timeout_ms")
 
     def __init__(
         self,
-        brokers: "Brokers",
+        brokers: "BrokerDirectory",
         purpose: str,
         *,
         compose: Callable[[list[B]], Message],
-        read: Callable[[Any], Mapping[Hashable, Outcomes]],
+        read: Callable[[Any], Mapping[Hashable, PartitionErrorCodes]],
         timeout_ms: Callable[[], int],
     ) -> None:
-        """`read` finds the answers in a response, by key; KafkaError if it refuses all."""
+        """`read` returns the results in a response, by key. It raises KafkaError if all failed."""
         self._brokers = brokers
         self._purpose = purpose
         self._compose = compose
         self._read = read
         self._timeout_ms = timeout_ms
-        self._couriers: dict[int, _Courier[B]] = {}
+        self._queues: dict[int, BrokerRequestQueue[B]] = {}
 
-    def send(self, broker_id: int, errand: Errand[B]) -> Answer[Outcomes]:
-        """What the broker says for each partition; NETWORK_EXCEPTION if it is not heard from."""
-        courier = self._couriers.get(broker_id)
-        if courier is None:
-            courier = self._couriers[broker_id] = _Courier(self, broker_id)
-        courier.take(errand)
-        return errand.answer
+    def send(self, broker_id: int, item: RequestItem[B]) -> PendingResponse[PartitionErrorCodes]:
+        """Returns error codes by partition; NETWORK_EXCEPTION if the broker does not respond."""
+        queue = self._queues.get(broker_id)
+        if queue is None:
+            queue = self._queues[broker_id] = BrokerRequestQueue(self, broker_id)
+        queue.add(item)
+        return item.response
 
-    def follow(self, delta: Delta, image: Image) -> None:
-        """From a broker that was fenced, or went, no answer is waited for."""
-        for broker_id in sorted(delta.brokers_changed & self._couriers.keys()):
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Fails the items of brokers that were fenced or removed."""
+        for broker_id in sorted(delta.brokers_changed & self._queues.keys()):
             broker = image.brokers.get(broker_id)
             if broker is None or broker.fenced:
-                self._couriers[broker_id].give_up()
+                self._queues[broker_id].fail_all()
 
     def close(self) -> None:
-        """Wait for nobody any longer."""
-        for courier in self._couriers.values():
-            courier.give_up()
+        """Fails all items."""
+        for queue in self._queues.values():
+            queue.fail_all()
 
-    def ask(
-        self, broker_id: int, errands: Sequence[Errand[B]], heard: Callable[[Any], None]
+    def send_request(
+        self, broker_id: int, items: Sequence[RequestItem[B]], on_response: Callable[[Any], None]
     ) -> bool:
-        """Send a request for all of them; whether there is anybody to send it to."""
+        """Sends one request for all items; returns whether the broker has an endpoint."""
         peer = self._brokers.peer(broker_id, self._purpose)
         if peer is None:
             return False
-        request = self._compose([errand.body for errand in errands])
-        peer.send(request, self._timeout_ms(), heard)
+        request = self._compose([item.body for item in items])
+        peer.send(request, self._timeout_ms(), on_response)
         return True
 
-    def tell(self, errands: Sequence[Errand[B]], response: Any) -> None:
-        """Complete them with the response, or with the OSError that came instead of it."""
+    def on_response(self, items: Sequence[RequestItem[B]], response: Any) -> None:
+        """Completes the items with a response, or with the OSError of the connection."""
         if isinstance(response, OSError):
-            _fail(errands, ErrorCode.NETWORK_EXCEPTION)
+            _fail(items, ErrorCode.NETWORK_EXCEPTION)
             return
         try:
             outcomes = self._read(response)
-        except KafkaError as refusal:
-            _fail(errands, refusal.code)
+        except KafkaError as error:
+            _fail(items, error.code)
             return
-        for errand in errands:
-            told = outcomes.get(errand.key, {})
-            errand.answer.complete(
-                {each: told.get(each, ErrorCode.UNKNOWN_SERVER_ERROR) for each in errand.partitions}
+        for item in items:
+            codes = outcomes.get(item.key, {})
+            item.response.complete(
+                {
+                    partition: codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+                    for partition in item.partitions
+                }
             )
 
 
-class _Courier(Generic[B]):
-    """Goes to one broker, and waits for its answer before it goes again."""
+class BrokerRequestQueue(Generic[B]):
+    """The items for one broker, of which one request is in flight."""
 
-    __slots__ = ("_broker_id", "_couriers", "_under_way", "_waiting")
+    __slots__ = ("_broker_id", "_in_flight", "_queues", "_waiting")
 
-    def __init__(self, couriers: Couriers[B], broker_id: int) -> None:
-        self._couriers = couriers
+    def __init__(self, queues: BrokerRequestQueues[B], broker_id: int) -> None:
+        self._queues = queues
         self._broker_id = broker_id
-        self._waiting: deque[Errand[B]] = deque()
-        self._under_way: list[Errand[B]] = []
+        self._waiting: deque[RequestItem[B]] = deque()
+        self._in_flight: list[RequestItem[B]] = []
 
-    def take(self, errand: Errand[B]) -> None:
-        self._waiting.append(errand)
-        self._leave()
+    def add(self, item: RequestItem[B]) -> None:
+        self._waiting.append(item)
+        self._send_next()
 
-    def give_up(self) -> None:
-        """What is under way may arrive still; its answer is of no use any more."""
-        given_up = [*self._under_way, *self._waiting]
-        self._under_way = []
+    def fail_all(self) -> None:
+        """Fails all items; a later response to the request in flight is ignored."""
+        failed = [*self._in_flight, *self._waiting]
+        self._in_flight = []
         self._waiting.clear()
-        _fail(given_up, ErrorCode.NETWORK_EXCEPTION)
+        _fail(failed, ErrorCode.NETWORK_EXCEPTION)
 
-    def _leave(self) -> None:
-        while self._waiting and not self._under_way:
-            errands = self._under_way = self._load()
-            if errands and not self._couriers.ask(
-                self._broker_id, errands, partial(self._back, errands)
+    def _send_next(self) -> None:
+        while self._waiting and not self._in_flight:
+            items = self._in_flight = self._take_items()
+            if items and not self._queues.send_request(
+                self._broker_id, items, partial(self._on_response, items)
             ):
-                self._under_way = []
-                _fail(errands, ErrorCode.NETWORK_EXCEPTION)
+                self._in_flight = []
+                _fail(items, ErrorCode.NETWORK_EXCEPTION)
 
-    def _load(self) -> list[Errand[B]]:
-        """The longest waiting, with no key twice; what nobody wants any more is left behind."""
-        by_key: dict[Hashable, Errand[B]] = {}
-        stay: list[Errand[B]] = []
-        while self._waiting and len(by_key) < ERRANDS_A_REQUEST:
-            errand = self._waiting.popleft()
-            if errand.is_wanted() and by_key.setdefault(errand.key, errand) is not errand:
-                stay.append(errand)
-        self._waiting.extendleft(reversed(stay))
+    def _take_items(self) -> list[RequestItem[B]]:
+        """Removes and returns the oldest items, with unique keys; drops those no longer needed."""
+        by_key: dict[Hashable, RequestItem[B]] = {}
+        kept: list[RequestItem[B]] = []
+        while self._waiting and len(by_key) < MAX_ITEMS_PER_REQUEST:
+            item = self._waiting.popleft()
+            if item.is_needed() and by_key.setdefault(item.key, item) is not item:
+                kept.append(item)
+        self._waiting.extendleft(reversed(kept))
         return list(by_key.values())
 
-    def _back(self, errands: list[Errand[B]], answer: Any) -> None:
-        if self._under_way is not errands:
-            return  # it was given up
-        self._under_way = []
-        self._couriers.tell(errands, answer)
-        self._leave()
+    def _on_response(self, items: list[RequestItem[B]], response: Any) -> None:
+        if self._in_flight is not items:
+            return  # they have failed already
+        self._in_flight = []
+        self._queues.on_response(items, response)
+        self._send_next()
 
 
-def _fail(errands: Sequence[Errand[Any]], code: ErrorCode) -> None:
-    for errand in errands:
-        errand.fail(code)
+def _fail(items: Sequence[RequestItem[Any]], code: ErrorCode) -> None:
+    for item in items:
+        item.fail(code)
 
 
-class Brokers:
-    """Finds who leads what, and where they listen for other brokers."""
+class BrokerDirectory:
+    """Finds the leaders of partitions, and connections to brokers."""
 
     __slots__ = ("_image", "_listener", "_peers", "node_id")
 
     def __init__(
-        self, node_id: int, image: Callable[[], Image], peers: Peers, listener: str
+        self, node_id: int, image: Callable[[], MetadataImage], peers: Peers, listener: str
     ) -> None:
         self.node_id = node_id
         self._image = image
@@ -179,7 +182,7 @@ class Brokers:
         self._listener = listener
 
     def leader_of(self, topic: str, index: int) -> int | None:
-        """The broker that leads a partition; None if it has no leader now, or is not there."""
+        """Returns the leader of a partition, or None if it has none or does not exist."""
         state = self._image().topics.by_name(topic)
         partition = state.partitions.get(index) if state is not None else None
         if partition is None or partition.leader == NO_LEADER:
@@ -187,7 +190,7 @@ class Brokers:
         return partition.leader
 
     def peer(self, broker_id: int, purpose: str) -> Peer | None:
-        """The connection to a broker for one purpose; None if it cannot be reached now."""
+        """Returns the connection to a broker for one purpose, or None if it has no endpoint."""
         broker = self._image().brokers.get(broker_id)
         if broker is None or broker.fenced:
             return None

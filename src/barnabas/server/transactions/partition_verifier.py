@@ -1,14 +1,18 @@
-"""The word of a transaction's coordinator, which may be this broker or another (KIP-890)."""
+"""Verifies that a transaction contains a partition, with the coordinator's broker (KIP-890)."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.topics import TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import Outcomes
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import by_topic
-from barnabas.server.transactions.broker_requests import Brokers, Couriers, Errand
+from barnabas.server.transactions.broker_requests import (
+    BrokerDirectory,
+    BrokerRequestQueues,
+    RequestItem,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -18,23 +22,28 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import Broker
+    from barnabas.server.broker_node import BrokerNode
 
 
-class Verifications:
-    """Asks the coordinator of a transaction before its records are appended here."""
+class PartitionVerifier:
+    """Verifies partitions of transactions with their coordinators, or adds them.
 
-    __slots__ = ("_broker", "_brokers", "couriers")
+    The coordinator may be this broker or another.
+    """
 
-    def __init__(self, broker: "Broker", brokers: Brokers) -> None:
+    __slots__ = ("_broker", "_brokers", "request_queues")
+
+    def __init__(self, broker: "BrokerNode", brokers: BrokerDirectory) -> None:
         self._broker = broker
         self._brokers = brokers
-        self.couriers: Couriers[AddPartitionsToTxnTransaction] = Couriers(
-            brokers,
-            "transaction-verification",
-            compose=lambda transactions: AddPartitionsToTxnRequest(transactions=transactions),
-            read=_by_transaction,
-            timeout_ms=lambda: broker.resolver.broker("request.timeout.ms"),
+        self.request_queues: BrokerRequestQueues[AddPartitionsToTxnTransaction] = (
+            BrokerRequestQueues(
+                brokers,
+                "transaction-verification",
+                compose=lambda transactions: AddPartitionsToTxnRequest(transactions=transactions),
+                read=_by_transaction,
+                timeout_ms=lambda: broker.resolver.broker("request.timeout.ms"),
+            )
         )
 
     def verify_or_add(
@@ -45,13 +54,18 @@ class Verifications:
         partitions: Sequence[TopicPartition],
         *,
         add: bool,
-    ) -> Answer[Outcomes]:
-        """By partition, whether it is in the transaction; with `add`, it is put there."""
+    ) -> PendingResponse[PartitionErrorCodes]:
+        """Returns, by partition, NONE if the transaction contains it, or the error.
+
+        With `add`, the coordinator adds partitions that it does not contain.
+        """
         coordinator = self._broker.transactions
         index = coordinator.runtime.partition_of(transactional_id)
         leader = self._brokers.leader_of(TRANSACTIONS_TOPIC, index)
         if leader is None:
-            return Answer.of(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return PendingResponse.completed(
+                dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            )
         if leader == self._brokers.node_id:
             return coordinator.verify_or_add(
                 transactional_id, producer_id, producer_epoch, partitions, add=add
@@ -66,20 +80,20 @@ class Verifications:
                 for name, indexes in by_topic(partitions).items()
             ],
         )
-        return self.couriers.send(leader, Errand(transactional_id, body, partitions))
+        return self.request_queues.send(leader, RequestItem(transactional_id, body, partitions))
 
 
-def _by_transaction(response: AddPartitionsToTxnResponse) -> Mapping[Hashable, Outcomes]:
+def _by_transaction(response: AddPartitionsToTxnResponse) -> Mapping[Hashable, PartitionErrorCodes]:
     if response.error_code != ErrorCode.NONE:
         code = ErrorCode.of(response.error_code)
         if code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            code = ErrorCode.INVALID_TXN_STATE  # it is this broker that may not ask, not the client
-        raise KafkaError(code, "The transaction's coordinator answers none of it.")
+            code = ErrorCode.INVALID_TXN_STATE  # this broker, not the client, is not authorized
+        raise KafkaError(code, "The transaction coordinator rejected the whole request.")
     return {
-        each.transactional_id: {
+        result.transactional_id: {
             (topic.name, partition.partition_index): ErrorCode.of(partition.partition_error_code)
-            for topic in each.topic_results
+            for topic in result.topic_results
             for partition in topic.results_by_partition
         }
-        for each in response.results_by_transaction
+        for result in response.results_by_transaction
     }

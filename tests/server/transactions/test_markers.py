@@ -7,11 +7,11 @@ import pytest
 from tests.replication.world import World
 from tests.server.harness import on_a_loop, turns
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.replication import Partition
 from barnabas.server.api import describe_producers, write_txn_markers
-from barnabas.server.transactions.local_markers import LocalParticipants
+from barnabas.server.transactions.markers import LocalMarkerWriter
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.wire.messages.write_txn_markers import (
@@ -22,37 +22,37 @@ from barnabas.wire.messages.write_txn_markers import (
 
 PRODUCER = 7
 OFFSETS = "__consumer_offsets"
-COMMITTED = Marker(PRODUCER, 0, 3, True, 1)
+COMMITTED = TransactionMarker(PRODUCER, 0, 3, True, 1)
 
 
 @pytest.fixture
-def participants(world: World) -> LocalParticipants:
+def participants(world: World) -> LocalMarkerWriter:
     world.create_topic("orders", 2)
-    return LocalParticipants(world.broker)
+    return LocalMarkerWriter(world.broker)
 
 
 # Participants
 
 
 def test_a_transaction_is_ended_in_each_of_its_partitions(
-    world: World, participants: LocalParticipants
+    world: World, participants: LocalMarkerWriter
 ) -> None:
     world.write_in_transaction("orders", b"a")
-    answer = participants.end(COMMITTED, [("orders", 0), ("orders", 1)])
+    answer = participants.write_markers(COMMITTED, [("orders", 0), ("orders", 1)])
     assert answer.result() == {("orders", 0): ErrorCode.NONE, ("orders", 1): ErrorCode.NONE}
     assert world.partition("orders", 0).last_stable_offset == 2
     assert world.partition("orders", 1).last_stable_offset == 1
 
 
 def test_each_partition_is_answered_for_itself(
-    world: World, participants: LocalParticipants
+    world: World, participants: LocalMarkerWriter
 ) -> None:
     world.create_topic("far", replicas=(1, 2), leader=2)
     world.create_topic("short", replicas=(1, 2), isr=(1,), min_insync_replicas="2")
     world.create_topic("newer")
     world.write_in_transaction("newer", b"a", epoch=5)
     places = [("orders", 0), ("orders", 9), ("nowhere", 0), ("far", 0), ("short", 0), ("newer", 0)]
-    assert list(participants.end(COMMITTED, places).result().values()) == [
+    assert list(participants.write_markers(COMMITTED, places).result().values()) == [
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -63,20 +63,20 @@ def test_each_partition_is_answered_for_itself(
 
 
 def test_a_fault_is_told_and_not_raised(
-    world: World, participants: LocalParticipants, monkeypatch: pytest.MonkeyPatch
+    world: World, participants: LocalMarkerWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stumble(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(Partition, "end_transaction", stumble)
-    answer = participants.end(COMMITTED, [("orders", 0)])
+    answer = participants.write_markers(COMMITTED, [("orders", 0)])
     assert answer.result() == {("orders", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
 @on_a_loop
 async def test_the_replicas_are_waited_for(world: World) -> None:
     world.create_topic("kept", 2, replicas=(1, 2))
-    answer = LocalParticipants(world.broker).end(COMMITTED, [("kept", 0), ("kept", 1)])
+    answer = LocalMarkerWriter(world.broker).write_markers(COMMITTED, [("kept", 0), ("kept", 1)])
     assert not answer.is_done
     world.lead("kept", 0, isr=(1,))
     await turns()
@@ -92,7 +92,7 @@ async def test_the_replicas_are_waited_for(world: World) -> None:
 @on_a_loop
 async def test_replicas_that_do_not_come_in_time_are_a_timeout(world: World) -> None:
     world.create_topic("kept", replicas=(1, 2))
-    answer = LocalParticipants(world.broker).end(COMMITTED, [("kept", 0)])
+    answer = LocalMarkerWriter(world.broker).write_markers(COMMITTED, [("kept", 0)])
     world.timer.ring()
     await turns()
     assert answer.result() == {("kept", 0): ErrorCode.REQUEST_TIMED_OUT}
@@ -114,10 +114,10 @@ def test_committed_offsets_are_ended_by_the_coordinator_of_groups(
     world: World, said: ErrorCode | None, told: ErrorCode, at_once: bool
 ) -> None:
     world.create_topic(OFFSETS, 3)
-    ended: list[tuple[int, Marker]] = []
-    given: Answer[None] = Answer()
+    ended: list[tuple[int, TransactionMarker]] = []
+    given: PendingResponse[None] = PendingResponse()
 
-    def end_transaction(index: int, marker: Marker) -> Answer[None]:
+    def end_transaction(index: int, marker: TransactionMarker) -> PendingResponse[None]:
         ended.append((index, marker))
         if at_once:
             give()
@@ -131,7 +131,7 @@ def test_committed_offsets_are_ended_by_the_coordinator_of_groups(
 
     groups: Any = SimpleNamespace(end_transaction=end_transaction)
     world.broker.groups = groups
-    answer = LocalParticipants(world.broker).end(COMMITTED, [(OFFSETS, 2), (OFFSETS, 3)])
+    answer = LocalMarkerWriter(world.broker).write_markers(COMMITTED, [(OFFSETS, 2), (OFFSETS, 3)])
     if not at_once:
         assert not answer.is_done
         give()
@@ -250,7 +250,7 @@ def test_an_administrator_aborts_a_hanging_transaction_as_it_is_described(orders
     told = write(orders, abort, version=1)
     assert told == {PRODUCER: {("orders", 0): ErrorCode.NONE}}
     fetched = orders.partition("orders").fetch(0, 1 << 20, isolation=1)
-    assert (fetched.last_stable_offset, fetched.aborted) == (3, [(PRODUCER, 1)])
+    assert (fetched.last_stable_offset, fetched.aborted_transactions) == (3, [(PRODUCER, 1)])
 
 
 @on_a_loop
