@@ -27,7 +27,9 @@ def epochs(tmp_path: Path) -> LeaderEpochCache:
         (8, (-1, -1)),
     ],
 )
-def test_where_an_epoch_ended(epochs: LeaderEpochCache, asked: int, expected: tuple[int, int]) -> None:
+def test_where_an_epoch_ended(
+    epochs: LeaderEpochCache, asked: int, expected: tuple[int, int]
+) -> None:
     assert epochs.end_offset_for(asked, 99) == expected
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.workshop import Workshop
 
-from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.segments.index import OffsetIndex, TimeIndex
+from barnabas.log.segments.open_files import OpenFiles
 
 BASE = 1000
 

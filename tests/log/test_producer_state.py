@@ -136,7 +136,7 @@ def test_batches_that_stand_far_before_a_cut_are_not_forgotten(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large batches: of the five that may be sent again, one alone is near."""
-    monkeypatch.setattr(replay, "RECALLED_BYTES", 1)
+    monkeypatch.setattr(replay, "SEARCHED_BYTES", 1)
     log = workshop.create(LogConfig(index_interval_bytes=1))
     perform(log, [(1, "plain", 1)] * 10)
     log.truncate_to(8)

@@ -165,7 +165,7 @@ def test_only_segments_from_the_recovery_point_on_are_scanned(
     workshop.kill()
     workshop.restart()
     told = []
-    monkeypatch.setattr("barnabas.log.segments.scan._STRETCH_BYTES", 0)
+    monkeypatch.setattr("barnabas.log.segments.scan._PROGRESS_BYTES", 0)
     log = workshop.directory.open_log(
         "orders", 0, bytes(range(16)), SMALL, lambda *step: told.append(step)
     )

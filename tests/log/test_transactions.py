@@ -3,7 +3,7 @@
 import pytest
 from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, marker, numbered, write
 
-from barnabas.log import LogAppendInfo, Log, LogConfig, VerificationGuard
+from barnabas.log import Log, LogAppendInfo, LogConfig, VerificationGuard
 from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.validate import ValidBatch
@@ -17,7 +17,9 @@ def verify(log: Log, valid: ValidBatch, *, from_zero: bool = False) -> Verificat
     return log.producers.start_batch_verification(valid.header, from_zero=from_zero, now_ms=NOW_MS)
 
 
-def append_verified(log: Log, valid: ValidBatch, verification: VerificationGuard | None) -> LogAppendInfo:
+def append_verified(
+    log: Log, valid: ValidBatch, verification: VerificationGuard | None
+) -> LogAppendInfo:
     return log.append_as_leader(valid, 0, NOW_MS, verification=verification)
 
 

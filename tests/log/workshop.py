@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from barnabas.log import LogAppendInfo, Log, LogConfig, LogDirectory, OpenFiles, LogSlice
+from barnabas.log import Log, LogAppendInfo, LogConfig, LogDirectory, LogSlice, OpenFiles
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.control import build_marker
@@ -117,7 +117,9 @@ def write(log: Log, valid: ValidBatch, *, from_client: bool = True) -> LogAppend
     """Appends a batch; if it opens a transaction, that is verified first."""
     verification = None
     if valid.header.is_transactional and from_client:
-        verification = log.producers.start_batch_verification(valid.header, from_zero=False, now_ms=NOW_MS)
+        verification = log.producers.start_batch_verification(
+            valid.header, from_zero=False, now_ms=NOW_MS
+        )
     return log.append_as_leader(
         valid, 0, NOW_MS, from_client=from_client, verification=verification
     )

@@ -1,39 +1,41 @@
-"""The commit log of a partition on disk: segments, indexes, recovery, retention."""
+"""The commit log of a partition on disk: segments, indexes, recovery, retention.
 
-from barnabas.log.directory.offset_checkpoints import Checkpoint
+Begin with `log.py`. The hot path is `Log.append_as_leader` and `Log.read`.
+"""
+
 from barnabas.log.config import LogConfig
-from barnabas.log.directory.log_directory import LogDirectory
-from barnabas.log.leader_epochs import EpochEndOffset
-from barnabas.log.errors import CorruptLog, LogDirFailure
-from barnabas.log.segments.open_files import OpenFiles
-from barnabas.log.flush import Flush
 from barnabas.log.directory.lock import DirectoryInUse
-from barnabas.log.log import LogAppendInfo, Log
+from barnabas.log.directory.log_directory import LogDirectory
 from barnabas.log.directory.meta_properties import MetaProperties, NotFormatted
-from barnabas.log.directory.offset_checkpoints import PartitionKey
+from barnabas.log.directory.offset_checkpoints import Checkpoint, PartitionKey
+from barnabas.log.errors import CorruptLog, LogDirFailure
+from barnabas.log.flush import Flush
+from barnabas.log.leader_epochs import EpochEndOffset
+from barnabas.log.log import Log, LogAppendInfo
 from barnabas.log.producers.producer_state import EPOCH_BUMP_TRANSACTION_VERSION, ProducerStateEntry
-from barnabas.log.segments.log_slice import LogSlice
-from barnabas.log.timestamps import TimestampOffset
 from barnabas.log.producers.verification import VerificationGuard
+from barnabas.log.segments.log_slice import LogSlice
+from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.timestamps import TimestampOffset
 
 __all__ = [
     "EPOCH_BUMP_TRANSACTION_VERSION",
-    "LogAppendInfo",
     "Checkpoint",
     "CorruptLog",
     "DirectoryInUse",
     "EpochEndOffset",
     "Flush",
     "Log",
+    "LogAppendInfo",
     "LogConfig",
     "LogDirFailure",
     "LogDirectory",
+    "LogSlice",
     "MetaProperties",
     "NotFormatted",
     "OpenFiles",
     "PartitionKey",
     "ProducerStateEntry",
-    "LogSlice",
     "TimestampOffset",
     "VerificationGuard",
 ]

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 _VERSION = "0"
 
 
-class MalformedCheckpoint(ValueError):  # noqa: N818 - the domain\'s word for it
-    """The file is not one that was written whole."""
+class MalformedCheckpoint(ValueError):  # noqa: N818 - the domain's word for it
+    """The file is damaged: no whole checkpoint was written."""
 
 
 def replace_file(path: str, content: bytes, *, sync: bool = True) -> None:
-    """Writes beside the file and renames; with `sync`, it survives a power cut afterwards."""
+    """Writes a temporary file and renames it; with `sync`, the result survives a power failure."""
     temporary = f"{path}.tmp"
     with open(temporary, "wb") as file:
         file.write(content)
@@ -28,7 +28,7 @@ def replace_file(path: str, content: bytes, *, sync: bool = True) -> None:
 
 
 def sync_path(path: str) -> None:
-    """Brings a file to disk; for a folder, the names in it."""
+    """Syncs a file to disk; for a folder, the names in it."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -42,7 +42,7 @@ def encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def read_lines(path: str) -> list[str]:
-    """The entries of the file; none if it is missing, or empty as Kafka first makes it."""
+    """Returns the entries of the file; none if it is missing, or empty as Kafka creates it."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -53,9 +53,9 @@ def read_lines(path: str) -> list[str]:
     if not lines:
         return []
     if lines[0] != _VERSION:
-        raise MalformedCheckpoint(f"{path} has version {lines[0]!r}, only 0 is known")
+        raise MalformedCheckpoint(f"{path} has version {lines[0]!r}, only 0 is supported")
     if len(lines) < 2 or not lines[1].isdecimal() or int(lines[1]) != len(lines) - 2:
-        raise MalformedCheckpoint(f"{path} does not have the entries it claims")
+        raise MalformedCheckpoint(f"{path} does not have the number of entries that it states")
     return lines[2:]
 
 
@@ -66,7 +66,7 @@ def encode_offsets(offsets: Mapping[tuple[str, int], int]) -> bytes:
 
 
 def read_offsets(path: str) -> dict[tuple[str, int], int]:
-    """Offsets by topic and partition."""
+    """Returns offsets by topic and partition."""
     offsets = {}
     try:
         for line in read_lines(path):
@@ -75,5 +75,7 @@ def read_offsets(path: str) -> dict[tuple[str, int], int]:
     except MalformedCheckpoint:
         raise
     except ValueError:
-        raise MalformedCheckpoint(f"{path} has a line that is no offset of a partition") from None
+        raise MalformedCheckpoint(
+            f"{path} has a line that is not `topic partition offset`"
+        ) from None
     return offsets

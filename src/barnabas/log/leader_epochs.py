@@ -1,7 +1,7 @@
-"""The leader epochs of a log: from which offset on each leader wrote.
+"""The leader epochs of a log, and the offset at which each begins.
 
-Kept in `leader-epoch-checkpoint`. A follower that comes back compares it with the leader's to
-find where the two logs part.
+They are stored in `leader-epoch-checkpoint`. A follower that reentries compares them with its
+leader's to find where the two logs diverge.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ NO_OFFSET = -1
 
 
 class EpochEntry(NamedTuple):
-    """An epoch and the first offset its leader wrote or would have written."""
+    """An epoch and the first offset that its leader wrote or would have written."""
 
     epoch: int
     start_offset: int
@@ -33,31 +33,33 @@ UNKNOWN_END = EpochEndOffset(NO_EPOCH, NO_OFFSET)
 class LeaderEpochCache:
     """Epochs and start offsets, both strictly ascending.
 
-    A new epoch is not written down at once: until the log is flushed, recovery reads the epochs
-    from the batches again, and an epoch without batches matters to nobody. `unsynced` asks the
-    next flush to include the file.
+    A new epoch is not written to the file at once: until the log is flushed, recovery reads the
+    epochs from the batches, and an epoch without batches has no effect. `needs_sync` makes the next
+    flush include the file.
     """
 
-    __slots__ = ("_folder", "_starts", "_unsaved", "latest_epoch", "needs_sync")
+    __slots__ = ("_entries", "_folder", "_unsaved", "latest_epoch", "needs_sync")
 
-    def __init__(self, folder: str, starts: list[EpochEntry]) -> None:
+    def __init__(self, folder: str, entries: list[EpochEntry]) -> None:
         self._folder = folder
-        self._starts = starts
-        self.latest_epoch = starts[-1].epoch if starts else NO_EPOCH
+        self._entries = entries
+        self.latest_epoch = entries[-1].epoch if entries else NO_EPOCH
         self.needs_sync = False
         self._unsaved = False
 
     @classmethod
     def load(cls, folder: str) -> "LeaderEpochCache":
-        """The history in the file; MalformedCheckpoint if it is not one."""
-        starts: list[EpochEntry] = []
+        """Reads the file. Raises MalformedCheckpoint if it is damaged."""
+        entries: list[EpochEntry] = []
         for line in read_lines(path_in(folder)):
             try:
                 epoch, offset = map(int, line.split())
             except ValueError:
-                raise MalformedCheckpoint(f"{path_in(folder)}: {line!r} is no epoch") from None
-            starts.append(EpochEntry(epoch, offset))
-        return cls(folder, starts)
+                raise MalformedCheckpoint(
+                    f"{path_in(folder)}: {line!r} is not an epoch and an offset"
+                ) from None
+            entries.append(EpochEntry(epoch, offset))
+        return cls(folder, entries)
 
     @property
     def path(self) -> str:
@@ -65,69 +67,69 @@ class LeaderEpochCache:
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
-        return tuple(self._starts)
+        return tuple(self._entries)
 
     def assign(self, epoch: int, offset: int) -> None:
-        """The leader of `epoch` writes from `offset` on; what contradicts it is forgotten."""
-        starts = self._starts
-        if starts and epoch == starts[-1].epoch and offset >= starts[-1].start_offset:
+        """The leader of `epoch` writes from `offset` on. Entries that contradict it are removed."""
+        entries = self._entries
+        if entries and epoch == entries[-1].epoch and offset >= entries[-1].start_offset:
             return
-        while starts and (starts[-1].epoch >= epoch or starts[-1].start_offset >= offset):
-            starts.pop()
-        starts.append(EpochEntry(epoch, offset))
+        while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= offset):
+            entries.pop()
+        entries.append(EpochEntry(epoch, offset))
         self.latest_epoch = epoch
         self.needs_sync = self._unsaved = True
 
     def end_offset_for(self, epoch: int, log_end: int) -> EpochEndOffset:
-        """Where the largest epoch up to `epoch` ended; UNKNOWN_END if there is no telling."""
-        starts = self._starts
-        if epoch == NO_EPOCH or not starts:
+        """Returns the largest epoch up to `epoch` and where it ended; UNKNOWN_END if unknown."""
+        entries = self._entries
+        if epoch == NO_EPOCH or not entries:
             return UNKNOWN_END
         if epoch == self.latest_epoch:
             return EpochEndOffset(epoch, log_end)
-        after = bisect_right(starts, epoch, key=lambda start: start.epoch)
-        if after == len(starts):
+        after = bisect_right(entries, epoch, key=lambda start: start.epoch)
+        if after == len(entries):
             return UNKNOWN_END
         if after == 0:
-            return EpochEndOffset(epoch, starts[0].start_offset)
-        return EpochEndOffset(starts[after - 1].epoch, starts[after].start_offset)
+            return EpochEndOffset(epoch, entries[0].start_offset)
+        return EpochEndOffset(entries[after - 1].epoch, entries[after].start_offset)
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch of the leader that wrote `offset`."""
-        after = bisect_right(self._starts, offset, key=lambda start: start.start_offset)
-        return self._starts[after - 1].epoch if after else NO_EPOCH
+        """Returns the epoch of the leader that wrote `offset`."""
+        after = bisect_right(self._entries, offset, key=lambda start: start.start_offset)
+        return self._entries[after - 1].epoch if after else NO_EPOCH
 
     def truncate_from_end(self, offset: int) -> None:
         """The log now ends at `offset`."""
-        starts = self._starts
-        if starts and starts[-1].start_offset >= offset:
-            while starts and starts[-1].start_offset >= offset:
-                starts.pop()
+        entries = self._entries
+        if entries and entries[-1].start_offset >= offset:
+            while entries and entries[-1].start_offset >= offset:
+                entries.pop()
             self._changed()
 
     def truncate_from_start(self, offset: int) -> None:
-        """The log now begins at `offset`: the epoch written there begins there too."""
-        starts = self._starts
-        before = bisect_right(starts, offset, key=lambda start: start.start_offset)
-        if before > 1 or (before == 1 and starts[0].start_offset < offset):
-            starts[:before] = [EpochEntry(starts[before - 1].epoch, offset)]
+        """The log now begins at `offset`: so does the epoch of that offset."""
+        entries = self._entries
+        before = bisect_right(entries, offset, key=lambda start: start.start_offset)
+        if before > 1 or (before == 1 and entries[0].start_offset < offset):
+            entries[:before] = [EpochEntry(entries[before - 1].epoch, offset)]
             self._changed()
 
     def clear(self) -> None:
-        if self._starts:
-            self._starts.clear()
+        if self._entries:
+            self._entries.clear()
             self._changed()
 
     def save(self) -> None:
-        """Writes the file if it does not say the same already."""
+        """Writes the file if its content has changed."""
         if self._unsaved:
-            lines = (f"{epoch} {offset}" for epoch, offset in self._starts)
+            lines = (f"{epoch} {offset}" for epoch, offset in self._entries)
             replace_file(self.path, encode_lines(lines), sync=False)
             self._unsaved = False
 
     def _changed(self) -> None:
-        """What was cut away must not come back: the file changes with the history."""
-        self.latest_epoch = self._starts[-1].epoch if self._starts else NO_EPOCH
+        """Removed entries must not come back after a crash: the file is written at once."""
+        self.latest_epoch = self._entries[-1].epoch if self._entries else NO_EPOCH
         self.needs_sync = self._unsaved = True
         self.save()
 

@@ -161,9 +161,7 @@ class Log:
             active.append(buffer, size_bytes)
         except OSError as error:
             raise log_dir_failure(self.directory, error) from error
-        self._on_batch_written(
-            header, size_bytes, first_offset, last_offset, max_timestamp, marker
-        )
+        self._on_batch_written(header, size_bytes, first_offset, last_offset, max_timestamp, marker)
         flusher = self.flusher
         if flusher.unflushed_since_ms < 0:
             flusher.unflushed_since_ms = now_ms

@@ -1,4 +1,4 @@
-"""Batches that a follower got from its leader, checked and put together for writing."""
+"""The batches that a follower received from its leader: validated, and grouped for writing."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,12 +21,12 @@ _MAX_BASE_OFFSET = 2**63 - 2**32  # no offset after it can leave 64 bits
 def validate_batches(
     batches: memoryview, end_offset: int, name: str, leader_epoch: int = ANY_EPOCH
 ) -> list[BatchHeader]:
-    """The whole batches one after the other, all valid and in order from `end_offset` on.
+    """Returns the headers of the whole batches, which are valid and in order from `end_offset` on.
 
-    A batch of a later epoch than the leader's own cannot come from it: it is left out, with all
-    that follows. The epoch is not covered by the checksum.
+    A batch of a later epoch than the leader's own cannot come from it: it is left out, with
+    everything after it. The checksum does not cover the epoch.
     """
-    found = []
+    headers = []
     position, size_bytes = 0, len(batches)
     while size_bytes - position >= HEADER_BYTES:
         header = read_header(batches, position)
@@ -42,22 +42,22 @@ def validate_batches(
                 f"{name}: a batch of offsets {base_offset} to {base_offset + last_offset_delta} "
                 f"cannot follow offset {end_offset - 1}.",
             )
-        found.append(header)
+        headers.append(header)
         end_offset = base_offset + last_offset_delta + 1
         position = end
-    return found
+    return headers
 
 
 def group_for_writes(
-    found: Sequence[BatchHeader], max_bytes: int
+    headers: Sequence[BatchHeader], max_bytes: int
 ) -> Iterator[tuple[int, int, Sequence[BatchHeader]]]:
-    """Start, end and headers of stretches of at most `max_bytes`, each for one write."""
+    """Yields start, end and headers of groups of at most `max_bytes`, each for one write."""
     first, start, end = 0, 0, 0
-    for number, header in enumerate(found):
+    for number, header in enumerate(headers):
         size_bytes = header.length + LENGTH_END
         if number > first and end + size_bytes - start > max_bytes:
-            yield start, end, found[first:number]
+            yield start, end, headers[first:number]
             first, start = number, end
         end += size_bytes
-    if found:
-        yield start, end, found[first:]
+    if headers:
+        yield start, end, headers[first:]

@@ -1,4 +1,4 @@
-"""Which segments a log may drop: the oldest, as far as its settings say."""
+"""Retention: which segments a log deletes by `retention.ms` and `retention.bytes`."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +15,9 @@ def deletable_segments(
     log_start_offset: int,
     high_watermark: int,
 ) -> list[LogSegment]:
-    """The oldest segments that are no longer wanted, none of which reaches the high watermark.
+    """Returns the oldest segments that retention does not keep, all below the high watermark.
 
-    The last of them may be the active one; the log then begins a new segment first.
+    The last of them may be the active one; the log rolls first then.
     """
     active = segments[-1]
     count = _leading(segments[:-1], lambda segment: segment.next_offset <= log_start_offset)
@@ -27,20 +27,22 @@ def deletable_segments(
             count = max(count, _oversized(candidates, config.retention_bytes))
         if config.retention_ms >= 0:
             expired_ms = now_ms - config.retention_ms
-            count = max(count, _leading(candidates, lambda segment: _age(segment) < expired_ms))
+            count = max(
+                count, _leading(candidates, lambda segment: _last_modified_ms(segment) < expired_ms)
+            )
     return list(_replicated(segments[:count], high_watermark))
 
 
-def _leading(segments: Sequence[LogSegment], is_unwanted: Callable[[LogSegment], bool]) -> int:
-    """How many segments from the oldest on are unwanted."""
+def _leading(segments: Sequence[LogSegment], is_deletable: Callable[[LogSegment], bool]) -> int:
+    """Returns how many segments from the oldest on may be deleted."""
     for number, segment in enumerate(segments):
-        if not is_unwanted(segment):
+        if not is_deletable(segment):
             return number
     return len(segments)
 
 
 def _oversized(segments: Sequence[LogSegment], retention_bytes: int) -> int:
-    """How many of the oldest can go while at least `retention_bytes` stay."""
+    """Returns how many of the oldest can be deleted so that at least `retention_bytes` stay."""
     excess_bytes = sum(segment.size_bytes for segment in segments) - retention_bytes
     for number, segment in enumerate(segments):
         excess_bytes -= segment.size_bytes
@@ -49,8 +51,8 @@ def _oversized(segments: Sequence[LogSegment], retention_bytes: int) -> int:
     return len(segments)
 
 
-def _age(segment: LogSegment) -> int:
-    """The time of the newest record, or of the last write where records have no time."""
+def _last_modified_ms(segment: LogSegment) -> int:
+    """Returns the largest timestamp, or the time of the last write if records have none."""
     timestamp, _ = segment.max_timestamp_and_offset()
     return timestamp if timestamp >= 0 else int(os.stat(segment.path()).st_mtime * 1000)
 

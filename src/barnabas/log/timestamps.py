@@ -1,4 +1,4 @@
-"""Finding a record by its time."""
+"""Offsets by timestamp, for ListOffsets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from barnabas.wire.records.read import read_records
 
 
 class TimestampOffset(NamedTuple):
-    """A record's time, its place, and the epoch of the leader that wrote it."""
+    """The timestamp and offset of a record, and the epoch of the leader that wrote it."""
 
     timestamp: int
     offset: int
@@ -18,7 +18,7 @@ class TimestampOffset(NamedTuple):
 def find_first(
     segments: Sequence[LogSegment], timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
-    """The first record from `start_offset` on that is at least as late as `timestamp`."""
+    """Returns the first record from `start_offset` on whose timestamp is at least `timestamp`."""
     for segment in segments:
         if segment.max_timestamp_and_offset()[0] >= timestamp:
             found = _first_in(segment, timestamp, start_offset)
@@ -28,7 +28,7 @@ def find_first(
 
 
 def find_max(segments: Sequence[LogSegment], start_offset: int) -> TimestampOffset | None:
-    """The first record from `start_offset` on that has the largest timestamp of them."""
+    """Returns the first record from `start_offset` on with the largest timestamp."""
     found: TimestampOffset | None = None
     for segment in sorted(segments, key=lambda segment: -segment.max_timestamp_and_offset()[0]):
         timestamp, _ = segment.max_timestamp_and_offset()
@@ -45,7 +45,7 @@ def _latest_in(segment: LogSegment, start_offset: int) -> TimestampOffset | None
     found = _first_in(segment, timestamp, start_offset, at_least=last_offset)
     if found is not None or segment.base_offset >= start_offset:
         return found
-    # DeleteRecords took the latest record of the segment, and perhaps not the rest of it.
+    # DeleteRecords deleted the record with the largest timestamp, but maybe not the whole segment.
     largest = -1
     for at, header in segment.batch_headers(segment.position_of(start_offset)):
         if header.max_timestamp <= largest:

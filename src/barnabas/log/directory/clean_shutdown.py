@@ -1,4 +1,4 @@
-"""`.kafka_cleanshutdown`: written last when a broker stops, taken away first when it starts."""
+"""`.kafka_cleanshutdown`: written last when a broker stops, removed first when it starts."""
 
 import json
 import os
@@ -12,7 +12,7 @@ _VERSION = 0
 
 @dataclass(slots=True, frozen=True)
 class CleanShutdown:
-    """What the mark says; the broker epoch is -1 where it does not."""
+    """The content of the file; the broker epoch is -1 if the file has none."""
 
     broker_epoch: int
 
@@ -23,7 +23,7 @@ def write_clean_shutdown(directory: str, broker_epoch: int) -> None:
 
 
 def take_clean_shutdown(directory: str) -> CleanShutdown | None:
-    """Reads the mark and removes it: whatever comes next has to end cleanly again."""
+    """Reads the file and removes it. Returns None if the last shutdown was not clean."""
     path = f"{directory}/{FILE_NAME}"
     try:
         with open(path, "rb") as file:
@@ -35,4 +35,4 @@ def take_clean_shutdown(directory: str) -> CleanShutdown | None:
         epoch = json.loads(content)["brokerEpoch"]
         return CleanShutdown(int(epoch))
     except (ValueError, KeyError, TypeError):
-        return CleanShutdown(-1)  # the mark counts by being there
+        return CleanShutdown(-1)  # that the file exists is enough

@@ -1,13 +1,13 @@
-"""A log that is to take the place of one in another directory (AlterReplicaLogDirs).
+"""A future log: the copy that replaces a log in another directory (AlterReplicaLogDirs).
 
-It grows in a folder whose name ends in `-future`, beside the partitions of its directory but not
-one of them, and becomes one when it has all that the present log has.
+It grows in a folder whose name ends in `-future`, beside the folders of partitions. It becomes the
+partition's log when it has everything that the current log has.
 """
 
 import os
 
-from barnabas.log.directory import partition_metadata
 from barnabas.log.config import LogConfig
+from barnabas.log.directory import partition_metadata
 from barnabas.log.directory.log_directory import LogDirectory
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.log import Log
@@ -26,10 +26,10 @@ def create_future_log(
     *,
     start_offset: int,
 ) -> Log:
-    """An empty log that begins where the present one does."""
+    """Creates an empty log that begins where the current one does."""
     name = f"{topic}-{partition}"
     folder = f"{directory.path}/{name}.{uuid.random_uuid().hex()}{FUTURE}"
-    opening = LogLoadParams(
+    params = LogLoadParams(
         name=name,
         folder=folder,
         config=config,
@@ -41,13 +41,13 @@ def create_future_log(
     try:
         os.mkdir(folder)
         partition_metadata.write(folder, topic_id)
-        return Log(directory, topic, partition, topic_id, create_empty_log(opening))
+        return Log(directory, topic, partition, topic_id, create_empty_log(params))
     except OSError as error:
         raise LogDirFailure(directory.path, error) from error
 
 
 def promote_future_log(future: Log) -> Log:
-    """Make a future log the one of its partition in its directory; it is opened anew."""
+    """Makes a future log the log of its partition in its directory, and opens it again."""
     directory = future.directory
     future.close()
     try:

@@ -4,15 +4,15 @@ import fcntl
 import os
 
 
-class DirectoryInUse(OSError):  # noqa: N818 - the domain\'s word for it
+class DirectoryInUse(OSError):  # noqa: N818 - the domain's word for it
     """Another broker has the directory open."""
 
 
 class DirectoryLock:
-    """Held until released or the process ends.
+    """Held until it is released or the process ends.
 
-    Two locks on one file: a POSIX lock is what a JVM takes, but does not keep out a second
-    broker in this process, which flock does.
+    There are two locks on the file: the POSIX lock keeps out a broker in a JVM, and flock keeps out
+    a second broker in this process.
     """
 
     __slots__ = ("_fd",)

@@ -1,15 +1,15 @@
-"""One of the directories a broker keeps its logs in: an entry of `log.dirs`.
+"""A log directory: one entry of `log.dirs`.
 
-A partition has a folder `topic-partition` in it. What holds for all of them is in a few files:
+Each partition has a folder `topic-partition` in it. A few files hold for all of them:
 
-    meta.properties                    whose directory it is
-    .lock                              held while a process has it open
-    .kafka_cleanshutdown               there if the last stop was clean
-    recovery-point-offset-checkpoint   up to where each log is safely on disk
+    meta.properties                    the cluster and node that the directory belongs to
+    .lock                              held while a process has the directory open
+    .kafka_cleanshutdown               exists if the last shutdown was clean
+    recovery-point-offset-checkpoint   the offset up to which each log is on disk
     log-start-offset-checkpoint        where a log begins, if later than its first segment
     replication-offset-checkpoint      high watermarks
 
-Opening a directory reads these; the folder of a partition is read when its log is asked for.
+Opening a directory reads these files; `open_log` reads the folder of one partition.
 """
 
 import logging
@@ -18,20 +18,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.log.directory import partition_metadata
-from barnabas.log.directory import meta_properties
-from barnabas.log.directory.offset_checkpoints import Checkpoint
-from barnabas.log.directory.clean_shutdown import take_clean_shutdown, write_clean_shutdown
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
-from barnabas.log.directory.pending_deletes import PendingDeletes, DueDeletes
-from barnabas.log.errors import CorruptLog, LogDirFailure
-from barnabas.log.segments.open_files import OpenFiles
-from barnabas.log.flush import Flush
+from barnabas.log.directory import meta_properties, partition_metadata
+from barnabas.log.directory.clean_shutdown import take_clean_shutdown, write_clean_shutdown
 from barnabas.log.directory.lock import DirectoryLock
-from barnabas.log.log import Log
 from barnabas.log.directory.meta_properties import MetaProperties
-from barnabas.log.directory.offset_checkpoints import OffsetCheckpoints, PartitionKey
-from barnabas.log.recovery import LogLoadParams, RecoveryProgress, load_log, create_empty_log
+from barnabas.log.directory.offset_checkpoints import Checkpoint, OffsetCheckpoints, PartitionKey
+from barnabas.log.directory.pending_deletes import DueDeletes, PendingDeletes
+from barnabas.log.errors import CorruptLog, LogDirFailure
+from barnabas.log.flush import Flush
+from barnabas.log.log import Log
+from barnabas.log.recovery import LogLoadParams, RecoveryProgress, create_empty_log, load_log
+from barnabas.log.segments.open_files import OpenFiles
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -44,7 +42,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LogDirectory:
-    """The logs under one path. `failed` is set once the disk can no longer be relied on."""
+    """The logs under one path. `failed` is set once the disk has failed."""
 
     def __init__(self, path: str, meta: MetaProperties, files: OpenFiles) -> None:
         self.path = path
@@ -54,21 +52,27 @@ class LogDirectory:
         self.logs: dict[PartitionKey, Log] = {}
         self._lock = DirectoryLock(path)
         self.checkpoints = OffsetCheckpoints(path)
-        clean_stop = take_clean_shutdown(path)
-        self.was_clean_shutdown = clean_stop is not None
-        self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
-        self._clean = set(self.checkpoints.recovery_points) if self.was_clean_shutdown else set[PartitionKey]()
+        clean_shutdown = take_clean_shutdown(path)
+        self.was_clean_shutdown = clean_shutdown is not None
+        self.previous_broker_epoch = clean_shutdown.broker_epoch if clean_shutdown else -1
+        self._clean = (
+            set(self.checkpoints.recovery_points)
+            if self.was_clean_shutdown
+            else set[PartitionKey]()
+        )
         names = os.listdir(path)
         self.checkpoints.remove_missing(set(names))
         self._pending_deletes = PendingDeletes()
-        self._pending_deletes.add((f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0)
+        self._pending_deletes.add(
+            (f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
         """Locks a formatted directory and reads its checkpoints.
 
-        NotFormatted if it was never formatted; LogDirFailure if the disk refuses, or because of
-        DirectoryInUse.
+        Raises NotFormatted if it was never formatted, LogDirFailure if the disk fails or another
+        process has the directory open (DirectoryInUse).
         """
         path = os.path.abspath(path)
         try:
@@ -84,7 +88,7 @@ class LogDirectory:
         node_id: int,
         directory_id: bytes | None = None,
     ) -> None:
-        """Makes a directory that can be opened."""
+        """Creates a directory that can be opened."""
         os.makedirs(path, exist_ok=True)
         meta = MetaProperties(cluster_id, node_id, directory_id or uuid.random_uuid())
         meta_properties.write(os.path.abspath(path), meta)
@@ -106,7 +110,7 @@ class LogDirectory:
     # Logs
 
     def partitions(self) -> list[PartitionKey]:
-        """The partitions that have a folder here; none of them is opened."""
+        """Returns the partitions that have a folder here, without params them."""
         return [
             (match[1], int(match[2]))
             for name in os.listdir(self.path)
@@ -114,7 +118,7 @@ class LogDirectory:
         ]
 
     def topic_id_of(self, topic: str, partition: int) -> bytes | None:
-        """Whose partition the folder is; None if it does not say."""
+        """Returns the topic id in the partition's folder; None if it has none."""
         return partition_metadata.read(self._folder(topic, partition))
 
     def open_log(
@@ -125,15 +129,15 @@ class LogDirectory:
         config: LogConfig = DEFAULT_CONFIG,
         progress: RecoveryProgress | None = None,
     ) -> Log:
-        """The log in an existing folder, recovered first if the last stop was not clean."""
+        """Opens the log in an existing folder; recovers it after an unclean shutdown."""
         key = (topic, partition)
         if key in self.logs:
             return self.logs[key]
         folder = self._folder(topic, partition)
         try:
             self._check_topic_id(folder, topic_id)
-            opening = self._load_params(key, folder, config, progress)
-            log = self.logs[key] = Log(self, topic, partition, topic_id, load_log(opening))
+            params = self._load_params(key, folder, config, progress)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, load_log(params))
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
         self._clean.add(key)
@@ -142,7 +146,7 @@ class LogDirectory:
     def create_log(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig = DEFAULT_CONFIG
     ) -> Log:
-        """An empty log in a new folder."""
+        """Creates an empty log in a new folder."""
         key = (topic, partition)
         folder = self._folder(topic, partition)
         try:
@@ -150,15 +154,15 @@ class LogDirectory:
                 self.checkpoint({})
             os.mkdir(folder)
             partition_metadata.write(folder, topic_id)
-            opening = self._load_params(key, folder, config, None)
-            log = self.logs[key] = Log(self, topic, partition, topic_id, create_empty_log(opening))
+            params = self._load_params(key, folder, config, None)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, create_empty_log(params))
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
         self._clean.add(key)
         return log
 
     def delete_log(self, log: Log) -> None:
-        """Renames the folder away; `purge` removes it after `file.delete.delay.ms`."""
+        """Renames the folder, and removes it after `file.delete.delay.ms`."""
         name = f".{uuid.random_uuid().hex()}{_DELETED_FOLDER}"
         renamed = f"{self.path}/{log.name[: _MAX_NAME_BYTES - len(name)]}{name}"
         log.close_files()
@@ -173,23 +177,23 @@ class LogDirectory:
         self.schedule_delete([renamed], log.config.delete_delay_ms)
 
     def schedule_delete(self, paths: Iterable[str], delay_ms: int) -> None:
-        """Files or folders that nobody will ask for by name again."""
+        """Removes files or folders, which were renamed before, after a delay."""
         self._pending_deletes.add(paths, delay_ms)
 
     def begin_deletes(self, now_ms: int) -> DueDeletes:
-        """What was deleted long enough ago; removing it may happen in any thread."""
+        """Returns the deletes that are due, which may run in any thread."""
         return DueDeletes(self._pending_deletes.take_due(now_ms))
 
     def delete_due(self, now_ms: int) -> int:
-        """Removes what was deleted long enough ago, here and now; how many paths went."""
-        purge = self.begin_deletes(now_ms)
-        purge.run()
-        return len(purge)
+        """Runs the deletes that are due on the calling thread; returns how many."""
+        deletes = self.begin_deletes(now_ms)
+        deletes.run()
+        return len(deletes)
 
     # Recovery and checkpoints
 
     def unrecovered_partitions(self) -> list[PartitionKey]:
-        """The partitions nobody has looked at since the last stop, which was not clean."""
+        """Returns the partitions that were not opened since an unclean shutdown."""
         if self.was_clean_shutdown:
             return []
         return [key for key in self.partitions() if key not in self._clean]
@@ -199,14 +203,14 @@ class LogDirectory:
         config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
         progress: RecoveryProgress | None = None,
     ) -> None:
-        """Recovers every log that needs it, so that each opens without a scan later.
+        """Recovers every log that needs it, so that params it later needs no scan.
 
-        A log that cannot be recovered is left as it is; opening it says why.
+        A log that cannot be recovered is left as it is; params it raises the reason.
         """
         for topic, partition in self.unrecovered_partitions():
             topic_id = self.topic_id_of(topic, partition)
             if topic_id is None:
-                continue  # made moments before the crash; whoever opens it knows its id
+                continue  # created just before the crash; the caller of open_log knows its id
             try:
                 log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
             except CorruptLog as damage:
@@ -216,7 +220,7 @@ class LogDirectory:
             self.on_log_closed(log)
 
     def on_log_closed(self, log: Log) -> None:
-        """A log that was closed will be opened again, with the offsets it has now."""
+        """Keeps the offsets of a closed log for when it is opened again."""
         key = (log.topic, log.partition)
         self.logs.pop(key, None)
         self.checkpoints.update(log)
@@ -225,13 +229,13 @@ class LogDirectory:
     def begin_checkpoint(
         self, high_watermarks: Mapping[PartitionKey, int] | None = None
     ) -> Checkpoint:
-        """What the checkpoint files should say now; writing them may happen in any thread."""
+        """Returns a checkpoint of the current offsets, which may be written in any thread."""
         for log in self.logs.values():
             self.checkpoints.update(log)
         return self.checkpoints.begin_checkpoint(high_watermarks)
 
     def checkpoint(self, high_watermarks: Mapping[PartitionKey, int] | None = None) -> None:
-        """Writes the checkpoint files, here and now."""
+        """Writes the checkpoint files on the calling thread."""
         self.begin_checkpoint(high_watermarks).write()
 
     def close(
@@ -241,7 +245,7 @@ class LogDirectory:
         broker_epoch: int = -1,
         high_watermarks: Mapping[PartitionKey, int] | None = None,
     ) -> None:
-        """Lets go of the directory; a clean stop first brings everything to disk."""
+        """Closes the directory; a clean shutdown flushes everything first."""
         try:
             if clean and self.failed is None:
                 self._shut_down_cleanly(broker_epoch, high_watermarks)
@@ -292,12 +296,12 @@ class LogDirectory:
         )
 
     def _check_topic_id(self, folder: str, topic_id: bytes) -> None:
-        found = partition_metadata.read(folder)
-        if found is None:
+        existing = partition_metadata.read(folder)
+        if existing is None:
             partition_metadata.write(folder, topic_id)
-        elif found != topic_id:
+        elif existing != topic_id:
             raise KafkaError(
                 ErrorCode.INCONSISTENT_TOPIC_ID,
-                f"{folder} belongs to topic id {uuid.to_text(found)}, not to "
-                f"{uuid.to_text(topic_id)}; it is from a topic that was deleted.",
+                f"{folder} belongs to topic id {uuid.to_text(existing)}, not to "
+                f"{uuid.to_text(topic_id)}; its topic was deleted.",
             )

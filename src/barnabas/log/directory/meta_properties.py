@@ -9,13 +9,13 @@ FILE_NAME = "meta.properties"
 _VERSION = "1"
 
 
-class NotFormatted(Exception):  # noqa: N818 - the domain\'s word for it
+class NotFormatted(Exception):  # noqa: N818 - the domain's word for it
     """The directory has no valid `meta.properties`."""
 
 
 @dataclass(slots=True, frozen=True)
 class MetaProperties:
-    """What `storage format` decides once."""
+    """What `storage format` writes once."""
 
     cluster_id: str
     node_id: int
@@ -44,7 +44,7 @@ def read(directory: str) -> MetaProperties:
         raise NotFormatted(f"{path} is not text; restore it from a copy") from None
     fields = dict(line.split("=", 1) for line in lines if "=" in line and line[0] not in "#!")
     if fields.get("version") != _VERSION:
-        raise NotFormatted(f"{path} has version {fields.get('version')}, only 1 is known")
+        raise NotFormatted(f"{path} has version {fields.get('version')}, only 1 is supported")
     try:
         return MetaProperties(
             cluster_id=fields["cluster.id"],

@@ -1,4 +1,4 @@
-"""The `partition.metadata` file in a partition's folder: whose partition it is.
+"""The `partition.metadata` file in a partition's folder: the id of its topic.
 
 Two lines of text, `version: 0` and `topic_id: ` with the id in Kafka's text form.
 """
@@ -9,14 +9,14 @@ FILE_NAME = "partition.metadata"
 
 
 def write(folder: str, topic_id: bytes) -> None:
-    """Not synced: a file that a power cut took is written again when the log is opened."""
+    """Writes the file without syncing it: opening the log writes a lost one again."""
     content = f"version: 0\ntopic_id: {uuid.to_text(topic_id)}".encode()
     with open(f"{folder}/{FILE_NAME}", "wb", buffering=0) as file:
         file.write(content)
 
 
 def read(folder: str) -> bytes | None:
-    """The topic's id; None if there is no whole file."""
+    """Returns the topic id; None if there is no whole file."""
     try:
         with open(f"{folder}/{FILE_NAME}", encoding="ascii") as file:
             lines = file.read().splitlines()

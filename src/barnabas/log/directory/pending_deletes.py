@@ -1,6 +1,6 @@
-"""Files and folders that have been renamed away and are removed after a while.
+"""Files and folders that were renamed and are removed after `file.delete.delay.ms`.
 
-A reader may still be on its way to a file by name; whoever has it open already keeps it.
+Until then a reader may still open the file by its path; a reader that has it open keeps it.
 """
 
 import os
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 class PendingDeletes:
-    """Waits with each until it is due; the waiting begins with the first look at it."""
+    """Paths to remove. The delay of each begins with the next call of `take_due`."""
 
     __slots__ = ("_due", "_new")
 
@@ -25,7 +25,7 @@ class PendingDeletes:
         self._new += [(path, delay_ms) for path in paths]
 
     def take_due(self, now_ms: int) -> list[str]:
-        """What may be removed now, and is forgotten here."""
+        """Returns the paths that may be removed now, and forgets them."""
         self._due += [(now_ms + delay_ms, path) for path, delay_ms in self._new]
         self._new.clear()
         due = [path for due_ms, path in self._due if due_ms <= now_ms]
@@ -34,7 +34,7 @@ class PendingDeletes:
 
 
 class DueDeletes:
-    """Paths to remove, which takes as long as the file system does: a thread is the place."""
+    """Paths to remove, in a thread: the file system may take long."""
 
     __slots__ = ("_paths",)
 

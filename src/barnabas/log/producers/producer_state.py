@@ -1,16 +1,16 @@
-"""What a log knows of the producers that write to it: sequences, epochs and transactions.
+"""The state of the producers that write to a log: sequences, epochs and transactions.
 
-An idempotent producer numbers its records. The log keeps, for each producer, its epoch and its
-last five batches: a batch that is among them is a retry and is answered with the offsets it
-already has, the next in sequence is appended, anything else is refused. The same state says
-which transactions are open, and so how far a reader of committed records may go.
+An idempotent producer numbers its records. The log keeps the epoch and the last five batches of
+each producer. A batch that is among them is a retry: it gets the offsets of the first copy. The
+next batch in sequence is appended, any other is rejected. The same state has the open
+transactions, and so the last stable offset.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from barnabas.log.segments.transaction_index import AbortedTransaction
 from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS, VerificationGuard
+from barnabas.log.segments.transaction_index import AbortedTransaction
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     MAX_SEQUENCE,
@@ -26,14 +26,14 @@ from barnabas.wire.records.read import read_records
 NO_TRANSACTION = -1
 
 EPOCH_BUMP_TRANSACTION_VERSION = 2
-"""The transaction version from which on every end bumps the epoch (KIP-890): so each transaction
-has an epoch of its own."""
+"""The transaction version from which on the end of a transaction bumps the epoch (KIP-890), so that
+each transaction has an epoch of its own."""
 
-_BATCHES_KEPT = 5
+_BATCHES_PER_PRODUCER = 5
 
 
 class BatchMetadata(NamedTuple):
-    """A batch as a retry of it is recognised and answered."""
+    """The sequences and offsets of a batch, by which a retry is recognised."""
 
     first_sequence: int
     last_sequence: int
@@ -80,7 +80,7 @@ class ProducerStateEntry:
         return self.batches[-1].last_offset if self.batches else -1
 
     def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
-        """The batch that this one repeats."""
+        """Returns the batch that this one is a retry of."""
         if header.producer_epoch == self.epoch:
             first, last = header.base_sequence, header.last_sequence
             for batch in self.batches:
@@ -89,7 +89,7 @@ class ProducerStateEntry:
         return None
 
     def has_open_transaction(self, epoch: int) -> bool:
-        """Whether a transaction that batches of this epoch belong to is open."""
+        """Returns whether a transaction of this epoch is open."""
         return self.transaction_first_offset >= 0 and self.epoch == epoch
 
     def update_epoch(self, epoch: int) -> None:
@@ -99,9 +99,9 @@ class ProducerStateEntry:
             self.batches = []
 
     def add_batch(self, batch: BatchMetadata) -> None:
-        """The batch was the last one of this epoch."""
+        """Adds the newest batch of this epoch."""
         batches = self.batches
-        if len(batches) == _BATCHES_KEPT:
+        if len(batches) == _BATCHES_PER_PRODUCER:
             del batches[0]
         batches.append(batch)
         self.next_sequence = (batch.last_sequence + 1) & MAX_SEQUENCE
@@ -121,11 +121,13 @@ class ProducerStateManager:
         self.reset(entries)
 
     def reset(self, entries: Iterable[ProducerStateEntry]) -> None:
-        """Starts again from the producers of a snapshot."""
+        """Replaces all state by the producers of a snapshot."""
         self.entries = {producer.producer_id: producer for producer in entries}
         started = [p for p in self.entries.values() if p.transaction_first_offset >= 0]
         started.sort(key=lambda producer: producer.transaction_first_offset)
-        self._open = {producer.producer_id: producer.transaction_first_offset for producer in started}
+        self._open = {
+            producer.producer_id: producer.transaction_first_offset for producer in started
+        }
         self._completed = []
 
     def check_batch(
@@ -136,30 +138,36 @@ class ProducerStateManager:
         verification: VerificationGuard | None = None,
         must_verify: bool = False,
     ) -> BatchMetadata | None:
-        """Whether the batch may be appended: None if so, the first copy if it is a retry.
+        """Returns None if the batch may be appended, its first copy if it is a retry.
 
-        A coordinator's own batches have no sequence numbers, and it verifies them itself.
+        Raises KafkaError if the batch is out of order or fenced. The batches of a coordinator have
+        no sequence numbers, and the coordinator verifies them itself.
         """
         producer = self.entries.get(header.producer_id)
         if (
             producer is not None
             and header.base_sequence == producer.next_sequence
             and header.producer_epoch == producer.epoch
-            and (producer.transaction_first_offset >= 0) is (header.attributes & TRANSACTIONAL_BIT != 0)
+            and (producer.transaction_first_offset >= 0)
+            is (header.attributes & TRANSACTIONAL_BIT != 0)
             and not self._pending
         ):
-            return None  # as it nearly always is
+            return None  # the usual case
         if from_client:
-            repeated = producer.find_duplicate(header) if producer is not None else None
-            if repeated is not None:
-                return repeated
+            duplicate = producer.find_duplicate(header) if producer is not None else None
+            if duplicate is not None:
+                return duplicate
             if must_verify and header.is_transactional:
                 self.check_verified(header.producer_id, header.producer_epoch, verification)
         if producer is not None and header.producer_epoch < producer.epoch:
             raise self._fenced(producer, header.producer_epoch)
         if from_client:
             self._check_order(producer, header)
-        if producer is not None and producer.transaction_first_offset >= 0 and not header.is_transactional:
+        if (
+            producer is not None
+            and producer.transaction_first_offset >= 0
+            and not header.is_transactional
+        ):
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"{self._name}: producer {producer.producer_id} wrote outside its transaction "
@@ -170,14 +178,15 @@ class ProducerStateManager:
     def check_marker(
         self, header: BatchHeader, marker: EndTransactionMarker, transaction_version: int = 0
     ) -> None:
-        """Whether the end of a transaction comes from who may decide it."""
+        """Raises KafkaError if the marker is fenced, by its producer epoch or coordinator epoch."""
         producer = self.entries.get(header.producer_id)
         if producer is None:
             return
         epoch = header.producer_epoch
-        # A marker that is written again finds its own epoch, and nothing open.
+        # A marker that is written again has the current epoch, and no transaction is open.
         if epoch < producer.epoch or (
-            transaction_version >= EPOCH_BUMP_TRANSACTION_VERSION and producer.has_open_transaction(epoch)
+            transaction_version >= EPOCH_BUMP_TRANSACTION_VERSION
+            and producer.has_open_transaction(epoch)
         ):
             raise self._fenced(producer, header.producer_epoch)
         if marker.coordinator_epoch < producer.coordinator_epoch:
@@ -188,10 +197,12 @@ class ProducerStateManager:
                 f"{producer.coordinator_epoch}.",
             )
 
-    def start_batch_verification(self, header: BatchHeader, *, from_zero: bool, now_ms: int) -> VerificationGuard | None:
-        """What the batch, once verified, is to be appended with; None if its transaction is open.
+    def start_batch_verification(
+        self, header: BatchHeader, *, from_zero: bool, now_ms: int
+    ) -> VerificationGuard | None:
+        """Returns the guard to append the batch with; None if its transaction is open.
 
-        `from_zero` says that the batch comes from a producer with an epoch for each transaction.
+        `from_zero` says that the producer has an epoch of its own for each transaction.
         """
         return self.start_verification(
             header.producer_id,
@@ -204,9 +215,9 @@ class ProducerStateManager:
     def start_verification(
         self, producer_id: int, epoch: int, sequence: int, *, from_zero: bool, now_ms: int
     ) -> VerificationGuard | None:
-        """The same, for a batch that is yet to be made.
+        """Does the same for a batch that does not exist yet.
 
-        KafkaError for a zombie: what it waits for must not hold up who has replaced it.
+        Raises KafkaError for a fenced producer: its verification must not delay its successor.
         """
         producer = self.entries.get(producer_id)
         if producer is not None:
@@ -228,20 +239,20 @@ class ProducerStateManager:
     def check_verified(
         self, producer_id: int, epoch: int, verification: VerificationGuard | None
     ) -> None:
-        """KafkaError unless the transaction is open, or may be opened by what was verified."""
+        """Raises KafkaError unless the transaction is open or `verification` allows to open it."""
         if self._has_open(producer_id, epoch):
             return
         if verification is None or verification is not self._pending.get(producer_id):
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"{self._name}: the transaction of producer {producer_id} that the batch "
-                "belongs to is not under way here.",
+                "belongs to is not open on this partition.",
             )
 
     def on_batch_appended(
         self, header: BatchHeader, first_offset: int, last_offset: int, timestamp: int
     ) -> None:
-        """The batch is in the log."""
+        """Adds a batch that was appended."""
         producer_id = header.producer_id
         if self._pending:
             self._pending.pop(producer_id, None)
@@ -251,7 +262,7 @@ class ProducerStateManager:
         if producer.epoch != header.producer_epoch:
             producer.update_epoch(header.producer_epoch)
         sequences = header.base_sequence, header.last_sequence
-        # What the constructor does, without its second look at the number of fields.
+        # The constructor without its check of the number of fields, which costs as much again.
         producer.add_batch(
             tuple.__new__(BatchMetadata, (*sequences, first_offset, last_offset, timestamp))
         )
@@ -261,7 +272,7 @@ class ProducerStateManager:
             self._open[producer_id] = first_offset
 
     def restore_earlier_batch(self, header: BatchHeader) -> None:
-        """The batch is in the log, before the last one of its producer that is known."""
+        """Adds a batch that is in the log before the last batch of its producer."""
         producer = self.entries.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch or not producer.batches:
             return
@@ -270,18 +281,18 @@ class ProducerStateManager:
             sequences = header.base_sequence, header.last_sequence
             offsets = header.base_offset, header.last_offset
             batches.insert(-1, BatchMetadata(*sequences, *offsets, header.max_timestamp))
-            del batches[:-_BATCHES_KEPT]
+            del batches[:-_BATCHES_PER_PRODUCER]
 
     def undo_from(self, offset: int, batches: Sequence[BatchHeader]) -> None:
-        """All that a producer wrote from `offset` on is gone; `batches` are its last before."""
+        """Undoes the batches of a producer from `offset` on; `batches` are its last before that."""
         last = batches[-1]
         producer = self.entries[last.producer_id]
-        # What is known of before the cut counts, even if it stands too far off to be among them.
-        known = [batch for batch in producer.batches if batch.last_offset < offset]
+        # Batches in memory from before `offset` are kept, even if `batches` does not reach them.
+        kept = [batch for batch in producer.batches if batch.last_offset < offset]
         if producer.epoch != last.producer_epoch:
             producer.update_epoch(last.producer_epoch)
-            known = []
-        found = [
+            kept = []
+        restored = [
             BatchMetadata(
                 header.base_sequence,
                 header.last_sequence,
@@ -293,7 +304,7 @@ class ProducerStateManager:
             if header.producer_epoch == last.producer_epoch and not header.is_control
         ]
         producer.batches = []
-        by_offset = {batch.last_offset: batch for batch in (*known, *found)}
+        by_offset = {batch.last_offset: batch for batch in (*kept, *restored)}
         for end in sorted(by_offset):
             producer.add_batch(by_offset[end])
         producer.last_timestamp = last.max_timestamp
@@ -305,7 +316,7 @@ class ProducerStateManager:
     def complete_transaction(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int
     ) -> AbortedTransaction | None:
-        """The marker is in the log at `offset`; what it aborted, if it aborted anything."""
+        """Ends a transaction by its marker at `offset`; returns it if it was aborted."""
         producer_id = header.producer_id
         self._pending.pop(producer_id, None)
         producer = self.entries.get(producer_id)
@@ -314,7 +325,10 @@ class ProducerStateManager:
         producer.update_epoch(header.producer_epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = header.max_timestamp
-        first_offset, producer.transaction_first_offset = producer.transaction_first_offset, NO_TRANSACTION
+        first_offset, producer.transaction_first_offset = (
+            producer.transaction_first_offset,
+            NO_TRANSACTION,
+        )
         if first_offset < 0:
             return None
         self._open.pop(producer_id, None)
@@ -326,11 +340,11 @@ class ProducerStateManager:
 
     @property
     def first_undecided_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
+        """The first offset of the oldest open transaction."""
         return next(iter(self._open.values()), None)
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Up to where every transaction is decided, and its end known to enough replicas."""
+        """Returns the offset up to which every transaction has ended with a committed marker."""
         self.on_high_watermark_updated(high_watermark)
         stable = high_watermark
         if self._open:
@@ -340,7 +354,7 @@ class ProducerStateManager:
         return stable
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
-        """The ends of transactions below the high watermark need not be kept in mind."""
+        """Forgets the completed transactions whose markers are committed."""
         completed = self._completed
         count = 0
         for _, last_offset in completed:
@@ -350,14 +364,15 @@ class ProducerStateManager:
         del completed[:count]
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
-        """Forgets the producers that were silent for too long and have nothing open."""
+        """Removes producers that were silent for too long and have no open transaction."""
         for producer_id, verification in tuple(self._pending.items()):
             if now_ms - verification.since_ms > expiration_ms:
                 del self._pending[producer_id]
         silent = [
             producer_id
             for producer_id, producer in self.entries.items()
-            if producer.transaction_first_offset < 0 and now_ms - producer.last_timestamp > expiration_ms
+            if producer.transaction_first_offset < 0
+            and now_ms - producer.last_timestamp > expiration_ms
         ]
         for producer_id in silent:
             del self.entries[producer_id]
@@ -368,8 +383,11 @@ class ProducerStateManager:
         return producer is not None and producer.has_open_transaction(epoch)
 
     def _check_order(self, producer: ProducerStateEntry | None, header: BatchHeader) -> None:
-        """A producer that is not known here may begin anywhere, but not before its own batches
-        that wait to be verified."""
+        """Raises KafkaError if the batch is out of sequence.
+
+        An unknown producer may begin with any sequence, except after its own batches that wait for
+        verification.
+        """
         sequence = header.base_sequence
         verification = self._pending.get(header.producer_id)
         if producer is None:
@@ -400,6 +418,6 @@ class ProducerStateManager:
 
 
 def read_end_marker(batch: Readable) -> EndTransactionMarker | None:
-    """The end of a transaction that a control batch says; None if it says something else."""
+    """Returns the marker in a control batch; None if it is another kind of control record."""
     records = read_records(batch)
     return read_marker(records[0]) if records else None

@@ -1,7 +1,7 @@
-"""Producer snapshots: the state of a log's producers as it was at an offset.
+"""Producer snapshots: the state of a log's producers at an offset.
 
 One is written when a segment is rolled, named for the new segment, and one when the log is
-closed, so that opening it replays nothing. Only the last batch of each producer is kept.
+closed, so that opening it replays nothing. A snapshot has only the last batch of each producer.
 
      0  version            int16   1
      2  crc                uint32  CRC-32C of everything after it
@@ -22,8 +22,12 @@ import struct
 from collections.abc import Iterable
 from contextlib import suppress
 
+from barnabas.log.producers.producer_state import (
+    BatchMetadata,
+    ProducerStateEntry,
+    ProducerStateManager,
+)
 from barnabas.log.segments.log_files import SNAPSHOT, segment_path
-from barnabas.log.producers.producer_state import BatchMetadata, ProducerStateEntry, ProducerStateManager
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
 from barnabas.wire.records.checksum import crc32c
 
@@ -33,21 +37,21 @@ _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
 
 
-class CorruptSnapshot(ValueError):  # noqa: N818 - the domain\'s word for it
-    """The file is not a snapshot that was written whole."""
+class CorruptSnapshot(ValueError):  # noqa: N818 - the domain's word for it
+    """The file is damaged: no whole snapshot was written."""
 
 
 def write(folder: str, offset: int, producers: ProducerStateManager) -> str:
-    """Writes the snapshot for `offset`; the path, which is not synced yet."""
+    """Writes the snapshot for `offset`; returns its path, which is not synced yet."""
     path = segment_path(folder, offset, SNAPSHOT)
     with open(path, "wb") as file:
         file.write(encode(producers.entries.values()))
     return path
 
 
-def remove_stray(folder: str, found: Iterable[int], kept: Iterable[int]) -> None:
-    """Removes the snapshots that belong neither to a segment nor to the log's end."""
-    for offset in set(found).difference(kept):
+def remove_stray(folder: str, existing: Iterable[int], kept: Iterable[int]) -> None:
+    """Removes the snapshots that belong neither to a segment nor to the log end offset."""
+    for offset in set(existing).difference(kept):
         with suppress(FileNotFoundError):
             os.unlink(segment_path(folder, offset, SNAPSHOT))
 
@@ -59,18 +63,18 @@ def encode(producers: Iterable[ProducerStateEntry]) -> bytes:
 
 
 def decode(content: bytes) -> list[ProducerStateEntry]:
-    """The producers of a snapshot; CorruptSnapshot if the bytes are not one."""
+    """Decodes a snapshot. Raises CorruptSnapshot if the bytes are damaged."""
     if len(content) < _HEAD.size + _COUNT.size:
         raise CorruptSnapshot(f"{len(content)} bytes are too few")
     version, crc = _HEAD.unpack_from(content)
     if version != _VERSION:
-        raise CorruptSnapshot(f"version {version}, only {_VERSION} is known")
+        raise CorruptSnapshot(f"version {version}, only {_VERSION} is supported")
     if crc32c(content[_HEAD.size :]) != crc:
         raise CorruptSnapshot("the checksum does not match")
     (count,) = _COUNT.unpack_from(content, _HEAD.size)
     entries = content[_HEAD.size + _COUNT.size :]
     if len(entries) != count * _ENTRY.size:
-        raise CorruptSnapshot(f"{count} entries claimed, {len(entries)} bytes are there")
+        raise CorruptSnapshot(f"{count} entries stated, but {len(entries)} bytes of entries")
     return [_decode_entry(fields) for fields in _ENTRY.iter_unpack(entries)]
 
 

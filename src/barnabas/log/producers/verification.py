@@ -1,30 +1,30 @@
-"""Transactions that are about to begin in a partition (KIP-890).
+"""The verification of transactions that begin in a partition (KIP-890).
 
-A client's batch may open a transaction only after the transaction's coordinator has vouched for
-it. While the coordinator is asked, and until the append, a Verification stands for its word. The
-end of the transaction takes it away: a batch that comes too late is then refused, where before it
-opened a transaction that nobody would ever end.
+A client's batch may open a transaction only after the transaction's coordinator has verified it. A
+VerificationGuard exists from the request to the coordinator until the append. The end of the
+transaction removes it, so that a late batch is rejected: otherwise it would open a transaction that
+nothing ever ends.
 """
 
 MAX_PENDING_VERIFICATIONS = 10_000
-"""In one log. Beyond it the oldest goes, and the batch it stood for is refused."""
+"""The bound for one log. Beyond it the oldest is removed, and its batch is rejected."""
 
 
 class VerificationGuard:
-    """What ties the coordinator's word to the append that relies on it: only itself will do."""
+    """Ties an append to its verification: only the same object is accepted."""
 
     __slots__ = ("epoch", "from_zero", "lowest_sequence", "since_ms")
 
     def __init__(self, epoch: int, sequence: int, from_zero: bool, since_ms: int) -> None:
         self.epoch = epoch
         self.lowest_sequence = sequence
-        """What must be appended first: the batches behind it may have been verified sooner."""
+        """The sequence that must be appended first: later batches may have been verified sooner."""
         self.from_zero = from_zero
-        """Every transaction has an epoch of its own (version 2), whose first batch is number 0."""
+        """Every transaction has an epoch of its own (version 2), so its first sequence is 0."""
         self.since_ms = since_ms
 
     def cover(self, epoch: int, sequence: int) -> None:
-        """Another batch waits for the same word."""
+        """Another batch waits for the same verification."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.lowest_sequence = sequence

@@ -1,7 +1,7 @@
-"""Finding batches in a segment file by their headers alone.
+"""Searching a segment file for batches by their headers.
 
-The walks hop from header to header and read as little as that takes: a few hundred bytes where
-batches are large, several kilobytes at a time where they are small.
+A search goes from header to header and reads little: a few hundred bytes at a time where batches
+are large, several kilobytes where they are small.
 """
 
 import os
@@ -18,7 +18,7 @@ from barnabas.wire.records.batch import (
     read_header,
 )
 
-# base offset, length, magic and last offset delta, at their places in the batch header
+# base offset, length, magic and last offset delta of the batch header
 _EXTENT = struct.Struct(">qi4xb6xi")
 _EXTENT_BYTES = _EXTENT.size
 _MIN_LENGTH = HEADER_BYTES - LENGTH_END
@@ -28,9 +28,9 @@ _MANY_BYTES = 8192
 
 
 def find_batch(fd: int, position: int, end: int, offset: int, indexed: int | None = None) -> int:
-    """Where the first batch stands that reaches `offset`, looking from `position`; or `end`.
+    """Returns the position of the first batch from `position` on that reaches `offset`; or `end`.
 
-    `indexed` is what an index claims to be the last offset of the batch at `position`.
+    `indexed` is the last offset of the batch at `position` according to an index.
     """
     unpack = _EXTENT.unpack_from
     read_bytes = _FEW_BYTES
@@ -57,9 +57,9 @@ def find_batch(fd: int, position: int, end: int, offset: int, indexed: int | Non
 def find_batch_end(
     fd: int, position: int, limit: int, end: int, indexed: int | None = None
 ) -> tuple[int, int]:
-    """The end of the last whole batch that ends by `limit`, and the offset to go on from.
+    """Returns where the last whole batch that fits before `limit` ends, and the next offset.
 
-    If not even the batch at `position` ends by `limit`, that is `position` itself.
+    Returns `position` if not even the batch there fits.
     """
     unpack = _EXTENT.unpack_from
     read_bytes = _FEW_BYTES
@@ -86,7 +86,7 @@ def find_batch_end(
 
 
 def read_extent(fd: int, position: int, end: int) -> tuple[int, int, int]:
-    """First offset, last offset and size of the batch at `position`."""
+    """Returns first offset, last offset and size of the batch at `position`."""
     ahead = _read_ahead(fd, position, _EXTENT_BYTES, _EXTENT_BYTES)
     base_offset, length, magic, delta = _EXTENT.unpack(ahead)
     if magic != MAGIC or length < _MIN_LENGTH or position + length + LENGTH_END > end:
@@ -95,7 +95,7 @@ def read_extent(fd: int, position: int, end: int) -> tuple[int, int, int]:
 
 
 def read_headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Every batch from `position` on with its place in the file."""
+    """Yields the position and header of every batch from `position` on."""
     read_bytes = _FEW_BYTES
     while position < end:
         ahead = _read_ahead(fd, position, min(read_bytes, end - position), HEADER_BYTES)

@@ -1,13 +1,13 @@
-"""The sparse indexes beside a segment: offset to position, and timestamp to offset.
+"""The sparse indexes of a segment: offset to position, and timestamp to offset.
 
 An entry is written for a batch once `index.interval.bytes` of log have passed since the entry
 before. New entries wait in memory and are written a few dozen at a time: a crash may lose them,
-because recovery builds the indexes of every segment it cannot trust again. Reading maps the
+because recovery rebuilds the indexes of every segment that it scans. Reading maps the
 file; writing never goes through the map, whose first store into a fresh page is expensive.
 
 `.index`, 8 bytes an entry, by ascending offset:
 
-     0  relative offset  int32   last offset of the batch, counted from the segment's base
+     0  relative offset  int32   last offset of the batch, relative to the segment's base offset
      4  position         int32   where the batch begins in the log file
 
 `.timeindex`, 12 bytes an entry, by ascending timestamp:
@@ -21,15 +21,15 @@ import struct
 from bisect import bisect_right
 from typing import ClassVar
 
-from barnabas.log.segments.open_files import Handle, OpenFiles, OpenMap
 from barnabas.log.segments.log_files import segment_path
+from barnabas.log.segments.open_files import Handle, OpenFiles, OpenMap
 from barnabas.wire.records.batch import NO_TIMESTAMP
 
 _PENDING_ENTRIES = 64
 
 
 class IndexFile:
-    """Entries in the file, and behind them those that are not written yet."""
+    """The entries in the file, followed by those that are not written yet."""
 
     __slots__ = ("_files", "_folder", "_pending", "_written", "base_offset", "count", "handle")
 
@@ -51,7 +51,7 @@ class IndexFile:
         return segment_path(self._folder, self.base_offset, self.SUFFIX)
 
     def load(self) -> bool:
-        """Looks at the file; False if it is missing or cannot be an index."""
+        """Reads the size of the file; returns False if it is missing or is not an index."""
         try:
             size_bytes = os.stat(self.path).st_size
         except FileNotFoundError:
@@ -62,12 +62,12 @@ class IndexFile:
             return False
         if self._written < 2:
             return True
-        # A file that Kafka preallocated and did not live to trim ends in zeros.
+        # A file that Kafka preallocated and did not trim before it crashed ends in zeros.
         last, before = self.entry(self._written - 1), self.entry(self._written - 2)
         return last[self.KEY] > before[self.KEY]
 
     def flush(self) -> None:
-        """Puts what waits in memory into the file, which is there afterwards in any case."""
+        """Writes the pending entries to the file; creates the file if it is missing."""
         if self._written >= 0 and not self._pending:
             return
         written = max(self._written, 0)
@@ -81,14 +81,14 @@ class IndexFile:
         self._pending = bytearray()
 
     def clear(self) -> None:
-        """Starts again with no entries."""
+        """Removes all entries."""
         self._truncate_to_count(0)
 
     def close(self) -> None:
         self._files.release(self)
 
     def entry(self, number: int) -> tuple[int, ...]:
-        """The fields of an entry as they stand."""
+        """Returns the fields of an entry as they are in the file."""
         size, written = self.ENTRY.size, max(self._written, 0)
         if number < written:
             return self.ENTRY.unpack_from(self._map().view, number * size)
@@ -106,7 +106,7 @@ class IndexFile:
                 return
 
     def _count_up_to(self, target: int, field: int) -> int:
-        """How many entries have a field of at most `target`."""
+        """Returns how many entries have a field of at most `target`."""
         size, written = self.ENTRY.size, max(self._written, 0)
         unpack = self.ENTRY.unpack_from
         pending = self._pending
@@ -124,7 +124,7 @@ class IndexFile:
         )
 
     def _truncate_to_count(self, count: int) -> None:
-        """Drops every entry from number `count` on."""
+        """Removes every entry from number `count` on."""
         written = max(self._written, 0)
         self.count = count
         if count >= written:
@@ -145,7 +145,7 @@ class IndexFile:
 
 
 class OffsetIndex(IndexFile):
-    """Where to begin looking for an offset."""
+    """Maps offsets to positions from which to search."""
 
     __slots__ = ()
     ENTRY = struct.Struct(">II")
@@ -155,22 +155,22 @@ class OffsetIndex(IndexFile):
         self._add(last_offset - self.base_offset, position)
 
     def lookup(self, offset: int) -> tuple[int, int] | None:
-        """Last offset and position of the nearest batch known to end by `offset`."""
+        """Returns last offset and position of the last indexed batch that ends by `offset`."""
         count = self._count_up_to(offset - self.base_offset, 0)
         return self._at(count - 1) if count else None
 
     def lookup_before(self, position: int) -> tuple[int, int] | None:
-        """Last offset and position of the nearest batch known to begin before `position`."""
+        """Returns last offset and position of the last indexed batch before `position`."""
         count = self._count_up_to(position - 1, 1)
         return self._at(count - 1) if count else None
 
     def last(self) -> tuple[int, int] | None:
-        """Last offset and position of the batch indexed last."""
+        """Returns last offset and position of the last indexed batch."""
         count = self.count
         return self._at(count - 1) if count else None
 
     def truncate(self, offset: int) -> None:
-        """Forgets the batches that reach `offset`."""
+        """Removes the entries of batches that reach `offset`."""
         self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, 0))
 
     def _at(self, number: int) -> tuple[int, int]:
@@ -179,7 +179,7 @@ class OffsetIndex(IndexFile):
 
 
 class TimeIndex(IndexFile):
-    """Up to where the segment has nothing as late as a timestamp."""
+    """Maps timestamps to the offsets before which no record is that late."""
 
     __slots__ = ("last_timestamp",)
     ENTRY = struct.Struct(">qI")
@@ -196,13 +196,13 @@ class TimeIndex(IndexFile):
         return True
 
     def append(self, max_timestamp: int, offset_of_max: int) -> None:
-        """An entry, unless the time has not moved since the last."""
+        """Adds an entry, unless the timestamp is not larger than the last."""
         if max_timestamp > self.last_timestamp:
             self._add(max_timestamp, offset_of_max - self.base_offset)
             self.last_timestamp = max_timestamp
 
     def lookup(self, timestamp: int) -> tuple[int, int] | None:
-        """The latest entry not after `timestamp`: its timestamp and offset."""
+        """Returns timestamp and offset of the last entry that is not after `timestamp`."""
         count = self._count_up_to(timestamp, 0)
         return self._at(count - 1) if count else None
 
@@ -211,7 +211,7 @@ class TimeIndex(IndexFile):
         return self._at(count - 1) if count else None
 
     def truncate(self, offset: int) -> None:
-        """Forgets the entries whose batch reaches `offset`."""
+        """Removes the entries whose batch reaches `offset`."""
         self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, 1))
         self._find_last_timestamp()
 

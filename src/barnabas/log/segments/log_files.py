@@ -1,4 +1,4 @@
-"""The files of a partition's folder, by name."""
+"""The names of the files in a partition's folder."""
 
 import logging
 import os
@@ -12,12 +12,12 @@ SNAPSHOT = ".snapshot"
 
 SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
-DELETED = ".deleted"  # renamed away, to be removed after a while
-CLEANED = ".cleaned"  # the cleaner was writing it
-SWAP = ".swap"  # the cleaner had finished it and was putting it in place
+DELETED = ".deleted"  # renamed, to be removed after file.delete.delay.ms
+CLEANED = ".cleaned"  # the cleaner had not finished it
+SWAP = ".swap"  # the cleaner had finished it, but not yet put it in place
 
 _DIGITS = 20
-_KNOWN = frozenset(
+_OTHER_FILES = frozenset(
     ("leader-epoch-checkpoint", "partition.metadata", "quorum-state", "leader-epoch-checkpoint.tmp")
 )
 
@@ -30,7 +30,7 @@ def segment_path(folder: str, base_offset: int, suffix: str) -> str:
 
 @dataclass(slots=True)
 class LogFiles:
-    """What one look into the folder found."""
+    """The files of a folder by kind."""
 
     logs: dict[int, int] = field(default_factory=dict)  # base offset -> bytes in the file
     indexes: list[tuple[int, str]] = field(default_factory=list)  # base offset, suffix
@@ -41,35 +41,35 @@ class LogFiles:
 
 
 def list_log_files(folder: str) -> LogFiles:
-    """Sorts the folder's files by kind; a file of no known kind is left alone."""
-    found = LogFiles()
+    """Lists the files of a folder by kind; files of unknown kinds are ignored with a warning."""
+    files = LogFiles()
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
             offset, suffix = parse_file_name(name)
             if offset is None:
-                if name not in _KNOWN:
-                    _logger.warning("%s: not a file of a log, left alone", entry.path)
+                if name not in _OTHER_FILES:
+                    _logger.warning("%s: not a file of a log, ignored", entry.path)
             elif suffix == LOG:
-                found.logs[offset] = entry.stat().st_size
+                files.logs[offset] = entry.stat().st_size
             elif suffix == SNAPSHOT:
-                found.snapshots.append(offset)
+                files.snapshots.append(offset)
             elif suffix in SEGMENT_SUFFIXES:
-                found.indexes.append((offset, suffix))
+                files.indexes.append((offset, suffix))
             elif suffix.endswith(DELETED):
-                found.deleted.append(name)
+                files.deleted.append(name)
             elif suffix.endswith(CLEANED):
-                found.cleaned.append(name)
+                files.cleaned.append(name)
             elif suffix.endswith(SWAP):
-                found.swaps.append(name)
+                files.swaps.append(name)
             elif not name.endswith((".checkpoint", ".checkpoint.part")):
-                _logger.warning("%s: not a file of a log, left alone", entry.path)
-    found.snapshots.sort()
-    return found
+                _logger.warning("%s: not a file of a log, ignored", entry.path)
+    files.snapshots.sort()
+    return files
 
 
 def parse_file_name(name: str) -> tuple[int | None, str]:
-    """The offset a file is named for and all that follows it."""
+    """Returns the offset in a file's name and everything after it."""
     digits, suffix = name[:_DIGITS], name[_DIGITS:]
     if len(digits) == _DIGITS and digits.isdecimal():
         return int(digits), suffix

@@ -1,4 +1,4 @@
-"""The segments of a log in order, of which the last is written to."""
+"""The segments of a log in order, of which the last is active."""
 
 import os
 from bisect import bisect_right
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from barnabas.log.config import LogConfig
-from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.segments.log_files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT
-from barnabas.log.segments.segment import LogSegment
 from barnabas.log.segments.log_slice import LogSlice
+from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.segments.segment import LogSegment
 
 
 class LogSegments:
@@ -43,7 +43,7 @@ class LogSegments:
         return self._ordered
 
     def floor(self, offset: int) -> tuple[LogSegment, int]:
-        """The segment whose range has `offset`, and its number."""
+        """Returns the segment whose range has `offset`, and its number."""
         if offset >= self.active.base_offset:
             return self.active, len(self._ordered) - 1
         number = max(bisect_right(self._bases, offset) - 1, 0)
@@ -53,7 +53,7 @@ class LogSegments:
         """See `Log.read`."""
         segment, number = self.floor(offset)
         position = segment.position_of(offset)
-        while position >= segment.size_bytes:  # nothing that late here: compacted, or the end
+        while position >= segment.size_bytes:  # compacted, or the end of the segment
             number += 1
             if number == len(self._ordered):
                 return None
@@ -75,40 +75,42 @@ class LogSegments:
         return self._ordered[number:]
 
     def add_active(self, base_offset: int, config: LogConfig) -> LogSegment:
-        """A new active segment."""
-        segment = LogSegment.new(self._folder, base_offset, self._files, config.index_interval_bytes)
+        """Creates a new active segment."""
+        segment = LogSegment.new(
+            self._folder, base_offset, self._files, config.index_interval_bytes
+        )
         segment.create_file(config.segment_bytes if config.preallocate else 0)
         self.active = segment
         self._ordered.append(self.active)
         self._bases.append(base_offset)
         return self.active
 
-    def remove(self, unwanted: Sequence[LogSegment]) -> list[str]:
-        """Takes segments out; the paths their files have been renamed to.
+    def remove(self, removed: Sequence[LogSegment]) -> list[str]:
+        """Removes segments and renames their files; returns the new paths.
 
-        The caller begins a new one if none is left.
+        The caller adds a new segment if none is left.
         """
         renamed: list[str] = []
-        for segment in unwanted:
+        for segment in removed:
             segment.close()
             for suffix in (*SEGMENT_SUFFIXES, SNAPSHOT):
                 path = segment.path(suffix)
                 with suppress(FileNotFoundError):
                     os.rename(path, path + DELETED)
                     renamed.append(path + DELETED)
-        self._ordered = [segment for segment in self._ordered if segment not in unwanted]
+        self._ordered = [segment for segment in self._ordered if segment not in removed]
         self._bases = [segment.base_offset for segment in self._ordered]
         if self._ordered:
             self.active = self._ordered[-1]
         return renamed
 
     def batch_boundary(self, offset: int) -> int:
-        """Where the log ends if every batch that reaches `offset` goes."""
+        """Returns where the log ends without the batches that reach `offset`."""
         segment, _ = self.floor(offset)
         return segment.end_before(offset)[1]
 
     def truncate(self, offset: int) -> list[str]:
-        """Drops what reaches `offset`; the paths of whole segments that went."""
+        """Drops the batches that reach `offset`; returns the new paths of whole segments."""
         renamed = self.remove([s for s in self._ordered[1:] if s.base_offset > offset])
         self.active.truncate(offset)
         return renamed

@@ -1,4 +1,4 @@
-"""A stretch of a segment that answers a fetch: whole batches, not yet read."""
+"""The result of a read: whole batches of a segment file that are not read yet."""
 
 import os
 import socket
@@ -7,10 +7,10 @@ from barnabas.log.segments.open_files import OpenFile
 
 
 class LogSlice:
-    """Bytes `position` to `position + size_bytes` of a file, sent without passing through us.
+    """Bytes `position` to `position + size_bytes` of a file, sent without being copied.
 
-    `first_offset` is the offset that was asked for; the first batch may begin before it.
-    `next_offset` is where the following read goes on.
+    `first_offset` is the requested offset; the first batch may begin before it. `next_offset` is
+    where the next read continues.
     """
 
     __slots__ = ("file", "first_offset", "next_offset", "position", "size_bytes")
@@ -28,12 +28,12 @@ class LogSlice:
         return self.size_bytes
 
     def read(self) -> bytes:
-        """The bytes themselves, where they are few or sendfile is of no use."""
+        """Reads the bytes, where they are few or sendfile cannot be used."""
         content = os.pread(self.file.fd, self.size_bytes, self.position)
         if len(content) != self.size_bytes:
-            raise EOFError(f"{self.size_bytes} bytes of a segment, only {len(content)} are there")
+            raise EOFError(f"only {len(content)} of {self.size_bytes} bytes of a segment exist")
         return content
 
     def send(self, to: socket.socket, sent: int, count: int) -> int:
-        """Sends up to `count` bytes after the first `sent`; how many the socket took."""
+        """Sends up to `count` bytes after the first `sent`; returns how many were sent."""
         return os.sendfile(to.fileno(), self.file.fd, self.position + sent, count)

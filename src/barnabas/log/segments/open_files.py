@@ -1,8 +1,8 @@
 """Open files and maps, bounded for the whole process.
 
-Whoever reads or writes a file holds the handle; the set only remembers it, and lets the one go
-that was not used for longest when there are too many. A handle closes when its last holder
-lets go, so an answer that is being sent keeps its file even when the segment is deleted.
+The owner of a file holds its handle. `OpenFiles` evicts a handle that was not used recently when
+there are too many. A handle closes with its last reference, so a response that is being sent keeps
+its file open even when the segment is deleted.
 """
 
 import mmap
@@ -15,7 +15,7 @@ from barnabas.wire.records.batch import Readable
 
 
 class OpenFiles:
-    """The second-chance set: a use costs one store, an eviction passes over what was used."""
+    """A second-chance cache: a use costs one store, and eviction skips what was used since."""
 
     __slots__ = ("_handles", "limit")
 
@@ -26,48 +26,48 @@ class OpenFiles:
     def __len__(self) -> int:
         return len(self._handles)
 
-    def open(self, holder: "HandleOwner", path: str) -> "OpenFile":
-        """The file for reading and writing, made if it is missing."""
+    def open(self, owner: "HandleOwner", path: str) -> "OpenFile":
+        """Opens a file for reading and writing; creates it if it is missing."""
         self._evict()
         file = self.wrap_descriptor(path, os.open(path, _READ_WRITE, 0o644))
-        self._handles[file] = holder
-        holder.handle = file
+        self._handles[file] = owner
+        owner.handle = file
         return file
 
     def wrap_descriptor(self, path: str, fd: int) -> "OpenFile":
-        """What reads and writes an open file; a disk that can fail on order has its own kind."""
+        """Returns the handle of an open descriptor; a simulated disk returns its own kind."""
         return OpenFile(fd)
 
-    def map(self, holder: "HandleOwner", path: str) -> "OpenMap":
-        """The file mapped for reading; it must not be empty."""
+    def map(self, owner: "HandleOwner", path: str) -> "OpenMap":
+        """Maps a file for reading; it must not be empty."""
         self._evict()
         fd = os.open(path, _READ)
         try:
             mapped = OpenMap(mmap.mmap(fd, 0, prot=mmap.PROT_READ))
         finally:
             os.close(fd)
-        self._handles[mapped] = holder
-        holder.handle = mapped
+        self._handles[mapped] = owner
+        owner.handle = mapped
         return mapped
 
-    def release(self, holder: "HandleOwner") -> None:
-        """The holder is done with its handle."""
-        if holder.handle is not None:
-            self._handles.pop(holder.handle, None)
-            holder.handle = None
+    def release(self, owner: "HandleOwner") -> None:
+        """The owner no longer needs its handle."""
+        if owner.handle is not None:
+            self._handles.pop(owner.handle, None)
+            owner.handle = None
 
     def _evict(self) -> None:
         while len(self._handles) >= self.limit:
-            handle, holder = self._handles.popitem(last=False)
+            handle, owner = self._handles.popitem(last=False)
             if handle.used:
                 handle.used = False
-                self._handles[handle] = holder
+                self._handles[handle] = owner
             else:
-                holder.handle = None
+                owner.handle = None
 
 
 class OpenFile:
-    """A descriptor that is closed with the last reference to it."""
+    """A descriptor that is closed with the last reference to this object."""
 
     __slots__ = ("fd", "used")
 
@@ -76,7 +76,7 @@ class OpenFile:
         self.used = False
 
     def write(self, piece: Readable, position: int) -> int:
-        """How many of the bytes were taken: mostly all."""
+        """Returns how many bytes were written: nearly always all."""
         return os.pwrite(self.fd, piece, position)
 
     def __del__(self) -> None:
@@ -84,7 +84,7 @@ class OpenFile:
 
 
 class OpenMap:
-    """A mapped file; the map has a descriptor of its own and drops it with the last reference."""
+    """A mapped file, which is unmapped with the last reference to this object."""
 
     __slots__ = ("used", "view")
 
@@ -97,13 +97,13 @@ Handle: TypeAlias = OpenFile | OpenMap
 
 
 class HandleOwner(Protocol):
-    """Something that keeps a handle until it is told to do without."""
+    """Keeps a handle until it is evicted."""
 
     handle: Handle | None
 
 
 def default_limit() -> int:
-    """Half of what the process may open; the other half is for sockets."""
+    """Returns half of what the process may open; the other half is for sockets."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(64, min(soft, 1 << 16) // 2)
 

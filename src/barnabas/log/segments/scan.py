@@ -1,4 +1,4 @@
-"""Reading a segment from end to end with every checksum, as fast as the disk gives it."""
+"""Scanning a whole segment and verifying every checksum, at the speed of the disk."""
 
 import os
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from barnabas.wire.records.batch import (
 )
 
 _BUFFER_BYTES = 4 << 20
-_STRETCH_BYTES = 256 << 20
+_PROGRESS_BYTES = 256 << 20
 _MAX_RELATIVE_OFFSET = 0x7FFFFFFF
 
 
 class ValidBatches:
-    """Iterates over the leading batches of a file that are whole, valid and in order.
+    """Iterates over the batches of a file up to the first that is not whole, valid and in order.
 
-    The bytes of a batch are good until the next is asked for. Afterwards `reason` says why the
+    The bytes of a batch are valid until the next iteration. Afterwards `reason` says why the
     iteration stopped before the end of the file.
     """
 
@@ -36,8 +36,8 @@ class ValidBatches:
         self._position = 0
 
     def is_progress_due(self) -> bool:
-        """Whether enough was read since the last time to be worth a word."""
-        if self._position - self._reported < _STRETCH_BYTES:
+        """Returns whether enough was read since the last time to report progress."""
+        if self._position - self._reported < _PROGRESS_BYTES:
             return False
         self._reported = self._position
         return True
@@ -56,13 +56,13 @@ class ValidBatches:
                 if at + size_bytes > len(view):
                     break
                 if not crc_is_valid(view, at, header):
-                    self.reason = "the batch does not have its checksum"
+                    self.reason = "the checksum of the batch does not match"
                     return
                 self._position += size_bytes
                 yield header, view[at : at + size_bytes]
                 expected = header.next_offset
                 at += size_bytes
-            if at == 0 and not self._whole_batch_is_ahead(view):
+            if at == 0 and not self._has_whole_batch(view):
                 self.reason = "the file ends within a batch"
                 return
             if at == 0:
@@ -81,12 +81,12 @@ class ValidBatches:
             or last_offset - self._base_offset > _MAX_RELATIVE_OFFSET
             or (self._limit is not None and last_offset >= self._limit)
         ):
-            self.reason = f"offsets {header.base_offset} to {last_offset} do not belong there"
+            self.reason = f"offsets {header.base_offset} to {last_offset} are out of order"
             return None
         return header
 
-    def _whole_batch_is_ahead(self, view: memoryview) -> bool:
-        """Whether the next batch is in the file, only larger than the buffer."""
+    def _has_whole_batch(self, view: memoryview) -> bool:
+        """Returns whether the next batch is whole, but larger than the buffer."""
         if len(view) < HEADER_BYTES:
             return False
         return self._position + read_header(view).size_bytes <= self._size_bytes

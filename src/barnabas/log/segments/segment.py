@@ -1,30 +1,30 @@
-"""One segment: a log file, its two sparse indexes and its index of aborted transactions."""
+"""One segment: a log file, its two sparse indexes and its transaction index."""
 
 import errno
 import logging
 import os
 from collections.abc import Iterator
 
-from barnabas.log.segments import file_records
 from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
-from barnabas.log.segments.open_files import Handle, OpenFile, OpenFiles
-from barnabas.log.segments.log_files import LOG, segment_path
+from barnabas.log.segments import file_records
 from barnabas.log.segments.index import OffsetIndex, TimeIndex
+from barnabas.log.segments.log_files import LOG, segment_path
+from barnabas.log.segments.open_files import Handle, OpenFile, OpenFiles
 from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
 
 _RECENT_READS = 8
-_NOT_LOOKED_UP = -2
+_UNKNOWN = -2
 
 _logger = logging.getLogger(__name__)
 
 
 class LogSegment:
-    """The batches from `base_offset` up to the next segment's.
+    """The batches from `base_offset` up to the base offset of the next segment.
 
-    `size_bytes` counts whole batches; a preallocated file is longer. `next_offset` is exact for
-    the active segment and the next one's base offset for all others. `recent` remembers where
-    the last reads ended, because that is where their readers go on.
+    `size_bytes` is the size of all whole batches; a preallocated file is longer. `next_offset` is
+    exact for the active segment, and the base offset of the next segment for all others.
+    `recent_positions` has the ends of the last reads, because their readers continue there.
     """
 
     __slots__ = (
@@ -60,9 +60,9 @@ class LogSegment:
         self.size_bytes = size_bytes
         self.index_interval_bytes = index_interval_bytes
         self.unindexed_bytes = 0
-        self.created_ms = _NOT_LOOKED_UP
-        self.first_timestamp = _NOT_LOOKED_UP
-        self.max_timestamp = _NOT_LOOKED_UP
+        self.created_ms = _UNKNOWN
+        self.first_timestamp = _UNKNOWN
+        self.max_timestamp = _UNKNOWN
         self.offset_of_max_timestamp = base_offset
         self.is_on_disk = True
         self.preallocated = False
@@ -77,7 +77,7 @@ class LogSegment:
     def new(
         cls, folder: str, base_offset: int, files: OpenFiles, index_interval_bytes: int
     ) -> "LogSegment":
-        """A segment with nothing in it, whose file is made when it is first needed."""
+        """Returns an empty segment, whose file is created when it is first needed."""
         segment = cls(folder, base_offset, files, index_interval_bytes)
         segment.is_on_disk = False
         segment.max_timestamp = NO_TIMESTAMP
@@ -86,7 +86,7 @@ class LogSegment:
         return segment
 
     def create_file(self, preallocate_bytes: int = 0) -> None:
-        """Makes the log file now: its name says where the log goes on."""
+        """Creates the log file now: its name says where the log continues."""
         fd = self.file().fd
         os.ftruncate(fd, 0)
         if preallocate_bytes:
@@ -97,7 +97,7 @@ class LogSegment:
         return segment_path(self._folder, self.base_offset, suffix)
 
     def file(self) -> OpenFile:
-        """The log file, opened if it was let go."""
+        """Returns the log file, opened again if it was evicted."""
         handle = self.handle
         if not isinstance(handle, OpenFile):
             self.is_on_disk = True
@@ -123,7 +123,7 @@ class LogSegment:
     # Writing
 
     def append(self, batch: Readable, size_bytes: int) -> None:
-        """Writes bytes behind the last batch, all of them or none; `note` counts them."""
+        """Writes bytes after the last batch, all or none; `on_batch_written` counts them."""
         file = self.file()
         try:
             written = file.write(batch, self.size_bytes)
@@ -138,7 +138,7 @@ class LogSegment:
             while written < len(view):
                 count = file.write(view[written:], self.size_bytes + written)
                 if count == 0:
-                    raise OSError(errno.ENOSPC, "the disk takes no more bytes")
+                    raise OSError(errno.ENOSPC, "the disk accepts no more bytes")
                 written += count
 
     def _undo_write(self, fd: int, cause: OSError) -> None:
@@ -148,7 +148,7 @@ class LogSegment:
             raise TornWrite(cause.errno, f"{cause.strerror}, and then {error}") from cause
 
     def on_batch_written(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
-        """Counts a batch that stands behind the ones already counted."""
+        """Counts a batch that was written after the last one."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
@@ -163,7 +163,7 @@ class LogSegment:
         self.next_offset = last_offset + 1
 
     def seal(self) -> None:
-        """The segment is complete: its indexes go to disk, the file ends with the last batch."""
+        """Completes the segment: writes its indexes and ends the file after the last batch."""
         if not self.is_on_disk:
             return
         self.time_index.append(*self.max_timestamp_and_offset())
@@ -174,7 +174,7 @@ class LogSegment:
             self.preallocated = False
 
     def truncate(self, offset: int) -> None:
-        """Drops every batch from `offset` on, which is where one begins."""
+        """Drops every batch from `offset` on, at which a batch begins."""
         position = self.position_of(offset)
         self.recent_positions = None
         self.offset_index.truncate(offset)
@@ -188,7 +188,7 @@ class LogSegment:
         self.next_offset = offset
 
     def close(self) -> None:
-        """Lets go of the files; they are opened again when needed."""
+        """Closes the files; they are opened again when needed."""
         self._files.release(self)
         for index in (*(self._indexes or ()), self._transactions):
             if index is not None:
@@ -197,7 +197,7 @@ class LogSegment:
     # Reading
 
     def position_of(self, offset: int) -> int:
-        """Where the first batch stands that reaches `offset`; the end if there is none."""
+        """Returns the position of the first batch that reaches `offset`; the end if none does."""
         recent = self.recent_positions
         if recent is not None:
             position = recent.get(offset)
@@ -212,19 +212,21 @@ class LogSegment:
     def _find(self, offset: int) -> int:
         last_offset, start = self.offset_index.lookup(offset) or (None, 0)
         try:
-            return file_records.find_batch(self.file().fd, start, self.size_bytes, offset, last_offset)
+            return file_records.find_batch(
+                self.file().fd, start, self.size_bytes, offset, last_offset
+            )
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
     def end_before(self, offset: int) -> tuple[int, int]:
-        """Where the batches end that do not reach `offset`, and the offset after them."""
+        """Returns where the batches that do not reach `offset` end, and the offset after them."""
         position = self.position_of(offset)
         if position == self.size_bytes:
             return position, offset
         return position, min(offset, self.batch_extent(position)[0])
 
     def find_batch_end(self, position: int, limit: int, end: int) -> tuple[int, int]:
-        """The end of the last batch after `position` that ends by `limit`, and the next offset."""
+        """Returns where the last batch that fits before `limit` ends, and the next offset."""
         try:
             return self._find_batch_end(position, limit, end)
         except IndexMismatch:
@@ -241,29 +243,29 @@ class LogSegment:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
     def batch_extent(self, position: int) -> tuple[int, int, int]:
-        """First offset, last offset and size of the batch at `position`."""
+        """Returns first offset, last offset and size of the batch at `position`."""
         try:
             return file_records.read_extent(self.file().fd, position, self.size_bytes)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
     def batch_headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """Every batch from `position` on with its place in the file."""
-        file = self.file()  # held, or the descriptor could be another's before the end
+        """Yields the position and header of every batch from `position` on."""
+        file = self.file()  # a reference, or the descriptor could be reused meanwhile
         try:
             yield from file_records.read_headers(file.fd, position, self.size_bytes)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
     def read_batch(self, position: int, header: BatchHeader) -> bytes:
-        """The whole batch whose header stands at `position`."""
+        """Reads the whole batch at `position`."""
         content = os.pread(self.file().fd, header.size_bytes, position)
         if len(content) < header.size_bytes:
             raise CorruptLog(self.path(), position, "the file ends within the batch")
         return content
 
     def cache_position(self, offset: int, position: int) -> None:
-        """A reader will go on with `offset`, which is at `position`."""
+        """Remembers the position of the offset with which a reader will continue."""
         recent = self.recent_positions
         if recent is None:
             self.recent_positions = {offset: position}
@@ -273,7 +275,7 @@ class LogSegment:
             del recent[next(iter(recent))]
 
     def has_full_index(self, index_bytes: int) -> bool:
-        """Whether an index has no room left; the time index keeps some for its closing entry."""
+        """Returns whether an index is full; the time index reserves space for its last entry."""
         offsets, times = self._indexes or self._load_indexes()
         return (
             offsets.count >= index_bytes // OffsetIndex.ENTRY.size
@@ -281,11 +283,11 @@ class LogSegment:
         )
 
     def age_ms(self, timestamp: int, now_ms: int) -> int:
-        """By how much `timestamp` is later than the first batch.
+        """Returns by how much `timestamp` is later than the first batch.
 
-        Where batches have no time, it is the time since the segment was first looked at.
+        If batches have no timestamps, returns the time since the first call.
         """
-        if self.first_timestamp == _NOT_LOOKED_UP:
+        if self.first_timestamp == _UNKNOWN:
             self.first_timestamp = self._first_batch_timestamp()
             self.created_ms = now_ms
         if self.first_timestamp >= 0:
@@ -296,10 +298,10 @@ class LogSegment:
         return next((header.max_timestamp for _, header in self.batch_headers()), NO_TIMESTAMP)
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """The largest timestamp and the last offset of the batch that has it."""
-        if self.max_timestamp == _NOT_LOOKED_UP:
+        """Returns the largest timestamp and the last offset of the batch that has it."""
+        if self.max_timestamp == _UNKNOWN:
             if self.time_index.count == 0 and self._first_batch_timestamp() >= 0:
-                self.rebuild_indexes()  # the entry that closes a time index is missing
+                self.rebuild_indexes()  # the last entry of the time index is missing
             last = self.time_index.last() or (NO_TIMESTAMP, self.base_offset)
             self.max_timestamp, self.offset_of_max_timestamp = last
         return self.max_timestamp, self.offset_of_max_timestamp
@@ -307,10 +309,10 @@ class LogSegment:
     # Loading
 
     def load_tail(self, *, indexes_complete: bool) -> bool:
-        """Finds the end of the active segment from its indexes; False if they do not fit it.
+        """Finds the end of the active segment by its indexes; returns False if they do not match.
 
-        The indexes are complete after a clean stop. Otherwise entries of the time index may
-        never have been written, and the search for the largest timestamp begins at its last.
+        The indexes are complete after a clean shutdown. Otherwise entries of the time index may be
+        missing, and the search for the largest timestamp begins at its last entry.
         """
         if self._indexes is None and not self._try_load_indexes():
             return False
@@ -335,11 +337,11 @@ class LogSegment:
         return True
 
     def reset(self) -> None:
-        """Forgets what was counted, to count the batches in the file again."""
+        """Resets all counts, to count the batches in the file again."""
         self.size_bytes = 0
         self.next_offset = self.base_offset
         self.unindexed_bytes = 0
-        self.first_timestamp = _NOT_LOOKED_UP
+        self.first_timestamp = _UNKNOWN
         self.max_timestamp = NO_TIMESTAMP
         self.offset_of_max_timestamp = self.base_offset
         self.recent_positions = None
@@ -349,8 +351,8 @@ class LogSegment:
             index.clear()
 
     def rebuild_indexes(self) -> None:
-        """Builds both indexes again; what comes after a damaged batch cannot be indexed."""
-        _logger.warning("%s: building its indexes again", self.path())
+        """Rebuilds both indexes, up to the first damaged batch."""
+        _logger.warning("%s: rebuilding its indexes", self.path())
         size_bytes, next_offset = self.size_bytes, self.next_offset
         self.reset()
         file = self.file()
@@ -370,7 +372,7 @@ class LogSegment:
 
     def _try_load_indexes(self) -> bool:
         offsets, times = self._indexes = self._new_indexes()
-        return offsets.load() & times.load()  # both, whatever the first finds
+        return offsets.load() & times.load()  # & and not `and`: both are loaded
 
     def _new_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         return (
@@ -381,6 +383,9 @@ class LogSegment:
     def _is_indexed_batch(self, entry: tuple[int, int]) -> bool:
         last_offset, position = entry
         try:
-            return file_records.read_extent(self.file().fd, position, self.size_bytes)[1] == last_offset
+            return (
+                file_records.read_extent(self.file().fd, position, self.size_bytes)[1]
+                == last_offset
+            )
         except DamagedBatch:
             return False

@@ -1,49 +1,49 @@
-"""What an interrupted deletion or cleaning left in a partition's folder.
+"""The temporary files that an interrupted deletion or compaction left in a partition's folder.
 
-Cleaning writes new segments as `.cleaned`, renames them to `.swap` when all are complete, and
-then puts them in place of the ones they were made from. So a `.cleaned` file is unfinished and
-goes; a `.swap` file is finished and takes its place, unless others of its batch were still
-`.cleaned`, which means that the originals are all there.
+The cleaner writes new segments as `.cleaned`, renames them to `.swap` when all are complete, and
+then puts them in place of the original segments. So a `.cleaned` file is unfinished and is removed.
+A `.swap` file is finished and is put in place, unless others of the same run are still `.cleaned`:
+then all originals exist, and it is removed too.
 """
 
 import logging
 import os
 from contextlib import suppress
 
-from barnabas.log.segments import file_records
 from barnabas.log.errors import DamagedBatch
+from barnabas.log.segments import file_records
 from barnabas.log.segments.log_files import (
     LOG,
     SEGMENT_SUFFIXES,
     SWAP,
     LogFiles,
+    list_log_files,
     parse_file_name,
     segment_path,
-    list_log_files,
 )
 
 _logger = logging.getLogger(__name__)
 
 
-def remove_temporary_files(folder: str, found: LogFiles) -> LogFiles:
-    """Removes or finishes what is half done; the inventory as it is then."""
-    for name in (*found.deleted, *found.cleaned):
+def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:
+    """Removes temporary files and finishes swaps; returns the files as they are then."""
+    for name in (*files.deleted, *files.cleaned):
         os.unlink(f"{folder}/{name}")
-    if found.swaps:
-        _finish_swaps(folder, found)
-        found = list_log_files(folder)
-    for base_offset, suffix in found.indexes:
-        if base_offset not in found.logs:
+    if files.swaps:
+        _finish_swaps(folder, files)
+        files = list_log_files(folder)
+    for base_offset, suffix in files.indexes:
+        if base_offset not in files.logs:
             path = segment_path(folder, base_offset, suffix)
-            _logger.warning("%s: an index without its log, removed", path)
+            _logger.warning("%s: removed an index without a log file", path)
             os.unlink(path)
-    return found
+    return files
 
 
-def _finish_swaps(folder: str, found: LogFiles) -> None:
-    unfinished_from = min(map(_offset, found.cleaned), default=None)
+def _finish_swaps(folder: str, files: LogFiles) -> None:
+    unfinished_from = min(map(_offset, files.cleaned), default=None)
     finished = []
-    for name in found.swaps:
+    for name in files.swaps:
         if unfinished_from is not None and _offset(name) >= unfinished_from:
             os.unlink(f"{folder}/{name}")
         else:
@@ -51,11 +51,11 @@ def _finish_swaps(folder: str, found: LogFiles) -> None:
     for name in finished:
         if name.endswith(LOG + SWAP):
             first, end = _offset(name), _end_offset(f"{folder}/{name}", _offset(name))
-            for base_offset in found.logs:
+            for base_offset in files.logs:
                 if first <= base_offset < end:
                     delete_segment_files(folder, base_offset)
     for name in finished:
-        _logger.info("%s/%s: the cleaner had finished it, put in place", folder, name)
+        _logger.info("%s/%s: put in place, the cleaner had finished it", folder, name)
         os.replace(f"{folder}/{name}", f"{folder}/{name.removesuffix(SWAP)}")
 
 
@@ -72,7 +72,7 @@ def _offset(name: str) -> int:
 
 
 def _end_offset(path: str, base_offset: int) -> int:
-    """The offset after the last whole batch of a log file."""
+    """Returns the offset after the last whole batch of a log file."""
     end_offset = base_offset
     fd = os.open(path, os.O_RDONLY)
     try:

@@ -1,6 +1,7 @@
-"""The `.txnindex` beside a segment: which transactions were aborted in it.
+"""The transaction index of a segment (`.txnindex`): the transactions that were aborted in it.
 
-One entry an abort marker, in the order of the markers; the file exists once there is one.
+There is one entry for each abort marker, in the order of the markers. The file exists once there is
+one.
 
      0  version             int16   0
      2  producer id         int64
@@ -12,15 +13,15 @@ One entry an abort marker, in the order of the markers; the file exists once the
 import struct
 from typing import NamedTuple
 
-from barnabas.log.segments.log_files import TRANSACTION_INDEX
 from barnabas.log.segments.index import IndexFile
+from barnabas.log.segments.log_files import TRANSACTION_INDEX
 
 _VERSION = 0
 _LAST_OFFSET = 3  # the number of the field
 
 
 class AbortedTransaction(NamedTuple):
-    """What a reader of committed records must skip, and from where to where."""
+    """The range of offsets that a reader of committed records skips for a producer."""
 
     producer_id: int
     first_offset: int
@@ -41,16 +42,16 @@ class TransactionIndex(IndexFile):
         self.flush()
 
     def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those with records in [start, end), and whether markers further on cannot matter."""
-        found = []
+        """Returns the transactions with records in [start, end), and whether these are all."""
+        overlapping = []
         for number in range(self._count_up_to(start - 1, _LAST_OFFSET), self.count):
             aborted = AbortedTransaction._make(self.entry(number)[1:])
             if aborted.first_offset < end:
-                found.append(aborted)
+                overlapping.append(aborted)
             if aborted.last_stable_offset >= end:
-                return found, True
-        return found, False
+                return overlapping, True
+        return overlapping, False
 
     def truncate(self, offset: int) -> None:
-        """Forgets the markers from `offset` on."""
+        """Removes the markers from `offset` on."""
         self._truncate_to_count(self._count_up_to(offset - 1, _LAST_OFFSET))
