@@ -16,7 +16,7 @@ Barnabas = Callable[..., Result]
 PATIENCE = (
     "barnabas.cli.options.CONNECT_TIMEOUT_S",
     "barnabas.cli.clients.CONNECT_TIMEOUT_S",
-    "barnabas.cli.kafka.clients._REACH_S",
+    "barnabas.cli.kafka.clients._CONNECT_TIMEOUT_S",
 )
 """How long commands look for a broker."""
 

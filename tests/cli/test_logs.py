@@ -43,7 +43,7 @@ def test_a_long_name_is_cut(say: Say) -> None:
 def test_a_statement_writes_so_many_lines_a_second_and_says_when_it_stops(say: Say) -> None:
     lines = [line for _ in range(100) for line in say("again")]
     assert lines[:-1] == ["INFO again"] * (MAX_LINES_PER_SECOND - 1)
-    assert lines[-1] == "INFO again (more of these are left out for a second)"
+    assert lines[-1] == "INFO again (further lines are suppressed for a second)"
     assert say("another", line=2) == ["INFO another"]
     assert say("again", second=1) == ["INFO again"]
 

@@ -87,7 +87,7 @@ def test_a_group_goes_on_where_it_was(call: Any) -> None:
 def test_what_cannot_be_is_told_in_a_line(call: Any) -> None:
     nowhere = call("consume", "nowhere", "-e")
     assert nowhere.exit_code == ExitStatus.FAILED
-    assert nowhere.stderr.startswith("Error: There is no topic nowhere;")
+    assert nowhere.stderr.startswith("Error: Topic nowhere does not exist;")
     assert "no partition 9" in call("consume", "numbers", "-p", "9").stderr
     assert "%x" in call("consume", "numbers", "-f", "%x").stderr
     assert call("consume", "numbers", "-o", "soon").exit_code == ExitStatus.USAGE

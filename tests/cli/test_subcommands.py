@@ -53,7 +53,7 @@ def test_a_subcommand_helps(barnabas: Barnabas, name: str) -> None:
 def test_a_topic_from_its_beginning_to_its_end(asked: Barnabas, told: Any) -> None:
     assert asked("topics", "create", "new", "-p", "2", "-c", "retention.ms=1000").exit_code == 0
     (row,) = told("topics", "list", "new")
-    assert (row["topic"], row["partitions"], row["copies"]) == ("new", 2, 1)
+    assert (row["topic"], row["partitions"], row["replication_factor"]) == ("new", 2, 1)
     assert asked("topics", "grow", "new", "3").output == "new has 3 partitions.\n"
     assert [row["partition"] for row in told("topics", "describe", "new")] == [0, 1, 2]
     asked("topics", "delete", "new", "--yes")
@@ -75,34 +75,34 @@ def test_settings_are_set_described_and_unset(asked: Barnabas, told: Any) -> Non
 def test_groups_are_described_reset_and_deleted(asked: Barnabas, told: Any) -> None:
     assert {"group": "readers", "type": "Classic", "state": "Empty"} in told("groups", "list")
     (row,) = told("groups", "describe", "readers")
-    assert (row["committed"], row["end"], row["lag"], row["client"]) == (2, 5, 3, None)
+    assert (row["current_offset"], row["log_end_offset"], row["lag"], row["client_id"]) == (2, 5, 3, None)
     (moved,) = told("groups", "reset", "readers", "--to-latest", "--dry-run")
     assert moved["new_offset"] == 5
     (moved,) = told("groups", "reset", "readers", "--shift-by", "-1")
-    assert told("groups", "describe", "readers")[0]["committed"] == moved["new_offset"] == 1
+    assert told("groups", "describe", "readers")[0]["current_offset"] == moved["new_offset"] == 1
     assert told("groups", "delete", "readers") == {"deleted": ["readers"]}
     gone = asked("groups", "describe", "readers")
     assert (gone.exit_code, gone.output) == (
         ExitStatus.FAILED,
-        "Error: there is no group readers: see barnabas groups list\n",
+        "Error: Group readers does not exist: see barnabas groups list\n",
     )
 
 
 def test_what_else_can_be_asked(asked: Barnabas, told: Any, tmp_path: Path) -> None:
-    assert [row["next"] for row in told("offsets", "orders")] == [5, 0]
+    assert [row["latest"] for row in told("offsets", "orders")] == [5, 0]
     assert told("records", "delete", "orders:0:2") == [
-        {"topic": "orders", "partition": 0, "first": 2}
+        {"topic": "orders", "partition": 0, "low_watermark": 2}
     ]
     assert told("transactions", "list") == []
     assert told("transactions", "hanging") == []
-    assert told("log-dirs")[0]["state"] == "fine"
+    assert told("log-dirs")[0]["state"] == "online"
     assert {row["partition"] for row in told("log-dirs", "--topic", "orders")} == {
         "orders-0",
         "orders-1",
     }
     assert told("features", "describe")[3]["level"] == "4.3-IV0"
     assert told("leaders", "elect", "orders:0") == [
-        {"partition": "orders-0", "outcome": "not needed"}
+        {"partition": "orders-0", "result": "not needed"}
     ]
     assert told("quorum", "describe")[0]["role"] == "leader"
     assert told("cluster", "describe")[0]["state"] == "active"
@@ -116,7 +116,7 @@ def test_what_else_can_be_asked(asked: Barnabas, told: Any, tmp_path: Path) -> N
 
 def test_rows_are_aligned_without_a_terminal(asked: Barnabas) -> None:
     head, row, *_ = asked("offsets", "orders").output.splitlines()
-    assert head == "TOPIC   PARTITION  FIRST  NEXT  OFFSETS"
+    assert head == "TOPIC   PARTITION  EARLIEST  LATEST  COUNT"
     assert row.startswith("orders  0          ")
 
 
@@ -129,7 +129,7 @@ def test_rows_are_aligned_without_a_terminal(asked: Barnabas) -> None:
         (
             ("groups", "reset", "readers"),
             ExitStatus.USAGE,
-            "say where to, with one of --to-earliest",
+            "give exactly one of --to-earliest",
         ),
         (("records", "delete", "orders"), ExitStatus.USAGE, "is not TOPIC:PARTITION:OFFSET"),
         (("records", "delete", "orders:0:99"), ExitStatus.FAILED, "orders-0: "),
@@ -158,8 +158,8 @@ def test_a_topic_that_is_not_there_is_named_with_the_nearest(
 ) -> None:
     result = asked(*arguments, "ordres")
     assert result.exit_code == ExitStatus.FAILED
-    assert result.output == "Error: there is no topic ordres: did you mean orders?\n"
-    assert "nope: see barnabas topics list" in asked(*arguments, "nope").output
+    assert result.output == "Error: Topic ordres does not exist: did you mean orders?\n"
+    assert "nope does not exist: see barnabas topics list" in asked(*arguments, "nope").output
 
 
 def test_a_command_that_is_not_there_is_told_with_the_nearest(barnabas: Barnabas) -> None:

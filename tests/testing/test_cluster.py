@@ -13,7 +13,7 @@ from tests.conformance.brokers import is_alive
 from tests.testing.clients import produce, values
 
 from barnabas.testing import BrokerError, Cluster
-from barnabas.testing.fleet import wait_until
+from barnabas.testing.wait import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +71,14 @@ def test_the_larger_side_of_a_split_goes_on_and_the_smaller_follows_when_healed(
     cluster.partition({alone}, others)
     outside = cluster.nodes[min(others)]
     wait_until(lambda: leader_seen_from(cluster, outside.node_id) in others, "they lead it")
-    assert produce(outside.bootstrap, "split", b"meanwhile") == []
+    assert produce(outside.bootstrap_server, "split", b"meanwhile") == []
     cluster.heal()
     cluster.wait_until_healthy()
     assert values(cluster.bootstrap_servers, "split", 1) == [b"meanwhile"]
 
 
 def leader_seen_from(cluster: Cluster, number: int) -> int | None:
-    seen = cluster.view_from(number).get(("split", 0))
+    seen = cluster.partitions_seen_by(number).get(("split", 0))
     return seen and seen.leader
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.testing.clients import DEADLINE_S, consumer, poll_until, produce, producer, values
 
 from barnabas.testing import Broker
-from barnabas.testing.asking import ask as ask_port
+from barnabas.testing.requests import send_request as ask_port
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -37,7 +37,7 @@ def broker(running: Broker) -> Iterator[Broker]:
 def ask(broker: Broker, request: Message) -> Any:
     port = int(broker.bootstrap_servers.rpartition(":")[2])
     version = api(request.API_KEY).stable_versions.max
-    return ask_port(port, request, version, deadline_s=DEADLINE_S)
+    return ask_port(port, request, version, timeout_s=DEADLINE_S)
 
 
 def test_an_error_comes_as_often_as_ordered_and_a_client_gets_over_it(broker: Broker) -> None:

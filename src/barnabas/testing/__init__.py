@@ -1,10 +1,10 @@
-"""A broker inside your test: real, in this process, gone when the test ends.
+"""A real broker inside your test process, which is removed when the test ends.
 
     with Broker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-Nothing is imported before it is used: the pytest plugin lives here, and is loaded in every
-project that has Barnabas installed.
+Nothing is imported before it is used, because every project that has Barnabas installed loads the
+pytest plugin of this package.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,7 @@
-"""One broker in the process of the test, on a thread of its own.
+"""A broker in the process of the test, on its own thread.
 
-It is the same node that a server runs: its requests come over a socket, its records are in
-files, its metadata in a log. Only where it looks at the time, and where a request meets its
-handler, does a test have a say.
+It is the same node that a server runs, with sockets, log segments and a metadata log. A test
+controls only its clock, its disk, and faults between requests and their handlers.
 """
 
 import asyncio
@@ -18,49 +17,63 @@ from typing import Any, Self, TypeVar
 
 from barnabas.config import BrokerSettings, ConfigError
 from barnabas.node import Node, NodeError
-from barnabas.node.single_node import single_node_properties
-from barnabas.node.format import format_new_directories
 from barnabas.node.environment import Environment
-from barnabas.server.broker_node import BrokerNode as ServedBroker
+from barnabas.node.format import format_new_directories
+from barnabas.node.single_node import single_node_properties
+from barnabas.server.broker_node import BrokerNode
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.server.network.routes import RouteTable
-from barnabas.testing.clock import Clock, Loop
+from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
+from barnabas.testing.clock import BrokerClock, ClockEventLoop
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults
 from barnabas.testing.ports import LOOPBACK, free_port
-from barnabas.testing.topics import as_text, creation, deletion, require_done
+from barnabas.testing.requests import (
+    create_topic_request,
+    delete_topic_request,
+    raise_for_errors,
+    setting_text,
+)
 
 T = TypeVar("T")
 
 PORTS_TO_TRY = 10
-ANSWER_S = 60.0
-"""For whatever a broker is told to do; nothing takes nearly as long."""
+CALL_TIMEOUT_S = 60.0
+"""How long a call to the broker may take. No call takes nearly as long."""
 
 _NEVER_MS = "2147483647"
 
 DEFAULTS = {
-    # Little to create when a group or a transaction first comes.
+    # Few partitions to create for the first group or transaction.
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
-    # A member may be as impatient as the test.
+    # A test may use short session timeouts.
     "group.min.session.timeout.ms": "100",
-    # Nothing is written that would only matter after a crash, or to other controllers.
+    # No writes that only matter after a crash, or to other controllers.
     "log.flush.offset.checkpoint.interval.ms": _NEVER_MS,
     "log.flush.start.offset.checkpoint.interval.ms": _NEVER_MS,
     "metadata.max.idle.interval.ms": "0",
     "metadata.log.max.snapshot.interval.ms": "0",
 }
-"""What a test wants otherwise than a server that is alone; the rest is Kafka's."""
+"""Settings that differ from those of a single-node server."""
 
-_ROOMS = ("controller", "coordinator", "log", "metadata", "node", "raft", "replication", "server")
+_PACKAGES = (
+    "controller",
+    "coordinator",
+    "log",
+    "metadata",
+    "node",
+    "raft",
+    "replication",
+    "server",
+)
 
 
 class Broker:
-    """Serves from `start` or the beginning of a `with` block; gone, with its files, after it.
+    """A broker that runs from `start`, or in a `with` block, which removes its files at the end.
 
-    `settings` are those of server.properties. A `directory` that is given is kept.
+    `settings` are those of server.properties. A given `directory` is kept.
     """
 
     def __init__(
@@ -70,17 +83,20 @@ class Broker:
         port: int = 0,
         directory: Path | str | None = None,
     ) -> None:
-        self._given = {name: as_text(value) for name, value in (settings or {}).items()}
+        self._overrides = {name: setting_text(value) for name, value in (settings or {}).items()}
         self._port = port
-        self._temporary = None if directory else TemporaryDirectory(prefix="barnabas-")
-        self.directory = Path(directory or self._temporary.name)  # type: ignore[union-attr]
-        self.clock = Clock()
+        self._temporary: TemporaryDirectory[str] | None = None
+        if directory is None:
+            self._temporary = TemporaryDirectory(prefix="barnabas-")
+            directory = self._temporary.name
+        self.directory = Path(directory)
+        self.clock = BrokerClock()
         self.faults = Faults()
-        self._running: _Running | None = None
+        self._running: _BrokerThread | None = None
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect: the same before and after a restart."""
+        """The address for clients, which stays the same after a restart."""
         return f"{LOOPBACK}:{self._port}"
 
     @property
@@ -89,35 +105,35 @@ class Broker:
 
     @property
     def requests(self) -> Counter[str]:
-        """How many have come so far, by API: `broker.requests["Fetch"]`."""
-        return self.faults.seen.copy()
-
-    # Beginning and end
+        """The number of requests received so far, by API: `broker.requests["Fetch"]`."""
+        return self.faults.request_counts.copy()
 
     def start(self) -> Self:
-        """Serve. BrokerError says why it cannot."""
+        """Starts the broker. Raises BrokerError if it cannot start."""
         if self._running is not None:
-            raise BrokerError(f"The broker on {self.bootstrap_servers} runs already.")
+            raise BrokerError(f"The broker on {self.bootstrap_servers} is already running.")
         try:
-            self._running = self._run_at(self._port) if self._port else self._run_somewhere()
+            self._running = (
+                self._run_on_port(self._port) if self._port else self._run_on_free_port()
+            )
         except (ConfigError, NodeError) as error:
             raise BrokerError(f"The broker did not start: {error}") from None
         self._port = self._running.node.listeners[0].port
         return self
 
     def stop(self) -> None:
-        """Stop cleanly, if it runs; what it has is there at the next start."""
+        """Stops the broker cleanly if it runs; its data is kept for the next start."""
         running, self._running = self._running, None
         if running is not None:
-            running.end()
+            running.stop()
 
     def restart(self) -> None:
-        """As the same broker: on the same port, with the same records, groups and topics."""
+        """Stops and starts the broker on the same port with the same data."""
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """Stop, and leave nothing behind."""
+        """Stops the broker and removes its temporary files."""
         self.stop()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -142,136 +158,132 @@ class Broker:
     ) -> None:
         await asyncio.to_thread(self.close)
 
-    # What it has
-
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic that can be used at once; BrokerError says why it cannot be."""
-        request = creation(name, partitions, 1, config)
-        require_done(self._run(self._node.controller.handle(request)))
+        """Creates a topic. Raises BrokerError if the controller rejects it."""
+        request = create_topic_request(name, partitions, 1, config)
+        raise_for_errors(self._run(self._node.controller.handle(request)))
 
     def delete_topic(self, name: str) -> None:
-        require_done(self._run(self._node.controller.handle(deletion(name))))
+        raise_for_errors(self._run(self._node.controller.handle(delete_topic_request(name))))
 
-    # Within
-
-    def _run_somewhere(self) -> "_Running":
-        """On a port that nobody takes while the broker is stopped, nor between look and bind."""
+    def _run_on_free_port(self) -> "_BrokerThread":
+        """Uses a port that stays reserved while the broker is stopped."""
         for _ in range(PORTS_TO_TRY):
             try:
-                return self._run_at(free_port())
+                return self._run_on_port(free_port())
             except NodeError as error:
                 if getattr(error.__cause__, "errno", None) != errno.EADDRINUSE:
                     raise
-        raise NodeError("Every port was taken.")
+        raise NodeError(f"No free port found in {PORTS_TO_TRY} attempts.")
 
-    def _run_at(self, port: int) -> "_Running":
+    def _run_on_port(self, port: int) -> "_BrokerThread":
         settings = BrokerSettings.from_properties(self._properties(port))
         format_new_directories(settings)
-        return _Running(settings, self.clock, self.faults)
+        return _BrokerThread(settings, self.clock, self.faults)
 
     @property
     def _node(self) -> Node:
-        return self._needed().node
+        return self._require_running().node
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it where the broker lives."""
+        """Runs a coroutine on the event loop of the broker."""
         try:
-            running = self._needed()
+            running = self._require_running()
         except BrokerError:
             coroutine.close()
             raise
         return running.run(coroutine)
 
-    def _needed(self) -> "_Running":
+    def _require_running(self) -> "_BrokerThread":
         if self._running is None:
-            raise BrokerError("The broker does not run: start it, or use it in a `with` block.")
+            raise BrokerError("The broker is not running: call start, or use it in a `with` block.")
         return self._running
 
     def _properties(self, port: int) -> dict[str, str]:
         properties = single_node_properties(LOOPBACK, 0, self.directory)
-        # The controller may have another port each time: nobody else has to find it.
+        # Nothing else connects to the controller, so its port can change.
         properties["listeners"] = f"PLAINTEXT://{LOOPBACK}:{port},CONTROLLER://{LOOPBACK}:0"
-        return {**properties, **DEFAULTS, **self._given}
+        return {**properties, **DEFAULTS, **self._overrides}
 
 
-class _Running:
-    """A node, its loop, and the thread that runs both."""
+class _BrokerThread:
+    """A node, its event loop, and the thread that runs them."""
 
-    def __init__(self, settings: BrokerSettings, clock: Clock, faults: Faults) -> None:
+    def __init__(self, settings: BrokerSettings, clock: BrokerClock, faults: Faults) -> None:
         self._clock = clock
         self._faults = faults
-        self._loop = Loop(clock)
+        self._loop = ClockEventLoop(clock)
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="barnabas-broker", daemon=True
         )
         self._thread.start()
-        _QUIET.begin()
-        surroundings = Environment(
+        _LOG_SILENCER.add_broker()
+        environment = Environment(
             clock=clock.time_ms, files=faults.disk.files, network=self._network
         )
         try:
-            self.node = self.run(Node.start(settings, surroundings))
+            self.node = self.run(Node.start(settings, environment))
         except BaseException:
-            self._end_thread()
+            self._stop_thread()
             raise
-        clock.drive(self._loop)
+        clock.attach(self._loop)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(ANSWER_S)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(CALL_TIMEOUT_S)
 
-    def end(self) -> None:
-        self._clock.resume()  # there is some waiting in it
-        self._clock.drive(None)
-        self._faults.let_go()
+    def stop(self) -> None:
+        self._clock.resume()  # stopping the node waits for timers
+        self._clock.attach(None)
+        self._faults.release()
         try:
             self.run(self.node.stop())
         finally:
-            self._end_thread()
+            self._stop_thread()
 
     def _network(
         self,
-        node: ServedBroker | ControllerNode,
+        node: BrokerNode | ControllerNode,
         settings: SocketServerSettings,
         loop: asyncio.AbstractEventLoop,
     ) -> SocketServer:
-        """Faults befall what clients ask, not what nodes ask of a controller."""
+        """Injects faults into requests to the broker, not into those to the controller."""
         routes = None
-        if isinstance(node, ServedBroker):
-            routes = RouteTable(node.metrics, self._faults.around(node.handlers))
+        if isinstance(node, BrokerNode):
+            routes = RouteTable(node.metrics, self._faults.wrap(node.handlers))
         return SocketServer(node, settings, loop, routes)
 
-    def _end_thread(self) -> None:
+    def _stop_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        _QUIET.end()
+        _LOG_SILENCER.remove_broker()
 
 
-class _Quiet:
-    """As long as there are brokers, their rooms log trouble alone, unless the test wants more."""
+class _LogSilencer:
+    """Logs only warnings of the broker while brokers run, unless the test has set a level."""
 
     def __init__(self) -> None:
         self._brokers = 0
-        self._hushed: list[logging.Logger] = []
+        self._silenced: list[logging.Logger] = []
         self._lock = threading.Lock()
 
-    def begin(self) -> None:
+    def add_broker(self) -> None:
         with self._lock:
             self._brokers += 1
-            for logger in (logging.getLogger(f"barnabas.{room}") for room in _ROOMS):
+            for logger in (logging.getLogger(f"barnabas.{package}") for package in _PACKAGES):
                 if logger.level == logging.NOTSET:
                     logger.setLevel(logging.WARNING)
-                    self._hushed.append(logger)
+                    self._silenced.append(logger)
 
-    def end(self) -> None:
+    def remove_broker(self) -> None:
         with self._lock:
             self._brokers -= 1
             if self._brokers == 0:
-                for logger in self._hushed:
+                for logger in self._silenced:
                     logger.setLevel(logging.NOTSET)
-                self._hushed.clear()
+                self._silenced.clear()
 
 
-_QUIET = _Quiet()
+_LOG_SILENCER = _LogSilencer()

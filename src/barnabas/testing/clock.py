@@ -1,8 +1,7 @@
-"""The time of one broker, which a test can move: its wall clock and all its timers.
+"""The clock of a broker, which a test can advance: wall clock and timers.
 
-A loop asks its selector to wait when it has nothing to do before the next timer. So it is there
-that time is moved: instead of waiting, the clock jumps to that timer. What was due before has
-been done by then, and so has what it led to.
+An idle event loop asks its selector to wait until the next timer. Instead of waiting, the selector
+here advances the clock to that timer. Everything due before has been done by then.
 """
 
 import asyncio
@@ -13,102 +12,102 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-MOST_JUMPS = 100
-"""A long way is gone in so many jumps: of what repeats more often, rounds are left out."""
+MAX_JUMPS = 100
+"""A long advance takes at most this many jumps; periodic work in between runs less often."""
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
-class Clock:
-    """Goes as the machine's clock does, until it is moved ahead or stopped."""
+class BrokerClock:
+    """Runs like the system clock, until it is advanced or frozen."""
 
     def __init__(self) -> None:
         self._wall_s = time.time() - time.monotonic()
-        self._ahead_s = 0.0
-        self._stopped_s: float | None = None  # when the machine's monotonic clock said so
-        self._loop: Loop | None = None  # while the broker runs
-        self._moving = threading.Lock()  # by one thread at a time
+        self._offset_s = 0.0
+        self._frozen_at_s: float | None = None  # the monotonic time when it was frozen
+        self._loop: ClockEventLoop | None = None  # while the broker runs
+        self._advance_lock = threading.Lock()  # one thread advances at a time
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass at once; returns when the broker has done all that became due.
+        """Advances the clock; returns when the broker has done everything that became due.
 
-        Clients do not live by this clock: to them, the broker's time flies.
+        Clients keep using the system clock.
         """
         if seconds < 0:
-            raise ValueError(f"time does not go back, as {seconds} s would have it")
-        arrived = threading.Event()
-        with self._moving:
-            if not self._tell(lambda loop: loop.waiting.move(seconds, arrived)):
+            raise ValueError(f"cannot advance the clock by {seconds} s")
+        done_event = threading.Event()
+        with self._advance_lock:
+            if not self._run_on_loop(lambda loop: loop.selector.advance(seconds, done_event)):
                 self.jump(seconds)
-            elif not arrived.wait(PATIENCE_S):
-                raise TimeoutError(f"the broker found no rest within {PATIENCE_S} s")
+            elif not done_event.wait(TIMEOUT_S):
+                raise TimeoutError(f"the broker was not idle within {TIMEOUT_S} s")
 
     def freeze(self) -> None:
-        """Stop the clock: no time passes any more, but by `advance`."""
-        if not self._tell(lambda _: self._stop()):
-            self._stop()
+        """Stops the clock, so that only `advance` moves it."""
+        if not self._run_on_loop(lambda _: self._freeze()):
+            self._freeze()
 
     def resume(self) -> None:
-        """Let the clock go on from where it stands."""
-        if not self._tell(lambda _: self._go_on()):
-            self._go_on()
+        """Lets a frozen clock run again."""
+        if not self._run_on_loop(lambda _: self._resume()):
+            self._resume()
 
     def time(self) -> float:
-        """In seconds since 1970, as `time.time()`."""
+        """Returns the time in seconds since 1970, like `time.time()`."""
         return self.monotonic() + self._wall_s
 
-    # For the broker's own loop
+    # For the event loop of the broker
 
     @property
     def is_frozen(self) -> bool:
-        return self._stopped_s is not None
+        return self._frozen_at_s is not None
 
     def time_ms(self) -> int:
         return int(self.time() * 1000)
 
     def monotonic(self) -> float:
-        now_s = time.monotonic() if self._stopped_s is None else self._stopped_s
-        return now_s + self._ahead_s
+        now_s = time.monotonic() if self._frozen_at_s is None else self._frozen_at_s
+        return now_s + self._offset_s
 
     def jump(self, seconds: float) -> None:
-        self._ahead_s += seconds
+        self._offset_s += seconds
 
-    def drive(self, loop: "Loop | None") -> None:
-        """Whose time it is from now on; nobody's while the broker is stopped."""
+    def attach(self, loop: "ClockEventLoop | None") -> None:
+        """Sets the event loop of the running broker; None while it is stopped."""
         self._loop = loop
 
-    def _stop(self) -> None:
-        if self._stopped_s is None:
-            self._stopped_s = time.monotonic()
+    def _freeze(self) -> None:
+        if self._frozen_at_s is None:
+            self._frozen_at_s = time.monotonic()
 
-    def _go_on(self) -> None:
-        if self._stopped_s is not None:
-            self._ahead_s -= time.monotonic() - self._stopped_s
-            self._stopped_s = None
+    def _resume(self) -> None:
+        if self._frozen_at_s is not None:
+            self._offset_s -= time.monotonic() - self._frozen_at_s
+            self._frozen_at_s = None
 
-    def _tell(self, order: "Callable[[Loop], None]") -> bool:
-        """Carry it out where the time is looked at; False if that is nowhere."""
+    def _run_on_loop(self, action: "Callable[[ClockEventLoop], None]") -> bool:
+        """Runs `action` on the event loop; returns False if there is none."""
         loop = self._loop
         if loop is None:
             return False
         done = threading.Event()
 
-        def carry_out() -> None:
-            order(loop)
+        def run() -> None:
+            action(loop)
             done.set()
 
-        loop.call_soon_threadsafe(carry_out)
-        return done.wait(PATIENCE_S)
+        loop.call_soon_threadsafe(run)
+        return done.wait(TIMEOUT_S)
 
 
-class Loop(asyncio.SelectorEventLoop):
-    """The loop of one broker, by that broker's clock."""
+class ClockEventLoop(asyncio.SelectorEventLoop):
+    """The event loop of a broker, on the clock of that broker."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: BrokerClock) -> None:
         self._clock = clock
-        self._under_way: set[asyncio.Future[Any]] = set()  # work that threads do
-        self.waiting = _Waiting(clock, self._under_way)
-        super().__init__(self.waiting)
+        self._executor_futures: set[asyncio.Future[Any]] = set()  # work in threads
+        self.selector = _ClockSelector(clock, self._executor_futures)
+        super().__init__(self.selector)
 
     def time(self) -> float:
         return self._clock.monotonic()
@@ -117,44 +116,44 @@ class Loop(asyncio.SelectorEventLoop):
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         future = super().run_in_executor(executor, func, *args)
-        self._under_way.add(future)
-        future.add_done_callback(self._under_way.discard)
+        self._executor_futures.add(future)
+        future.add_done_callback(self._executor_futures.discard)
         return future
 
 
-class _Waiting(selectors.DefaultSelector):
-    """Waits for sockets and timers, or moves the clock instead."""
+class _ClockSelector(selectors.DefaultSelector):
+    """Waits for sockets and timers, or advances the clock instead."""
 
-    def __init__(self, clock: Clock, under_way: set[asyncio.Future[Any]]) -> None:
+    def __init__(self, clock: BrokerClock, executor_futures: set[asyncio.Future[Any]]) -> None:
         super().__init__()
         self._clock = clock
-        self._under_way = under_way
-        self._left_s = 0.0  # of the way to go
-        self._least_jump_s = 0.0
-        self._arrived: threading.Event | None = None  # while the clock is being moved
+        self._executor_futures = executor_futures
+        self._remaining_s = 0.0  # still to advance
+        self._min_jump_s = 0.0
+        self._done_event: threading.Event | None = None  # while the clock is being advanced
 
-    def move(self, seconds: float, arrived: threading.Event) -> None:
-        self._left_s = seconds
-        self._least_jump_s = seconds / MOST_JUMPS
-        self._arrived = arrived
+    def advance(self, seconds: float, done_event: threading.Event) -> None:
+        self._remaining_s = seconds
+        self._min_jump_s = seconds / MAX_JUMPS
+        self._done_event = done_event
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         is_idle = timeout is None or timeout > 0
         if not is_idle:
             return super().select(0)
-        if self._arrived is not None and not self._under_way:
+        if self._done_event is not None and not self._executor_futures:
             if events := super().select(0):
                 return events
-            if self._left_s > 0:
+            if self._remaining_s > 0:
                 self._jump(timeout)
                 return []
-            self._arrived.set()
-            self._arrived = None
+            self._done_event.set()
+            self._done_event = None
         return super().select(None if self._clock.is_frozen else timeout)
 
     def _jump(self, timeout: float | None) -> None:
-        step_s = self._left_s
+        step_s = self._remaining_s
         if timeout is not None:
-            step_s = min(step_s, max(timeout, self._least_jump_s))
-        self._left_s -= step_s
+            step_s = min(step_s, max(timeout, self._min_jump_s))
+        self._remaining_s -= step_s
         self._clock.jump(step_s)

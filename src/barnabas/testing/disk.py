@@ -1,6 +1,6 @@
-"""A disk that is full when a test says so: its files take no more records, and give what they have.
+"""A disk that a test can fill: writes of records fail, reads work.
 
-The metadata log goes on, as if it was on another disk: a controller that cannot write ends.
+Writes of the metadata log still work, because a controller that cannot write stops.
 """
 
 import errno
@@ -16,30 +16,30 @@ from barnabas.wire.records.batch import Readable
 METADATA_FOLDER = "__cluster_metadata-0"
 
 
-class Disk:
-    """Whether there is space left, for all files of one broker."""
+class FaultyDisk:
+    """Whether the disk of a broker is full, and the number of failed writes."""
 
     def __init__(self) -> None:
         self.is_full = False
-        self.refused = 0
-        """How many writes found no space."""
+        self.failed_writes = 0
+        """Writes that failed for lack of space."""
 
     def files(self) -> OpenFiles:
         return _Files(self)
 
 
 class FullDisk:
-    """A disk without space, until it is healed or its `with` block ends."""
+    """A full disk, until `heal` or the end of its `with` block."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: FaultyDisk) -> None:
         self._disk = disk
-        self._refused_before = disk.refused
+        self._failed_before = disk.failed_writes
         disk.is_full = True
 
     @property
     def fired(self) -> int:
-        """How many writes were refused."""
-        return self._disk.refused - self._refused_before
+        """The number of writes that failed."""
+        return self._disk.failed_writes - self._failed_before
 
     def heal(self) -> None:
         self._disk.is_full = False
@@ -56,7 +56,7 @@ class FullDisk:
 class _Files(OpenFiles):
     __slots__ = ("_disk",)
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: FaultyDisk) -> None:
         super().__init__()
         self._disk = disk
 
@@ -69,12 +69,12 @@ class _Files(OpenFiles):
 class _File(OpenFile):
     __slots__ = ("_disk",)
 
-    def __init__(self, fd: int, disk: Disk) -> None:
+    def __init__(self, fd: int, disk: FaultyDisk) -> None:
         super().__init__(fd)
         self._disk = disk
 
     def write(self, piece: Readable, position: int) -> int:
         if self._disk.is_full:
-            self._disk.refused += 1
+            self._disk.failed_writes += 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return super().write(piece, position)

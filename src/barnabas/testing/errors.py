@@ -1,5 +1,5 @@
-"""What a test learns when the broker cannot do as it is told."""
+"""The error of test brokers."""
 
 
 class BrokerError(Exception):
-    """The broker did not start, or refused what the test asked of it; the message says why."""
+    """The broker did not start, or rejected a request of the test; the message says why."""

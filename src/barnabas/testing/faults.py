@@ -1,55 +1,130 @@
-"""Failures on order: what a broker does wrong, for which requests, and how often.
+"""Faults that a test injects into a broker: for which requests, and how often.
 
-They stand where a request meets its handler. An error is told in the shape of the API's own
-answer, in every place where that has an error code, as if the broker had found it itself.
+A fault replaces the handler of a request. An error response has the error code in every error
+field of the API, as if the broker had returned it.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from barnabas.server.request_context import RequestContext
 from barnabas.server.handlers import Handler
-from barnabas.testing.disk import Disk, FullDisk
-from barnabas.testing.effects import Delay, Drop, Effect, Refusal
+from barnabas.server.request_context import RequestContext
+from barnabas.testing.disk import FaultyDisk, FullDisk
 from barnabas.wire.apis import ApiKey, apis
 from barnabas.wire.apis import api as api_of
-from barnabas.wire.errors import ErrorCode
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
 
 When = Callable[[Any], bool]
-"""Whether a request is meant: given the message, such as a `ProduceRequest`."""
+"""Whether a fault applies to a request message, such as a `ProduceRequest`."""
+
+
+class FaultAction(Protocol):
+    async def handle(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
+        """Responds to the request instead of the handler, or by calling it."""
+
+    def release(self) -> None:
+        """Sends delayed responses now."""
+
+
+class ErrorAction:
+    """Responds with an error without calling the handler."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        self._code = code
+
+    async def handle(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
+        raise KafkaError(self._code, "This error was injected by the test.")
+
+    def release(self) -> None:
+        """Does nothing: the response was not delayed."""
+
+
+class DelayAction:
+    """Delays the response. The request is handled at once: its buffers do not outlive a wait."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    async def handle(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
+        response: Message | None = await handle(request, call)
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        self._waiters.add(waiter)
+        timer = loop.call_later(self._seconds, _finish, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiters.discard(waiter)
+        return response
+
+    def release(self) -> None:
+        for waiter in tuple(self._waiters):
+            waiter.get_loop().call_soon_threadsafe(_finish, waiter)
+
+
+class DropAction:
+    """Closes the connection, before or after the request is handled."""
+
+    def __init__(self, *, after: bool) -> None:
+        self._after = after
+
+    async def handle(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
+        if self._after:
+            await handle(request, call)
+        call.connection.close()
+        return None
+
+    def release(self) -> None:
+        """Does nothing: there is no response."""
+
+
+def _finish(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Faults:
-    """The orders of one broker. Of several for one API, the first that is not used up counts.
+    """The faults of one broker. Of several for one API, the first that is not used up applies.
 
-    An API is named as in Kafka's protocol ("Produce", "OffsetCommit"), an error likewise
-    ("NOT_LEADER_OR_FOLLOWER"). Without `times` an order holds until it is lifted: by `clear`, by
-    its own `lift`, or by the end of its `with` block.
+    APIs and errors have their names of Kafka's protocol: "Produce", "NOT_LEADER_OR_FOLLOWER".
+    Without `times` a fault applies until it is lifted: by `clear`, by its own `lift`, or by the
+    end of its `with` block.
     """
 
     def __init__(self) -> None:
-        self.seen: Counter[str] = Counter()
-        """Requests by API, whatever became of them."""
-        self.disk = Disk()
-        self._orders: tuple[Fault, ...] = ()
+        self.request_counts: Counter[str] = Counter()
+        """The number of requests by API."""
+        self.disk = FaultyDisk()
+        self._faults: tuple[Fault, ...] = ()
         self._lock = Lock()
 
     def fail(
         self, api: str, error: str, *, times: int | None = None, when: When | None = None
     ) -> "Fault":
-        """Answer with an error and do nothing."""
-        return self._order(api, times, when, Refusal(_error(error)))
+        """Responds with an error without handling the request."""
+        return self._add(api, times, when, ErrorAction(_error(error)))
 
     def delay(
         self, api: str, seconds: float, *, times: int | None = None, when: When | None = None
     ) -> "Fault":
-        """Do as asked, and hold the answer back so long by the broker's clock."""
-        return self._order(api, times, when, Delay(seconds))
+        """Handles the request, and delays the response by the clock of the broker."""
+        return self._add(api, times, when, DelayAction(seconds))
 
     def drop(
         self,
@@ -59,66 +134,66 @@ class Faults:
         after: bool = False,
         when: When | None = None,
     ) -> "Fault":
-        """Close the connection instead of an answer: at once, or after having done as asked."""
-        return self._order(api, times, when, Drop(after=after))
+        """Closes the connection instead of responding, before or `after` handling the request."""
+        return self._add(api, times, when, DropAction(after=after))
 
     def fill_disk(self) -> FullDisk:
-        """Let no more records be written, as if the disk had no space left."""
+        """Makes writes of records fail, as if the disk were full."""
         return FullDisk(self.disk)
 
     def clear(self) -> None:
-        """Lift them all."""
+        """Lifts all faults."""
         self.disk.is_full = False
-        for fault in self._orders:
+        for fault in self._faults:
             fault.lift()
 
-    def let_go(self) -> None:
-        """Answer what is held back."""
-        for fault in self._orders:
-            fault.let_go()
+    def release(self) -> None:
+        """Sends delayed responses now."""
+        for fault in self._faults:
+            fault.release()
 
-    def around(self, handlers: Mapping[ApiKey, Handler]) -> Mapping[ApiKey, Handler]:
-        """The same handlers, with these faults before each."""
-        return _Beset(self, handlers)
+    def wrap(self, handlers: Mapping[ApiKey, Handler]) -> Mapping[ApiKey, Handler]:
+        """Returns the handlers with these faults in front."""
+        return _FaultyHandlers(self, handlers)
 
-    def due(self, key: ApiKey, request: Message) -> "Fault | None":
-        """What is to befall a request that has come."""
-        self.seen[api_of(key).name] += 1
-        return next((fault for fault in self._orders if fault.takes(key, request)), None)
+    def next_fault(self, key: ApiKey, request: Message) -> "Fault | None":
+        """Counts a request, and returns the fault that applies to it."""
+        self.request_counts[api_of(key).name] += 1
+        return next((fault for fault in self._faults if fault.applies_to(key, request)), None)
 
-    def _order(self, api: str, times: int | None, when: When | None, effect: Effect) -> "Fault":
+    def _add(self, api: str, times: int | None, when: When | None, effect: FaultAction) -> "Fault":
         fault = Fault(_key(api), times, when, effect, self._lift)
         with self._lock:
-            self._orders = (*self._orders, fault)
+            self._faults = (*self._faults, fault)
         return fault
 
     def _lift(self, fault: "Fault") -> None:
         with self._lock:
-            self._orders = tuple(_order for _order in self._orders if _order is not fault)
+            self._faults = tuple(_order for _order in self._faults if _order is not fault)
 
 
 class Fault:
-    """One order; in a `with` block, it holds until the end of that."""
+    """One fault; a `with` block lifts it at its end."""
 
     def __init__(
         self,
         key: ApiKey,
         times: int | None,
         when: When | None,
-        effect: Effect,
-        lifted: "Callable[[Fault], None]",
+        effect: FaultAction,
+        on_lift: "Callable[[Fault], None]",
     ) -> None:
         self.fired = 0
-        """How often it has struck."""
+        """How often it was applied."""
         self._key = key
         self._times = times
         self._when = when
-        self._lifted = lifted
-        self.answer = effect.answer
-        self.let_go = effect.let_go
+        self._on_lift = on_lift
+        self.handle = effect.handle
+        self.release = effect.release
 
-    def takes(self, key: ApiKey, request: Message) -> bool:
-        """Whether it befalls this request; then it counts."""
+    def applies_to(self, key: ApiKey, request: Message) -> bool:
+        """Whether it applies to this request; if so, it is counted."""
         if key is not self._key or self.fired == self._times:
             return False
         if self._when is not None and not self._when(request):
@@ -127,9 +202,9 @@ class Fault:
         return True
 
     def lift(self) -> None:
-        """No more of it, and what it holds back is answered."""
-        self._lifted(self)
-        self.let_go()
+        """Ends the fault, and sends delayed responses."""
+        self._on_lift(self)
+        self.release()
 
     def __enter__(self) -> Self:
         return self
@@ -140,8 +215,8 @@ class Fault:
         self.lift()
 
 
-class _Beset(Mapping[ApiKey, Handler]):
-    """Handlers that faults befall."""
+class _FaultyHandlers(Mapping[ApiKey, Handler]):
+    """Handlers with faults in front."""
 
     def __init__(self, faults: Faults, handlers: Mapping[ApiKey, Handler]) -> None:
         self._faults = faults
@@ -150,14 +225,14 @@ class _Beset(Mapping[ApiKey, Handler]):
     def __getitem__(self, key: ApiKey) -> Handler:
         faults, handle = self._faults, self._handlers[key]
 
-        async def meet(request: Message, call: RequestContext) -> Message | None:
-            fault = faults.due(key, request)
+        async def handle_or_fail(request: Message, call: RequestContext) -> Message | None:
+            fault = faults.next_fault(key, request)
             if fault is not None:
-                return await fault.answer(handle, request, call)
-            answer: Message | None = await handle(request, call)
-            return answer
+                return await fault.handle(handle, request, call)
+            response: Message | None = await handle(request, call)
+            return response
 
-        return meet
+        return handle_or_fail
 
     def __contains__(self, key: object) -> bool:
         return key in self._handlers
@@ -171,16 +246,16 @@ class _Beset(Mapping[ApiKey, Handler]):
 
 def _key(name: str) -> ApiKey:
     keys = {api.name: api.key for api in apis()}
-    return keys[_known(name, keys, "an API")]
+    return keys[_require_name(name, keys, "an API")]
 
 
 def _error(name: str) -> ErrorCode:
-    return ErrorCode[_known(name, ErrorCode.__members__, "an error of the protocol")]
+    return ErrorCode[_require_name(name, ErrorCode.__members__, "an error of the protocol")]
 
 
-def _known(name: str, known: Mapping[str, object], kind: str) -> str:
-    if name in known:
+def _require_name(name: str, names: Mapping[str, object], kind: str) -> str:
+    if name in names:
         return name
-    nearest = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {nearest[0]}?" if nearest else ""
+    matches = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {matches[0]}?" if matches else ""
     raise ValueError(f"{name} is not {kind}{hint}")

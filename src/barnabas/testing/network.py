@@ -1,12 +1,12 @@
 """A network between the nodes of a cluster on one machine, whose links a test can cut.
 
-Every node has a name, and every node resolves it to an address of its own: where node 1 says
-`node-2`, it reaches 127.77.1.2, which leads to node 2. So it is known who talks to whom, and what
-one node sends to another can be held up in one direction, whoever opened the connection.
+Every node has a name, which each other node resolves to a different address: from node 1, `node-2`
+is 127.77.1.2, a proxy to node 2. So source and target of each connection are known, and each
+direction can be held up, whichever node opened the connection.
 
-What is held up is not lost: as TCP sends again, it arrives when the link is whole again, even if
-the sender has meanwhile given up. While a link is cut, connections over it seem to be made and
-nothing comes back. A node whose process is gone refuses connections.
+Held-up bytes are not lost: like retransmissions of TCP, they arrive when the link is healed. While
+a link is cut, connections seem to be accepted, and no response arrives. A node whose process is
+gone refuses connections.
 """
 
 import asyncio
@@ -25,14 +25,16 @@ CHUNK_BYTES = 65_536
 ABORT_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
-class Network:
-    """Links between nodes that listen on loopback ports: `ports` by node."""
+class LinkNetwork:
+    """Links between nodes; `ports` has the loopback ports of each node."""
 
     def __init__(self, ports: Mapping[int, Sequence[int]]) -> None:
         self._ports = ports
-        self._ways = {pair: Way() for pair in permutations(ports, 2)}
-        self._doors = {
-            (source, target, port): Door(address(source, target), port, self._ways, source, target)
+        self._links = {pair: Link() for pair in permutations(ports, 2)}
+        self._proxies = {
+            (source, target, port): LinkProxy(
+                link_address(source, target), port, self._links, source, target
+            )
             for source, target in permutations(ports, 2)
             for port in ports[target]
         }
@@ -50,74 +52,74 @@ class Network:
             self._thread.join()
         self._loop.close()
 
-    def hosts(self, source: int) -> str:
-        """The hosts file of a node."""
-        lines = [f"{LOOPBACK} localhost", f"{LOOPBACK} {name(source)}"]
+    def hosts_file(self, source: int) -> str:
+        """Returns the hosts file of a node."""
+        lines = [f"{LOOPBACK} localhost", f"{LOOPBACK} {node_name(source)}"]
         lines += [
-            f"{address(source, target)} {name(target)}"
+            f"{link_address(source, target)} {node_name(target)}"
             for target in self._ports
             if target != source
         ]
         return "\n".join(lines) + "\n"
 
-    def is_up(self, node: int, up: bool) -> None:
-        """Tell whether a node's process is there: if not, connections to it are refused."""
+    def set_node_up(self, node: int, up: bool) -> None:
+        """Sets whether the process of a node runs: if not, connections to it are refused."""
         self._is_up[node] = up
-        self._call(self._open_and_close_doors())
+        self._call(self._update_proxies())
 
-    def cut(self, ways: Iterable[tuple[int, int]]) -> None:
-        """Hold up what the first of each pair sends to the second."""
-        self._call(self._set_ways(ways, is_cut=True))
+    def cut(self, links: Iterable[tuple[int, int]]) -> None:
+        """Holds up the bytes from the first to the second node of each pair."""
+        self._call(self._set_links(links, is_cut=True))
 
-    def heal(self, ways: Iterable[tuple[int, int]]) -> None:
-        self._call(self._set_ways(ways, is_cut=False))
+    def heal(self, links: Iterable[tuple[int, int]]) -> None:
+        self._call(self._set_links(links, is_cut=False))
 
-    def delay(self, ways: Iterable[tuple[int, int]], delay_s: float) -> None:
-        for pair in ways:
-            self._ways[pair].delay_s = delay_s
+    def delay(self, links: Iterable[tuple[int, int]], delay_s: float) -> None:
+        for pair in links:
+            self._links[pair].delay_s = delay_s
 
     def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
-    async def _set_ways(self, ways: Iterable[tuple[int, int]], *, is_cut: bool) -> None:
-        for pair in ways:
+    async def _set_links(self, links: Iterable[tuple[int, int]], *, is_cut: bool) -> None:
+        for pair in links:
             if is_cut:
-                self._ways[pair].is_open.clear()
+                self._links[pair].is_open.clear()
             else:
-                self._ways[pair].is_open.set()
-        await self._open_and_close_doors()
+                self._links[pair].is_open.set()
+        await self._update_proxies()
 
-    async def _open_and_close_doors(self) -> None:
-        for (source, target, _), door in self._doors.items():
-            is_whole = self._ways[source, target].is_open.is_set()
-            is_whole &= self._ways[target, source].is_open.is_set()
-            # Over a cut link nobody can tell that there is nobody to connect to.
-            if self._is_up[target] or not is_whole:
-                door.open()
+    async def _update_proxies(self) -> None:
+        for (source, target, _), proxy in self._proxies.items():
+            is_healed = self._links[source, target].is_open.is_set()
+            is_healed &= self._links[target, source].is_open.is_set()
+            # Over a cut link, a stopped node cannot be told from a running one.
+            if self._is_up[target] or not is_healed:
+                proxy.open()
             else:
-                door.close()
+                proxy.close()
 
     async def _close(self) -> None:
-        for door in self._doors.values():
-            door.close()
-            door.drop()
+        for proxy in self._proxies.values():
+            proxy.close()
+            proxy.drop()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
 
-def name(node: int) -> str:
+def node_name(node: int) -> str:
     return f"node-{node}"
 
 
-def address(source: int, target: int) -> str:
+def link_address(source: int, target: int) -> str:
     return f"127.77.{source}.{target}"
 
 
 @dataclass(slots=True)
-class Way:
-    """What one node sends to another, over whichever connection."""
+class Link:
+    """One direction between two nodes, for all connections."""
 
     is_open: asyncio.Event = field(default_factory=asyncio.Event)
     delay_s: float = 0
@@ -138,23 +140,23 @@ class Way:
             await loop.sock_sendall(outgoing, chunk)
 
 
-class Door:
-    """Where one node reaches a port of another."""
+class LinkProxy:
+    """Accepts connections of one node to a port of another, and forwards them."""
 
     def __init__(
         self,
         host: str,
         port: int,
-        ways: Mapping[tuple[int, int], Way],
+        links: Mapping[tuple[int, int], Link],
         source: int,
         target: int,
     ) -> None:
         self._address = (host, port)
-        self._there = ways[source, target]
-        self._back = ways[target, source]
+        self._forward = links[source, target]
+        self._backward = links[target, source]
         self._listening: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
-        self._passing: dict[asyncio.Task[None], socket.socket] = {}
+        self._connections: dict[asyncio.Task[None], socket.socket] = {}
 
     def open(self) -> None:
         if self._listening is None:
@@ -163,38 +165,38 @@ class Door:
             self._accepting = asyncio.create_task(self._accept(self._listening))
 
     def close(self) -> None:
-        """Refuse connections; those that are there go on."""
+        """Refuses new connections; existing ones stay."""
         if self._listening is not None and self._accepting is not None:
             self._accepting.cancel()
             self._listening.close()
             self._listening = None
 
     def drop(self) -> None:
-        for task, caller in self._passing.items():
+        for task, caller in self._connections.items():
             task.cancel()
             caller.close()
 
     async def _accept(self, listening: socket.socket) -> None:
         while True:
             caller, _ = await asyncio.get_running_loop().sock_accept(listening)
-            task = asyncio.create_task(self._pass(caller))
-            self._passing[task] = caller
-            task.add_done_callback(self._passing.pop)
+            task = asyncio.create_task(self._forward_connection(caller))
+            self._connections[task] = caller
+            task.add_done_callback(self._connections.pop)
 
-    async def _pass(self, caller: socket.socket) -> None:
-        """Connect as if the caller had, and carry bytes both ways until either end is gone."""
+    async def _forward_connection(self, caller: socket.socket) -> None:
+        """Connects to the target, and forwards bytes both ways until either end closes."""
         loop = asyncio.get_running_loop()
         called = socket.socket()
         for end in caller, called:
             end.setblocking(False)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            await self._there.is_open.wait()
-            await self._back.is_open.wait()
+            await self._forward.is_open.wait()
+            await self._backward.is_open.wait()
             await loop.sock_connect(called, (LOOPBACK, self._address[1]))
             async with asyncio.TaskGroup() as pumps:
-                pumps.create_task(self._there.pump(caller, called))
-                pumps.create_task(self._back.pump(called, caller))
+                pumps.create_task(self._forward.pump(caller, called))
+                pumps.create_task(self._backward.pump(called, caller))
         except* OSError:
             for end in caller, called:
                 with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""Fixtures for pytest, there as soon as Barnabas is installed: a broker, a topic, two clients.
+"""Fixtures for pytest, available once Barnabas is installed: a broker, a topic, two clients.
 
-Every project that has Barnabas loads this file, whether it uses it or not: so nothing is imported
-before a test asks for it.
+Every project that has Barnabas installed loads this file, so nothing is imported before a test
+uses a fixture.
 """
 
 import re
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from barnabas import Consumer, Producer
     from barnabas.testing import Broker
 
-LONGEST_NAME = 200
-FLUSH_S = 10.0
+MAX_NAME_LENGTH = 200
+FLUSH_TIMEOUT_S = 10.0
 
 
 @pytest.fixture(scope="session")
 def kafka_broker_settings() -> Mapping[str, object]:
-    """Settings of the brokers, as in server.properties; override it to have your own."""
+    """Settings of the brokers, as in server.properties; override it to set your own."""
     return {}
 
 
@@ -39,8 +39,8 @@ def kafka_broker(kafka_broker_settings: Mapping[str, object]) -> "Iterator[Broke
 
 @pytest.fixture
 def fresh_kafka_broker(kafka_broker_settings: Mapping[str, object]) -> "Iterator[Broker]":
-    """A Kafka broker in this process for one test alone: to restart it, order faults from it or
-    move its clock."""
+    """A Kafka broker in this process for one test: to restart it, inject faults or advance its
+    clock."""
     from barnabas.testing import Broker
 
     with Broker(kafka_broker_settings) as broker:
@@ -51,7 +51,7 @@ def fresh_kafka_broker(kafka_broker_settings: Mapping[str, object]) -> "Iterator
 def kafka_topic(kafka_broker: "Broker", request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of a new topic on `kafka_broker`, with one partition; deleted after the test."""
     legal = re.sub(r"[^\w.-]", "-", request.node.name, flags=re.ASCII)
-    name = f"{legal[:LONGEST_NAME]}-{uuid4().hex[:8]}"
+    name = f"{legal[:MAX_NAME_LENGTH]}-{uuid4().hex[:8]}"
     kafka_broker.create_topic(name)
     yield name
     kafka_broker.delete_topic(name)
@@ -59,12 +59,12 @@ def kafka_topic(kafka_broker: "Broker", request: pytest.FixtureRequest) -> Itera
 
 @pytest.fixture
 def kafka_producer(kafka_broker: "Broker") -> "Iterator[Producer]":
-    """A `barnabas.Producer` of `kafka_broker`; what it holds is sent when the test ends."""
+    """A `barnabas.Producer` of `kafka_broker`; it is flushed when the test ends."""
     from barnabas import Producer
 
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     yield producer
-    producer.flush(FLUSH_S)
+    producer.flush(FLUSH_TIMEOUT_S)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Ports of loopback that stay free for a process that dies and comes back."""
+"""Loopback ports that stay reserved for a process that is restarted."""
 
 import contextlib
 import errno
@@ -9,30 +9,30 @@ from collections import deque
 LOOPBACK = "127.0.0.1"
 
 PORTS = range(20_000, 32_000, 2)
-"""Outside the range that the kernel gives to outgoing connections."""
+"""Outside the kernel's range of ephemeral ports."""
 
-_held: deque[socket.socket] = deque(maxlen=256)
-"""The latest ports given out, bound: a server may listen there, nobody else finds them free."""
+_reserved: deque[socket.socket] = deque(maxlen=256)
+"""Sockets bound to the latest ports: a server can listen there, but the ports are not free."""
 
 
 def free_port() -> int:
-    """A port that is free, and so is the next one; whoever asks later gets others."""
+    """Returns a port that is free together with the next one. Later calls return others."""
     for port in random.SystemRandom().sample(PORTS, 100):
         with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
-            pair = [probes.enter_context(_bound(number)) for number in (port, port + 1)]
+            pair = [probes.enter_context(_bind(number)) for number in (port, port + 1)]
             probes.pop_all()
-            _held.extend(pair)
+            _reserved.extend(pair)
             return port
     raise OSError(errno.EADDRINUSE, f"no free port in {PORTS}")
 
 
-def _bound(port: int) -> socket.socket:
+def _bind(port: int) -> socket.socket:
     probe = socket.socket()
     try:
         probe.bind((LOOPBACK, port))
     except OSError:
         probe.close()
         raise
-    # From now on: a server that says so as well, as all do, may bind it too.
+    # From now on a server that sets SO_REUSEADDR, as all do, can bind it too.
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return probe

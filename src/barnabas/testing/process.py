@@ -1,9 +1,9 @@
-"""The process of one node in a test cluster: the `barnabas` command, with faults from within.
+"""The process of one node in a test cluster: the `barnabas` command with injected faults.
 
     python -m barnabas.testing.process start server.properties
 
-NODE_HOSTS names a hosts file that is looked at before the system's names are.
-NODE_DISK names a file of one float: for so many seconds each flush of a file waits.
+NODE_HOSTS names a hosts file that is read before the system resolver is used.
+NODE_DISK names a file of one float: the seconds that each flush of a file is delayed.
 """
 
 import mmap
@@ -17,26 +17,26 @@ from pathlib import Path
 from typing import Any
 
 WRITES_PER_FLUSH = 50
-"""A write that a slow disk holds up is held up so many times shorter than a flush."""
+"""The delay of a write is this many times shorter than that of a flush."""
 
 
 def main() -> None:
     if hosts := os.environ.get("NODE_HOSTS"):
-        _know_hosts(Path(hosts))
+        _override_hosts(Path(hosts))
     if disk := os.environ.get("NODE_DISK"):
         _slow_down(Path(disk))
     runpy.run_module("barnabas.cli", run_name="__main__", alter_sys=True)
 
 
-def _know_hosts(file: Path) -> None:
+def _override_hosts(file: Path) -> None:
     lines = [line.split() for line in file.read_text().splitlines()]
     addresses = {name: address for address, name in lines}
     resolve = socket.getaddrinfo
 
-    def resolve_here(host: Any, *rest: Any, **named: Any) -> Any:
+    def resolve_override(host: Any, *rest: Any, **named: Any) -> Any:
         return resolve(addresses.get(host, host), *rest, **named)
 
-    socket.getaddrinfo = resolve_here
+    socket.getaddrinfo = resolve_override
 
 
 def _slow_down(file: Path) -> None:

@@ -90,7 +90,7 @@ def test_up_goes_on_without_a_registry_if_its_port_is_taken() -> None:
         port = other.getsockname()[1]
         registry_plan = RegistryPlan.for_port("127.0.0.1", port)
     assert registry_plan.port is None
-    assert f"port {port} cannot be had" in registry_plan.banner_line
+    assert f"port {port} is unavailable" in registry_plan.banner_line
 
 
 class Up:

@@ -38,7 +38,7 @@ def test_a_file_that_is_there_is_not_overwritten(barnabas: Barnabas, tmp_path: P
     path.write_text("spark.master local[*]\n")
     refused = barnabas("spark", "--write", path)
     assert refused.exit_code == 1
-    assert "is there already" in refused.stderr
+    assert "already exists" in refused.stderr
     assert path.read_text() == "spark.master local[*]\n"
 
 

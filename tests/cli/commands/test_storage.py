@@ -136,8 +136,8 @@ def test_a_controller_that_joins_later_begins_without_voters(
         (("-s", "-N"), "choose one of --standalone"),
         (("-I", "1@127.0.0.1:9093"), "is not id@host:port:directory-id"),
         (("-I", FIRST_VOTERS.replace("2@", "1@")), "Node 1 is named twice"),
-        (("-I", FIRST_VOTERS.replace("1@", "3@")), "the first voters are [2, 3]"),
-        (("-I", ","), "No first voters are named"),
+        (("-I", FIRST_VOTERS.replace("1@", "3@")), "initial voters are [2, 3]"),
+        (("-I", ","), "There are no initial voters"),
     ],
 )
 def test_a_voter_set_that_cannot_form_is_refused(

@@ -39,7 +39,7 @@ def command() -> None:
     "features",
     multiple=True,
     metavar="NAME=LEVEL",
-    help="The level of one feature; may be given many times.",
+    help="The level of a feature; can be repeated.",
 )
 @click.option(
     "--standalone", "-s", is_flag=True, help="Start a quorum with this node as its only voter."

@@ -24,13 +24,13 @@ def _options() -> SubcommandParser:
     verbs = options.add_subcommands()
     cluster_id = verbs.add_parser("cluster-id", help="Show the id of the cluster.")
     cluster_id.set_defaults(work=_cluster_id)
-    unregister = verbs.add_parser("unregister", help="Forget a broker that will not come back.")
+    unregister = verbs.add_parser("unregister", help="Unregister a broker.")
     unregister.set_defaults(work=_unregister)
     unregister.add_argument("--id", "-i", type=int, required=True, help="The broker's id.")
-    endpoints = verbs.add_parser("list-endpoints", help="List the nodes and where they listen.")
+    endpoints = verbs.add_parser("list-endpoints", help="List the endpoints of the nodes.")
     endpoints.set_defaults(work=_list_endpoints)
     endpoints.add_argument(
-        "--include-fenced-brokers", action="store_true", help="Those as well that may not lead."
+        "--include-fenced-brokers", action="store_true", help="Include fenced brokers."
     )
     for verb in cluster_id, unregister, endpoints:
         verb.add_connection_options(letters=True)

@@ -77,35 +77,38 @@ def _options() -> FlatParser:
         "broker, ip, client-metrics or group",
     )
     options.add_connection_options(controllers=True)
-    options.add_flag("--alter", "Alter the settings of the entity.")
-    options.add_flag("--describe", "List the settings of the entity.")
-    options.add_flag("--all", "List all settings, with those that come from elsewhere.")
+    options.add_flag("--alter", "Alter the configs of the entity.")
+    options.add_flag("--describe", "List the configs of the entity.")
+    options.add_flag("--all", "List all configs, including defaults and static configs.")
     options.add_value(
-        "--entity-type", "type", f"What it is: one of {', '.join(ENTITY_TYPES)}.", action="append"
+        "--entity-type",
+        "type",
+        f"The entity type: one of {', '.join(ENTITY_TYPES)}.",
+        action="append",
     )
     options.add_argument(
         "--entity-name",
         dest="entity_names",
         metavar="<name>",
         action="append",
-        help="Its name; a broker's is its id.",
+        help="The entity name; the id of a broker.",
     )
     options.add_argument(
         "--entity-default",
         dest="entity_names",
         action="append_const",
         const="",
-        help="The defaults of all users, clients, brokers or ips.",
+        help="The default of users, clients, brokers or ips.",
     )
     options.add_value(
-        "--add-config", "k1=v1,k2=[v1,v2]", "Settings to add; brackets hold a value together."
+        "--add-config", "k1=v1,k2=[v1,v2]", "Configs to add; brackets enclose a list."
     )
-    options.add_value("--add-config-file", "file", "A properties file of settings to add.")
-    options.add_value("--delete-config", "k1,k2", "Settings to remove.", action="append")
+    options.add_value("--add-config-file", "file", "A properties file of configs to add.")
+    options.add_value("--delete-config", "k1,k2", "Configs to remove.", action="append")
     for name, kind in NAMED.items():
-        options.add_value(name, "name", f"One of the {kind}.")
+        options.add_value(name, "name", f"The name of one of the {kind}.")
     for name, kind in DEFAULTS.items():
-        options.add_flag(name, f"The defaults of all {kind}.")
+        options.add_flag(name, f"The default of {kind}.")
     return options
 
 

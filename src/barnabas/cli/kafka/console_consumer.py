@@ -126,19 +126,21 @@ def _options() -> FlatParser:
     options.add_value("--topic", "topic", "The topic to consume from.")
     options.add_value("--include", "regex", "Consume from all topics that match.")
     options.add_value("--partition", "partition", "The partition to consume from.", type=int)
-    offset = "Where to begin in it: a number, earliest, or latest (the default)."
+    offset = "The offset to start at: a number, earliest, or latest (the default)."
     options.add_value("--offset", "offset", offset)
     options.add_value("--group", "id", "The group to consume in.")
-    options.add_flag(
-        "--from-beginning", "Begin with the earliest record where no offset is committed."
+    options.add_flag("--from-beginning", "Start at the earliest offset if none is committed.")
+    options.add_value(
+        "--max-messages", "count", "The number of messages to print before exiting.", type=int
     )
-    options.add_value("--max-messages", "count", "How many to print before exiting.", type=int)
-    options.add_value("--timeout-ms", "ms", "Exit when none has come for so long.", type=int)
-    options.add_flag("--skip-message-on-error", "Skip what cannot be printed instead of halting.")
+    options.add_value("--timeout-ms", "ms", "Exit if no message arrives for this long.", type=int)
+    options.add_flag(
+        "--skip-message-on-error", "Skip a message that cannot be printed instead of exiting."
+    )
     options.add_value("--isolation-level", "level", "read_uncommitted (default) or read_committed.")
     options.add_value("--command-config", "file", "A file of settings.", type=Path)
     options.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
-    pairs = "A setting over those of the file; may be given many times."
+    pairs = "A consumer setting, which overrides the file; can be repeated."
     options.add_value("--command-property", "name=value", pairs, action="append", default=[])
     old = "(DEPRECATED) The same."
     options.add_value("--consumer-property", "name=value", old, action="append", default=[])
@@ -151,11 +153,11 @@ def _options() -> FlatParser:
     options.add_value("--formatter-property", "name=value", formatter, action="append", default=[])
     options.add_value("--property", "name=value", old, action="append", default=[])
     options.add_value("--formatter-config", "file", "A file of such properties.", type=Path)
-    classes = "DefaultMessageFormatter, NoOpMessageFormatter, or one for the cluster's own topics."
+    classes = "DefaultMessageFormatter, NoOpMessageFormatter, or a formatter of an internal topic."
     options.add_value("--formatter", "class", classes)
     for part in "key", "value":
-        options.add_value(f"--{part}-deserializer", "class", f"How {part}s are read.")
-    options.add_flag("--enable-systest-events", "Accepted, and of no effect.")
+        options.add_value(f"--{part}-deserializer", "class", f"The deserializer of {part}s.")
+    options.add_flag("--enable-systest-events", "Ignored.")
     return options
 
 

@@ -15,17 +15,17 @@ from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS, client_sett
 from barnabas.cli.signals import exit_on_signal
 
 _SETTINGS = {
-    "batch_size": ("batch.size", "16384", "The most bytes of a batch."),
+    "batch_size": ("batch.size", "16384", "The maximum bytes of a batch."),
     "max_partition_memory_bytes": ("batch.size", None, "(Deprecated) The same."),
-    "max_block_ms": ("max.block.ms", "60000", "How long a full buffer may hold up a line."),
-    "max_memory_bytes": ("buffer.memory", "33554432", "What may wait to be sent."),
-    "message_send_max_retries": ("retries", "3", "How often to try again."),
-    "metadata_expiry_ms": ("metadata.max.age.ms", "300000", "When to ask anew who leads."),
-    "request_required_acks": ("acks", "-1", "Who must have a record: 0, 1, or all."),
-    "request_timeout_ms": ("request.timeout.ms", "1500", "How long a broker may take."),
-    "retry_backoff_ms": ("retry.backoff.ms", "100", "How long to wait before that."),
-    "socket_buffer_size": ("send.buffer.bytes", "102400", "What TCP may buffer."),
-    "timeout": ("linger.ms", "1000", "How long a record may wait for others."),
+    "max_block_ms": ("max.block.ms", "60000", "How long to wait while the buffer is full."),
+    "max_memory_bytes": ("buffer.memory", "33554432", "The buffer of records to send, in bytes."),
+    "message_send_max_retries": ("retries", "3", "The number of retries."),
+    "metadata_expiry_ms": ("metadata.max.age.ms", "300000", "When to refresh metadata."),
+    "request_required_acks": ("acks", "-1", "Acknowledgements to wait for: 0, 1, or all."),
+    "request_timeout_ms": ("request.timeout.ms", "1500", "How long to wait for a response."),
+    "retry_backoff_ms": ("retry.backoff.ms", "100", "The backoff before a retry."),
+    "socket_buffer_size": ("send.buffer.bytes", "102400", "The TCP send buffer."),
+    "timeout": ("linger.ms", "1000", "How long a record waits for a batch."),
 }
 """Options that set a producer setting: its name, default and help."""
 
@@ -93,7 +93,7 @@ def _options() -> FlatParser:
     options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
     options.add_value("--command-config", "file", "A file of settings.", type=Path)
     options.add_value("--producer.config", "file", "(DEPRECATED) The same.", dest="producer_config")
-    pairs = "A setting over those of the file; may be given many times."
+    pairs = "A producer setting, which overrides the file; can be repeated."
     options.add_value("--command-property", "name=value", pairs, action="append", default=[])
     old = "(DEPRECATED) The same."
     options.add_value("--producer-property", "name=value", old, action="append", default=[])
@@ -104,7 +104,7 @@ def _options() -> FlatParser:
     options.add_value("--reader-property", "name=value", reader, action="append", default=[])
     options.add_value("--property", "name=value", old, action="append", default=[])
     options.add_value("--reader-config", "file", "A file of such properties.", type=Path)
-    options.add_value("--line-reader", "class", "Accepted, and of no effect: lines are records.")
+    options.add_value("--line-reader", "class", "Ignored: lines are records.")
     options.add_value("--compression-codec", "codec", "none, gzip (alone), snappy, lz4 or zstd.")
     options.add_flag("--sync", "Send one record at a time.")
     for name, (setting, _, help_text) in _SETTINGS.items():

@@ -59,16 +59,16 @@ def _options() -> FlatParser:
     )
     options.add_connection_options()
     options.add_flag("--list", "List all consumer groups.")
-    options.add_flag("--describe", "Describe groups, and how far they lag.")
-    options.add_flag("--delete", "Delete groups that have no members.")
+    options.add_flag("--describe", "Describe groups and their lag.")
+    options.add_flag("--delete", "Delete groups without members.")
     options.add_flag("--delete-offsets", "Delete offsets that a group has committed.")
-    options.add_flag("--reset-offsets", "Move the offsets of a group that has no members.")
-    options.add_value("--group", "group", "The group; may be given many times.", action="append")
+    options.add_flag("--reset-offsets", "Reset the offsets of a group without members.")
+    options.add_value("--group", "group", "The group; can be repeated.", action="append")
     options.add_flag("--all-groups", "All consumer groups.")
     options.add_value(
         "--topic",
         "topic[:0,1,2]",
-        "The topic, or some of its partitions; may be given many times.",
+        "The topic, or some of its partitions; can be repeated.",
         action="append",
     )
     options.add_flag("--all-topics", "All topics that the group has offsets of.")
@@ -82,28 +82,37 @@ def _options() -> FlatParser:
         nargs="?",
         const=GIVEN_EMPTY,
         metavar="states",
-        help="Describe the state; or list it, or list groups in these states alone.",
+        help="Describe or list the state, or list groups in these states.",
     )
     options.add_argument(
         "--type",
         nargs="?",
         const=GIVEN_EMPTY,
         metavar="types",
-        help="List the types, or groups of these types alone.",
+        help="List the types, or groups of these types.",
     )
-    options.add_flag("--verbose", "Describe more.")
+    options.add_flag("--verbose", "Describe in more detail.")
     options.add_flag("--dry-run", "Only show what a reset would do. (default)")
-    options.add_flag("--execute", "Do it.")
+    options.add_flag("--execute", "Apply the reset.")
     options.add_flag("--export", "Print the result as CSV.")
     options.add_value("--to-offset", "offset", "Reset to this offset.", type=int)
-    options.add_value("--from-file", "file", "Reset to what a CSV file says.")
-    options.add_value("--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "Reset to what came then.")
-    options.add_value("--by-duration", "PnDTnHnMnS", "Reset to what came so long ago.")
+    options.add_value("--from-file", "file", "Reset to the offsets of a CSV file.")
+    options.add_value(
+        "--to-datetime",
+        "YYYY-MM-DDThh:mm:ss.sss",
+        "Reset to the first offset at or after this time.",
+    )
+    options.add_value("--by-duration", "PnDTnHnMnS", "Reset to the offset this long ago.")
     options.add_flag("--to-earliest", "Reset to the beginning.")
     options.add_flag("--to-latest", "Reset to the end.")
-    options.add_flag("--to-current", "Reset to what is committed.")
-    options.add_value("--shift-by", "count", "Reset to so many further on, or back.", type=int)
-    options.add_value("--validate-regex", "regex", "Say whether it is a valid RE2 expression.")
+    options.add_flag("--to-current", "Reset to the committed offset.")
+    options.add_value(
+        "--shift-by",
+        "count",
+        "Shift the committed offset by this number, which can be negative.",
+        type=int,
+    )
+    options.add_value("--validate-regex", "regex", "Check whether it is a valid RE2 expression.")
     return options
 
 
@@ -158,8 +167,8 @@ def _check_reset(options: FlatParser, args: Namespace) -> None:
         )
     if not args.dry_run and not args.execute:
         print(
-            "WARN: No action will be performed as the --execute option is missing. Say --dry-run "
-            "to be understood by later versions as well.",
+            "WARN: No action will be performed as the --execute option is missing. Use --dry-run "
+            "for compatibility with later versions.",
             file=sys.stderr,
         )
     for scenario in RESETS:

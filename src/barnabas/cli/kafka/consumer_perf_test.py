@@ -106,20 +106,22 @@ def _options() -> FlatParser:
     options.add_value("--group", "gid", "The group to consume in.", default=group)
     options.add_value("--command-config", "file", "A file of settings.", type=Path)
     options.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
-    pairs = "A setting over those of the file; may be given many times."
+    pairs = "A consumer setting, which overrides the file; can be repeated."
     options.add_value("--command-property", "name=value", pairs, action="append", default=[])
     options.add_value(
-        "--fetch-size", "bytes", "The most to fetch of a partition.", default="1048576"
+        "--fetch-size", "bytes", "The maximum bytes to fetch of a partition.", default="1048576"
     )
-    options.add_value("--socket-buffer-size", "bytes", "What TCP may buffer.", default="2097152")
-    options.add_flag("--from-latest", "Start at the end where no offset is committed.")
-    timeout = "The most ms between records before it gives up."
+    options.add_value("--socket-buffer-size", "bytes", "The TCP receive buffer.", default="2097152")
+    options.add_flag("--from-latest", "Start at the latest offset if none is committed.")
+    timeout = "The maximum time between records before exiting."
     options.add_value("--timeout", "ms", timeout, type=int, default=10_000)
     options.add_flag("--show-detailed-stats", "Print a line every reporting interval.")
-    options.add_value("--reporting-interval", "ms", "Between those lines.", type=int, default=5000)
-    options.add_flag("--hide-header", "Leave out the header line.")
+    options.add_value(
+        "--reporting-interval", "ms", "The interval of those lines.", type=int, default=5000
+    )
+    options.add_flag("--hide-header", "Do not print the header line.")
     options.add_flag("--print-metrics", "Print the consumer's metrics at the end.")
-    options.add_value("--date-format", "format", "Accepted, and of no effect.")
+    options.add_value("--date-format", "format", "Ignored.")
     return options
 
 

@@ -51,15 +51,15 @@ def _options() -> FlatParser:
     options = FlatParser("kafka-dump-log", PURPOSE)
     options.add_value("--files", "file1, file2, ...", "REQUIRED: The data and index files to dump.")
     options.add_flag("--print-data-log", "Print keys and values as well.")
-    options.add_flag("--deep-iteration", "Tell of each record, not of batches alone.")
-    options.add_flag("--skip-record-metadata", "Leave out what is not key or value, and markers.")
+    options.add_flag("--deep-iteration", "Print each record, not only batches.")
+    options.add_flag("--skip-record-metadata", "Print only keys and values.")
     options.add_flag("--verify-index-only", "Verify indexes without printing their entries.")
     options.add_flag("--index-sanity-check", "Check indexes as a broker does when it starts.")
-    size = "The most bytes of a log file to read."
+    size = "The maximum bytes of a log file to read."
     options.add_value("--max-bytes", "size", size, type=int, default=2**31 - 1)
-    largest = "Accepted, and of no effect: batches are read whole, whatever their size."
+    largest = "Ignored: batches of any size are read."
     options.add_value("--max-message-size", "size", largest, type=int)
-    decoded = "How to read {}: StringDecoder, IntegerDecoder, LongDecoder or DoubleDecoder."
+    decoded = "The decoder of {}: StringDecoder, IntegerDecoder, LongDecoder or DoubleDecoder."
     for part in "key", "value":
         options.add_value(f"--{part}-decoder-class", "class", decoded.format(f"{part}s"))
     options.add_flag("--offsets-decoder", "Read the records of __consumer_offsets.")
@@ -97,6 +97,6 @@ def _class(options: FlatParser, name: str) -> Callable[[bytes], str]:
     decode = DECODER_CLASSES.get(name.rpartition(".")[2])
     if decode is None:
         options.print_usage_and_exit(
-            f"There is no decoder {name} here; there are {', '.join(DECODER_CLASSES)}."
+            f"Unknown decoder {name}; use one of {', '.join(DECODER_CLASSES)}."
         )
     return decode

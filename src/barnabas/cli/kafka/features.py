@@ -28,23 +28,23 @@ def _options() -> SubcommandParser:
     options.add_connection_options(required=False)
     verbs = options.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the features and their levels.")
-    describe.add_argument("--node-id", type=int, help="The node to ask. (default: any)")
+    describe.add_argument("--node-id", type=int, help="The node to query. (default: any)")
     describe.set_defaults(act=_with_admin(_describe))
     for name, says in (
-        ("upgrade", "Raise the levels of features."),
-        ("downgrade", "Lower the levels of features."),
-        ("disable", "Do without features: lower them to level 0."),
+        ("upgrade", "Upgrade feature levels."),
+        ("downgrade", "Downgrade feature levels."),
+        ("disable", "Disable features: downgrade them to level 0."),
     ):
         verb = verbs.add_parser(name, help=says)
         verb.set_defaults(act=_with_admin(_change), verb=name)
         takes = "NAME" if name == "disable" else "NAME=LEVEL"
         verb.add_argument("--feature", action="append", metavar=takes, default=[])
         if name != "disable":
-            verb.add_argument("--release-version", help="All features, as in this release.")
+            verb.add_argument("--release-version", help="The release whose feature levels to use.")
             verb.add_argument("--metadata", help="Deprecated: the release of metadata.version.")
         if name != "upgrade":
-            verb.add_argument("--unsafe", action="store_true", help="Even if metadata is lost.")
-        verb.add_argument("--dry-run", action="store_true", help="Only see whether it could be.")
+            verb.add_argument("--unsafe", action="store_true", help="Allow the loss of metadata.")
+        verb.add_argument("--dry-run", action="store_true", help="Validate only.")
     add_release_verbs(verbs)
     return options
 
@@ -151,7 +151,7 @@ def add_release_verbs(
         action="append",
         required=True,
         metavar="NAME=LEVEL",
-        help="The feature and its level; may be given many times.",
+        help="The feature and its level; can be repeated.",
     )
 
 

@@ -48,7 +48,7 @@ def _options() -> FlatParser:
     options.add_value(
         "--topic-partitions",
         "topic1:1,topic2:0-3,topic3",
-        "Patterns of topics with partitions: a number, or a range without its end.",
+        "Topics with partitions: a number, or a range with an exclusive end.",
     )
     options.add_value(
         "--time",
@@ -56,7 +56,7 @@ def _options() -> FlatParser:
         f"In milliseconds, or one of {', '.join(TIMES)}. (default: latest)",
         default="latest",
     )
-    options.add_flag("--exclude-internal-topics", "Leave out internal topics.")
+    options.add_flag("--exclude-internal-topics", "Exclude internal topics.")
     return options
 
 

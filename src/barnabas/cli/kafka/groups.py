@@ -35,11 +35,11 @@ def _options() -> FlatParser:
     options = FlatParser("kafka-groups", "This tool helps to list groups of all types.")
     options.add_connection_options()
     options.add_flag("--list", "List the groups.")
-    options.add_value("--group-type", "type", f"Those of a type alone: {', '.join(TYPES)}.")
-    options.add_value("--protocol", "protocol", "Those with this protocol alone.")
-    options.add_flag("--consumer", "Consumer groups of every kind alone.")
-    options.add_flag("--share", "Share groups alone.")
-    options.add_flag("--streams", "Streams groups alone.")
+    options.add_value("--group-type", "type", f"Only groups of this type: {', '.join(TYPES)}.")
+    options.add_value("--protocol", "protocol", "Only groups with this protocol.")
+    options.add_flag("--consumer", "Only consumer groups, classic ones included.")
+    options.add_flag("--share", "Only share groups.")
+    options.add_flag("--streams", "Only streams groups.")
     return options
 
 

@@ -36,13 +36,13 @@ def _options() -> FlatParser:
     options.add_value(
         "--election-type",
         "PREFERRED|UNCLEAN",
-        "Who is to lead: the preferred replica, or any that is there.",
+        "PREFERRED, or UNCLEAN, which may lose records.",
         type=str.upper,
         choices=("PREFERRED", "UNCLEAN"),
     )
     options.add_value("--topic", "topic", "The topic of the partition.")
     options.add_value("--partition", "id", "The partition.", type=int)
-    options.add_flag("--all-topic-partitions", "All partitions that need it.")
+    options.add_flag("--all-topic-partitions", "All partitions that need an election.")
     options.add_value(
         "--path-to-json-file",
         "file",

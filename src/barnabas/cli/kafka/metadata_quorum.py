@@ -34,23 +34,27 @@ def _options() -> SubcommandParser:
     verbs = options.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the quorum.")
     describe.set_defaults(act=_describe)
-    describe.add_argument("--status", action="store_true", help="In short.")
-    describe.add_argument("--replication", action="store_true", help="Replica by replica.")
+    describe.add_argument("--status", action="store_true", help="Describe the status.")
     describe.add_argument(
-        "--human-readable", action="store_true", help="How long ago, instead of when."
+        "--replication", action="store_true", help="Describe the replication of each node."
+    )
+    describe.add_argument(
+        "--human-readable", action="store_true", help="Print times relative to now."
     )
     add = verbs.add_parser(
-        "add-controller", help="Have the controller vote whose file --command-config names."
+        "add-controller", help="Add the controller configured in --command-config as a voter."
     )
     add.set_defaults(act=_add)
-    remove = verbs.add_parser("remove-controller", help="Have a controller vote no more.")
+    remove = verbs.add_parser("remove-controller", help="Remove a controller from the voters.")
     remove.set_defaults(act=_remove)
-    remove.add_argument("--controller-id", "-i", type=int, required=True, help="Its id.")
+    remove.add_argument("--controller-id", "-i", type=int, required=True, help="The controller id.")
     remove.add_argument(
-        "--controller-directory-id", "-d", required=True, help="The id of its directory."
+        "--controller-directory-id", "-d", required=True, help="The directory id of the controller."
     )
     for verb in add, remove:
-        verb.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
+        verb.add_argument(
+            "--dry-run", action="store_true", help="Print the change without doing it."
+        )
     return options
 
 

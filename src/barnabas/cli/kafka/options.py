@@ -59,7 +59,7 @@ class FlatParser(ArgumentParser):
         """Adds the options that `connection_from` reads."""
         self.add_value("--bootstrap-server", "host:port,...", "The brokers to connect to.")
         if controllers:
-            help_text = "The controllers to connect to, in place of brokers."
+            help_text = "The controllers to connect to, instead of brokers."
             self.add_value("--bootstrap-controller", "host:port,...", help_text)
         self.add_value("--command-config", "file", "A file of settings for the admin client.")
 
@@ -129,7 +129,7 @@ class SubcommandParser(ArgumentParser):
             parser.add_argument(*names, metavar=metavar, help=help_text)
 
         value(bootstrap, "--bootstrap-server", "-b", "HOST:PORT,...", "The brokers to connect to.")
-        help_text = "The controllers to connect to, in place of brokers."
+        help_text = "The controllers to connect to, instead of brokers."
         value(bootstrap, "--bootstrap-controller", "-C", "HOST:PORT,...", help_text)
         value(self, "--command-config", "-c", "FILE", "A file of settings for the admin client.")
 

@@ -125,7 +125,7 @@ def _options() -> PlainParser:
     option("--topic", required=True, help="Produce records to this topic.")
     option("--num-records", required=True, type=int, help="Number of records to produce.")
     option(
-        "--throughput", required=True, type=float, help="Records a second at most; -1: no limit."
+        "--throughput", required=True, type=float, help="Maximum records per second; -1: no limit."
     )
     for name in "--command-property", "--producer-props":
         option(
@@ -134,29 +134,37 @@ def _options() -> PlainParser:
             action="extend",
             default=[],
             metavar="NAME=VALUE",
-            help="Settings of the producer, over those of the file.",
+            help="Producer settings, which override the file.",
         )
     option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
     option("--producer.config", dest="producer_config", type=Path, metavar="FILE", help="The same.")
     option("--print-metrics", action="store_true", help="Print the producer's metrics at the end.")
-    option("--transactional-id", help="Produce in transactions, by this id.")
+    option("--transactional-id", help="Produce in transactions with this id.")
     option(
         "--transaction-duration-ms",
         type=int,
         metavar="MS",
-        help="How long each transaction is kept open (3000).",
+        help="The duration of a transaction (3000).",
     )
-    option("--warmup-records", type=int, default=0, help="Not counted in a second summary line.")
+    option("--warmup-records", type=int, default=0, help="Records before the steady state summary.")
     option(
-        "--reporting-interval", type=int, default=5000, metavar="MS", help="Between progress lines."
+        "--reporting-interval",
+        type=int,
+        default=5000,
+        metavar="MS",
+        help="The interval of progress lines.",
     )
     payload = options.add_mutually_exclusive_group(required=True)
     payload.add_argument("--record-size", type=int, help="Record size in bytes.")
-    payload.add_argument("--payload-file", type=Path, help="Lines of this file, picked at random.")
+    payload.add_argument("--payload-file", type=Path, help="Use random lines of this file.")
     payload.add_argument(
         "--payload-monotonic", action="store_true", help="Increasing numbers, as text."
     )
-    option("--payload-delimiter", default="\n", help="Between the payloads of a file (new line).")
+    option(
+        "--payload-delimiter",
+        default="\n",
+        help="The delimiter of payloads in the file (new line).",
+    )
     return options
 
 

@@ -70,15 +70,15 @@ def _options() -> FlatParser:
         "This tool helps to move topic partitions between replicas.",
     )
     options.add_connection_options(controllers=True)
-    options.add_flag("--generate", "Propose where partitions could be.")
-    options.add_flag("--execute", "Begin the moves that --reassignment-json-file names.")
-    options.add_flag("--verify", "See whether they are done, and take away their throttles.")
-    options.add_flag("--cancel", "Cancel them.")
-    options.add_flag("--list", "List all moves under way.")
+    options.add_flag("--generate", "Propose a reassignment.")
+    options.add_flag("--execute", "Start the reassignment in --reassignment-json-file.")
+    options.add_flag("--verify", "Verify whether it is completed, and remove its throttles.")
+    options.add_flag("--cancel", "Cancel it.")
+    options.add_flag("--list", "List all reassignments in progress.")
     options.add_value(
         "--reassignment-json-file",
         "file",
-        'Where partitions are to be: {"version": 1, "partitions": [{"topic": ..., "partition": 1, '
+        'The reassignment: {"version": 1, "partitions": [{"topic": ..., "partition": 1, '
         '"replicas": [1, 2], "log_dirs": ["any", "/path"]}]}.',
     )
     options.add_value(
@@ -87,20 +87,22 @@ def _options() -> FlatParser:
         'The topics to move: {"version": 1, "topics": [{"topic": ...}]}.',
     )
     options.add_value("--broker-list", "0,1,2", "The brokers to move them to.")
-    options.add_flag("--disable-rack-aware", "Propose without regard to racks.")
-    options.add_value("--throttle", "bytes/s", "What moves between brokers may take.", type=int)
+    options.add_flag("--disable-rack-aware", "Ignore racks in a proposal.")
+    options.add_value("--throttle", "bytes/s", "The throttle of moves between brokers.", type=int)
     options.add_value(
         "--replica-alter-log-dirs-throttle",
         "bytes/s",
-        "What moves between directories may take.",
+        "The throttle of moves between log directories.",
         type=int,
     )
     options.add_value(
-        "--timeout", "ms", f"How long moves may take to begin. ({START_TIMEOUT_MS})", type=int
+        "--timeout", "ms", f"How long to wait for a move to start. ({START_TIMEOUT_MS})", type=int
     )
-    options.add_flag("--additional", "Begin them beside others, or change a throttle.")
-    options.add_flag("--preserve-throttles", "Leave the throttles as they are.")
-    options.add_flag("--disallow-replication-factor-change", "Refuse another number of copies.")
+    options.add_flag("--additional", "Start it in addition to others, or change a throttle.")
+    options.add_flag("--preserve-throttles", "Do not change throttles.")
+    options.add_flag(
+        "--disallow-replication-factor-change", "Reject a change of the replication factor."
+    )
     return options
 
 

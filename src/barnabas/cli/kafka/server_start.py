@@ -33,7 +33,7 @@ def _options() -> FlatParser:
     options.add_value(
         "--override",
         "property=value",
-        "A property that counts in place of the file's; may be given many times.",
+        "A property that overrides the file; can be repeated.",
         action="append",
         default=[],
     )

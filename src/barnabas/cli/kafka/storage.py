@@ -36,43 +36,41 @@ def _options() -> SubcommandParser:
 
 def _format_options(format_: SubcommandParser) -> None:
     format_.add_argument(
-        "--cluster-id", "-t", required=True, help="The id all nodes of the cluster share."
+        "--cluster-id", "-t", required=True, help="The cluster id, the same for all nodes."
     )
     format_.add_argument(
         "--ignore-formatted",
         "-g",
         action="store_true",
-        help="Leave directories alone that are formatted already, instead of failing.",
+        help="Skip directories that are already formatted instead of failing.",
     )
-    format_.add_argument(
-        "--release-version", "-r", help="The release whose feature levels to begin with."
-    )
+    format_.add_argument("--release-version", "-r", help="The release whose feature levels to use.")
     format_.add_argument(
         "--feature",
         "-f",
         action="append",
         default=[],
         metavar="NAME=LEVEL",
-        help="The level of one feature; may be given many times.",
+        help="The level of a feature; can be repeated.",
     )
     quorum = format_.add_mutually_exclusive_group()
     quorum.add_argument(
         "--standalone",
         "-s",
         action="store_true",
-        help="Begin a quorum with this node as its only voter.",
+        help="Start a quorum with this node as its only voter.",
     )
     quorum.add_argument(
         "--no-initial-controllers",
         "-N",
         action="store_true",
-        help="Join a quorum that others begin.",
+        help="Join an existing quorum.",
     )
     quorum.add_argument(
         "--initial-controllers",
         "-I",
         metavar="ID@HOST:PORT:DIRECTORY-ID,...",
-        help="Begin a quorum with these voters; the same for all nodes.",
+        help="Start a quorum with these voters; the same for all nodes.",
     )
 
 

@@ -54,36 +54,30 @@ def _options() -> FlatParser:
     options.add_value(
         "--config",
         "name=value",
-        "A setting of the topic being created; may be given many times.",
+        "A config of the topic to create; can be repeated.",
         action="append",
         default=None,
     )
     options.add_value(
-        "--delete-config", "name", "No longer of any effect: see kafka-configs.", action="append"
+        "--delete-config", "name", "No longer supported: see kafka-configs.", action="append"
     )
-    options.add_value(
-        "--partitions", "count", "How many partitions the topic is to have.", type=int
-    )
-    options.add_value("--replication-factor", "count", "How many copies of each.", type=int)
-    options.add_value(
-        "--replica-assignment", "id:id,id:id,...", "The brokers of each partition, by hand."
-    )
-    options.add_flag("--under-replicated-partitions", "Describe those alone that lack copies.")
-    options.add_flag("--unavailable-partitions", "Describe those alone whose leader is away.")
+    options.add_value("--partitions", "count", "The number of partitions.", type=int)
+    options.add_value("--replication-factor", "count", "The replication factor.", type=int)
+    options.add_value("--replica-assignment", "id:id,id:id,...", "The replicas of each partition.")
+    options.add_flag("--under-replicated-partitions", "Describe only under-replicated partitions.")
+    options.add_flag("--unavailable-partitions", "Describe only partitions without a leader.")
     options.add_flag(
-        "--under-min-isr-partitions", "Describe those alone below min.insync.replicas."
+        "--under-min-isr-partitions", "Describe only partitions under min.insync.replicas."
     )
-    options.add_flag(
-        "--at-min-isr-partitions", "Describe those alone that are at min.insync.replicas."
-    )
-    options.add_flag("--topics-with-overrides", "Describe those alone with settings of their own.")
-    options.add_flag("--if-exists", "Do nothing if there is no such topic.")
-    options.add_flag("--if-not-exists", "Do not fail if there is such a topic.")
-    options.add_flag("--exclude-internal", "Leave out internal topics.")
+    options.add_flag("--at-min-isr-partitions", "Describe only partitions at min.insync.replicas.")
+    options.add_flag("--topics-with-overrides", "Describe only topics with overridden configs.")
+    options.add_flag("--if-exists", "Do nothing if the topic does not exist.")
+    options.add_flag("--if-not-exists", "Do not fail if the topic exists.")
+    options.add_flag("--exclude-internal", "Exclude internal topics.")
     options.add_value(
         "--partition-size-limit-per-response",
         "count",
-        "How many partitions an answer may describe.",
+        "The maximum number of partitions in a response.",
         type=int,
     )
     return options

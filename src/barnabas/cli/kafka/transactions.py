@@ -32,13 +32,15 @@ def _options() -> SubcommandParser:
         "be used to detect and recover from hanging transactions.",
     )
     options.add_argument("-v", "--version", action="version", version=VERSION)
-    options.add_argument("--command-config", metavar="FILE", help="Settings of the client.")
+    options.add_argument("--command-config", metavar="FILE", help="A file of client settings.")
     options.add_argument("--bootstrap-server", metavar="host:port", required=True)
     verbs = options.add_subcommands()
     listing = verbs.add_parser("list", help="list transactions")
     listing.set_defaults(work=_list)
-    listing.add_argument("--duration-filter", type=int, default=-1, help="open so long, in ms")
-    listing.add_argument("--transactional-id-pattern", help="whose ids match")
+    listing.add_argument(
+        "--duration-filter", type=int, default=-1, help="only transactions open for longer, in ms"
+    )
+    listing.add_argument("--transactional-id-pattern", help="only ids that match")
     describe = verbs.add_parser("describe", help="describe the state of a transactional-id")
     describe.set_defaults(work=_describe)
     describe.add_argument("--transactional-id", required=True)
@@ -46,13 +48,13 @@ def _options() -> SubcommandParser:
         "describe-producers", help="describe the active producers of a partition"
     )
     producers.set_defaults(work=_describe_producers)
-    producers.add_argument("--broker-id", type=int, help="as this replica knows them")
+    producers.add_argument("--broker-id", type=int, help="the replica to query")
     abort = verbs.add_parser("abort", help="abort a hanging transaction")
     abort.set_defaults(work=_abort)
     for verb in producers, abort:
         verb.add_argument("--topic", required=True)
         verb.add_argument("--partition", type=int, required=True)
-    abort.add_argument("--start-offset", type=int, help="where the transaction begins")
+    abort.add_argument("--start-offset", type=int, help="the start offset of the transaction")
     for name in "--producer-id", "--producer-epoch", "--coordinator-epoch":
         abort.add_argument(name, type=int, help="instead of --start-offset")
     hanging = verbs.add_parser("find-hanging", help="find hanging transactions")

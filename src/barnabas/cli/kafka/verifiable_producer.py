@@ -36,12 +36,14 @@ def _options() -> PlainParser:
     option("--topic", required=True, help="Produce messages to this topic.")
     servers = "The brokers to connect to."
     option("--bootstrap-server", required=True, metavar="HOST:PORT,...", help=servers)
-    option("--max-messages", type=int, default=-1, help="How many; -1 goes on until it is stopped.")
-    option("--throughput", type=float, default=-1, help="Messages a second at most; -1: no limit.")
-    option("--acks", default="-1", help="Who must have each: 0, 1 or -1.")
+    option("--max-messages", type=int, default=-1, help="The number of messages; -1: no limit.")
+    option(
+        "--throughput", type=float, default=-1, help="Maximum messages per second; -1: no limit."
+    )
+    option("--acks", default="-1", help="Acknowledgements to wait for: 0, 1 or -1.")
     option("--message-create-time", type=int, default=-1, help="The first timestamp, in ms.")
-    option("--value-prefix", type=int, help="Stands before each value, with a dot.")
-    option("--repeating-keys", type=int, help="Keys from 0 up to this, again and again.")
+    option("--value-prefix", type=int, help="A prefix of each value, followed by a dot.")
+    option("--repeating-keys", type=int, help="Repeat keys from 0 up to this number.")
     option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
     option("--producer.config", dest="producer_config", metavar="FILE", help="The same.")
     return options

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from barnabas.cli.operations.dump import indexes
 from barnabas.cli.operations.dump.decoders import Decoder
-from barnabas.cli.operations.dump.records import format_batch, read_batches
+from barnabas.cli.operations.dump.records import format_batch, format_records, read_batches
 from barnabas.wire.errors import KafkaError
 
 

@@ -1,4 +1,4 @@
-"""One node of a cluster: a process, its files, and what can be done to it."""
+"""One node of a test cluster: a process and its files."""
 
 import os
 import signal
@@ -14,11 +14,11 @@ from barnabas.testing.ports import LOOPBACK, free_port
 
 TAIL_LINES = 40
 LINE_CHARACTERS = 240
-STOP_S = 60
+STOP_TIMEOUT_S = 60
 
 
 @dataclass(slots=True, frozen=True)
-class Program:
+class NodeProgram:
     """An implementation of Kafka's commands."""
 
     name: str
@@ -26,15 +26,15 @@ class Program:
     """Formats a directory, with the flags of kafka-storage."""
     start: tuple[str, ...]
     """Runs a node of a properties file."""
-    environment: "Callable[[Node], Mapping[str, str]]"
-    """What a node finds beside what is in ours."""
+    environment: "Callable[[ProcessNode], Mapping[str, str]]"
+    """Environment variables of a node, in addition to those of the test."""
 
     def __str__(self) -> str:
         return self.name
 
 
-def _faults_from_within(node: "Node") -> dict[str, str]:
-    """As `barnabas.testing.process` knows them."""
+def _fault_environment(node: "ProcessNode") -> dict[str, str]:
+    """Returns the variables that `barnabas.testing.process` reads."""
     faults = {"NODE_DISK": str(node.disk_file)}
     if node.hosts_file.exists():
         faults["NODE_HOSTS"] = str(node.hosts_file)
@@ -43,19 +43,19 @@ def _faults_from_within(node: "Node") -> dict[str, str]:
 
 _command = (sys.executable, "-m", "barnabas.testing.process")
 
-BARNABAS = Program(
+BARNABAS = NodeProgram(
     "barnabas",
     storage=(*_command, "storage"),
-    start=(*_command, "start", "--stop-with-stdin"),  # however we end, it ends with us
-    environment=_faults_from_within,
+    start=(*_command, "start", "--stop-with-stdin"),  # it stops when the test process ends
+    environment=_fault_environment,
 )
 
 
 @dataclass(slots=True, frozen=True)
-class Role:
-    """What a node is, and who plays it."""
+class NodeRole:
+    """The roles of a node, and the program that runs it."""
 
-    program: Program = BARNABAS
+    program: NodeProgram = BARNABAS
     broker: bool = True
     controller: bool = True
 
@@ -65,17 +65,19 @@ class Role:
         return ",".join(name for name, is_one in named.items() if is_one)
 
 
-class Node:
-    """Its files are in `directory`: server.properties, the data in `log`, what it says."""
+class ProcessNode:
+    """A node whose files are in `directory`: server.properties, `log`, server.log."""
 
-    def __init__(self, node_id: int, role: Role, directory: Path, *, host: str = LOOPBACK) -> None:
+    def __init__(
+        self, node_id: int, role: NodeRole, directory: Path, *, host: str = LOOPBACK
+    ) -> None:
         self.node_id = node_id
         self.role = role
         self.program = role.program
         self.directory = directory
         self.host = host
         self.port = free_port()
-        """Where clients connect."""
+        """The port of clients."""
         self.broker_port = self.port + 1
         self.controller_port = free_port()
         self.is_paused = False
@@ -84,11 +86,11 @@ class Node:
         self.disk_file.write_bytes(struct.pack("d", 0))
 
     @property
-    def bootstrap(self) -> str:
+    def bootstrap_server(self) -> str:
         return f"{LOOPBACK}:{self.port}"
 
     @property
-    def data(self) -> Path:
+    def log_dir(self) -> Path:
         return self.directory / "log"
 
     @property
@@ -116,7 +118,7 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def configure(self, settings: Mapping[str, str]) -> None:
-        """Write its file: the listeners are known here, the rest is given."""
+        """Writes server.properties: listeners, and the given settings."""
         ports: dict[str, int] = {}
         if self.role.broker:
             ports |= {"CLIENT": self.port, "BROKER": self.broker_port}
@@ -133,7 +135,7 @@ class Node:
             ),
             "listener.security.protocol.map": "CLIENT:PLAINTEXT,BROKER:PLAINTEXT,"
             "CONTROLLER:PLAINTEXT",
-            "log.dirs": str(self.data),
+            "log.dirs": str(self.log_dir),
         }
         if self.role.broker:
             own["inter.broker.listener.name"] = "BROKER"
@@ -141,48 +143,48 @@ class Node:
         self.properties_file.write_text("".join(lines))
 
     def format(self, cluster_id: str, *flags: str) -> subprocess.Popen[bytes]:
-        """Begin to format its directory; whoever asked waits for it."""
+        """Starts formatting the directory; the caller waits for the process."""
         command = [*self.program.storage, "format", "--cluster-id", cluster_id]
         return self._run([*command, "--config", str(self.properties_file), *flags], DEVNULL)
 
     def start(self) -> None:
-        """Start the process; it is ready later."""
+        """Starts the process without waiting until it serves."""
         assert not self.is_running, f"node {self.node_id} already runs as pid {self.pid}"
         self._process = self._run([*self.program.start, str(self.properties_file)], PIPE)
 
     def kill(self) -> None:
-        self.end(signal.SIGKILL)
+        self.terminate(signal.SIGKILL)
 
     def stop(self) -> None:
-        self.end(signal.SIGTERM)
+        self.terminate(signal.SIGTERM)
 
-    def send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
 
-    def end(self, number: signal.Signals, *, deadline_s: float = STOP_S) -> int | None:
-        """Send the signal and wait for the end; the exit status."""
+    def terminate(self, number: signal.Signals, *, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
+        """Sends the signal, waits, and returns the exit status."""
         if self._process is not None:
-            self.send(number)
-        return self.await_end(deadline_s=deadline_s)
+            self.send_signal(number)
+        return self.wait(timeout_s=timeout_s)
 
-    def await_end(self, *, deadline_s: float = STOP_S) -> int | None:
+    def wait(self, *, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
         process, self._process = self._process, None
         self.is_paused = False
         if process is None:
             return None
         try:
-            return process.wait(deadline_s)
+            return process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise TimeoutError(f"node {self.node_id}: no end within {deadline_s} s") from None
+            raise TimeoutError(f"node {self.node_id}: did not exit within {timeout_s} s") from None
         finally:
             if process.stdin is not None:
                 process.stdin.close()
 
     def pause(self) -> None:
-        self.send(signal.SIGSTOP)
+        self.send_signal(signal.SIGSTOP)
         self.is_paused = True
 
     def resume(self) -> None:
@@ -191,15 +193,15 @@ class Node:
         self.is_paused = False
 
     def slow_disk(self, flush_s: float) -> None:
-        """From now on a flush takes so much longer (of Barnabas only; a JVM goes on as before)."""
+        """Makes each flush take longer. Has no effect on a JVM."""
         with self.disk_file.open("r+b") as disk:
             disk.write(struct.pack("d", flush_s))
 
-    def last_words(self) -> str:
-        return self.said(1).rpartition("\n")[2]
+    def last_log_line(self) -> str:
+        return self.log_tail(1).rpartition("\n")[2]
 
-    def said(self, lines: int = TAIL_LINES) -> str:
-        """The end of its log, headed by what became of it."""
+    def log_tail(self, lines: int = TAIL_LINES) -> str:
+        """Returns the last lines of its log, with its state as heading."""
         text = self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
         state = "running" if self.is_running else "not running"
         heading = f"== node {self.node_id} ({self.program}, {self.role.names}): {state}"

@@ -1,0 +1,126 @@
+"""Requests to one node, without a client that would choose the node."""
+
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.testing.errors import BrokerError
+from barnabas.testing.ports import LOOPBACK
+from barnabas.wire.apis import api
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.schema import Message
+
+REQUEST_TIMEOUT_S = 2.0
+METADATA_VERSION = 12
+
+_SIZE = struct.Struct(">i")
+
+
+def send_request(
+    port: int, request: Message, version: int, *, timeout_s: float = REQUEST_TIMEOUT_S
+) -> Any:
+    """Sends a request and returns the response. Raises OSError if there is none in time."""
+    out = Outgoing()
+    write_request_header(RequestHeader(request.API_KEY, version, 1, "testing"), out)
+    request.writer(version)(request, out)
+    with socket.create_connection((LOOPBACK, port), timeout=timeout_s) as connection:
+        connection.sendall(_SIZE.pack(len(out)) + bytes(out))
+        with connection.makefile("rb") as stream:
+            size = stream.read(_SIZE.size)
+            response = stream.read(*_SIZE.unpack(size)) if size else b""
+    if not response:
+        raise ConnectionResetError(f"port {port} closed the connection without a response")
+    _, position = read_response_header(response, request.API_KEY, version)
+    return api(request.API_KEY).response.read_exactly(response, version, position)
+
+
+@dataclass(slots=True, frozen=True)
+class PartitionReplicas:
+    """Leader and replicas of a partition."""
+
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    in_sync: list[int]
+
+    @property
+    def are_all_in_sync(self) -> bool:
+        return self.leader >= 0 and sorted(self.in_sync) == sorted(self.replicas)
+
+
+@dataclass(slots=True, frozen=True)
+class MetadataView:
+    """The brokers and partitions in the metadata of one broker."""
+
+    brokers: set[int]
+    partitions: dict[tuple[str, int], PartitionReplicas]
+
+
+def fetch_metadata(port: int, *, timeout_s: float = REQUEST_TIMEOUT_S) -> MetadataView:
+    response = send_request(
+        port, MetadataRequest(topics=None), METADATA_VERSION, timeout_s=timeout_s
+    )
+    return MetadataView(
+        brokers={broker.node_id for broker in response.brokers},
+        partitions={
+            (topic.name, partition.partition_index): PartitionReplicas(
+                partition.leader_id,
+                partition.leader_epoch,
+                partition.replica_nodes,
+                partition.isr_nodes,
+            )
+            for topic in response.topics
+            for partition in topic.partitions
+        },
+    )
+
+
+TIMEOUT_MS = 15_000
+
+
+def create_topic_request(
+    name: str, partitions: int, replication_factor: int, config: Mapping[str, object] | None
+) -> CreateTopicsRequest:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=[
+            CreatableTopicConfig(name=key, value=setting_text(value))
+            for key, value in (config or {}).items()
+        ],
+    )
+    return CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
+
+
+def delete_topic_request(name: str) -> DeleteTopicsRequest:
+    return DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=TIMEOUT_MS)
+
+
+def raise_for_errors(response: CreateTopicsResponse | DeleteTopicsResponse) -> None:
+    results = response.topics if isinstance(response, CreateTopicsResponse) else response.responses
+    for result in results:
+        if result.error_code:
+            code = ErrorCode.of(result.error_code)
+            raise BrokerError(f"Topic {result.name}: {code.name}: {result.error_message}")
+
+
+def setting_text(value: object) -> str:
+    """Returns the text of a setting in server.properties."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
