@@ -12,7 +12,7 @@ from itertools import cycle, pairwise
 from types import TracebackType
 from typing import Self
 
-from tests.conformance.brokers import wait_until
+from tests.wait import wait_until
 
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.metadata import MetadataResponse

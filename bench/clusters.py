@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from confluent_kafka import ElectionType
 from confluent_kafka.cimpl import NewTopic
 from tests.cluster.cluster import Cluster
-from tests.cluster.node import BARNABAS, KAFKA, Node, Program
-from tests.conformance.brokers import wait_until
+from tests.cluster.node import BARNABAS, KAFKA, NodeProgram, ProcessNode
+from tests.wait import wait_until
 
-from barnabas.testing.asking import view
+from barnabas.testing.requests import fetch_metadata
 from bench.brokers import peer_bench
 
 COPIES = 3
@@ -50,7 +50,7 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
     """A cluster to start, to load, to hurt and to weigh; its figures collect in `results`."""
 
     name: str
-    program: Program
+    program: NodeProgram
     warm_up_records: int
     """Enough for a compiler to have done its work, where there is one."""
 
@@ -66,7 +66,7 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
     def running(self) -> Iterator[None]:
         """From nothing to a cluster that has started; afterwards nothing is left of it."""
         self.cluster = Cluster.combined(self.directory, [self.program] * COPIES)
-        self.bootstrap = self.cluster.bootstrap
+        self.bootstrap = self.cluster.bootstrap_servers
         self.process = Processes(self.cluster)
         with self.cluster:
             yield
@@ -90,7 +90,7 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         admin.elect_leaders(ElectionType.PREFERRED).result()
         wait_until(self._is_led_as_preferred, "the preferred leaders lead", PATIENCE_S)
 
-    def others(self, *left_out: Node) -> list[Node]:
+    def others(self, *left_out: ProcessNode) -> list[ProcessNode]:
         return [node for node in self.cluster.nodes.values() if node not in left_out]
 
     def pause_s(self, seconds: float) -> None:
@@ -102,7 +102,7 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
             return all(
                 replicas.leader == replicas.replicas[0]
                 for node in self.cluster.brokers
-                for replicas in view(node.port).partitions.values()
+                for replicas in fetch_metadata(node.port).partitions.values()
             )
         return False
 
@@ -110,8 +110,8 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         """Whether every broker knows the topics, and every replica of them is in sync."""
         with contextlib.suppress(OSError):
             return all(
-                (name, index) in seen.partitions and seen.partitions[name, index].is_whole
-                for seen in (view(node.port) for node in self.cluster.brokers)
+                (name, index) in seen.partitions and seen.partitions[name, index].are_all_in_sync
+                for seen in (fetch_metadata(node.port) for node in self.cluster.brokers)
                 for name in names
                 for index in range(partitions)
             )

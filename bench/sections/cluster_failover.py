@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from tests.cluster.ask import quorum_view
-from tests.cluster.node import Node
-from tests.conformance.brokers import wait_until
+from tests.cluster.node import ProcessNode
+from tests.wait import wait_until
 
-from barnabas.testing.asking import ask
+from barnabas.testing.requests import send_request
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bench.acknowledged import Acknowledged
@@ -25,7 +25,7 @@ PATIENCE_S = 60
 STEP_S = 0.005
 CREATE_TOPICS_VERSION = 7
 
-Ending = Callable[[Node], None]
+Ending = Callable[[ProcessNode], None]
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def end_a_leader(ending: Ending, cluster: ClusterContender, topic: str) -> Figur
 
 def end_the_controller(cluster: ClusterContender, topic: str) -> Figures:
     """The node of the active controller, which leads partitions too."""
-    return _end_and_heal(Node.kill, cluster, topic, cluster.cluster.active_controller())
+    return _end_and_heal(ProcessNode.kill, cluster, topic, cluster.cluster.active_controller())
 
 
 def elect_a_controller(cluster: ClusterContender, _: Any) -> Figures:
@@ -65,7 +65,9 @@ def elect_a_controller(cluster: ClusterContender, _: Any) -> Figures:
     return {"elected_s": elected_s - ended_s, "topic_created_s": created_s - ended_s}
 
 
-def _end_and_heal(ending: Ending, cluster: ClusterContender, topic: str, victim: Node) -> Figures:
+def _end_and_heal(
+    ending: Ending, cluster: ClusterContender, topic: str, victim: ProcessNode
+) -> Figures:
     led = [index for index, leader in _leaders(cluster, topic).items() if leader == victim.node_id]
     assert led, f"node {victim.node_id} leads nothing"
     brokers = [("127.0.0.1", node.port) for node in cluster.others()]
@@ -86,17 +88,17 @@ def _end_and_heal(ending: Ending, cluster: ClusterContender, topic: str, victim:
     }
 
 
-def _heal(cluster: ClusterContender, victim: Node) -> float:
+def _heal(cluster: ClusterContender, victim: ProcessNode) -> float:
     """Start the node again; the time until every replica is in sync."""
     began_s = time.perf_counter()
     cluster.cluster.start_node(victim)
-    cluster.cluster.await_ready()
-    cluster.cluster.await_whole()
+    cluster.cluster.wait_until_ready()
+    cluster.cluster.wait_until_in_sync()
     return time.perf_counter() - began_s
 
 
 def _leaders(cluster: ClusterContender, topic: str) -> dict[int, int]:
-    seen = cluster.cluster.view()
+    seen = cluster.cluster.metadata()
     assert seen is not None, "no broker answers"
     return {
         index: replicas.leader
@@ -105,30 +107,30 @@ def _leaders(cluster: ClusterContender, topic: str) -> dict[int, int]:
     }
 
 
-def _leads_the_quorum(node: Node) -> bool:
+def _leads_the_quorum(node: ProcessNode) -> bool:
     with contextlib.suppress(OSError):
         return quorum_view(node.controller_port) is not None
     return False
 
 
-def _creates(node: Node, topic: str) -> bool:
+def _creates(node: ProcessNode, topic: str) -> bool:
     """Whether a topic is created by way of a broker, as a client does it."""
     new = CreatableTopic(name=topic, num_partitions=1, replication_factor=1)
     request = CreateTopicsRequest(topics=[new], timeout_ms=PATIENCE_S * 1000)
     with contextlib.suppress(OSError):
-        answer = ask(node.port, request, CREATE_TOPICS_VERSION)
+        answer = send_request(node.port, request, CREATE_TOPICS_VERSION)
         done = ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS
         return answer.topics[0].error_code in done
     return False
 
 
 def _await(condition: Callable[[], object], what: str) -> None:
-    wait_until(condition, what, PATIENCE_S, step_s=STEP_S)
+    wait_until(condition, what, PATIENCE_S, poll_s=STEP_S)
 
 
 CASES = [
-    Case("kill -9 of a leader", partial(end_a_leader, Node.kill), replicated),
-    Case("clean stop of a leader", partial(end_a_leader, Node.stop), replicated),
+    Case("kill -9 of a leader", partial(end_a_leader, ProcessNode.kill), replicated),
+    Case("clean stop of a leader", partial(end_a_leader, ProcessNode.stop), replicated),
     Case("kill -9 of the controller's node", end_the_controller, replicated),
     Case("kill -9 of the active controller", elect_a_controller),
 ]

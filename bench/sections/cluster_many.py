@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from tests.cluster.node import Node
-from tests.conformance.brokers import wait_until
+from tests.cluster.node import ProcessNode
+from tests.wait import wait_until
 
 from barnabas.metadata.frames import decode_record
-from barnabas.testing.asking import view
+from barnabas.testing.requests import fetch_metadata
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, iterate_batches
 from barnabas.wire.records.read import read_records
@@ -51,14 +51,14 @@ def fail_over(cluster: ClusterContender, _: list[str]) -> Figures:
     ended_s = time.perf_counter()
     victim.kill()
     wait_until(
-        lambda: not _led_by(controller, victim), "a leader for all", PATIENCE_S, step_s=STEP_S
+        lambda: not _led_by(controller, victim), "a leader for all", PATIENCE_S, poll_s=STEP_S
     )
     led_again_s = time.perf_counter() - ended_s
     batches = [size for size in _elections(controller, before) if size]
     began_s = time.perf_counter()
     cluster.cluster.start_node(victim)
-    cluster.cluster.await_ready()
-    cluster.cluster.await_whole()
+    cluster.cluster.wait_until_ready()
+    cluster.cluster.wait_until_in_sync()
     whole_again_s = time.perf_counter() - began_s
     cluster.give_back()
     return {
@@ -79,10 +79,10 @@ def restart(cluster: ClusterContender, _: list[str]) -> Figures:
     stopped_s = time.perf_counter()
     for node in nodes.nodes.values():
         nodes.start_node(node)
-    nodes.await_ready()
+    nodes.wait_until_ready()
     _await(lambda: _all_led(nodes.brokers, partitions), "a leader for all")
     led_s = time.perf_counter()
-    nodes.await_whole(PATIENCE_S)
+    nodes.wait_until_in_sync(PATIENCE_S)
     return {
         "stop_s": stopped_s - began_s,
         "start_to_led_s": led_s - stopped_s,
@@ -90,39 +90,39 @@ def restart(cluster: ClusterContender, _: list[str]) -> Figures:
     }
 
 
-def _stop(node: Node) -> None:
+def _stop(node: ProcessNode) -> None:
     with contextlib.suppress(TimeoutError):  # the last of Kafka's waits for a quorum for ever
         node.stop()
 
 
-def _partitions(node: Node) -> dict[tuple[str, int], int]:
-    return {key: replicas.leader for key, replicas in view(node.port).partitions.items()}
+def _partitions(node: ProcessNode) -> dict[tuple[str, int], int]:
+    return {key: replicas.leader for key, replicas in fetch_metadata(node.port).partitions.items()}
 
 
-def _led_by(asked: Node, leader: Node) -> int:
+def _led_by(asked: ProcessNode, leader: ProcessNode) -> int:
     return list(_partitions(asked).values()).count(leader.node_id)
 
 
-def _all_led(brokers: list[Node], count: int) -> bool:
+def _all_led(brokers: list[ProcessNode], count: int) -> bool:
     """Whether each broker knows a leader of every partition."""
     seen = [_partitions(node) for node in brokers]
     return all(len(leaders) == count and min(leaders.values()) >= 0 for leaders in seen)
 
 
-def _metadata_batches(node: Node) -> Iterator[tuple[BatchHeader, list[bytes]]]:
+def _metadata_batches(node: ProcessNode) -> Iterator[tuple[BatchHeader, list[bytes]]]:
     """The metadata log as a node has it on disk, which is the same for both implementations."""
-    for segment in sorted((node.data / "__cluster_metadata-0").glob("*.log")):
+    for segment in sorted((node.log_dir / "__cluster_metadata-0").glob("*.log")):
         content = segment.read_bytes()
         for position, header in iterate_batches(content):
             if not header.attributes & CONTROL_BIT:
                 yield header, [each.value or b"" for each in read_records(content, position)]
 
 
-def _last_offset(node: Node) -> int:
+def _last_offset(node: ProcessNode) -> int:
     return max(header.last_offset for header, _ in _metadata_batches(node))
 
 
-def _elections(node: Node, after_offset: int) -> list[int]:
+def _elections(node: ProcessNode, after_offset: int) -> list[int]:
     """How many leaders each batch elects, of those behind an offset."""
     return [
         sum(_is_election(value) for value in values)
@@ -137,7 +137,7 @@ def _is_election(value: bytes) -> bool:
 
 
 def _await(condition: Callable[[], object], what: str) -> None:
-    wait_until(condition, what, PATIENCE_S, step_s=STEP_S)
+    wait_until(condition, what, PATIENCE_S, poll_s=STEP_S)
 
 
 _SIZE = f"{TOPICS * PARTITIONS_EACH} partitions"

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance.brokers import is_alive, wait_until
+from tests.conformance.brokers import is_alive
+from tests.wait import wait_until
 
 BARNABAS = (sys.executable, "-m", "barnabas.cli")
 START_S = 90

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.cli.conftest import Barnabas, Hurried
 from tests.cli.local import Up
-from tests.conformance.brokers import wait_until
+from tests.wait import wait_until
 
 from barnabas.cli.errors import ExitStatus
 
@@ -138,7 +138,9 @@ def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
     try:
         make_topic(up, "orders")
         os.kill(up.pid_of(1), signal.SIGKILL)
-        wait_until(lambda: "Node 1 has exited; the other nodes keep running." in up.said, "its end is told")
+        wait_until(
+            lambda: "Node 1 has exited; the other nodes keep running." in up.said, "its end is told"
+        )
 
         def lacks_one() -> bool:
             said = barnabas("cluster", "describe", "-b", up.bootstrap)

@@ -10,9 +10,10 @@ from typing import Self
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.cluster.ask import QuorumView, quorum_view
-from tests.cluster.node import Node, Program, Role
+from tests.cluster.node import NodeProgram, NodeRole, ProcessNode
+from tests.wait import wait_until
 
-from barnabas.testing.fleet import START_S, Fleet, wait_until
+from barnabas.testing.process_cluster import START_TIMEOUT_S, ProcessCluster
 
 SETTINGS = {
     "num.partitions": "3",
@@ -38,13 +39,13 @@ class Quorum(Enum):
     """The first controller alone; the others observe until they are added."""
 
 
-class Cluster(Fleet):
+class Cluster(ProcessCluster):
     """Nodes of any kind, by id, and more ways to look at them."""
 
     def __init__(
         self,
         directory: Path,
-        roles: Mapping[int, Role],
+        roles: Mapping[int, NodeRole],
         *,
         quorum: Quorum = Quorum.DYNAMIC,
         settings: Mapping[str, str] | None = None,
@@ -56,30 +57,32 @@ class Cluster(Fleet):
         self.quorum = quorum
 
     @classmethod
-    def combined(cls, directory: Path, programs: Sequence[Program], **more: object) -> Self:
+    def combined(cls, directory: Path, programs: Sequence[NodeProgram], **more: object) -> Self:
         """Every node is both, numbered from 1."""
-        roles = {number: Role(each) for number, each in enumerate(programs, start=1)}
+        roles = {number: NodeRole(each) for number, each in enumerate(programs, start=1)}
         return cls(directory, roles, **more)  # type: ignore[arg-type]
 
     @classmethod
     def separate(
         cls,
         directory: Path,
-        controllers: Sequence[Program],
-        brokers: Sequence[Program],
+        controllers: Sequence[NodeProgram],
+        brokers: Sequence[NodeProgram],
         **more: object,
     ) -> Self:
         """Brokers numbered from 1, controllers from 101."""
-        roles = {number: Role(each, controller=False) for number, each in enumerate(brokers, 1)}
-        roles |= {number: Role(each, broker=False) for number, each in enumerate(controllers, 101)}
+        roles = {number: NodeRole(each, controller=False) for number, each in enumerate(brokers, 1)}
+        roles |= {
+            number: NodeRole(each, broker=False) for number, each in enumerate(controllers, 101)
+        }
         return cls(directory, roles, **more)  # type: ignore[arg-type]
 
     def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:
-            print(self.said())
-            self.end()
+            print(self.log_tails())
+            self.close()
             raise
         return self
 
@@ -87,13 +90,13 @@ class Cluster(Fleet):
         self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            print(self.said())
-        self.end()
+            print(self.log_tails())
+        self.close()
 
     # What it looks like
 
     def quorum_view(self) -> QuorumView | None:
-        for node in self.answering():
+        for node in self.reachable_brokers():
             with contextlib.suppress(OSError):
                 if (answer := quorum_view(node.port)) is not None:
                     return answer
@@ -105,13 +108,13 @@ class Cluster(Fleet):
 
     def create_topic(self, topic: str, partitions: int, copies: int = 3, **config: str) -> None:
         named = {key.replace("_", "."): value for key, value in config.items()}
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
         new = NewTopic(topic, partitions, copies, config=named)
-        admin.create_topics([new])[topic].result(START_S)
+        admin.create_topics([new])[topic].result(START_TIMEOUT_S)
         wait_until(lambda: self.has_leaders(topic, partitions), f"{topic} has leaders")
 
-    def active_controller(self) -> Node:
-        found: list[Node] = []
+    def active_controller(self) -> ProcessNode:
+        found: list[ProcessNode] = []
 
         def is_led() -> bool:
             seen = self.quorum_view()

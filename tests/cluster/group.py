@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
-from tests.conformance.brokers import wait_until
+from tests.wait import wait_until
 
 from barnabas.wire.messages.group_records import OffsetCommitKey
 

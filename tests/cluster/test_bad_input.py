@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.cluster import Cluster, Quorum
-from tests.cluster.node import BARNABAS, Node, Role
-from tests.conformance.brokers import free_port, wait_until
+from tests.cluster.node import BARNABAS, NodeRole, ProcessNode
+from tests.conformance.brokers import free_port
+from tests.wait import wait_until
 
 from barnabas.wire.uuid import random_uuid, to_text
 
-BROKER = Role(BARNABAS, controller=False)
-CONTROLLER = Role(BARNABAS, broker=False)
+BROKER = NodeRole(BARNABAS, controller=False)
+CONTROLLER = NodeRole(BARNABAS, broker=False)
 END_S = 60
 
 
@@ -34,8 +35,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 class Stranger:
     """A node that is not part of the cluster, with settings of its own."""
 
-    def __init__(self, directory: Path, node_id: int, role: Role, **settings: str) -> None:
-        self.node = Node(node_id, role, directory / f"node-{node_id}")
+    def __init__(self, directory: Path, node_id: int, role: NodeRole, **settings: str) -> None:
+        self.node = ProcessNode(node_id, role, directory / f"node-{node_id}")
         self.configured(**settings)
 
     def configured(self, **settings: str) -> "Stranger":
@@ -43,7 +44,7 @@ class Stranger:
         return self
 
     def formatted(self, cluster_id: str, *flags: str) -> "Stranger":
-        assert self.node.format(cluster_id, *flags).wait(END_S) == 0, self.node.said()
+        assert self.node.format(cluster_id, *flags).wait(END_S) == 0, self.node.log_tail()
         return self
 
     def refusal(self) -> str:
@@ -127,7 +128,7 @@ def test_a_second_process_of_a_broker_is_refused_while_the_first_lives(
 class Again(Stranger):
     """The same node once more, from the same files."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ProcessNode) -> None:
         self.node = node
 
 

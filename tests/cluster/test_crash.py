@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.cluster.numbered import NumberedWriter, read_numbers
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
+from tests.wait import wait_until
 
 PARTITIONS = 3
 ROUNDS = int(os.environ.get("BARNABAS_CRASH_ROUNDS", "8"))
@@ -53,7 +54,7 @@ def test_acknowledged_records_survive_kill_9_in_order_and_once(
             wait_until(
                 lambda goal=goal: writer.failure or writer.acknowledged.total >= goal,
                 f"{goal} records are acknowledged",
-                step_s=moments.uniform(0.0005, 0.02),
+                poll_s=moments.uniform(0.0005, 0.02),
             )
             broker.kill()
             promised = {

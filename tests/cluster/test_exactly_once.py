@@ -24,7 +24,8 @@ from tests.cluster.numbered import NumberedWriter, number_in, read_numbers
 from tests.cluster.processor_process import FENCED_STATUS, READY
 from tests.cluster.test_groups_under_kills import SETTINGS, stall
 from tests.cluster.workers import Worker, Workers, shuffled
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
+from tests.wait import wait_until
 
 PARTITIONS = 4
 PROCESSORS = 2
@@ -126,7 +127,7 @@ class Pipeline:
             lambda: sum(self._committed().values()) >= goal,
             f"{goal} numbers have come out",
             DEADLINE_S,
-            step_s=moments.uniform(0.01, 0.1),
+            poll_s=moments.uniform(0.01, 0.1),
         )
 
     def supersede(self, slot: int) -> None:

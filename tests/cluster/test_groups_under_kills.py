@@ -15,7 +15,8 @@ from tests.cluster.group import Group
 from tests.cluster.member_process import SESSION_MS
 from tests.cluster.numbered import NumberedWriter
 from tests.cluster.workers import Worker, Workers, shuffled
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
+from tests.wait import wait_until
 
 PARTITIONS = 6
 MEMBERS = 3
@@ -73,7 +74,7 @@ def test_every_record_is_processed_while_members_are_killed(
             for partition, numbers in writer.acknowledged.numbers.items()
             for offset, number in numbers.items()
         }
-        wait_until(lambda: processed(workers) == written, "every record is processed", step_s=0.1)
+        wait_until(lambda: processed(workers) == written, "every record is processed", poll_s=0.1)
         wait_until(lambda: group.is_stable(MEMBERS), "every partition has one owner again")
         ends = {partition: len(each) for partition, each in writer.acknowledged.numbers.items()}
         wait_until(lambda: group.committed() == ends, "every position is committed")
@@ -95,7 +96,7 @@ def disturb(group: Group, workers: Workers, moments: random.Random) -> None:
         wait_until(
             lambda goal=goal: len(processed(workers)) >= goal,
             f"{goal} records are processed",
-            step_s=moments.uniform(0.01, 0.1),
+            poll_s=moments.uniform(0.01, 0.1),
         )
         slot = moments.randrange(MEMBERS)
         if happening == "kill":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
-from tests.conformance.brokers import wait_until
+from tests.wait import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,7 +56,7 @@ class Worker:
     def stop(self) -> None:
         """Stop it at its stop point."""
         self._process.send_signal(signal.SIGUSR1)
-        wait_until(self._is_stopped, f"{self.journal.name} is stopped", step_s=0.01)
+        wait_until(self._is_stopped, f"{self.journal.name} is stopped", poll_s=0.01)
 
     def go_on(self) -> None:
         self._process.send_signal(signal.SIGCONT)

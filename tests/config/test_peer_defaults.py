@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from tests.config.differences import DYNAMIC_HERE_ALONE
-from tests.conformance.brokers import PeerBroker, connect, peer_is_here, read_frame, wait_until
+from tests.conformance.brokers import PeerBroker, connect, peer_is_here, read_frame
+from tests.wait import wait_until
 
 from barnabas.config import (
     BrokerSettings,

@@ -15,7 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
-from barnabas.testing.fleet import wait_until
+from tests.wait import wait_until
+
 from barnabas.testing.ports import free_port
 
 PEERS = Path(os.environ.get("PEERS", Path(__file__).parents[3] / "shared" / "peers"))
@@ -99,7 +100,7 @@ class BrokerProcess(Broker):
             )
         self.pid = self._process.pid
         try:
-            wait_until(self._ended_or_answers, "the broker answers", deadline_s, step_s=0.01)
+            wait_until(self._ended_or_answers, "the broker answers", deadline_s, poll_s=0.01)
         except TimeoutError:
             self.kill()
             raise

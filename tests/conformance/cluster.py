@@ -18,8 +18,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from tests.cluster.chaos.verify import records_on_disk
 from tests.cluster.cluster import Cluster
-from tests.cluster.node import Node
-from tests.conformance.brokers import peer, wait_until
+from tests.cluster.node import ProcessNode
+from tests.conformance.brokers import peer
+from tests.wait import wait_until
 
 DEADLINE_S = 60
 PATIENT = {
@@ -63,7 +64,7 @@ def write(
     producer = Producer(
         PATIENT
         | {
-            "bootstrap.servers": cluster.bootstrap,
+            "bootstrap.servers": cluster.bootstrap_servers,
             "enable.idempotence": True,
             "acks": "all",
             "delivery.timeout.ms": DEADLINE_S * 1000,
@@ -98,7 +99,7 @@ def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[byt
     consumer = Consumer(
         PATIENT
         | {
-            "bootstrap.servers": cluster.bootstrap,
+            "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": "not-joined",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -133,7 +134,7 @@ def taken(
     consumer = Consumer(
         PATIENT
         | {
-            "bootstrap.servers": cluster.bootstrap,
+            "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": group,
             "group.protocol": protocol,
             **({"session.timeout.ms": 6_000} if protocol == "classic" else {}),
@@ -157,11 +158,11 @@ def taken(
 
 
 def cluster_tool(cluster: Cluster, name: str, *arguments: str) -> str:
-    return peer("tool", name, "--bootstrap-server", cluster.bootstrap, *arguments)
+    return peer("tool", name, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
 
 
 def elect_preferred(cluster: Cluster, topic: str, partition: int) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     place = TopicPartition(topic, partition)
     (failure,) = admin.elect_leaders(ElectionType.PREFERRED, [place]).result(DEADLINE_S).values()
     assert failure is None, failure
@@ -184,9 +185,9 @@ def reassign(cluster: Cluster, topic: str, replicas: dict[int, list[int]], plan:
     wait_until(is_complete, f"{topic} has moved", DEADLINE_S)
 
 
-def assert_equal_copies(nodes: list[Node], topic: str, partition: int) -> None:
+def assert_equal_copies(nodes: list[ProcessNode], topic: str, partition: int) -> None:
     """Byte for byte, as soon as the followers have what the leader has."""
-    folders = [node.data / f"{topic}-{partition}" for node in nodes]
+    folders = [node.log_dir / f"{topic}-{partition}" for node in nodes]
     wait_until(
         lambda: len({records_on_disk(folder) for folder in folders}) == 1,
         f"{topic}-{partition} is the same on {[node.node_id for node in nodes]}",
@@ -204,7 +205,7 @@ def assert_no_complaints(cluster: Cluster) -> None:
     assert not complaints, "\n".join(complaints)
 
 
-def entries(node: Node) -> Iterator[str]:
+def entries(node: ProcessNode) -> Iterator[str]:
     """Each line of its log, and the next: the exception, if it is about one."""
     lines = node.log_file.read_text(errors="replace").splitlines()
     yield from map("\n".join, pairwise([*lines, ""]))

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, peer, wait_until
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, peer
 from tests.conformance.clients.client import EARLIEST, BrokerError, Code, Producing, Received, Sent
 from tests.conformance.clients.confluent import ConfluentClient
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-from tests.conformance.brokers import Broker, wait_until
+from tests.conformance.brokers import Broker
 from tests.conformance.clients.client import Sent
 from tests.conformance.clients.confluent import only_result
 from tests.conformance.clients.confluent_transactions import ConfluentTransactions
@@ -15,6 +15,7 @@ from tests.conformance.same.batches import batch
 from tests.conformance.same.requests import produce
 from tests.conformance.same.sides import Side
 from tests.conformance.tools import rows, tool
+from tests.wait import wait_until
 
 pytestmark = pytest.mark.peer
 

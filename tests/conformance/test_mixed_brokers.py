@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.cluster import Cluster, Quorum
-from tests.cluster.node import BARNABAS, KAFKA, Node, Program
-from tests.conformance.brokers import wait_until
+from tests.cluster.node import BARNABAS, KAFKA, NodeProgram, ProcessNode
 from tests.conformance.cluster import (
     assert_equal_copies,
     assert_no_complaints,
@@ -20,8 +19,9 @@ from tests.conformance.cluster import (
     taken,
     write,
 )
+from tests.wait import wait_until
 
-from barnabas.testing.asking import ask, view
+from barnabas.testing.requests import fetch_metadata, send_request
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -64,7 +64,7 @@ def mixed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
     """Broker 1 is Barnabas, broker 2 the real Kafka."""
-    program: Program = request.param
+    program: NodeProgram = request.param
     controllers = [program] * (1 if program is KAFKA else 3)
     with Cluster.separate(
         tmp_path_factory.mktemp("mixed"),
@@ -79,7 +79,7 @@ def mixed(
 
 def new_topic(mixed: Cluster, topic: str) -> None:
     mixed.create_topic(topic, PARTITIONS, 2)
-    mixed.await_whole()
+    mixed.wait_until_in_sync()
 
 
 def test_each_leads_and_follows(mixed: Cluster, topic: str) -> None:
@@ -169,7 +169,7 @@ def test_kafkas_tools(mixed: Cluster, topic: str, tmp_path: Path) -> None:
     assert mixed.leader_of(topic, 0).node_id == 1
     assert mixed.leader_of(topic, 1).node_id == 2
     reassign(mixed, topic, {0: [2, 1], 1: [1, 2]}, tmp_path / "together.json")
-    mixed.await_whole()
+    mixed.wait_until_in_sync()
     everything = ("--election-type", "preferred", "--all-topic-partitions")
     cluster_tool(mixed, "leader-election", *everything)
     wait_until(lambda: mixed.leader_of(topic, 0).node_id == 2, "2 leads 0")
@@ -204,25 +204,27 @@ def test_a_broker_forwards_what_the_controller_decides(
 ) -> None:
     node, brokers = mixed.nodes[asked], mixed.brokers
     new = CreatableTopic(name=topic, num_partitions=1, replication_factor=2)
-    created = [ask(node.port, CreateTopicsRequest(topics=[new]), 7).topics[0] for _ in range(2)]
+    created = [
+        send_request(node.port, CreateTopicsRequest(topics=[new]), 7).topics[0] for _ in range(2)
+    ]
     assert [each.error_code for each in created] == [
         ErrorCode.NONE,
         ErrorCode.TOPIC_ALREADY_EXISTS,
     ]
     more = CreatePartitionsTopic(name=topic, count=3, assignments=None)
     request = CreatePartitionsRequest(topics=[more], timeout_ms=10_000)
-    assert ask(node.port, request, 3).results[0].error_code == ErrorCode.NONE
+    assert send_request(node.port, request, 3).results[0].error_code == ErrorCode.NONE
     assert alter(node, topic, "retention.ms", "1234567") == ErrorCode.NONE
     assert alter(node, topic, "retention.ms", "soon") == ErrorCode.INVALID_CONFIG
     wait_until(
         lambda: all(retention_ms(each, topic) == "1234567" for each in brokers),
         "the setting is known",
     )
-    assert all((topic, 2) in view(each.port).partitions for each in brokers)
+    assert all((topic, 2) in fetch_metadata(each.port).partitions for each in brokers)
     gone = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=10_000)
-    assert ask(node.port, gone, 6).responses[0].error_code == ErrorCode.NONE
+    assert send_request(node.port, gone, 6).responses[0].error_code == ErrorCode.NONE
     wait_until(
-        lambda: not any((each.data / f"{topic}-0").exists() for each in brokers),
+        lambda: not any((each.log_dir / f"{topic}-0").exists() for each in brokers),
         "the topic's files are gone",
     )
 
@@ -234,19 +236,21 @@ def test_a_broker_that_lost_its_metadata_takes_a_snapshot(mixed: Cluster, topic:
     new_topic(mixed, topic)
     written = write(mixed, topic, 100, partitions=PARTITIONS)
     mixed.stop_node(node)
-    shutil.rmtree(node.data / METADATA)
+    shutil.rmtree(node.log_dir / METADATA)
     # Kafka cleans its log of what is in its snapshots once a minute.
     wait_until(lambda: all(log_start(each) > 0 for each in controllers), "the log starts anew", 90)
     come_back(mixed, node)
     assert log_start(node) > 0
-    assert view(node.port) == view(next(each.port for each in mixed.brokers if each is not node))
+    assert fetch_metadata(node.port) == fetch_metadata(
+        next(each.port for each in mixed.brokers if each is not node)
+    )
     assert read(mixed, topic, partitions=PARTITIONS) == written
 
 
-def come_back(mixed: Cluster, node: Node) -> None:
+def come_back(mixed: Cluster, node: ProcessNode) -> None:
     mixed.start_node(node)
-    mixed.await_ready()
-    mixed.await_whole()
+    mixed.wait_until_ready()
+    mixed.wait_until_in_sync()
 
 
 def coordinated_by(mixed: Cluster, broker: int, key_type: int, prefix: str) -> str:
@@ -256,7 +260,7 @@ def coordinated_by(mixed: Cluster, broker: int, key_type: int, prefix: str) -> s
     def is_found() -> bool:
         names = [f"{prefix}-{number}" for number in range(50)]
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=names)
-        answer = ask(mixed.nodes[broker].port, request, 4)
+        answer = send_request(mixed.nodes[broker].port, request, 4)
         found.extend(each.key for each in answer.coordinators if each.node_id == broker)
         return bool(found)
 
@@ -264,31 +268,31 @@ def coordinated_by(mixed: Cluster, broker: int, key_type: int, prefix: str) -> s
     return found[0]
 
 
-def alter(node: Node, topic: str, key: str, value: str) -> int:
+def alter(node: ProcessNode, topic: str, key: str, value: str) -> int:
     change = AlterableConfig(name=key, value=value)
     resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=[change])
     request = IncrementalAlterConfigsRequest(resources=[resource])
-    code: int = ask(node.port, request, 1).responses[0].error_code
+    code: int = send_request(node.port, request, 1).responses[0].error_code
     return code
 
 
-def retention_ms(node: Node, topic: str) -> str | None:
+def retention_ms(node: ProcessNode, topic: str) -> str | None:
     resource = DescribeConfigsResource(
         resource_type=TOPIC, resource_name=topic, configuration_keys=["retention.ms"]
     )
-    answer = ask(node.port, DescribeConfigsRequest(resources=[resource]), 4)
+    answer = send_request(node.port, DescribeConfigsRequest(resources=[resource]), 4)
     value: str | None = answer.results[0].configs[0].value
     return value
 
 
-def transaction_level(node: Node) -> int | None:
+def transaction_level(node: ProcessNode) -> int | None:
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
-    features = ask(node.port, request, 3).finalized_features
+    features = send_request(node.port, request, 3).finalized_features
     levels = {each.name: each.max_version_level for each in features}
     return levels.get("transaction.version")
 
 
-def log_start(node: Node) -> int:
+def log_start(node: ProcessNode) -> int:
     """Where the oldest snapshot of the metadata ends: the log before it is gone."""
-    ends = [int(file.name[:20]) for file in (node.data / METADATA).glob("*.checkpoint")]
+    ends = [int(file.name[:20]) for file in (node.log_dir / METADATA).glob("*.checkpoint")]
     return min(ends, default=0)

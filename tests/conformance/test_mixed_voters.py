@@ -10,11 +10,12 @@ from tests.cluster.ask import quorum_view
 from tests.cluster.chaos.run import ChaosRun
 from tests.cluster.chaos.verify import records_on_disk
 from tests.cluster.cluster import Cluster, Quorum
-from tests.cluster.node import BARNABAS, KAFKA, Node, Program
-from tests.conformance.brokers import peer, wait_until
+from tests.cluster.node import BARNABAS, KAFKA, NodeProgram, ProcessNode
+from tests.conformance.brokers import peer
 from tests.conformance.cluster import assert_no_complaints, read, write
+from tests.wait import wait_until
 
-from barnabas.testing.asking import ask, view
+from barnabas.testing.requests import fetch_metadata, send_request
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -35,12 +36,12 @@ def test_either_leads_the_quorum(tmp_path: Path) -> None:
             cluster.kill_node(active)
             another(cluster, active)
             cluster.start_node(active)
-            cluster.await_ready()
-            cluster.await_whole()
+            cluster.wait_until_ready()
+            cluster.wait_until_in_sync()
         for topic, values in written.items():
             assert read(cluster, topic, partitions=PARTITIONS) == values
         assert_no_complaints(cluster)
-        cluster.end()
+        cluster.close()
         assert_equal_metadata(cluster)
 
 
@@ -56,11 +57,13 @@ def test_a_leader_cut_off_gives_up_what_the_others_never_had(tmp_path: Path) -> 
             assert not creates(active, f"lost-{number}")
             await_creation(another(cluster, active), f"kept-{number}")
             network.heal(ways)
-            cluster.await_ready()
-            cluster.await_whole()
-        topics = {topic for node in cluster.brokers for topic, _ in view(node.port).partitions}
+            cluster.wait_until_ready()
+            cluster.wait_until_in_sync()
+        topics = {
+            topic for node in cluster.brokers for topic, _ in fetch_metadata(node.port).partitions
+        }
         assert topics == {f"kept-{each}" for each in range(number + 1)}
-        cluster.end()
+        cluster.close()
         assert_equal_metadata(cluster)
 
 
@@ -70,7 +73,7 @@ def test_a_leader_cut_off_gives_up_what_the_others_never_had(tmp_path: Path) -> 
     ids=["barnabas-joins-kafka", "kafka-joins-barnabas"],
 )
 def test_an_observer_is_made_a_voter_by_kafkas_tool(
-    first: Program, joining: Program, tmp_path: Path
+    first: NodeProgram, joining: NodeProgram, tmp_path: Path
 ) -> None:
     settings = {
         "offsets.topic.replication.factor": "1",
@@ -86,18 +89,18 @@ def test_an_observer_is_made_a_voter_by_kafkas_tool(
         assert before
         assert (set(before.voters), set(before.observers)) == ({1}, {2})
         peer(
-            *("tool", "metadata-quorum", "--bootstrap-server", cluster.bootstrap),
+            *("tool", "metadata-quorum", "--bootstrap-server", cluster.bootstrap_servers),
             *("--command-config", str(second.properties_file), "add-controller"),
         )
         assert set_of_voters(cluster) == {1, 2}
         cluster.create_topic("while-both-vote", PARTITIONS, 1)
         (directory_id,) = (
             line.partition("=")[2]
-            for line in (second.data / "meta.properties").read_text().splitlines()
+            for line in (second.log_dir / "meta.properties").read_text().splitlines()
             if line.startswith("directory.id=")
         )
         peer(
-            *("tool", "metadata-quorum", "--bootstrap-server", cluster.bootstrap),
+            *("tool", "metadata-quorum", "--bootstrap-server", cluster.bootstrap_servers),
             *("remove-controller", "--controller-id", "2"),
             *("--controller-directory-id", directory_id),
         )
@@ -106,25 +109,25 @@ def test_an_observer_is_made_a_voter_by_kafkas_tool(
 
 @pytest.mark.parametrize("programs", [[BARNABAS, KAFKA, BARNABAS]], ids=["one-kafka"])
 def test_a_mixed_cluster_keeps_its_promises_whatever_happens(
-    programs: list[Program], tmp_path: Path
+    programs: list[NodeProgram], tmp_path: Path
 ) -> None:
     chaos = ChaosRun(tmp_path, programs, seed=1, duration_s=40)
     chaos.run()
     assert not chaos.findings, chaos.report
 
 
-def until_each_has_led(cluster: Cluster) -> Iterator[Node]:
+def until_each_has_led(cluster: Cluster) -> Iterator[ProcessNode]:
     """The active controller, which is another one each time."""
-    led: set[Program] = set()
+    led: set[NodeProgram] = set()
     while led != {BARNABAS, KAFKA}:
         active = cluster.active_controller()
         led.add(active.program)
         yield active
 
 
-def another(cluster: Cluster, active: Node) -> Node:
+def another(cluster: Cluster, active: ProcessNode) -> ProcessNode:
     """Who leads instead, by its own word: Kafka's brokers may still wait for the one before."""
-    found: list[Node] = []
+    found: list[ProcessNode] = []
 
     def is_led_by_another() -> bool:
         for node in cluster.controllers:
@@ -139,15 +142,15 @@ def another(cluster: Cluster, active: Node) -> Node:
     return found[0]
 
 
-def await_creation(active: Node, topic: str) -> None:
+def await_creation(active: ProcessNode, topic: str) -> None:
     wait_until(lambda: creates(active, topic), f"{active.node_id} creates {topic}")
 
 
-def creates(active: Node, topic: str) -> bool:
+def creates(active: ProcessNode, topic: str) -> bool:
     """Whether the controller does so, and says it in time."""
     new = CreatableTopic(name=topic, num_partitions=1, replication_factor=3)
     with contextlib.suppress(OSError):
-        answer = ask(active.controller_port, CreateTopicsRequest(topics=[new]), 7)
+        answer = send_request(active.controller_port, CreateTopicsRequest(topics=[new]), 7)
         return answer.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
     return False
 
@@ -155,7 +158,7 @@ def creates(active: Node, topic: str) -> bool:
 def assert_equal_metadata(cluster: Cluster) -> None:
     """As far as each has it; all have been stopped."""
     logs = sorted(
-        (records_on_disk(node.data / METADATA) for node in cluster.nodes.values()), key=len
+        (records_on_disk(node.log_dir / METADATA) for node in cluster.nodes.values()), key=len
     )
     assert all(logs[-1].startswith(log) for log in logs)
 

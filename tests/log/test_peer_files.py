@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.conformance.brokers import PeerBroker, peer, peer_is_here, wait_until
+from tests.conformance.brokers import PeerBroker, peer, peer_is_here
 from tests.log.workshop import NOW_MS, Workshop, batch, marker, numbered, read_all, valid, write
+from tests.wait import wait_until
 
 from barnabas.log import DirectoryInUse, Log, LogConfig, LogDirectory
 from barnabas.log.directory.lock import DirectoryLock

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance.brokers import wait_until
 from tests.registry.http_requests import ask
+from tests.wait import wait_until
 
 START_S = 60
 STOP_S = 30

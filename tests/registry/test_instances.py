@@ -8,9 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import free_port, wait_until
+from tests.conformance.brokers import free_port
 from tests.registry.http_requests import Answer, ask, record
 from tests.registry.processes import RegistryProcess
+from tests.wait import wait_until
 
 from barnabas import Producer, TopicPartition
 from barnabas.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource

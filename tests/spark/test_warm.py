@@ -6,11 +6,11 @@ import socket
 import struct
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.wait import wait_until
 
 from barnabas.spark.interpreter import for_workers
 from barnabas.spark.warm import RUNNER
@@ -94,7 +94,7 @@ def test_a_runner_ends_when_spark_hangs_up(application: Application) -> None:
     for runner in runners:
         runner.connection.close()
     left = {pid for runner in runners for pid in (runner.pid, runner.started)}
-    until(lambda: not any(map(lives, left)))
+    wait_until(lambda: not any(map(lives, left)))
 
 
 def test_a_forked_runner_ends_with_what_spark_has_started(application: Application) -> None:
@@ -108,7 +108,7 @@ def test_a_forked_runner_ends_with_what_spark_has_started(application: Applicati
 def test_what_was_left_behind_ends_with_spark(application: Application) -> None:
     left = left_by(application.start("one"))
     application.process.kill()
-    until(lambda: not lives(left))
+    wait_until(lambda: not lives(left))
 
 
 def test_what_was_left_behind_ends_when_spark_removes_its_files(
@@ -117,7 +117,7 @@ def test_what_was_left_behind_ends_when_spark_removes_its_files(
     left = left_by(application.start("one"))
     (place,) = tmp_path.glob("*.sock")
     place.unlink()
-    until(lambda: not lives(left))
+    wait_until(lambda: not lives(left))
     assert not application.start("two").is_forked
 
 
@@ -132,10 +132,3 @@ def lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)

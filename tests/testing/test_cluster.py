@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.conformance.brokers import is_alive
 from tests.testing.clients import produce, values
+from tests.wait import wait_until
 
 from barnabas.testing import BrokerError, Cluster
-from barnabas.testing.wait import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Barnabas
-from tests.conformance.brokers import wait_until
 from tests.registry.http_requests import ask, half_a_request, record
 from tests.registry.processes import RegistryProcess
+from tests.wait import wait_until
 
 from barnabas.testing import Broker
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 from tests.cli.kafka.conftest import Command, commit, produce
-from tests.conformance.brokers import wait_until
+from tests.wait import wait_until
 
 from barnabas.testing import Broker
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.kafka.conftest import Command
-from tests.conformance.brokers import free_port, wait_until
+from tests.conformance.brokers import free_port
+from tests.wait import wait_until
 
 from barnabas.cli.kafka.server_stop import NodeProcess, find_node_processes
 from barnabas.node.single_node import single_node_properties

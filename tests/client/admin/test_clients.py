@@ -7,8 +7,8 @@ import threading
 import pytest
 from tests.client.conftest import Threads
 from tests.client.patience import refused
-from tests.conformance.brokers import wait_until
 from tests.server.harness import on_a_loop
+from tests.wait import wait_until
 
 from barnabas import TopicCollection
 from barnabas.admin import AdminClient, KafkaError, KafkaException, NewTopic

@@ -7,6 +7,7 @@ import confluent_kafka.admin
 import pytest
 from tests.client.admin.clients import SILENT
 from tests.conformance.brokers import PeerBroker, peer_is_here
+from tests.wait import wait_until
 
 from barnabas.admin import (
     AclBinding,
@@ -26,7 +27,6 @@ from barnabas.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from barnabas.testing.wait import wait_until
 
 EVERYTHING = AclBindingFilter("any", None, "any", None, None, "any", "any")
 PASSWORD = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)

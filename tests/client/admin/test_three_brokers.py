@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.wait import wait_until
 
 from barnabas import ElectionType, TopicCollection, TopicPartition
 from barnabas.admin import (
@@ -13,7 +14,6 @@ from barnabas.admin import (
     OffsetSpec,
 )
 from barnabas.testing import Cluster
-from barnabas.testing.wait import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """A cluster of scripted brokers, the client that is tested on it, and what its tests wait for."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -40,11 +39,6 @@ async def a_cluster(
 
 def soon() -> Deadline:
     return Deadline.after(30_000)
-
-
-async def until(condition: Any) -> None:
-    while not condition():
-        await asyncio.sleep(0.001)
 
 
 async def refusal_of(cluster: Cluster, words: str) -> KafkaError:

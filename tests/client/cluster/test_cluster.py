@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.client.cluster.harness import a_cluster, code_of, refusal_of, soon, until
+from tests.client.cluster.harness import a_cluster, code_of, refusal_of, soon
 from tests.client.scripted import (
     HOST,
     HangUp,
@@ -14,6 +14,7 @@ from tests.client.scripted import (
     metadata_of,
 )
 from tests.server.harness import on_a_loop
+from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import KafkaError, KafkaException
@@ -114,11 +115,11 @@ async def test_when_nobody_known_answers_the_first_addresses_are_asked_again() -
         await elsewhere.start()
         old.answers[ApiKey.METADATA] = lambda request: metadata_of([elsewhere], request)
         cluster.add_topics(["orders"])
-        await until(lambda: 5 in cluster.metadata.brokers)
+        await async_wait_until(lambda: 5 in cluster.metadata.brokers)
         await elsewhere.stop()
         old.answers[ApiKey.METADATA] = lambda request: metadata_of([new], request)
         cluster.refresh()
-        await until(lambda: 7 in cluster.metadata.brokers)
+        await async_wait_until(lambda: 7 in cluster.metadata.brokers)
 
 
 @on_a_loop
@@ -130,10 +131,10 @@ async def test_a_cluster_that_says_so_is_looked_for_anew() -> None:
         )
         first.answers[ApiKey.METADATA] = lambda request: metadata_of([second], request)
         cluster.add_topics(["orders"])
-        await until(lambda: 2 in cluster.metadata.brokers)
+        await async_wait_until(lambda: 2 in cluster.metadata.brokers)
         first.answers[ApiKey.METADATA] = lambda request: metadata_of([first], request)
         cluster.refresh()
-        await until(lambda: 1 in cluster.metadata.brokers)
+        await async_wait_until(lambda: 1 in cluster.metadata.brokers)
 
 
 @on_a_loop
@@ -241,7 +242,7 @@ async def test_a_request_without_acknowledgement_that_cannot_leave_is_told_of() 
         for _ in range(3):
             cluster.send(1, request, 1_000, outcomes.append, max_version=9)
         broker.hang_up()
-        await until(lambda: len(outcomes) == 3)
+        await async_wait_until(lambda: len(outcomes) == 3)
         assert isinstance(outcomes[-1], ConnectionError)
 
 
@@ -274,7 +275,7 @@ async def test_a_connection_that_nobody_uses_may_be_closed_without_a_word() -> N
     async with a_cluster(broker, told=told) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
         broker.hang_up()
-        await until(lambda: cluster.api_version(1, ApiKey.LIST_GROUPS) is None)
+        await async_wait_until(lambda: cluster.api_version(1, ApiKey.LIST_GROUPS) is None)
         await cluster.send_request(ListGroupsRequest(), to=1)
         assert told == []
 
@@ -284,7 +285,7 @@ async def test_an_idle_connection_is_closed() -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, connections_max_idle_ms=20) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
-        await until(lambda: broker.connections == 0)
+        await async_wait_until(lambda: broker.connections == 0)
         await cluster.send_request(ListGroupsRequest(), to=1)
 
 
@@ -313,13 +314,13 @@ async def test_closing_tells_whoever_waits_and_opens_nothing_again() -> None:
             asyncio.ensure_future(cluster.send_request(ListGroupsRequest())),
             asyncio.ensure_future(cluster.topic("missing", deadline=soon())),
         ]
-        await until(lambda: broker.asked(ApiKey.LIST_GROUPS))
+        await async_wait_until(lambda: broker.asked(ApiKey.LIST_GROUPS))
         await cluster.close()
         for each in await asyncio.gather(*waiting, return_exceptions=True):
             assert isinstance(each, KafkaException)
         with pytest.raises(KafkaException):
             await cluster.send_request(ListGroupsRequest())
-        await until(lambda: broker.connections == 0)
+        await async_wait_until(lambda: broker.connections == 0)
 
 
 # Controllers

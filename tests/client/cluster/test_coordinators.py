@@ -4,10 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.client.cluster.harness import a_cluster, code_of, soon, until
+from tests.client.cluster.harness import a_cluster, code_of, soon
 from tests.client.patience import awaited_refusal
 from tests.client.scripted import HangUp, ScriptedBroker
 from tests.server.harness import on_a_loop
+from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException
@@ -174,7 +175,7 @@ async def test_what_waits_at_the_coordinator_holds_up_nothing_else() -> None:
     broker = ScriptedBroker(answers)
     async with a_cluster(broker) as cluster:
         waiting = asyncio.ensure_future(beat(cluster))
-        await until(lambda: broker.asked(ApiKey.HEARTBEAT))
+        await async_wait_until(lambda: broker.asked(ApiKey.HEARTBEAT))
         await cluster.send_request(ListGroupsRequest(), to=1)
         gate.set()
         await waiting

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.cluster.harness import CA, CERTIFICATES, OURS, code_of, refusal_of, until
+from tests.client.cluster.harness import CA, CERTIFICATES, OURS, code_of, refusal_of
 from tests.client.scripted import ScriptedBroker
 from tests.net.harness import scram_broker
 from tests.server.harness import on_a_loop
+from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import KafkaError, KafkaException
@@ -88,7 +89,7 @@ async def test_large_answers_arrive_whole_over_tls() -> None:
             answer = asyncio.get_running_loop().create_future()
             await cluster.describe([], timeout_ms=30_000)
             cluster.refresh()
-            await until(lambda: cluster.metadata.brokers)
+            await async_wait_until(lambda: cluster.metadata.brokers)
             cluster.send(1, FetchRequest(max_bytes=size), 30_000, answer.set_result)
             response = await answer
             assert response.responses[0].partitions[0].records == bytes([size % 251]) * size

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.client.cluster.harness import a_cluster, code_of, soon, until
+from tests.client.cluster.harness import a_cluster, code_of, soon
 from tests.client.patience import awaited_refusal
 from tests.client.scripted import (
     ScriptedBroker,
@@ -11,6 +11,7 @@ from tests.client.scripted import (
     metadata_of,
 )
 from tests.server.harness import on_a_loop
+from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException
@@ -37,7 +38,7 @@ async def test_all_topics_wanted_in_one_turn_are_asked_for_at_once() -> None:
     async with a_cluster(broker) as cluster:
         cluster.add_topics(["a"])
         cluster.add_topics(["b", "c"])
-        await until(lambda: len(cluster.metadata.topics) == 3)
+        await async_wait_until(lambda: len(cluster.metadata.topics) == 3)
         assert [len(each.topics) for each in broker.asked(ApiKey.METADATA)] == [3]
 
 
@@ -53,10 +54,10 @@ async def test_a_topic_wanted_while_an_answer_is_awaited_is_asked_for_after_it()
 
         broker.answers[ApiKey.METADATA] = late
         cluster.add_topics(["a"])
-        await until(lambda: broker.asked(ApiKey.METADATA))
+        await async_wait_until(lambda: broker.asked(ApiKey.METADATA))
         cluster.add_topics(["b"])
         gate.set()
-        await until(lambda: len(cluster.metadata.topics) == 2)
+        await async_wait_until(lambda: len(cluster.metadata.topics) == 2)
 
 
 @on_a_loop
@@ -64,7 +65,7 @@ async def test_a_topic_that_does_not_exist_yet_is_waited_for() -> None:
     broker = ScriptedBroker()
     async with a_cluster(broker) as cluster:
         waiting = asyncio.ensure_future(cluster.topic("orders", deadline=soon()))
-        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 2)
+        await async_wait_until(lambda: len(broker.asked(ApiKey.METADATA)) > 2)
         broker.topics["orders"] = 1
         assert len((await waiting).partitions) == 1
 
@@ -110,7 +111,7 @@ async def test_a_partition_without_a_leader_is_asked_about_until_it_has_one() ->
         broker.answers[ApiKey.METADATA] = leaderless
         cluster.add_topics(["orders"])
         known = cluster
-        await until(lambda: (p := known.metadata.leader("orders", 0)) and p.leader == 1)
+        await async_wait_until(lambda: (p := known.metadata.leader("orders", 0)) and p.leader == 1)
 
 
 @on_a_loop
@@ -125,7 +126,7 @@ async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
         broker.topics["orders"] = 2
         cluster.refresh()
         cluster.refresh()
-        await until(lambda: len(heard) == 2)
+        await async_wait_until(lambda: len(heard) == 2)
         assert heard == [1, 2]
         assert len(broker.asked(ApiKey.METADATA)) == 2
 
@@ -135,7 +136,7 @@ async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> Non
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
         cluster.add_topics(["orders"])
-        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 3)
+        await async_wait_until(lambda: len(broker.asked(ApiKey.METADATA)) > 3)
 
 
 @on_a_loop
@@ -143,9 +144,9 @@ async def test_whoever_wants_all_topics_gets_those_that_come_later_too() -> None
     broker = ScriptedBroker(topics={"a": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
         cluster.add_all_topics()
-        await until(lambda: set(cluster.metadata.topics) == {"a"})
+        await async_wait_until(lambda: set(cluster.metadata.topics) == {"a"})
         broker.topics["b"] = 1
-        await until(lambda: set(cluster.metadata.topics) == {"a", "b"})
+        await async_wait_until(lambda: set(cluster.metadata.topics) == {"a", "b"})
 
 
 @on_a_loop

@@ -4,15 +4,19 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from tests.wait import async_wait_until
 from tests.wire.records.samples import some_records
 
 from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
 from barnabas.client.consumer._poller import Poller
-from barnabas.client.consumer.subscription_state import TopicPartitionState, FetchState
-from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.fetch_buffer import AioFetchBuffer
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.subscription_state import (
+    AutoOffsetResetStrategy,
+    FetchState,
+    TopicPartitionState,
+)
 from barnabas.client.consumer.user_events import UserEvents
-from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -130,12 +134,6 @@ def stepped(
     return decorate
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
 @stepped({0: 1, 1: 2, 2: 1})
 async def test_each_broker_is_asked_once_for_what_it_leads(scene: Scene) -> None:
     scene.fetcher.send_fetches()
@@ -226,7 +224,7 @@ async def test_a_hint_that_tells_nothing_new_is_no_reason_to_ask_again_at_once(
     hint = LeaderIdAndEpoch(leader_id=1, leader_epoch=5)
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
     assert scene.brokers.asked == []
-    await until(lambda: scene.brokers.asked)
+    await async_wait_until(lambda: scene.brokers.asked)
 
 
 @stepped(dict.fromkeys(range(100), 1))
@@ -243,7 +241,7 @@ async def test_many_that_wait_are_planned_for_together(scene: Scene) -> None:
     count()
     refused = [failed(index, ErrorCode.NOT_LEADER_OR_FOLLOWER) for index in range(100)]
     scene.brokers.answer(*refused)
-    await until(lambda: len(scene.brokers.asked) == 1)
+    await async_wait_until(lambda: len(scene.brokers.asked) == 1)
     assert plans < 10
 
 
@@ -252,7 +250,7 @@ async def test_without_a_hint_metadata_is_asked_for_and_the_fetch_tried_again(sc
     scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert scene.brokers.refreshes == 1
-    await until(lambda: scene.brokers.asked)
+    await async_wait_until(lambda: scene.brokers.asked)
     assert scene.inbox.next_message() is None
 
 
@@ -273,7 +271,7 @@ async def test_an_error_is_told_once(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     for _ in range(2):
         scene.brokers.answer(failed(0, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        await until(lambda: scene.brokers.asked)
+        await async_wait_until(lambda: scene.brokers.asked)
     assert scene.errors() == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
 
 
@@ -289,7 +287,7 @@ async def test_a_lost_session_begins_anew_with_everything(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     scene.brokers.answer(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    await until(lambda: scene.brokers.asked)
+    await async_wait_until(lambda: scene.brokers.asked)
     assert scene.brokers.asked[-1][2].session_epoch == 0
     assert scene.offsets() == [(0, 3)]
 
@@ -300,7 +298,7 @@ async def test_a_lost_connection_is_tried_again_with_a_new_session(scene: Scene)
     *_, answered = scene.brokers.asked.pop()
     answered(ConnectionResetError(104, "it hung up"))
     assert scene.brokers.asked == []
-    await until(lambda: scene.brokers.asked)
+    await async_wait_until(lambda: scene.brokers.asked)
     assert scene.brokers.asked[-1][2].session_epoch == 0
 
 

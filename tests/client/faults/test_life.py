@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.client.conftest import Threads
+from tests.wait import wait_until
 
 from barnabas import Consumer, KafkaError, Producer, TopicPartition
 from barnabas.testing import Broker
@@ -24,13 +25,6 @@ DEADLINE_S = 30.0
 
 def settings(broker: Broker, **more: Any) -> dict[str, Any]:
     return {"bootstrap.servers": broker.bootstrap_servers, **more}
-
-
-def wait_until(condition: Callable[[], bool], why: str) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.01)
 
 
 def is_gone(known: weakref.ref[Any]) -> bool:

@@ -14,8 +14,8 @@ from tests.cluster.chaos.readers import Reader, read_all
 from tests.cluster.chaos.report import Timeline, report
 from tests.cluster.chaos.writers import Writer
 from tests.cluster.cluster import Cluster, Quorum
-from tests.cluster.node import Program
-from tests.conformance.brokers import wait_until
+from tests.cluster.node import NodeProgram
+from tests.wait import wait_until
 
 PLAIN, TRANSACTIONAL = TOPICS = ["plain", "transactional"]
 SETTINGS = {
@@ -34,7 +34,7 @@ class ChaosRun:
     def __init__(
         self,
         directory: Path,
-        programs: list[Program],
+        programs: list[NodeProgram],
         *,
         seed: int,
         duration_s: float,
@@ -74,7 +74,7 @@ class ChaosRun:
         self.report = report(self._title, self._timeline, everyone, self.findings)
 
     def _begin(self) -> None:
-        bootstrap = self._cluster.bootstrap
+        bootstrap = self._cluster.bootstrap_servers
         seeds = [random.Random(self._moments.random()) for _ in range(4)]
         self._writers = [
             self._clients.writers.IdempotentWriter(f"w{index}", bootstrap, PLAIN, seeds[index])
@@ -124,8 +124,8 @@ class ChaosRun:
         began_s = time.monotonic()
         self._timeline.note("no more faults")
         try:
-            self._cluster.await_ready(HEAL_S)
-            self._cluster.await_whole(HEAL_S)
+            self._cluster.wait_until_ready(HEAL_S)
+            self._cluster.wait_until_in_sync(HEAL_S)
         except TimeoutError as too_late:
             self.findings.append(f"the cluster did not heal by itself: {too_late}")
         self._timeline.note(f"healed in {time.monotonic() - began_s:.1f} s")
@@ -148,13 +148,13 @@ class ChaosRun:
                 yield f"{each.name} failed: {each.failure}"
 
     def _broken_promises(self) -> Iterator[str]:
-        everything = read_all(self._cluster.bootstrap, TOPICS, "read_uncommitted")
-        committed = read_all(self._cluster.bootstrap, TOPICS, "read_committed")
+        everything = read_all(self._cluster.bootstrap_servers, TOPICS, "read_uncommitted")
+        committed = read_all(self._cluster.bootstrap_servers, TOPICS, "read_committed")
         writers = [*self._writers, *self._transactional]
         yield from verify.nothing_acknowledged_is_lost(writers, everything)
         yield from verify.each_is_there_once_and_in_order(self._writers, everything)
         yield from verify.nobody_was_shown_what_is_not_there(self._readers, everything, committed)
         yield from verify.transactions_are_whole(self._transactional, committed)
-        self._cluster.await_whole(HEAL_S)
+        self._cluster.wait_until_in_sync(HEAL_S)
         self._cluster.stop()
         yield from verify.replicas_are_equal(self._cluster.brokers, list(everything))

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import ClassVar
 
 import pytest
-from tests.conformance.brokers import wait_until
+from tests.wait import wait_until
 
 DEADLINE_S = 30
 EARLIEST = -2
@@ -199,7 +199,7 @@ class Client(ABC):
         Kafka answers when its controller has decided; its broker may learn of it a moment later.
         """
         self.ask_for_topic(topic, partitions, replication_factor, configs or {})
-        wait_until(lambda: self._is_known(topic), f"topic {topic} is known", step_s=0.01)
+        wait_until(lambda: self._is_known(topic), f"topic {topic} is known", poll_s=0.01)
 
     @abstractmethod
     def ask_for_topic(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from tests.conformance.brokers import wait_until
 from tests.conformance.clients.client import DEADLINE_S, BrokerError, Client, Code
+from tests.wait import wait_until
 
 POLL_S = 0.02
 REBALANCING = (Code.REBALANCE_IN_PROGRESS, Code.ILLEGAL_GENERATION, Code.UNKNOWN_MEMBER_ID)
@@ -190,7 +190,7 @@ class Crew:
             assert not before & shared, f"two members have {before & shared}"
             return condition()
 
-        wait_until(polled, what, DEADLINE_S, step_s=0)
+        wait_until(polled, what, DEADLINE_S, poll_s=0)
 
     def share(self, places: set[Place]) -> None:
         """Work until every place has one owner, and nobody has much more than another."""

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.brokers import PeerBroker, wait_until
-from tests.registry.asking import ask, record
+from tests.conformance.brokers import PeerBroker
+from tests.registry.http_requests import ask, record
 from tests.registry.processes import RegistryProcess
+from tests.wait import wait_until
 
 from barnabas import Consumer, Message, TopicPartition
 from barnabas.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
@@ -34,8 +35,10 @@ def test_another_takes_over_when_the_writer_dies(
 
         two = [start("first"), start("second")]
         assert [registered(each.url, f"S{n}") for n, each in enumerate(two)] == [1, 2]
-        wait_until(lambda: sum(each.writes for each in two) == 1, "one of them writes", PATIENCE_S)
-        (writer,) = (each for each in two if each.writes)
+        wait_until(
+            lambda: sum(each.is_leader for each in two) == 1, "one of them writes", PATIENCE_S
+        )
+        (writer,) = (each for each in two if each.is_leader)
         (other,) = (each for each in two if each is not writer)
         writer.end(signal.SIGKILL)
         assert registered(other.url, "S2") == 3
@@ -63,7 +66,7 @@ def test_what_the_cleaner_leaves_is_the_same_registry(kafka: PeerBroker, topic: 
             left, end = records_of(kafka, topic)
             return left < end / 4  # half of what there was were markers of transactions
 
-        wait_until(is_cleaned, f"{topic} is cleaned", PATIENCE_S, step_s=0.5)
+        wait_until(is_cleaned, f"{topic} is cleaned", PATIENCE_S, poll_s=0.5)
     with SchemaRegistry(kafka.bootstrap, topic=topic, group_id=topic) as anew:
         assert all_that_is_told(anew.url) == before
         assert registered(anew.url, "Later") == 5

@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.conformance.brokers import BrokerProcess, PeerBroker, wait_until
+from tests.conformance.brokers import BrokerProcess, PeerBroker
 from tests.conformance.same.batches import batch
 from tests.conformance.same.requests import list_offsets, produce
 from tests.conformance.same.sides import Side, Sides
 from tests.conformance.same.talk import is_settled
+from tests.wait import wait_until
 
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
@@ -66,7 +67,7 @@ def create(side: Side, topic: str, partitions: int = 1) -> None:
     """A topic whose partitions all answer."""
     new = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
     side.ask(CreateTopicsRequest(topics=[new]), 7)
-    wait_until(lambda: is_led(side, topic, partitions), f"{topic} is led", step_s=0.01)
+    wait_until(lambda: is_led(side, topic, partitions), f"{topic} is led", poll_s=0.01)
 
 
 def is_led(side: Side, topic: str, partitions: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from socket import socket
 from typing import Any
 
-from tests.conformance.brokers import connect, read_frame, wait_until
+from tests.conformance.brokers import connect, read_frame
 from tests.conformance.same.sides import (
     DEADLINE_S,
     NO_ANSWER,
@@ -22,6 +22,7 @@ from tests.conformance.same.sides import (
     named,
     read_answer,
 )
+from tests.wait import wait_until
 
 from barnabas.wire.schema import Message, Struct
 

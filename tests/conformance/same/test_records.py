@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from tests.conformance.brokers import wait_until
 from tests.conformance.same.batches import (
     ATTRIBUTES_AT,
     COUNT_AT,
@@ -19,6 +18,7 @@ from tests.conformance.same.batches import (
 from tests.conformance.same.conftest import PLAIN, create
 from tests.conformance.same.requests import fetch, list_offsets, produce
 from tests.conformance.same.sides import Side, Sides, same
+from tests.wait import wait_until
 
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,

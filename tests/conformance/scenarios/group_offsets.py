@@ -2,7 +2,6 @@
 
 import time
 
-from tests.conformance.brokers import wait_until
 from tests.conformance.clients.client import Code, Sent, refused_with
 from tests.conformance.clients.group_client import (
     ChangesGroups,
@@ -14,6 +13,7 @@ from tests.conformance.clients.group_client import (
     Protocol,
 )
 from tests.conformance.scenarios.groups import PARTITIONS, at_work, created, produced
+from tests.wait import wait_until
 
 MINUTE_MS = 60_000
 

@@ -1,6 +1,5 @@
 """Settings of topics and brokers: described with their source, and changed while running."""
 
-from tests.conformance.brokers import wait_until
 from tests.conformance.clients.client import (
     ChangesConfigs,
     Client,
@@ -10,6 +9,7 @@ from tests.conformance.clients.client import (
     Source,
     refused_with,
 )
+from tests.wait import wait_until
 
 
 class SettingScenarios:
@@ -98,5 +98,5 @@ class ChangeScenarios:
 def settle(client: Client, topic: str, name: str, value: str) -> None:
     """Wait for a change to arrive: Kafka answers before its broker has applied it."""
     wait_until(
-        lambda: client.topic_configs(topic)[name].value == value, f"{name} is {value}", step_s=0.01
+        lambda: client.topic_configs(topic)[name].value == value, f"{name} is {value}", poll_s=0.01
     )

@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from tests.conformance.brokers import wait_until
 from tests.conformance.clients.client import (
     EARLIEST,
     LATEST,
@@ -15,6 +14,7 @@ from tests.conformance.clients.client import (
     Sent,
     refused_with,
 )
+from tests.wait import wait_until
 
 
 class TopicScenarios:

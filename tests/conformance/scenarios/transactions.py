@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from functools import partial
 
 import pytest
-from tests.conformance.brokers import wait_until
 from tests.conformance.clients.client import DEADLINE_S, BrokerError, Code, Sent, refused_with
 from tests.conformance.clients.group_client import Committed, Joining, Place, Protocol
 from tests.conformance.clients.transaction_client import (
@@ -15,6 +14,7 @@ from tests.conformance.clients.transaction_client import (
     TransactionClient,
 )
 from tests.conformance.scenarios.groups import at_work, created, produced
+from tests.wait import wait_until
 
 LAST = b"last"
 

@@ -21,8 +21,7 @@ from tests.conformance.spark.connectors import (
     places,
     refusals,
 )
-
-from barnabas.testing.fleet import wait_until
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]  # the first waits for Spark to start
 

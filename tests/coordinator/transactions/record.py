@@ -10,9 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.conformance.brokers import PeerBroker, wait_until
+from tests.conformance.brokers import PeerBroker
 from tests.conformance.same.sides import Side
 from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Coordinator
+from tests.wait import wait_until
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -4,8 +4,9 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.conformance.brokers import free_port, wait_until
+from tests.conformance.brokers import free_port
 from tests.registry.http_requests import ask, record
+from tests.wait import wait_until
 
 from barnabas.registry.api.forwarding import FORWARDED_HEADER, MAX_CONCURRENT_FORWARDS
 from barnabas.registry.instance import RegistryInstance

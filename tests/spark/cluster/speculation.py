@@ -19,9 +19,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from tests.spark.cluster.journey import session
 from tests.spark.sink.topics import Topic
+from tests.wait import wait_until
 
 from barnabas.admin import AdminClient, TransactionState
-from barnabas.testing.fleet import wait_until
 
 TASKS = 6
 ROWS = 2 * TASKS * 10_000

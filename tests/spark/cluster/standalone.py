@@ -10,8 +10,8 @@ from types import TracebackType
 
 import pyspark
 from tests.spark.exactly_once.victims import MARK
+from tests.wait import wait_until
 
-from barnabas.testing.fleet import wait_until
 from barnabas.testing.ports import LOOPBACK, free_port
 
 START_S = 120.0

@@ -20,10 +20,10 @@ from pathlib import Path
 from tests.spark.exactly_once.program import MASTER, ROWS_A_BATCH
 from tests.spark.exactly_once.victims import MARK, Kind, kill, living
 from tests.spark.sink.topics import Topic
+from tests.wait import wait_until
 
 from barnabas import Producer
 from barnabas.admin import AdminClient, TransactionState
-from barnabas.testing.fleet import wait_until
 
 PARTITIONS = 3
 LONGEST_S = 240.0
@@ -113,7 +113,7 @@ class Trial:
             self._keep_busy(pipeline, source)
             return self._begun() >= enough
 
-        wait_until(has_run, "a batch begins", LONGEST_S, step_s=0.02)
+        wait_until(has_run, "a batch begins", LONGEST_S, poll_s=0.02)
 
     def _kill(self, kind: Kind, pipeline: _Process, source: Topic, chance: random.Random) -> None:
         """One of the kind, as soon as there is any."""
@@ -123,7 +123,7 @@ class Trial:
             found = [pipeline.pid] if kind is Kind.DRIVER else living(self.mark)[kind]
             return bool(found) and kill(chance.choice(sorted(found)))
 
-        wait_until(is_done, f"a {kind} lives", LONGEST_S, step_s=0.02)
+        wait_until(is_done, f"a {kind} lives", LONGEST_S, poll_s=0.02)
         self.deaths[kind] += 1
 
     def _keep_busy(self, pipeline: _Process, source: Topic) -> None:

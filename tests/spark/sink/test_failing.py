@@ -10,9 +10,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from tests.spark.sink.topics import Topic
+from tests.wait import wait_until
 
 from barnabas.admin import AdminClient, TransactionState
-from barnabas.testing.fleet import wait_until
 
 ROWS = 600
 WIDTH = 1_000

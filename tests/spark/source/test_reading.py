@@ -1,13 +1,12 @@
 """Topics read by a real Spark session."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from tests.wait import wait_until
 
 from barnabas.testing import Broker
 
@@ -16,13 +15,6 @@ DEADLINE_S = 60.0
 
 def numbers(frame: DataFrame) -> list[int]:
     return sorted(int(bytes(row.value)) for row in frame.select("value").collect())
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def test_a_batch_is_a_data_frame(spark: SparkSession, topic_of, reads) -> None:

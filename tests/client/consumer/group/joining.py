@@ -5,7 +5,7 @@ import functools
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.cluster import Cluster
 from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
@@ -44,24 +44,24 @@ class Joined:
         self.errors: list[KafkaError] = []
         self.during: Callable[[str], Awaitable[None]] | None = None
 
-    async def assigned(
+    async def on_partitions_assigned(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
         await self._happened("assigned", partitions)
         self.partitions = frozenset(partitions) | (self.partitions if incremental else frozenset())
 
-    async def revoked(
+    async def on_partitions_revoked(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
         await self._happened("revoked", partitions)
         self.partitions -= frozenset(partitions)
         assert incremental or not self.partitions
 
-    async def lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
+    async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
         await self._happened("lost", partitions)
         self.partitions -= frozenset(partitions)
 
-    def told(self, error: KafkaError) -> None:
+    def on_error(self, error: KafkaError) -> None:
         self.errors.append(error)
 
     async def _happened(self, what: str, partitions: Collection[TopicPartitionTuple]) -> None:
@@ -72,14 +72,6 @@ class Joined:
     async def close(self) -> None:
         await self.group.close()
         await self.cluster.close()
-
-
-async def until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-    """Wait for a condition, with a deadline."""
-    deadline = Deadline.after(timeout_s * 1000)
-    while not condition():
-        assert not deadline.has_passed, "it did not happen in time"
-        await asyncio.sleep(0.01)
 
 
 def all_of(topic: str, count: int) -> frozenset[TopicPartitionTuple]:

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from tests.client.consumer.group.joining import Joined, all_of, on_a_loop, until
+from tests.client.consumer.group.joining import Joined, all_of, on_a_loop
+from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
@@ -45,13 +46,13 @@ async def test_partitions_are_shared_and_come_back(broker: Broker, way: Way) -> 
     group_id = f"shared-{way}"
     first, second = (Joined(broker.bootstrap_servers, group_id, **way) for _ in range(2))
     first.group.subscribe(["four"])
-    await until(lambda: first.partitions == all_of("four", 4))
+    await async_wait_until(lambda: first.partitions == all_of("four", 4))
     second.group.subscribe(["four"])
-    await until(lambda: len(first.partitions) == len(second.partitions) == 2)
+    await async_wait_until(lambda: len(first.partitions) == len(second.partitions) == 2)
     assert first.partitions | second.partitions == all_of("four", 4)
     await first.close()
     assert not first.partitions
-    await until(lambda: second.partitions == all_of("four", 4))
+    await async_wait_until(lambda: second.partitions == all_of("four", 4))
     await second.close()
     assert [each.str() for each in first.errors + second.errors] == []
 
@@ -62,12 +63,12 @@ async def test_what_need_not_move_stays(broker: Broker, way: Way) -> None:
     group_id = f"stays-{way}"
     first, second = (Joined(broker.bootstrap_servers, group_id, **way) for _ in range(2))
     first.group.subscribe(["four"])
-    await until(lambda: first.partitions == all_of("four", 4))
+    await async_wait_until(lambda: first.partitions == all_of("four", 4))
     second.group.subscribe(["four"])
-    await until(lambda: len(first.partitions) == len(second.partitions) == 2)
+    await async_wait_until(lambda: len(first.partitions) == len(second.partitions) == 2)
     kept = first.partitions
     await second.close()
-    await until(lambda: len(first.partitions) == 4)
+    await async_wait_until(lambda: len(first.partitions) == 4)
     if way != {"assignors": ("sticky",)}:
         revoked = [partitions for what, partitions in first.events if what == "revoked"]
         assert revoked == [all_of("four", 4) - kept]
@@ -79,13 +80,13 @@ async def test_what_need_not_move_stays(broker: Broker, way: Way) -> None:
 async def test_a_subscription_may_change(broker: Broker, way: Way) -> None:
     member = Joined(broker.bootstrap_servers, f"changes-{way}", **way)
     member.group.subscribe(["four"])
-    await until(lambda: member.partitions == all_of("four", 4))
+    await async_wait_until(lambda: member.partitions == all_of("four", 4))
     member.group.subscribe(["two"])
-    await until(lambda: member.partitions == all_of("two", 2))
+    await async_wait_until(lambda: member.partitions == all_of("two", 2))
     await member.group.unsubscribe()
     assert not member.partitions
     member.group.subscribe(["two"])
-    await until(lambda: member.partitions == all_of("two", 2))
+    await async_wait_until(lambda: member.partitions == all_of("two", 2))
     await member.close()
 
 
@@ -96,10 +97,10 @@ async def test_a_pattern_finds_topics_that_are_created_later(broker: Broker, way
     broker.create_topic(f"{prefix}-1", 1)
     member = Joined(broker.bootstrap_servers, f"pattern-{way}", metadata_max_age_ms=100, **way)
     member.group.subscribe([f"^{prefix}-.*"])
-    await until(lambda: member.partitions == {(f"{prefix}-1", 0)})
+    await async_wait_until(lambda: member.partitions == {(f"{prefix}-1", 0)})
     broker.create_topic(f"{prefix}-2", 1)
     broker.clock.advance(11)  # coordinators look for matches every ten seconds
-    await until(lambda: member.partitions == {(f"{prefix}-1", 0), (f"{prefix}-2", 0)})
+    await async_wait_until(lambda: member.partitions == {(f"{prefix}-1", 0), (f"{prefix}-2", 0)})
     await member.close()
 
 
@@ -108,7 +109,7 @@ async def test_a_pattern_finds_topics_that_are_created_later(broker: Broker, way
 async def test_members_commit_and_find_what_was_committed(broker: Broker, way: Way) -> None:
     member = Joined(broker.bootstrap_servers, f"commits-{way}", **way)
     member.group.subscribe(["four"])
-    await until(lambda: member.partitions)
+    await async_wait_until(lambda: member.partitions)
     deadline = Deadline.after(30_000)
     offsets = {
         ("four", 0): TopicPartition("four", 0, 7, "a note", 0),
@@ -156,12 +157,12 @@ async def test_who_does_not_poll_loses_its_partitions_until_it_does(
         return member.partitions == all_of("two", 2)
 
     member.group.subscribe(["two"])
-    await until(has_both_while_it_polls)
+    await async_wait_until(has_both_while_it_polls)
     member.events.clear()
     member.errors.clear()  # a busy machine may have kept it from polling before
-    await until(lambda: ("lost", all_of("two", 2)) in member.events)
+    await async_wait_until(lambda: ("lost", all_of("two", 2)) in member.events)
     assert member.errors == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
-    await until(has_both_while_it_polls)
+    await async_wait_until(has_both_while_it_polls)
     await member.close()
 
 
@@ -173,12 +174,12 @@ async def test_a_static_member_comes_back_to_what_it_had(broker: Broker, way: Wa
     member = Joined(broker.bootstrap_servers, group_id, group_instance_id="this", **way)
     other.group.subscribe(["four"])
     member.group.subscribe(["four"])
-    await until(lambda: len(other.partitions) == len(member.partitions) == 2)
+    await async_wait_until(lambda: len(other.partitions) == len(member.partitions) == 2)
     had, events = member.partitions, list(other.events)
     await member.close()
     again = Joined(broker.bootstrap_servers, group_id, group_instance_id="this", **way)
     again.group.subscribe(["four"])
-    await until(lambda: again.partitions == had)
+    await async_wait_until(lambda: again.partitions == had)
     assert other.events == events
     await asyncio.gather(again.close(), other.close())
 
@@ -191,9 +192,9 @@ async def test_a_fenced_static_member_is_told_that_it_is_of_no_use_any_more(
         Joined(broker.bootstrap_servers, "fenced", group_instance_id="same") for _ in range(2)
     )
     member.group.subscribe(["two"])
-    await until(lambda: member.partitions)
+    await async_wait_until(lambda: member.partitions)
     usurper.group.subscribe(["two"])
-    await until(lambda: member.errors)
+    await async_wait_until(lambda: member.errors)
     assert member.errors == [KafkaError(ErrorCode.FENCED_INSTANCE_ID)]
     assert member.errors[0].fatal()
     await asyncio.gather(member.close(), usurper.close())
@@ -208,14 +209,14 @@ def test_members_survive_a_restart_of_their_coordinator(way: Way) -> None:
         async def survive() -> None:
             member = Joined(broker.bootstrap_servers, "survivor", **way)
             member.group.subscribe(["two"])
-            await until(lambda: member.partitions)
+            await async_wait_until(lambda: member.partitions)
             await asyncio.get_running_loop().run_in_executor(None, broker.restart)
             offsets = {("two", 1): TopicPartition("two", 1, 3)}
             outcomes = await member.group.commit(offsets, deadline=Deadline.after(30_000))
             assert outcomes == {("two", 1): None}
             newcomer = Joined(broker.bootstrap_servers, "survivor", **way)
             newcomer.group.subscribe(["two"])
-            await until(lambda: len(member.partitions) == len(newcomer.partitions) == 1)
+            await async_wait_until(lambda: len(member.partitions) == len(newcomer.partitions) == 1)
             await asyncio.gather(member.close(), newcomer.close())
 
         survive()
@@ -230,7 +231,7 @@ def test_leaving_ends_though_the_coordinator_is_dead(way: Way) -> None:
         async def leave() -> None:
             member = Joined(broker.bootstrap_servers, "left-alone", **way)
             member.group.subscribe(["two"])
-            await until(lambda: member.partitions)
+            await async_wait_until(lambda: member.partitions)
             await asyncio.get_running_loop().run_in_executor(None, broker.stop)
             await member.close()
             assert not member.partitions

@@ -4,8 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.client.consumer.group.joining import Joined, on_a_loop, until
+from tests.client.consumer.group.joining import Joined, on_a_loop
 from tests.client.scripted import ScriptedBroker, metadata_of
+from tests.wait import async_wait_until
 
 from barnabas.client.consumer.group.classic.consumer_protocol import write_assignment
 from barnabas.client.consumer.group.classic.member import LEAVE_TIMEOUT_MS
@@ -41,12 +42,12 @@ async def test_a_join_is_given_up_when_another_broker_coordinates() -> None:
         works.answers[ApiKey.FIND_COORDINATOR] = hangs.answers[ApiKey.FIND_COORDINATOR]
         member = at(hangs, request_timeout_ms=100)
         member.group.subscribe(["t"])
-        await until(lambda: hangs.asked(ApiKey.JOIN_GROUP))
+        await async_wait_until(lambda: hangs.asked(ApiKey.JOIN_GROUP))
         moved = ScriptedBroker(node_id=2)
         moved.port = works.port
         for each in (hangs, works):
             each.answers[ApiKey.FIND_COORDINATOR] = moved.answers[ApiKey.FIND_COORDINATOR]
-        await until(lambda: member.partitions == {("t", 0)})
+        await async_wait_until(lambda: member.partitions == {("t", 0)})
         await member.close()
 
 
@@ -59,7 +60,7 @@ async def test_leaving_is_over_in_seconds_though_the_coordinator_hangs(
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker, request_timeout_ms=3_600_000)  # which is not what is waited for
         member.group.subscribe(["t"])
-        await until(lambda: member.partitions)
+        await async_wait_until(lambda: member.partitions)
         broker.answers[ApiKey.LEAVE_GROUP] = lambda _: None
         await member.close()
         assert broker.asked(ApiKey.LEAVE_GROUP)
@@ -70,7 +71,7 @@ async def test_a_topic_that_does_not_exist_is_told_of_once() -> None:
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker, metadata_max_age_ms=10)
         member.group.subscribe(["t", "nowhere"])
-        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 5)
+        await async_wait_until(lambda: len(broker.asked(ApiKey.METADATA)) > 5)
         (error,) = member.errors
         assert error == KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         assert "nowhere" in error.str()
@@ -88,7 +89,7 @@ async def test_an_assignee_that_raises_does_not_stop_the_group() -> None:
 
         member.during = fail
         member.group.subscribe(["t"])
-        await until(lambda: broker.asked(ApiKey.HEARTBEAT))
+        await async_wait_until(lambda: broker.asked(ApiKey.HEARTBEAT))
         await member.close()
         assert [what for what, _ in member.events] == ["revoked"]
 
@@ -98,9 +99,9 @@ async def test_topics_that_are_no_longer_subscribed_to_are_not_asked_for() -> No
     async with ScriptedBroker(COORDINATING, topics={"t": 1, "u": 1}) as broker:
         member = at(broker, metadata_max_age_ms=10)
         member.group.subscribe(["t"])
-        await until(lambda: member.partitions)
+        await async_wait_until(lambda: member.partitions)
         member.group.subscribe(["u"])
-        await until(
+        await async_wait_until(
             lambda: [each.name for each in broker.asked(ApiKey.METADATA)[-1].topics] == ["u"]
         )
         await member.close()

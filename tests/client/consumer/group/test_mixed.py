@@ -8,9 +8,10 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from tests.client.consumer.group.joining import Joined, all_of, on_a_loop, until
+from tests.client.consumer.group.joining import Joined, all_of, on_a_loop
+from tests.wait import async_wait_until
 
-from barnabas.client.consumer.group.assignors import ASSIGNORS, SubscribedMember, ClusterTopics
+from barnabas.client.consumer.group.assignors import ASSIGNORS, ClusterTopics, SubscribedMember
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.testing import Broker
 
@@ -87,7 +88,7 @@ async def settled(*members: Joined | Stranger) -> None:
         given_out = [each for member in members for each in member.partitions]
         return sorted(given_out) == sorted(EVERYTHING) and all(m.partitions for m in members)
 
-    await until(is_settled)
+    await async_wait_until(is_settled)
 
 
 @pytest.mark.parametrize("ours_leads", [True, False], ids=["ours leads", "theirs leads"])

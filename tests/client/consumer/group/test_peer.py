@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.client.consumer.group.joining import Joined, all_of, on_a_loop, until
+from tests.client.consumer.group.joining import Joined, all_of, on_a_loop
 from tests.conformance.brokers import PEERS, PeerBroker, peer, peer_is_here
+from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Deadline
 from barnabas.client.values import TopicPartition
@@ -45,14 +46,14 @@ async def test_members_share_commit_and_come_back(
     group_id = f"shared-{way}"
     first, second = (Joined(kafka.bootstrap, group_id, **way) for _ in range(2))
     first.group.subscribe([topic])
-    await until(lambda: first.partitions == all_of(topic, 4))
+    await async_wait_until(lambda: first.partitions == all_of(topic, 4))
     second.group.subscribe([f"^{topic}$"])
-    await until(lambda: len(first.partitions) == len(second.partitions) == 2)
+    await async_wait_until(lambda: len(first.partitions) == len(second.partitions) == 2)
     deadline = Deadline.after(10_000)
     offsets = {each: TopicPartition(*each, 5, "here") for each in second.partitions}
     assert set((await second.group.commit(offsets, deadline=deadline)).values()) == {None}
     await second.close()
-    await until(lambda: first.partitions == all_of(topic, 4))
+    await async_wait_until(lambda: first.partitions == all_of(topic, 4))
     found = await first.group.committed(first.partitions, deadline=deadline)
     assert {each for each, position in found.items() if position.offset == 5} == offsets.keys()
     await first.close()
@@ -69,12 +70,12 @@ async def test_a_static_member_comes_back_to_what_it_had(
     member = Joined(kafka.bootstrap, group_id, group_instance_id="this", **way)
     other.group.subscribe([topic])
     member.group.subscribe([topic])
-    await until(lambda: len(other.partitions) == len(member.partitions) == 2)
+    await async_wait_until(lambda: len(other.partitions) == len(member.partitions) == 2)
     had, events = member.partitions, list(other.events)
     await member.close()
     again = Joined(kafka.bootstrap, group_id, group_instance_id="this", **way)
     again.group.subscribe([topic])
-    await until(lambda: again.partitions == had)
+    await async_wait_until(lambda: again.partitions == had)
     assert other.events == events
     await asyncio.gather(again.close(), other.close())
 
@@ -99,14 +100,14 @@ async def test_members_of_both_makes_share_a_group(
     synced = broker.requests["SyncGroup"]
     if ours_leads:
         ours.group.subscribe(["four"])
-        await until(lambda: ours.partitions == all_of("four", 4))
+        await async_wait_until(lambda: ours.partitions == all_of("four", 4))
     async with java_consumer(broker, group_id, JAVAS[name]):
         if not ours_leads:
-            await until(lambda: broker.requests["SyncGroup"] > synced)
+            await async_wait_until(lambda: broker.requests["SyncGroup"] > synced)
             ours.group.subscribe(["four"])
-        await until(lambda: len(ours.partitions) == 2)
+        await async_wait_until(lambda: len(ours.partitions) == 2)
         had = ours.partitions
-    await until(lambda: ours.partitions == all_of("four", 4))
+    await async_wait_until(lambda: ours.partitions == all_of("four", 4))
     if name == "cooperative-sticky":
         revoked = [partitions for what, partitions in ours.events if what == "revoked"]
         assert revoked == ([all_of("four", 4) - had] if ours_leads else [])
