@@ -47,6 +47,7 @@ def list_(connection: Connection, display: Display, pattern: str | None, no_inte
     help="Number of partitions.  [default: num.partitions]",
 )
 @click.option(
+    "--replication-factor",
     "--copies",
     "-r",
     type=click.IntRange(1, 32767),
@@ -63,7 +64,7 @@ def create(
     display: Display,
     name: str,
     partitions: int | None,
-    copies: int | None,
+    replication_factor: int | None,
     assign: str | None,
     configs: tuple[str, ...],
     dry_run: bool,
@@ -72,7 +73,7 @@ def create(
     from barnabas.cli.operations.topics import TopicSpec, create_topic, parse_assignment
 
     assignment = parse_assignment(assign) if assign else ()
-    spec = TopicSpec(name, partitions, copies, assignment, parse_pair_options(configs))
+    spec = TopicSpec(name, partitions, replication_factor, assignment, parse_pair_options(configs))
     connection.run(lambda admin: create_topic(admin, spec, dry_run=dry_run))
     done = "can be created" if dry_run else "is created"
     display.print_result(f"{name} {done}.", topic=name, created=not dry_run)
