@@ -1,7 +1,7 @@
-"""A client of a schema registry, as `confluent_kafka.schema_registry` has it.
+"""A client of a schema registry, with the surface of `confluent_kafka.schema_registry`.
 
-The serializers are in `avro`, `json_schema` and `protobuf`. What is here is thin: the client is in
-`barnabas.schema_registry.client`, the serializers are in `barnabas.schema_registry.serdes`.
+The serializers are in `avro`, `json_schema` and `protobuf`. These modules only re-export:
+the client is in `.client`, the serializers are in `.serdes`.
 """
 
 from barnabas.schema_registry.client.aio import AsyncSchemaRegistryClient

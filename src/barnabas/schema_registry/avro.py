@@ -1,4 +1,4 @@
-"""Avro by a registry's schemas."""
+"""Avro serializers that use a registry's schemas."""
 
 from barnabas.schema_registry.serdes.builders import (
     AsyncAvroDeserializerBuilder,

@@ -1,4 +1,4 @@
-"""What a registry's client raises; and fastavro, of a text that is no schema."""
+"""The exceptions of the client, and those of fastavro for an invalid schema."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["OAuthTokenError", "RegistryUnreachableError", "SchemaRegistryError"]
 
 
 def __getattr__(name: str) -> Any:
-    """`SchemaParseException` and `UnknownType`; whoever needs no Avro does without the library."""
+    """Imports `SchemaParseException` and `UnknownType` on demand: fastavro may not be installed."""
     if name not in ("SchemaParseException", "UnknownType"):
         raise AttributeError(f"module {__name__} has no attribute {name}")
     from fastavro import schema

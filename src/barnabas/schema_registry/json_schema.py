@@ -1,4 +1,4 @@
-"""JSON by a registry's schemas."""
+"""JSON serializers that use a registry's schemas."""
 
 from barnabas.schema_registry.serdes.builders import (
     AsyncJSONDeserializerBuilder,

@@ -1,4 +1,4 @@
-"""Protobuf by a registry's schemas."""
+"""Protobuf serializers that use a registry's schemas."""
 
 from barnabas.schema_registry.serdes.builders import (
     AsyncProtobufDeserializerBuilder,

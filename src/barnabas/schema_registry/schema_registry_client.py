@@ -1,4 +1,4 @@
-"""The client and its values, where programs of some years ago import them from."""
+"""The client and its models, under the module name of earlier versions of confluent_kafka."""
 
 from barnabas.schema_registry import (
     Association,

@@ -1,4 +1,4 @@
-"""How subjects are named, and the ids of schemas: what a strategy of one's own needs."""
+"""Subject name strategies and schema ids, for user-defined strategies."""
 
 from barnabas.schema_registry.serdes.framing import SchemaId
 from barnabas.schema_registry.serdes.subjects import (

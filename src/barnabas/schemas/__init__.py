@@ -1,4 +1,4 @@
-"""What the registry asks of a schema language, whichever it is."""
+"""Avro, JSON Schema and Protobuf schemas behind one interface: parse, validate, compare, frame."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,14 +15,15 @@ class SchemaType(StrEnum):
 
 
 class SchemaError(ValueError):
-    """The text is no schema of its type, or not one for what is asked; says where and why."""
+    """The text is not a schema of its type, or not suitable. The message says where and why."""
 
 
 @dataclass(slots=True, frozen=True)
 class Incompatibility:
-    """One reason why a reader cannot read what was written.
+    """One reason why a reader's schema cannot read data of a writer's schema.
 
-    The description calls the two `{reader}` and `{writer}`: only who asks knows which is new.
+    The description has the placeholders `{reader}` and `{writer}`: only the caller knows which of
+    the two schemas is the new one.
     """
 
     error_type: str
@@ -30,64 +31,64 @@ class Incompatibility:
     additional: str = ""
 
     def describe(self, reader: str, writer: str) -> str:
-        """The description with what the two are called there ("new" and "old", say)."""
+        """Returns the description with names for the two schemas, such as "new" and "old"."""
         return self.description.replace("{reader}", reader).replace("{writer}", writer)
 
 
 class ParsedSchema(Protocol):
     @property
     def text(self) -> str:
-        """As it is stored and given out."""
+        """The text as it is stored and returned."""
         ...
 
     @property
     def normalized(self) -> str:
-        """The same for all texts that mean the same."""
+        """The normalized text: the same for all texts that mean the same."""
         ...
 
     @property
     def resolved(self) -> str:
-        """The same with what it refers to in it, if the language has that; else as it is stored."""
+        """The text with references inlined if the language allows that, else the stored text."""
         ...
 
     @property
     def name(self) -> str | None:
-        """Of the record, message or document at its top."""
+        """The name of the outermost record, message or document."""
         ...
 
     def require_valid(self) -> None:
-        """SchemaError if it can be read but has faults that a new schema must not have."""
+        """Raises SchemaError for faults that old schemas may have and new ones must not."""
         ...
 
     def find_incompatibilities(self, written: "ParsedSchema") -> list[Incompatibility]:
-        """Why data of `written` cannot be read with this schema; nothing where it can.
+        """Returns why data of `written` cannot be read with this schema, or nothing if it can.
 
-        The two are of one type: whoever asks has seen to that.
+        Both schemas must have the same type.
         """
         ...
 
 
-_HOMES = {
+_MODULES = {
     SchemaType.AVRO: "barnabas.schemas.avro",
     SchemaType.JSON: "barnabas.schemas.json_schema",
     SchemaType.PROTOBUF: "barnabas.schemas.protobuf",
 }
 
 
-def parse(kind: SchemaType, text: str, references: Mapping[str, str]) -> ParsedSchema:
-    """Read a schema; `references` has the texts it refers to, and theirs, by the names they use.
+def parse(schema_type: SchemaType, text: str, references: Mapping[str, str]) -> ParsedSchema:
+    """Parses a schema. Raises SchemaError if the text is not valid.
 
-    SchemaError where it cannot be.
+    `references` has the texts that it refers to, directly or not, by the names it uses for them.
     """
-    with extra_required_by(f"A schema of type {kind}"):
-        home = import_module(_HOMES[kind])
-    parsed: ParsedSchema = home.parse(text, references)
+    with extra_required_by(f"A schema of type {schema_type}"):
+        module = import_module(_MODULES[schema_type])
+    parsed: ParsedSchema = module.parse(text, references)
     return parsed
 
 
 @contextmanager
 def extra_required_by(feature: str) -> Iterator[None]:
-    """Wraps imports of optional libraries. If one is missing, the error names the extra to install."""
+    """Wraps imports of optional libraries: the error for a missing one names the extra."""
     try:
         yield
     except ModuleNotFoundError as missing:

@@ -1,4 +1,4 @@
-"""How much work a schema may ask for: a stranger's must neither nest nor multiply freely."""
+"""Limits the work that a schema can cause: schemas are untrusted input."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from barnabas.schemas import SchemaError
 
 MAX_DEPTH = 200
-"""Levels one inside the other; small enough that no walk over a schema meets Python's own limit."""
+"""Nested levels. No recursive walk over a schema reaches Python's recursion limit."""
 
 MAX_STEPS = 50_000
-"""Nodes visited (or pairs of them compared) in one walk; some seconds of work at the very worst."""
+"""Nodes that are visited, or pairs that are compared, in one walk: a few seconds at worst."""
 
 
 class WalkBounds:
@@ -24,7 +24,7 @@ class WalkBounds:
 
     @contextmanager
     def level(self) -> Iterator[None]:
-        """One level further down, for as long as the block lasts."""
+        """Counts one nested level for the duration of the block."""
         self.step()
         self._depth += 1
         if self._depth > MAX_DEPTH:

@@ -1,7 +1,7 @@
-"""Comparing two schemas pair by pair, where both may be recursive.
+"""Compares two schemas pair by pair, where both may be recursive.
 
-A pair that is met again while it is being compared is taken for compatible, which may be wrong:
-then the comparison is made once more with what it found, until it finds no more.
+A pair that occurs again while it is being compared is assumed to be compatible. If the assumption
+turns out to be wrong, the comparison is repeated with what it differences, until it finds no more.
 """
 
 from abc import ABC, abstractmethod
@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 from barnabas.schemas.bounds import WalkBounds
 
 MAX_REPORTED = 25
-"""Differences of one pair; a type used everywhere need not be reported everywhere."""
+"""Differences of one pair that are reported. A type may be used in many places."""
 
 
 @dataclass(slots=True, frozen=True)
 class SchemaDifference:
-    """What the reader lacks to read what the writer wrote, and where, as seen from the pair."""
+    """Why the reader cannot read the writer's data, and the path to it from the compared pair."""
 
     error_type: str
     path: tuple[str, ...] = ()
@@ -27,11 +27,11 @@ class SchemaDifference:
         return replace(self, path=(*steps, *self.path))
 
 
-Found = tuple[SchemaDifference, ...]
+Differences = tuple[SchemaDifference, ...]
 T = TypeVar("T")
 
-_BROKEN_FURTHER_UP = SchemaDifference("")
-"""Of a pair whose differences are reported where it was met first."""
+_REPORTED_ELSEWHERE = SchemaDifference("")
+"""Stands for a pair whose differences are reported where it occurred first."""
 
 
 class SchemaComparison(ABC, Generic[T]):
@@ -41,49 +41,49 @@ class SchemaComparison(ABC, Generic[T]):
         self._start()
 
     def _start(self) -> None:
-        self._compared: dict[tuple[int, int], Found] = {}
-        self._under_way: set[tuple[int, int]] = set()
-        self._assumed = False
+        self._compared: dict[tuple[int, int], Differences] = {}
+        self._in_progress: set[tuple[int, int]] = set()
+        self._has_assumed = False
 
-    def run(self, reader: T, writer: T) -> Found:
+    def run(self, reader: T, writer: T) -> Differences:
         while True:
             self._start()
-            found = self.compare(reader, writer)
-            broken = {pair for pair, item in self._compared.items() if item}
-            if not self._assumed or broken <= self._broken:
-                return _reported(found)
+            differences = self.compare(reader, writer)
+            broken = {pair for pair, differing in self._compared.items() if differing}
+            if not self._has_assumed or broken <= self._broken:
+                return _reported(differences)
             self._broken |= broken
 
-    def compare(self, reader: T, writer: T) -> Found:
-        """All differences of a pair, nothing where the reader reads whatever was written."""
+    def compare(self, reader: T, writer: T) -> Differences:
+        """Returns the differences of a pair, or nothing if the reader can read it all."""
         pair = id(reader), id(writer)
         if pair in self._compared:
             return self._compared[pair]
-        if pair in self._under_way:
+        if pair in self._in_progress:
             if pair in self._broken:
-                return (_BROKEN_FURTHER_UP,)
-            self._assumed = True
+                return (_REPORTED_ELSEWHERE,)
+            self._has_assumed = True
             return ()
-        self._under_way.add(pair)
+        self._in_progress.add(pair)
         with self._bounds.level():
-            found = tuple(self.differences(reader, writer))
-        self._under_way.remove(pair)
-        self._compared[pair] = _reported(found)[:MAX_REPORTED] or found[:1]
+            differences = tuple(self.differences(reader, writer))
+        self._in_progress.remove(pair)
+        self._compared[pair] = _reported(differences)[:MAX_REPORTED] or differences[:1]
         return self._compared[pair]
 
     def under(self, reader: T, writer: T, *steps: str) -> Iterable[SchemaDifference]:
-        return [found.under(*steps) for found in self.compare(reader, writer)]
+        return [difference.under(*steps) for difference in self.compare(reader, writer)]
 
     def reads(self, reader: T, writer: T) -> bool:
         return not self.compare(reader, writer)
 
     @abstractmethod
     def differences(self, reader: T, writer: T) -> Iterable[SchemaDifference]:
-        """Of two that were not compared yet, by `compare`, `under` and `reads` of what they hold.
+        """Compares a new pair, with `compare`, `under` and `reads` for the parts of the two.
 
-        Both must live as long as the comparison: pairs are told apart by identity.
+        Both must live as long as the comparison, which identifies pairs by `id()`.
         """
 
 
-def _reported(found: Found) -> Found:
-    return tuple(item for item in found if item.error_type)
+def _reported(differences: Differences) -> Differences:
+    return tuple(difference for difference in differences if difference.error_type)

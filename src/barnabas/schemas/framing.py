@@ -1,11 +1,11 @@
-"""What stands before a payload that was written through a registry: which schema it is of.
+"""The prefix of a payload that was written with a registry's schema, which identifies the schema.
 
     0x00, four bytes of the schema's id, big-endian
     0x01, sixteen bytes of the schema's guid           (in a header of the record)
 
-Protobuf has the message's place in its file after that: how many indexes, then the indexes from
-the outermost message inwards, as zigzag varints. The first message of a file, which most payloads
-are, is a single zero.
+For Protobuf, the index path of the message in its file follows: the number of indexes, then the
+indexes from the outermost message inwards, as zigzag varints. The first message of a file, the
+most common one, is a single zero.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from barnabas.schemas.varints import read_varint, write_varint
 ID_MAGIC = 0
 GUID_MAGIC = 1
 ID_PREFIX_BYTES = 5
-"""Of the magic byte and an id."""
+"""The size of the magic byte and an id."""
 GUID_PREFIX_BYTES = 17
 MAX_INDEXES = 100
-"""No message is nested deeper: so many indexes are not indexes."""
+"""Messages are not nested deeper, so a higher number is not a number of indexes."""
 
 
 class FramingError(ValueError):
-    """The bytes do not begin as they should; says how."""
+    """The bytes do not begin with a valid prefix. The message says why."""
 
 
 def id_prefix(schema_id: int) -> bytes:
@@ -36,13 +36,13 @@ def guid_prefix(guid: UUID) -> bytes:
 
 
 def index_encodings(indexes: Sequence[int]) -> tuple[bytes, ...]:
-    """As indexes are to be written, and as others may have written them."""
-    written = b"".join(map(write_varint, (len(indexes), *indexes)))
-    return (b"\0", written) if tuple(indexes) == (0,) else (written,)
+    """Returns the encoding to write first, then any other that clients may have written."""
+    encoded = b"".join(map(write_varint, (len(indexes), *indexes)))
+    return (b"\0", encoded) if tuple(indexes) == (0,) else (encoded,)
 
 
 def read_indexes(content: bytes, at: int) -> tuple[tuple[int, ...], int]:
-    """The indexes, and where the payload begins."""
+    """Returns the indexes, and the position at which the payload begins."""
     try:
         count, at = read_varint(content, at)
         if count == 0:
@@ -59,9 +59,9 @@ def read_indexes(content: bytes, at: int) -> tuple[tuple[int, ...], int]:
 
 
 def message_indexes(message: Any) -> tuple[int, ...]:
-    """Where the message of a descriptor is: in its file, or in the message around it."""
-    around = message.containing_type
-    if around is None:
+    """Returns the index path of a message descriptor: in its file, then in enclosing messages."""
+    enclosing = message.containing_type
+    if enclosing is None:
         return (list(message.file.message_types_by_name).index(message.name),)
-    names = [nested_type.name for nested_type in around.nested_types]
-    return (*message_indexes(around), names.index(message.name))
+    names = [nested_type.name for nested_type in enclosing.nested_types]
+    return (*message_indexes(enclosing), names.index(message.name))

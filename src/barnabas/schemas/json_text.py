@@ -1,6 +1,6 @@
-"""JSON as the registry reads and writes it: bounded in depth, and compact as Jackson prints it.
+"""Reads JSON with bounded depth, and writes it compactly as Jackson in Java does.
 
-Texts are compared by the registries that share a topic, so numbers look as Java prints them.
+Registries that share a topic compare texts, so numbers are written as Java writes them.
 """
 
 import json
@@ -14,7 +14,7 @@ from barnabas.schemas.bounds import MAX_DEPTH
 
 
 def read(text: str) -> object:
-    """The value of a JSON text; SchemaError where it is none or nests too deeply."""
+    """Raises SchemaError if the text is not JSON or nests too deeply."""
     if _depth(text) > MAX_DEPTH:
         raise SchemaError(f"The schema nests more than {MAX_DEPTH} levels")
     try:
@@ -24,7 +24,7 @@ def read(text: str) -> object:
 
 
 def write(value: object) -> str:
-    """Compact, in the order it has."""
+    """Writes a value compactly. Members keep their order."""
     match value:
         case Mapping():
             members = (f"{_string(str(key))}:{write(member)}" for key, member in value.items())
@@ -40,7 +40,7 @@ def write(value: object) -> str:
 
 
 def kind(value: object) -> str:
-    """What a value is, for an error that says what was found."""
+    """Returns the kind of a value in words, for error messages."""
     match value:
         case Mapping():
             return "an object"
@@ -57,7 +57,7 @@ def kind(value: object) -> str:
 
 
 def ordered(value: object) -> object:
-    """The same with the members of each object in the order of their names."""
+    """Returns the value with the members of every object sorted by name."""
     match value:
         case Mapping():
             return {key: ordered(value[key]) for key in sorted(value)}
@@ -95,11 +95,11 @@ def _string(value: str) -> str:
     quoted = json.dumps(value, ensure_ascii=False)
     if "\\u00" not in quoted:
         return quoted
-    return _LOWER_ESCAPES.sub(lambda found: f"{found[1]}\\u00{found[2].upper()}", quoted)
+    return _LOWER_ESCAPES.sub(lambda match: f"{match[1]}\\u00{match[2].upper()}", quoted)
 
 
 def _double(value: float) -> str:
-    """As Double.toString has it: 1.0E10, 1.0E-4, 0.001, 1234567.0."""
+    """Writes a float as Java's Double.toString does: 1.0E10, 1.0E-4, 0.001, 1234567.0."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     shortest = Decimal(repr(value)).normalize()

@@ -71,7 +71,7 @@ def test_a_registry_that_is_down_is_told_in_one_line() -> None:
     with pytest.raises(RegistryUnreachableError) as down:
         client_of(f"{first},{second}", max_retries=1).get_schema(1)
     assert str(down.value) == (
-        f"no schema registry answers ({first}: Connection refused; {second}: Connection refused): "
+        f"no schema registry responds ({first}: Connection refused; {second}: Connection refused): "
         "is it running?"
     )
     assert isinstance(down.value, SchemaRegistryError)
@@ -81,7 +81,7 @@ def test_a_registry_that_is_down_is_told_in_one_line() -> None:
 
 def test_a_page_that_is_no_answer_is_told_whatever_its_status(script: ScriptedRegistry) -> None:
     script.will_answer((200, b"<html>Sign in</html>"))
-    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's answer: <html>Sign in"):
+    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's response: <html>Sign in"):
         client_of(script.url).get_subjects()
 
 
@@ -94,7 +94,7 @@ def test_a_registry_that_never_answers_is_given_up() -> None:
 
 def test_an_answer_of_something_else_is_said_to_be_that(script: ScriptedRegistry) -> None:
     script.will_answer((404, b"<html>nginx</html>"))
-    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's answer: <html>") as odd:
+    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's response: <html>") as odd:
         client_of(script.url).get_subjects()
     assert odd.value.error_code == SchemaRegistryError.UNKNOWN
 

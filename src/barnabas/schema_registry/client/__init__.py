@@ -1,6 +1,6 @@
-"""The client of a schema registry: what goes over HTTP, and the values that do.
+"""The client of a schema registry, its models and its HTTP requests.
 
-`barnabas.schema_registry` is where its users find it.
+Users import it from `barnabas.schema_registry`.
 """
 
 from barnabas.schema_registry.client.client import SchemaRegistryClient

@@ -1,4 +1,4 @@
-"""The part of a registry's client that is about its settings, not about schemas' texts."""
+"""The part of the client that does not cache: subjects, compatibility, configs, modes, contexts."""
 
 from typing import Any
 
@@ -47,35 +47,39 @@ class RegistryAdministration:
         normalize: bool = False,
         verbose: bool = False,
     ) -> bool:
-        """Whether the schema could follow that version."""
+        """Returns whether the schema is compatible with that version."""
         path = f"compatibility/subjects/{quote_path_segment(subject_name)}/versions/{version}"
         return self._is_compatible(path, schema, normalize, verbose)
 
     def test_compatibility_all_versions(
         self, subject_name: str, schema: Schema, normalize: bool = False, verbose: bool = False
     ) -> bool:
-        """Whether the schema could follow those versions that the subject's level asks about."""
+        """Returns whether the schema is compatible with the versions that the level requires."""
         path = f"compatibility/subjects/{quote_path_segment(subject_name)}/versions"
         return self._is_compatible(path, schema, normalize, verbose)
 
     def _is_compatible(self, path: str, schema: Schema, normalize: bool, verbose: bool) -> bool:
         query = {"normalize": normalize, "verbose": verbose}
-        answer: bool = self._http.request("POST", path, query, schema.to_dict())["is_compatible"]
-        return answer
+        is_compatible: bool = self._http.request("POST", path, query, schema.to_dict())[
+            "is_compatible"
+        ]
+        return is_compatible
 
     def set_compatibility(
         self, subject_name: str | None = None, level: str | None = None
     ) -> dict[str, str]:
-        """Set the level of a subject, or of all that have none; what the registry answers."""
+        """Sets the level of a subject, or the global one. Returns the registry's response."""
         if level is None:
             raise ValueError("level is missing, like BACKWARD")
-        answer: dict[str, str] = self._http.request(
-            "PUT", _of("config", subject_name), body={"compatibility": level.upper()}
+        response: dict[str, str] = self._http.request(
+            "PUT", _scope_path("config", subject_name), body={"compatibility": level.upper()}
         )
-        return answer
+        return response
 
     def get_compatibility(self, subject_name: str | None = None) -> str:
-        level: str = self._http.request("GET", _of("config", subject_name))["compatibilityLevel"]
+        level: str = self._http.request("GET", _scope_path("config", subject_name))[
+            "compatibilityLevel"
+        ]
         return level
 
     # -- configs
@@ -84,18 +88,22 @@ class RegistryAdministration:
         self, subject_name: str | None = None, config: ServerConfig | None = None
     ) -> dict[str, Any]:
         if config is None:
-            raise ValueError("config is missing: what the subject is to have")
-        answer: dict[str, Any] = self._http.request(
-            "PUT", _of("config", subject_name), body=config.to_dict()
+            raise ValueError("config is missing: the config to set")
+        response: dict[str, Any] = self._http.request(
+            "PUT", _scope_path("config", subject_name), body=config.to_dict()
         )
-        return answer
+        return response
 
     def get_config(self, subject_name: str | None = None) -> ServerConfig:
-        return ServerConfig.from_dict(self._http.request("GET", _of("config", subject_name)))
+        return ServerConfig.from_dict(
+            self._http.request("GET", _scope_path("config", subject_name))
+        )
 
     def delete_config(self, subject_name: str | None = None) -> ServerConfig:
-        """What the subject had; it has the one of all now."""
-        return ServerConfig.from_dict(self._http.request("DELETE", _of("config", subject_name)))
+        """Returns the removed config. The global one applies from now on."""
+        return ServerConfig.from_dict(
+            self._http.request("DELETE", _scope_path("config", subject_name))
+        )
 
     # -- modes
 
@@ -119,8 +127,10 @@ class RegistryAdministration:
     ) -> str:
         query = None if mode is None else {"force": force}
         body = None if mode is None else {"mode": mode}
-        answer: str = self._http.request(method, _of("mode", subject), query, body)["mode"]
-        return answer
+        response: str = self._http.request(method, _scope_path("mode", subject), query, body)[
+            "mode"
+        ]
+        return response
 
     # -- associations
 
@@ -133,19 +143,19 @@ class RegistryAdministration:
         offset: int = 0,
         limit: int = -1,
     ) -> list[Association]:
-        """The subjects of a topic in a cluster, whose id is the namespace ("-": whichever)."""
+        """Returns the subjects of a topic in a cluster, whose id is the namespace ("-": any)."""
         query = _filters(resource_type, association_types)
         if offset > 0:
             query["offset"] = offset
         if limit >= 1:
             query["limit"] = limit
-        path = f"associations/resources/{quote_path_segment(resource_namespace)}/{quote_path_segment(resource_name)}"
-        answer = self._http.request("GET", path, query)
-        return [Association.from_dict(item) for item in answer]
+        namespace, name = quote_path_segment(resource_namespace), quote_path_segment(resource_name)
+        response = self._http.request("GET", f"associations/resources/{namespace}/{name}", query)
+        return [Association.from_dict(item) for item in response]
 
     def create_association(self, request: AssociationCreateOrUpdateRequest) -> AssociationResponse:
-        answer = self._http.request("POST", "associations", body=request.to_dict())
-        return AssociationResponse.from_dict(answer)
+        response = self._http.request("POST", "associations", body=request.to_dict())
+        return AssociationResponse.from_dict(response)
 
     def delete_associations(
         self,
@@ -161,7 +171,7 @@ class RegistryAdministration:
         )
 
 
-def _of(kind: str, subject: str | None) -> str:
+def _scope_path(kind: str, subject: str | None) -> str:
     return kind if subject is None else f"{kind}/{quote_path_segment(subject)}"
 
 

@@ -1,6 +1,6 @@
-"""The registry's client for asyncio: the same one, its requests on threads.
+"""The client for asyncio: runs the methods of the synchronous client on threads.
 
-A request is made once for each schema, so threads cost nothing that a program would notice.
+Each schema is requested once, so the cost of threads is negligible.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ def _on_thread(
 
 
 class AsyncSchemaRegistryClient:
-    """As SchemaRegistryClient, with coroutines for methods."""
+    """SchemaRegistryClient with coroutines as methods."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
         self.sync_client = SchemaRegistryClient(conf)

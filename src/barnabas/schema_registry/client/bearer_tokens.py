@@ -1,4 +1,4 @@
-"""Bearer tokens for a registry: given, asked of a function, or of a token endpoint."""
+"""Bearer tokens for a registry: static, from a function, or from a token endpoint."""
 
 import json
 import time
@@ -12,38 +12,38 @@ from barnabas.schema_registry.client.errors import OAuthTokenError
 from barnabas.schema_registry.client.transport import RetryBackoff, basic_auth, urllib3
 
 _AZURE = "http://169.254.169.254/metadata/identity/oauth2/token"
-_SHARE_OF_LIFE = 0.8
-"""A token is replaced when so much of its life is over."""
+_REFRESH_FRACTION = 0.8
+"""A token is replaced after this fraction of its lifetime."""
 
 
 class BearerSource(Protocol):
     def headers(self) -> dict[str, str]:
-        """What a request needs; may ask for a new token."""
+        """Returns the headers of a request. May fetch a new token."""
         ...
 
 
-def create_bearer_source(left: dict[str, Any], backoff: RetryBackoff) -> BearerSource | None:
-    """The one that the settings name, which are taken out of them."""
-    match left.pop("bearer.auth.credentials.source", None):
+def create_bearer_source(settings: dict[str, Any], backoff: RetryBackoff) -> BearerSource | None:
+    """Removes the settings of bearer authentication and returns the source they describe."""
+    match settings.pop("bearer.auth.credentials.source", None):
         case None:
             return None
         case "STATIC_TOKEN":
-            place = _Place.take(left)
-            return StaticTokenSource(_required(left, "bearer.auth.token"), place)
+            target = _TokenTarget.take(settings)
+            return StaticTokenSource(_required(settings, "bearer.auth.token"), target)
         case "CUSTOM":
-            function = left.pop("bearer.auth.custom.provider.function", None)
-            conf = left.pop("bearer.auth.custom.provider.config", None)
+            function = settings.pop("bearer.auth.custom.provider.function", None)
+            conf = settings.pop("bearer.auth.custom.provider.config", None)
             if not callable(function):
                 raise TypeError("bearer.auth.custom.provider.function must be callable")
             if not isinstance(conf, dict):
                 raise TypeError("bearer.auth.custom.provider.config must be a dict")
             return CustomTokenSource(function, conf)
         case "OAUTHBEARER":
-            place = _Place.take(left)
-            return EndpointTokenSource(_client_credentials(left), place, backoff)
+            target = _TokenTarget.take(settings)
+            return EndpointTokenSource(_client_credentials(settings), target, backoff)
         case "OAUTHBEARER_AZURE_IMDS":
-            place = _Place.take(left)
-            return EndpointTokenSource(_azure_identity(left), place, backoff)
+            target = _TokenTarget.take(settings)
+            return EndpointTokenSource(_azure_identity(settings), target, backoff)
         case other:
             raise ValueError(
                 f"bearer.auth.credentials.source {other!r} must be STATIC_TOKEN, CUSTOM, "
@@ -52,16 +52,16 @@ def create_bearer_source(left: dict[str, Any], backoff: RetryBackoff) -> BearerS
 
 
 @dataclass(slots=True, frozen=True)
-class _Place:
-    """Which registry and which identities the token is for, as Confluent's cloud asks."""
+class _TokenTarget:
+    """The registry and the identity pools that a token is for, as Confluent Cloud requires."""
 
     cluster: str
     pool: str | None
 
     @classmethod
-    def take(cls, left: dict[str, Any]) -> "_Place":
-        cluster = _required(left, "bearer.auth.logical.cluster")
-        pool = left.pop("bearer.auth.identity.pool.id", None)
+    def take(cls, settings: dict[str, Any]) -> "_TokenTarget":
+        cluster = _required(settings, "bearer.auth.logical.cluster")
+        pool = settings.pop("bearer.auth.identity.pool.id", None)
         if isinstance(pool, list):
             pool = ",".join(pool)
         if pool is not None and not isinstance(pool, str):
@@ -76,10 +76,10 @@ class _Place:
 @dataclass(slots=True, frozen=True)
 class StaticTokenSource:
     token: str
-    place: _Place
+    target: _TokenTarget
 
     def headers(self) -> dict[str, str]:
-        return self.place.headers(self.token)
+        return self.target.headers(self.token)
 
 
 @dataclass(slots=True, frozen=True)
@@ -88,9 +88,9 @@ class CustomTokenSource:
     conf: dict[str, Any]
 
     def headers(self) -> dict[str, str]:
-        left = dict(self.function(self.conf))
-        token = _required(left, "bearer.auth.token")
-        return _Place.take(left).headers(token)
+        settings = dict(self.function(self.conf))
+        token = _required(settings, "bearer.auth.token")
+        return _TokenTarget.take(settings).headers(token)
 
 
 @dataclass(slots=True, frozen=True)
@@ -104,7 +104,7 @@ class _TokenRequest:
 @dataclass(slots=True)
 class EndpointTokenSource:
     request: _TokenRequest
-    place: _Place
+    target: _TokenTarget
     backoff: RetryBackoff
     _token: str = ""
     _replace_at: float = field(default=0.0)
@@ -112,27 +112,27 @@ class EndpointTokenSource:
     def headers(self) -> dict[str, str]:
         if time.monotonic() >= self._replace_at:
             self._fetch()
-        return self.place.headers(self._token)
+        return self.target.headers(self._token)
 
     def _fetch(self) -> None:
-        pools = urllib3()
-        expected = pools.exceptions.HTTPError, OAuthTokenError, ValueError, KeyError
+        http = urllib3()
+        expected = http.exceptions.HTTPError, OAuthTokenError, ValueError, KeyError
         problem: Exception | None = None
         for wait_s in (0.0, *self.backoff.waits_s()):
             time.sleep(wait_s)
             try:
-                answer = self._ask(pools)
-                self._token = answer["access_token"]
-                life_s = float(answer["expires_in"])
+                response = self._request_token(http)
+                self._token = response["access_token"]
+                lifetime_s = float(response["expires_in"])
             except expected as failed:
                 problem = failed
                 continue
-            self._replace_at = time.monotonic() + life_s * _SHARE_OF_LIFE
+            self._replace_at = time.monotonic() + lifetime_s * _REFRESH_FRACTION
             return
-        raise OAuthTokenError(f"{self.request.url} gave no token: {problem}") from problem
+        raise OAuthTokenError(f"{self.request.url} returned no token: {problem}") from problem
 
-    def _ask(self, pools: ModuleType) -> dict[str, Any]:
-        response = pools.request(
+    def _request_token(self, http: ModuleType) -> dict[str, Any]:
+        response = http.request(
             self.request.method,
             self.request.url,
             headers=dict(self.request.headers),
@@ -141,16 +141,16 @@ class EndpointTokenSource:
             timeout=30,
         )
         if response.status != 200:
-            raise OAuthTokenError("refused", response.status, response.data.decode())
-        answer: dict[str, Any] = json.loads(response.data)
-        return answer
+            raise OAuthTokenError("rejected", response.status, response.data.decode())
+        content: dict[str, Any] = json.loads(response.data)
+        return content
 
 
-def _client_credentials(left: dict[str, Any]) -> _TokenRequest:
-    name = _required(left, "bearer.auth.client.id")
-    secret = _required(left, "bearer.auth.client.secret")
-    scope = _required(left, "bearer.auth.scope")
-    url = _required(left, "bearer.auth.issuer.endpoint.url")
+def _client_credentials(settings: dict[str, Any]) -> _TokenRequest:
+    name = _required(settings, "bearer.auth.client.id")
+    secret = _required(settings, "bearer.auth.client.secret")
+    scope = _required(settings, "bearer.auth.scope")
+    url = _required(settings, "bearer.auth.issuer.endpoint.url")
     headers = {
         "Authorization": basic_auth(name, secret),
         "Content-Type": "application/x-www-form-urlencoded",
@@ -159,9 +159,9 @@ def _client_credentials(left: dict[str, Any]) -> _TokenRequest:
     return _TokenRequest("POST", url, headers, form)
 
 
-def _azure_identity(left: dict[str, Any]) -> _TokenRequest:
-    url = left.pop("bearer.auth.issuer.endpoint.url", None)
-    query = left.pop("bearer.auth.issuer.endpoint.query", None)
+def _azure_identity(settings: dict[str, Any]) -> _TokenRequest:
+    url = settings.pop("bearer.auth.issuer.endpoint.url", None)
+    query = settings.pop("bearer.auth.issuer.endpoint.query", None)
     if url is None and not query:
         raise ValueError(
             "bearer.auth.issuer.endpoint.query is missing: it names the resource the token is for"
@@ -172,10 +172,10 @@ def _azure_identity(left: dict[str, Any]) -> _TokenRequest:
     return _TokenRequest("GET", urlunsplit(parts), {"Metadata": "true"})
 
 
-def _required(left: dict[str, Any], name: str) -> str:
-    value = left.pop(name, None)
+def _required(settings: dict[str, Any], name: str) -> str:
+    value = settings.pop(name, None)
     if value is None:
-        raise ValueError(f"{name} is missing: bearer.auth.credentials.source asks for it")
+        raise ValueError(f"{name} is missing: bearer.auth.credentials.source requires it")
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {type(value).__name__}")
     return value

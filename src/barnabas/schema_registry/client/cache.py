@@ -12,7 +12,7 @@ Key = tuple[Hashable, ...]
 
 
 class SubjectCache(Generic[V]):
-    """Values by keys that begin with the subject they belong to; safe to share by threads."""
+    """Values by keys that begin with a subject. Thread-safe."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""SchemaRegistryClient: a registry's REST API as methods, remembering what cannot change.
+"""SchemaRegistryClient: a registry's REST API as methods, with a cache.
 
-A schema under an id, and a version of a subject, stay what they are: they are asked for once. The
-latest version can change: `cache.latest.ttl.sec` says for how long an answer is good enough.
+The schema of an id and a version of a subject never change, so they are requested once. The latest
+version can change: `cache.latest.ttl.sec` limits how long it is cached.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from barnabas.schema_registry.client.settings import ClientSettings
 
 
 class SchemaRegistryClient(RegistryAdministration):
-    """A client of a schema registry; safe to share by threads."""
+    """A client of a schema registry. Thread-safe."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
         self._conf = conf
@@ -24,7 +24,7 @@ class SchemaRegistryClient(RegistryAdministration):
         capacity = settings.cache_capacity
         self._by_id: SubjectCache[Schema] = SubjectCache(capacity)
         self._registered: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
-        self._found: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
+        self._looked_up: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
         self._versions: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
         self._latest: SubjectCache[RegisteredSchema] = SubjectCache(capacity, settings.latest_ttl_s)
 
@@ -39,11 +39,11 @@ class SchemaRegistryClient(RegistryAdministration):
         self.close()
 
     def close(self) -> None:
-        """Close its connections; may be called again."""
+        """Closes the connections. May be called repeatedly."""
         self._http.close()
 
     def config(self) -> Mapping[str, Any]:
-        """The settings it was made with."""
+        """Returns the settings that the client was created with."""
         return self._conf
 
     # -- schemas of a subject
@@ -51,27 +51,27 @@ class SchemaRegistryClient(RegistryAdministration):
     def register_schema(
         self, subject_name: str, schema: Schema, normalize_schemas: bool = False
     ) -> int:
-        """The id under which the subject has this schema, from now on or since before."""
-        answer = self.register_schema_full_response(subject_name, schema, normalize_schemas)
-        assert answer.schema_id is not None
-        return answer.schema_id
+        """Registers the schema unless the subject has it already. Returns its id."""
+        registered = self.register_schema_full_response(subject_name, schema, normalize_schemas)
+        assert registered.schema_id is not None
+        return registered.schema_id
 
     def register_schema_full_response(
         self, subject_name: str, schema: Schema, normalize_schemas: bool = False
     ) -> RegisteredSchema:
-        """As register_schema, with all that the registry tells of it."""
-        known = self._registered.get(subject_name, schema, normalize_schemas)
-        if known is not None:
-            return known
-        answer = self._http.request(
+        """As register_schema, but returns the whole response."""
+        cached = self._registered.get(subject_name, schema, normalize_schemas)
+        if cached is not None:
+            return cached
+        response = self._http.request(
             "POST",
             f"subjects/{quote_path_segment(subject_name)}/versions",
             {"normalize": normalize_schemas},
             schema.to_dict(),
         )
-        # A registry of before 2023 answers with the id alone.
+        # Registries before 2023 respond with the id only.
         registered = RegisteredSchema.from_dict(
-            schema.to_dict() | {"subject": subject_name} | answer
+            schema.to_dict() | {"subject": subject_name} | response
         )
         self._latest.remove_subject(subject_name)
         return self._registered.put(registered, subject_name, schema, normalize_schemas)
@@ -84,28 +84,28 @@ class SchemaRegistryClient(RegistryAdministration):
         fmt: str | None = None,
         deleted: bool = False,
     ) -> RegisteredSchema:
-        """The version of the subject that is this schema; its text is as it was given."""
+        """Returns the version of the subject that has this schema. Its text is the given one."""
         key = subject_name, schema, normalize_schemas, deleted
-        known = self._found.get(*key)
-        if known is not None:
-            return known
-        query = _known(normalize=normalize_schemas, deleted=deleted, format=fmt)
-        answer = self._http.request(
+        cached = self._looked_up.get(*key)
+        if cached is not None:
+            return cached
+        query = _without_none(normalize=normalize_schemas, deleted=deleted, format=fmt)
+        response = self._http.request(
             "POST", f"subjects/{quote_path_segment(subject_name)}", query, schema.to_dict()
         )
-        found = RegisteredSchema.from_dict(answer | schema.to_dict())
-        return self._found.put(found, *key)
+        version = RegisteredSchema.from_dict(response | schema.to_dict())
+        return self._looked_up.put(version, *key)
 
     def get_latest_version(self, subject_name: str, fmt: str | None = None) -> RegisteredSchema:
-        known = self._latest.get(subject_name, fmt)
-        if known is not None:
-            return known
-        answer = self._http.request(
+        cached = self._latest.get(subject_name, fmt)
+        if cached is not None:
+            return cached
+        response = self._http.request(
             "GET",
             f"subjects/{quote_path_segment(subject_name)}/versions/latest",
-            _known(format=fmt),
+            _without_none(format=fmt),
         )
-        return self._latest.put(RegisteredSchema.from_dict(answer), subject_name, fmt)
+        return self._latest.put(RegisteredSchema.from_dict(response), subject_name, fmt)
 
     def get_latest_with_metadata(
         self,
@@ -114,17 +114,17 @@ class SchemaRegistryClient(RegistryAdministration):
         deleted: bool = False,
         fmt: str | None = None,
     ) -> RegisteredSchema:
-        """The latest version whose metadata has these properties."""
+        """Returns the latest version whose metadata has these properties."""
         key = subject_name, frozenset(metadata.items()), deleted, fmt
-        known = self._latest.get(*key)
-        if known is not None:
-            return known
-        query = _known(deleted=deleted, format=fmt)
+        cached = self._latest.get(*key)
+        if cached is not None:
+            return cached
+        query = _without_none(deleted=deleted, format=fmt)
         query |= {"key": list(metadata), "value": list(metadata.values())}
-        answer = self._http.request(
+        response = self._http.request(
             "GET", f"subjects/{quote_path_segment(subject_name)}/metadata", query
         )
-        return self._latest.put(RegisteredSchema.from_dict(answer), *key)
+        return self._latest.put(RegisteredSchema.from_dict(response), *key)
 
     def get_version(
         self,
@@ -134,16 +134,16 @@ class SchemaRegistryClient(RegistryAdministration):
         fmt: str | None = None,
     ) -> RegisteredSchema:
         key = subject_name, version, deleted, fmt
-        known = self._versions.get(*key) if version != "latest" else None
-        if known is not None:
-            return known
-        answer = self._http.request(
+        cached = self._versions.get(*key) if version != "latest" else None
+        if cached is not None:
+            return cached
+        response = self._http.request(
             "GET",
             f"subjects/{quote_path_segment(subject_name)}/versions/{version}",
-            _known(deleted=deleted, format=fmt),
+            _without_none(deleted=deleted, format=fmt),
         )
-        found = RegisteredSchema.from_dict(answer)
-        return self._versions.put(found, subject_name, found.version, deleted, fmt)
+        registered = RegisteredSchema.from_dict(response)
+        return self._versions.put(registered, subject_name, registered.version, deleted, fmt)
 
     def get_versions(
         self,
@@ -163,7 +163,7 @@ class SchemaRegistryClient(RegistryAdministration):
     def get_referenced_by(
         self, subject_name: str, version: int | str = "latest", offset: int = 0, limit: int = -1
     ) -> list[int]:
-        """The ids of the schemas that refer to this version."""
+        """Returns the ids of the schemas that refer to this version."""
         ids: list[int] = self._http.request(
             "GET",
             f"subjects/{quote_path_segment(subject_name)}/versions/{version}/referencedby",
@@ -171,7 +171,7 @@ class SchemaRegistryClient(RegistryAdministration):
         )
         return ids
 
-    # -- schemas by themselves
+    # -- schemas by id
 
     def get_schema(
         self,
@@ -180,21 +180,21 @@ class SchemaRegistryClient(RegistryAdministration):
         fmt: str | None = None,
         reference_format: str | None = None,
     ) -> Schema:
-        """The schema under an id; `subject_name` says in which context the id is meant."""
+        """Returns the schema with an id. `subject_name` selects the context of the id."""
         key = subject_name, schema_id, fmt, reference_format
-        known = self._by_id.get(*key)
-        if known is not None:
-            return known
-        query = _known(subject=subject_name, format=fmt, reference_format=reference_format)
-        answer = self._http.request("GET", f"schemas/ids/{schema_id}", query)
-        return self._by_id.put(Schema.from_dict(answer), *key)
+        cached = self._by_id.get(*key)
+        if cached is not None:
+            return cached
+        query = _without_none(subject=subject_name, format=fmt, reference_format=reference_format)
+        response = self._http.request("GET", f"schemas/ids/{schema_id}", query)
+        return self._by_id.put(Schema.from_dict(response), *key)
 
     def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> Schema:
-        known = self._by_id.get(None, guid, fmt)
-        if known is not None:
-            return known
-        answer = self._http.request("GET", f"schemas/guids/{guid}", _known(format=fmt))
-        return self._by_id.put(Schema.from_dict(answer), None, guid, fmt)
+        cached = self._by_id.get(None, guid, fmt)
+        if cached is not None:
+            return cached
+        response = self._http.request("GET", f"schemas/guids/{guid}", _without_none(format=fmt))
+        return self._by_id.put(Schema.from_dict(response), None, guid, fmt)
 
     def get_schema_types(self) -> list[str]:
         types: list[str] = self._http.request("GET", "schemas/types")
@@ -208,7 +208,7 @@ class SchemaRegistryClient(RegistryAdministration):
         offset: int = 0,
         limit: int = -1,
     ) -> list[str]:
-        query = _known(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
+        query = _without_none(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         subjects: list[str] = self._http.request("GET", f"schemas/ids/{schema_id}/subjects", query)
         return subjects
 
@@ -220,18 +220,18 @@ class SchemaRegistryClient(RegistryAdministration):
         offset: int = 0,
         limit: int = -1,
     ) -> list[SchemaVersion]:
-        query = _known(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
-        answer = self._http.request("GET", f"schemas/ids/{schema_id}/versions", query)
-        return [SchemaVersion.from_dict(item) for item in answer]
+        query = _without_none(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
+        response = self._http.request("GET", f"schemas/ids/{schema_id}/versions", query)
+        return [SchemaVersion.from_dict(item) for item in response]
 
     # -- deletion
 
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
-        """Its versions, which are deleted; for good only if they were deleted before."""
+        """Returns the deleted versions. They must be soft-deleted before a permanent deletion."""
         versions: list[int] = self._http.request(
             "DELETE", f"subjects/{quote_path_segment(subject_name)}", {"permanent": permanent}
         )
-        self._forget(subject_name)
+        self._remove_from_caches(subject_name)
         return versions
 
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
@@ -240,10 +240,10 @@ class SchemaRegistryClient(RegistryAdministration):
             f"subjects/{quote_path_segment(subject_name)}/versions/{version}",
             {"permanent": permanent},
         )
-        self._forget(subject_name)
+        self._remove_from_caches(subject_name)
         return deleted
 
-    # -- what is remembered
+    # -- caches
 
     def clear_latest_caches(self) -> None:
         self._latest.clear()
@@ -254,19 +254,19 @@ class SchemaRegistryClient(RegistryAdministration):
 
     @property
     def _caches(self) -> tuple[SubjectCache[Any], ...]:
-        return self._by_id, self._registered, self._found, self._versions, self._latest
+        return self._by_id, self._registered, self._looked_up, self._versions, self._latest
 
-    def _forget(self, subject: str) -> None:
+    def _remove_from_caches(self, subject: str) -> None:
         for cache in self._caches:
             cache.remove_subject(subject)
 
 
-def _known(**query: Any) -> dict[str, Any]:
+def _without_none(**query: Any) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value is not None}
 
 
 def fetch_referenced_texts(schema: Any, client: Any) -> dict[str, str]:
-    """Their texts by the names they are referred to by; what is referred to comes first."""
+    """Returns the texts that a schema refers to, by name, each after those that it refers to."""
     texts: dict[str, str] = {}
     _collect(schema, client, texts)
     return texts
@@ -276,7 +276,7 @@ def _collect(schema: Any, client: Any, texts: dict[str, str]) -> None:
     for reference in schema.references or ():
         if reference.name in texts:
             continue
-        # Deleted versions too: what was written with them is still to be read.
+        # Including deleted versions: data that was written with them must stay readable.
         version = client.get_version(reference.subject, reference.version, True)
         _collect(version.schema, client, texts)
         texts[reference.name] = version.schema.schema_str

@@ -1,11 +1,11 @@
-"""What can go wrong between a client and a registry."""
+"""The exceptions of the client."""
 
 
 class SchemaRegistryError(Exception):
-    """The registry said no: the HTTP status, its own finer code, and its words."""
+    """An error response: the HTTP status, the registry's error code and its message."""
 
     UNKNOWN = -1
-    """The code of an answer that is not one of a registry."""
+    """The error code if the response is not a registry's."""
 
     def __init__(self, http_status_code: int, error_code: int, error_message: str) -> None:
         super().__init__(http_status_code, error_code, error_message)
@@ -23,7 +23,7 @@ class SchemaRegistryError(Exception):
 
 
 class RegistryUnreachableError(SchemaRegistryError, ConnectionError):
-    """No registry answered; there is no HTTP status, so it is 0."""
+    """No registry responded. The HTTP status is 0."""
 
     def __init__(self, error_message: str) -> None:
         super().__init__(0, self.UNKNOWN, error_message)
@@ -38,7 +38,7 @@ class RegistryUnreachableError(SchemaRegistryError, ConnectionError):
 
 
 class OAuthTokenError(Exception):
-    """The token endpoint gave no token."""
+    """The token endpoint returned no token."""
 
     def __init__(
         self, message: str, status_code: int | None = None, response_text: str | None = None

@@ -1,4 +1,4 @@
-"""Requests to a registry: one of several urls, again after a failure, errors as its own."""
+"""Sends requests to a registry: to one of several URLs, with retries; raises its errors."""
 
 import json
 import time
@@ -13,29 +13,29 @@ from barnabas.schema_registry.client.transport import basic_auth, is_retriable, 
 _ACCEPT = (
     "application/vnd.schemaregistry.v1+json, application/vnd.schemaregistry+json, application/json"
 )
-_SENT = {
+_BODY_HEADERS = {
     "Content-Type": "application/vnd.schemaregistry.v1+json",
     "Confluent-Accept-Unknown-Properties": "true",
 }
 
 
 class RegistryHttp:
-    """Sends requests; safe to share by threads."""
+    """Sends requests. Thread-safe."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
-        self._sent = {"Accept": _ACCEPT, "User-Agent": "barnabas"}
+        self._headers = {"Accept": _ACCEPT, "User-Agent": "barnabas"}
         if settings.user is not None:
-            self._sent["Authorization"] = basic_auth(*settings.user)
-        pools = urllib3()
-        keep: dict[str, Any] = {"maxsize": 8}
+            self._headers["Authorization"] = basic_auth(*settings.user)
+        http = urllib3()
+        options: dict[str, Any] = {"maxsize": 8}
         if settings.tls is not None:
-            keep["ssl_context"] = settings.tls
+            options["ssl_context"] = settings.tls
         if settings.proxy is not None:
-            self._pool = pools.ProxyManager(settings.proxy, **keep)
+            self._pool = http.ProxyManager(settings.proxy, **options)
         else:
-            self._pool = pools.PoolManager(**keep)
-        self._http_error = pools.exceptions.HTTPError
+            self._pool = http.PoolManager(**options)
+        self._http_error = http.exceptions.HTTPError
 
     def request(
         self,
@@ -44,57 +44,59 @@ class RegistryHttp:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        """What the registry answers, of the first url that does.
+        """Returns the JSON response of the first URL that responds.
 
-        SchemaRegistryError where it refuses, RegistryUnreachableError where none answers.
+        Raises SchemaRegistryError for an error response, RegistryUnreachableError if none responds.
         """
-        headers = dict(self._sent)
+        headers = dict(self._headers)
         if self._settings.bearer is not None:
             headers |= self._settings.bearer.headers()
-        content = None
+        body_bytes = None
         if body is not None:
-            headers |= _SENT
-            content = json.dumps(body).encode()
+            headers |= _BODY_HEADERS
+            body_bytes = json.dumps(body).encode()
         if query:
-            path = f"{path}?{urlencode(_words(query), doseq=True)}"
+            path = f"{path}?{urlencode(_to_json_words(query), doseq=True)}"
 
         unreachable: dict[str, str] = {}
-        refused: SchemaRegistryError | None = None
+        error: SchemaRegistryError | None = None
         for url in self._settings.urls:
             try:
-                status, answer = self._persist(method, f"{url}/{path}", headers, content)
+                status, content = self._request_with_retries(
+                    method, f"{url}/{path}", headers, body_bytes
+                )
             except self._http_error as problem:
                 unreachable[url] = _reason(problem)
                 continue
             if 200 <= status < 300:
-                return _read(status, answer)
-            refused = _refusal(status, answer)
+                return _parse_response(status, content)
+            error = _parse_error(status, content)
             if not is_retriable(status):
                 break
-        if refused is not None:
-            raise refused
-        places = "; ".join(f"{url}: {why}" for url, why in unreachable.items())
-        raise RegistryUnreachableError(f"no schema registry answers ({places}): is it running?")
+        if error is not None:
+            raise error
+        reasons = "; ".join(f"{url}: {why}" for url, why in unreachable.items())
+        raise RegistryUnreachableError(f"no schema registry responds ({reasons}): is it running?")
 
     def close(self) -> None:
         self._pool.clear()
 
-    def _persist(
+    def _request_with_retries(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
     ) -> tuple[int, bytes]:
-        """One url's answer, asked again for as long as it may change."""
+        """Requests one URL, again while the response is retriable."""
         for wait_s in self._settings.backoff.waits_s():
             try:
-                status, answer = self._once(method, url, headers, content)
+                status, response = self._request_once(method, url, headers, content)
             except self._http_error:
                 pass
             else:
                 if not is_retriable(status):
-                    return status, answer
+                    return status, response
             time.sleep(wait_s)
-        return self._once(method, url, headers, content)
+        return self._request_once(method, url, headers, content)
 
-    def _once(
+    def _request_once(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
     ) -> tuple[int, bytes]:
         response = self._pool.request(
@@ -103,47 +105,47 @@ class RegistryHttp:
             headers=headers,
             body=content,
             timeout=self._settings.timeout_s,
-            retries=False,  # ours, which know a registry's answers
+            retries=False,  # `_request_with_retries` does that
         )
         return response.status, response.data
 
 
 def quote_path_segment(name: str) -> str:
-    """A name as one step of a path, whatever is in it."""
+    """Percent-encodes a name as one segment of a path."""
     return quote(name, safe="")
 
 
-def _words(query: Mapping[str, Any]) -> dict[str, Any]:
+def _to_json_words(query: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in query.items()
     }
 
 
-def _read(status: int, answer: bytes) -> Any:
+def _parse_response(status: int, content: bytes) -> Any:
     try:
-        return json.loads(answer) if answer else None
-    except ValueError:  # a proxy's page, say
-        raise _foreign(status, answer) from None
+        return json.loads(content) if content else None
+    except ValueError:  # for example a proxy's page
+        raise _unknown_error(status, content) from None
 
 
-def _refusal(status: int, answer: bytes) -> SchemaRegistryError:
+def _parse_error(status: int, content: bytes) -> SchemaRegistryError:
     try:
-        told = json.loads(answer)
-        return SchemaRegistryError(status, told["error_code"], told["message"])
+        fields = json.loads(content)
+        return SchemaRegistryError(status, fields["error_code"], fields["message"])
     except (ValueError, KeyError, TypeError):
-        return _foreign(status, answer)
+        return _unknown_error(status, content)
 
 
-def _foreign(status: int, answer: bytes) -> SchemaRegistryError:
-    text = answer.decode(errors="replace")
+def _unknown_error(status: int, content: bytes) -> SchemaRegistryError:
+    text = content.decode(errors="replace")
     return SchemaRegistryError(
-        status, SchemaRegistryError.UNKNOWN, f"not a schema registry's answer: {text[:200]}"
+        status, SchemaRegistryError.UNKNOWN, f"not a schema registry's response: {text[:200]}"
     )
 
 
 def _reason(problem: Exception) -> str:
-    """Its cause alone: urllib3 wraps, and puts its own objects' addresses before it."""
+    """Returns the cause only: urllib3 wraps it in text with addresses of its own objects."""
     cause = problem.__cause__ or getattr(problem, "reason", None) or problem
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror

@@ -1,12 +1,12 @@
-"""Values that travel as JSON objects, their fields named in camel case there.
+"""Dataclasses that are sent as JSON objects, with their fields in camel case.
 
     @dataclass(slots=True)
     class Gate(JsonForm):
         opened_by: str | None = None           # {"openedBy": "..."}
         guards: list[Guard] | None = None      # {"guards": [{...}]}
 
-None is left out. What a registry sends beyond the fields is ignored, so that newer ones are
-understood.
+Fields that are None are omitted. Unknown fields of a response are ignored, so that newer
+registries are understood.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 
 
 class JsonObject:
-    """To be derived from by dataclasses; a field may have another name in its metadata."""
+    """Base class of dataclasses. The metadata of a field may have another JSON name."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is sent."""
+        """Returns the JSON object to send."""
         return {
             name: _plain(value)
             for attribute, name, _ in _layout(type(self))
@@ -31,7 +31,7 @@ class JsonObject:
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
-        """As it was received."""
+        """Reads a JSON object that was received."""
         return cls(
             **{
                 attribute: read(received)
@@ -42,7 +42,7 @@ class JsonObject:
 
 
 def _read_layout(kind: Any) -> list[tuple[str, str, Callable[[Any], Any]]]:
-    """Of each field the attribute, the name in JSON, and what makes a value of what is there."""
+    """Returns the attribute, the JSON name and the reader of each field."""
     types = get_type_hints(kind)
     return [
         (
@@ -54,7 +54,7 @@ def _read_layout(kind: Any) -> list[tuple[str, str, Callable[[Any], Any]]]:
     ]
 
 
-# A name of its own: mypy does not take a class for hashable when the decorator is used.
+# Not a decorator: mypy would not accept a class as a hashable argument.
 _layout: Callable[[Any], list[tuple[str, str, Callable[[Any], Any]]]] = cache(_read_layout)
 
 

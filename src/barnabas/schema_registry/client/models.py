@@ -1,4 +1,7 @@
-"""Schemas as a registry takes them and gives them out."""
+"""The models of the REST API: schemas, rules, metadata, configs, associations.
+
+The serializers execute no rules: they reject a schema with rules that they would have to execute.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -109,7 +112,7 @@ class Metadata(JsonObject):
 
 @dataclass(slots=True, frozen=True)
 class SchemaReference(JsonObject):
-    """How a schema calls another, and where the registry has that."""
+    """A reference: the name that a schema uses, and the version of a subject it stands for."""
 
     name: str | None = None
     subject: str | None = None
@@ -124,7 +127,7 @@ class SchemaVersion(JsonObject):
 
 @dataclass(slots=True, frozen=True)
 class Schema(JsonObject):
-    """A schema that need not be registered."""
+    """A schema, registered or not."""
 
     schema_str: str | None = field(default=None, metadata={"name": "schema"})
     schema_type: str | None = "AVRO"
@@ -144,14 +147,14 @@ class RegisteredSchema:
     schema: Schema
 
     def to_dict(self) -> dict[str, Any]:
-        place = {
+        location = {
             "id": self.schema_id,
             "guid": self.guid,
             "subject": self.subject,
             "version": self.version,
         }
-        known = {name: value for name, value in place.items() if value is not None}
-        return self.schema.to_dict() | known
+        present = {name: value for name, value in location.items() if value is not None}
+        return self.schema.to_dict() | present
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
@@ -178,7 +181,7 @@ class Association(JsonObject):
 
 @dataclass(slots=True)
 class AssociationInfo(JsonObject):
-    """One in an answer."""
+    """An association in a response."""
 
     subject: str | None = None
     association_type: str | None = None
@@ -189,7 +192,7 @@ class AssociationInfo(JsonObject):
 
 @dataclass(slots=True)
 class AssociationCreateOrUpdateInfo(JsonObject):
-    """One that is asked for."""
+    """An association in a request."""
 
     subject: str | None = None
     association_type: str | None = None
@@ -229,7 +232,7 @@ class ConfigCompatibilityLevel(StrEnum):
 
 @dataclass(slots=True)
 class ServerConfig(JsonObject):
-    """`compatibility` is what is set, `compatibility_level` what is told of it."""
+    """Requests have `compatibility`, responses have `compatibility_level`."""
 
     compatibility: ConfigCompatibilityLevel | None = None
     compatibility_level: ConfigCompatibilityLevel | None = None

@@ -1,4 +1,4 @@
-"""The settings of a registry client, by the names that confluent_kafka gives them."""
+"""The settings of the client, with confluent_kafka's names."""
 
 import difflib
 import ssl
@@ -15,7 +15,7 @@ from barnabas.schema_registry.client.transport import RetryBackoff
 @dataclass(slots=True, frozen=True)
 class ClientSettings:
     urls: tuple[str, ...]
-    """Without a slash at the end, and without a user and password."""
+    """Without a trailing slash, and without user and password."""
     user: tuple[str, str] | None
     bearer: BearerSource | None
     tls: ssl.SSLContext | None
@@ -27,35 +27,35 @@ class ClientSettings:
 
     @classmethod
     def read(cls, conf: Mapping[str, Any]) -> "ClientSettings":
-        """ValueError or TypeError, naming the setting, where something is wrong."""
-        left = dict(conf)
-        addresses = _addresses(left.pop("url", None))
+        """Raises ValueError or TypeError, which name the setting, for invalid settings."""
+        remaining = dict(conf)
+        addresses = _addresses(remaining.pop("url", None))
         backoff = RetryBackoff(
-            retries=int(_number(left, "max.retries", 3)),
-            wait_ms=_number(left, "retries.wait.ms", 1000),
-            max_wait_ms=_number(left, "retries.max.wait.ms", 20000),
+            retries=int(_number(remaining, "max.retries", 3)),
+            wait_ms=_number(remaining, "retries.wait.ms", 1000),
+            max_wait_ms=_number(remaining, "retries.max.wait.ms", 20000),
         )
         settings = cls(
             urls=tuple(_without_user(address) for address in addresses),
-            user=_user(addresses[0], left.pop("basic.auth.user.info", None)),
-            tls=_tls(left, needed=any(item.startswith("https") for item in addresses)),
-            proxy=left.pop("proxy", None),
-            timeout_s=_number(left, "timeout", 60),
+            user=_user(addresses[0], remaining.pop("basic.auth.user.info", None)),
+            tls=_tls(remaining, needed=any(item.startswith("https") for item in addresses)),
+            proxy=remaining.pop("proxy", None),
+            timeout_s=_number(remaining, "timeout", 60),
             backoff=backoff,
-            cache_capacity=int(_number(left, "cache.capacity", 1000)),
-            latest_ttl_s=_optional_number(left, "cache.latest.ttl.sec"),
-            bearer=create_bearer_source(left, backoff),
+            cache_capacity=int(_number(remaining, "cache.capacity", 1000)),
+            latest_ttl_s=_optional_number(remaining, "cache.latest.ttl.sec"),
+            bearer=create_bearer_source(remaining, backoff),
         )
-        reject_unknown_settings(left, _NAMES)
+        reject_unknown_settings(remaining, _NAMES)
         return settings
 
 
-def reject_unknown_settings(left: Mapping[str, Any], known: Iterable[str]) -> None:
-    """ValueError where a setting is left that nobody took, with the one that may be meant."""
-    for name in left:
-        meant = difflib.get_close_matches(name, list(known), n=1)
-        hint = f": did you mean {meant[0]}?" if meant else ""
-        raise ValueError(f"Unrecognized properties: {', '.join(left)}{hint}")
+def reject_unknown_settings(remaining: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raises ValueError for settings that are remaining, with a suggestion."""
+    for name in remaining:
+        similar = difflib.get_close_matches(name, list(known), n=1)
+        hint = f": did you mean {similar[0]}?" if similar else ""
+        raise ValueError(f"Unrecognized properties: {', '.join(remaining)}{hint}")
 
 
 _NAMES = (
@@ -103,26 +103,26 @@ def _without_user(address: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def _user(address: str, told: str | None) -> tuple[str, str] | None:
+def _user(address: str, user_info: str | None) -> tuple[str, str] | None:
     parts = urlsplit(address)
     of_url = None
     if parts.username and parts.password is not None:
         of_url = unquote(parts.username), unquote(parts.password)
-    if told is None:
+    if user_info is None:
         return of_url
     if of_url is not None:
         raise ValueError("basic.auth.user.info and the url both have a user: keep one")
-    name, colon, password = told.partition(":")
+    name, colon, password = user_info.partition(":")
     if not colon:
         raise ValueError("basic.auth.user.info must be user:password")
     return name, password
 
 
-def _tls(left: dict[str, Any], *, needed: bool) -> ssl.SSLContext | None:
-    authorities = left.pop("ssl.ca.location", None)
-    certificate = left.pop("ssl.certificate.location", None)
-    key = left.pop("ssl.key.location", None)
-    password = left.pop("ssl.key.password", None)
+def _tls(remaining: dict[str, Any], *, needed: bool) -> ssl.SSLContext | None:
+    authorities = remaining.pop("ssl.ca.location", None)
+    certificate = remaining.pop("ssl.certificate.location", None)
+    key = remaining.pop("ssl.key.location", None)
+    password = remaining.pop("ssl.key.password", None)
     if certificate is None and (key is not None or password is not None):
         raise ValueError(
             "ssl.certificate.location is missing: a key is of no use without its certificate"
@@ -130,8 +130,8 @@ def _tls(left: dict[str, Any], *, needed: bool) -> ssl.SSLContext | None:
     if not needed:
         return None
     if isinstance(authorities, str):
-        place = "capath" if Path(authorities).is_dir() else "cafile"
-        context = ssl.create_default_context(**{place: authorities})  # type: ignore[arg-type]
+        argument = "capath" if Path(authorities).is_dir() else "cafile"
+        context = ssl.create_default_context(**{argument: authorities})  # type: ignore[arg-type]
     else:
         context = ssl.create_default_context()
     if authorities is False:
@@ -142,14 +142,14 @@ def _tls(left: dict[str, Any], *, needed: bool) -> ssl.SSLContext | None:
     return context
 
 
-def _number(left: dict[str, Any], name: str, otherwise: float) -> float:
-    value = _optional_number(left, name)
+def _number(remaining: dict[str, Any], name: str, otherwise: float) -> float:
+    value = _optional_number(remaining, name)
     return otherwise if value is None else value
 
 
-def _optional_number(left: dict[str, Any], name: str) -> float | None:
-    """Or its text: the options of Spark are all texts."""
-    value = left.pop(name, None)
+def _optional_number(remaining: dict[str, Any], name: str) -> float | None:
+    """Accepts text too, because all options of Spark are texts."""
+    value = remaining.pop(name, None)
     if isinstance(value, str):
         try:
             return float(value)

@@ -1,4 +1,4 @@
-"""When to try again, and after how long."""
+"""What requests to registries and token endpoints share: urllib3, basic auth, retries."""
 
 import base64
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ class RetryBackoff:
     max_wait_ms: float
 
     def waits_s(self) -> Iterator[float]:
-        """How long to wait before each retry: twice as long at most each time, at random, so that
-        clients which failed together do not come back together."""
+        """Yields the wait before each retry: exponential with jitter, so that clients which failed
+        together do not retry together."""
         first_ms = min(self.wait_ms, self.max_wait_ms)
         backoff = Backoff(first_ms, self.max_wait_ms, spread=FULL_SPREAD)
         for _ in range(self.retries):
@@ -26,12 +26,12 @@ class RetryBackoff:
 
 
 def is_retriable(status: int) -> bool:
-    """Whether the same request may be answered otherwise later."""
+    """Returns whether the same request may succeed later."""
     return status in (408, 429, 500, 502, 503, 504)
 
 
 def urllib3() -> ModuleType:
-    """The library, or one line about how to have it."""
+    """Imports urllib3, or raises an error that names the extra to install."""
     with extra_required_by("a schema registry's client"):
         return import_module("urllib3")
 

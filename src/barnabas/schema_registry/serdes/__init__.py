@@ -1,4 +1,4 @@
-"""Objects to framed bytes and back, by a registry's schemas.
+"""Serializers and deserializers that use a registry's schemas.
 
-`barnabas.schema_registry.avro`, `.json_schema` and `.protobuf` are where their users find them.
+Users import them from `barnabas.schema_registry.avro`, `.json_schema` and `.protobuf`.
 """

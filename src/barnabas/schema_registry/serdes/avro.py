@@ -1,4 +1,4 @@
-"""Avro: records as dicts, by fastavro."""
+"""The Avro serializer and deserializer: records are dicts, encoded by fastavro."""
 
 import io
 import json
@@ -31,9 +31,9 @@ _ROOT = "$root"
 
 
 class AvroSerializer(RegistrySerializer):
-    """A dict, or what `to_dict` makes one of, as framed Avro.
+    """Serializes a dict, or an object that `to_dict` converts, as framed Avro.
 
-    ValueError or TypeError where it does not fit the schema.
+    Raises ValueError or TypeError if it does not match the schema.
     """
 
     schema_type = "AVRO"
@@ -52,11 +52,11 @@ class AvroSerializer(RegistrySerializer):
         self._schema = as_schema(wrap_schema_text(schema_str), self.schema_type)
         self._name = None
         if self._schema is not None:
-            self._name = record_name(self._parsed(self._schema))
+            self._name = record_name(self._parse(self._schema))
 
-    def _configure(self, left: SerdeConf) -> None:
-        self._strict = left.flag("validate.strict", False)
-        self._strict_allow_default = left.flag("validate.strict.allow.default", False)
+    def _configure(self, settings: SerdeConf) -> None:
+        self._strict = settings.flag("validate.strict", False)
+        self._strict_allow_default = settings.flag("validate.strict.allow.default", False)
 
     def _record_name(self, obj: Any) -> str | None:
         return self._name
@@ -64,32 +64,32 @@ class AvroSerializer(RegistrySerializer):
     def _own_schema(self, ctx: SerializationContext | None) -> Any:
         return self._schema
 
-    def _parsed(self, schema: Any) -> Any:
+    def _parse(self, schema: Any) -> Any:
         return parse_for_fastavro(schema, self._registry)
 
-    def _encoded(
-        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    def _encode(
+        self, obj: Any, encoding: SubjectEncoding, ctx: SerializationContext | None
     ) -> bytes:
         if self._to_dict is not None:
             obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
-        if is_plain_bytes(writer.schema):
+        if is_plain_bytes(encoding.schema):
             return obj.encode() if isinstance(obj, str) else bytes(obj)
-        written = io.BytesIO()
+        output = io.BytesIO()
         schemaless_writer(
-            written,
-            writer.schema,
+            output,
+            encoding.schema,
             obj,
             strict=self._strict,
             strict_allow_default=self._strict_allow_default,
         )
-        return written.getvalue()
+        return output.getvalue()
 
 
 class AvroDeserializer(RegistryDeserializer):
-    """Framed Avro as a dict, or as what `from_dict` makes of it.
+    """Deserializes framed Avro to a dict, or to an object that `from_dict` makes of it.
 
-    With a schema of its own, or the latest of the subject, what was written with another is
-    resolved to it as Avro says: fields are dropped, or get their defaults.
+    With its own schema, or with the latest one of the subject, data of another schema is resolved
+    by Avro's rules: fields are dropped or get their defaults.
     """
 
     schema_type = "AVRO"
@@ -111,32 +111,32 @@ class AvroDeserializer(RegistryDeserializer):
         schema = as_schema(wrap_schema_text(schema_str), self.schema_type)
         super().__init__(schema_registry_client, schema, conf)
 
-    def _parsed(self, schema: Any) -> Any:
-        return _Readable(
+    def _parse(self, schema: Any) -> Any:
+        return _WriterSchema(
             parse_for_fastavro(schema, self._registry), _recursive_schema(schema, self._registry)
         )
 
     def _name(self, parsed: Any, frame: Frame) -> str | None:
         return record_name(parsed.schema)
 
-    def _decoded(
-        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    def _decode(
+        self, frame: Frame, schemas: DeserializerSchemas, ctx: SerializationContext | None
     ) -> Any:
-        if is_plain_bytes(reader.writer_schema.schema):
+        if is_plain_bytes(schemas.writer_schema.schema):
             value: Any = frame.payload
         else:
-            value = self._read(frame, reader, ctx)
+            value = self._read(frame, schemas, ctx)
         return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
 
     def _read(
-        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+        self, frame: Frame, schemas: DeserializerSchemas, ctx: SerializationContext | None
     ) -> Any:
         try:
-            reader.writer_schema.refuse_malformed(frame.payload)
+            schemas.writer_schema.require_shallow(frame.payload)
             return schemaless_reader(
                 io.BytesIO(frame.payload),
-                reader.writer_schema.schema,
-                None if reader.reader_schema is None else reader.reader_schema.schema,
+                schemas.writer_schema.schema,
+                None if schemas.reader_schema is None else schemas.reader_schema.schema,
                 return_record_name=self._return_record_name,
             )
         except Exception as problem:
@@ -155,14 +155,14 @@ class AsyncAvroDeserializer(AsyncDeserializer):
 
 
 @dataclass(slots=True, frozen=True)
-class _Readable:
+class _WriterSchema:
     schema: Any
-    """As fastavro has it."""
+    """In fastavro's form."""
     recursive_schema: AvroType | None
     """Set if a record contains itself. fastavro would follow such a payload until the stack
     overflows and the process ends, so its nesting is checked first."""
 
-    def refuse_malformed(self, payload: bytes) -> None:
+    def require_shallow(self, payload: bytes) -> None:
         if self.recursive_schema is not None:
             fault = find_nesting_fault(self.recursive_schema, payload)
             if fault:
@@ -170,8 +170,7 @@ class _Readable:
 
 
 def wrap_schema_text(schema: Any) -> Any:
-    """`"string"` is a schema too; confluent_kafka registers it as an object, under one id with
-    ours."""
+    """Wraps `"string"` as an object, as confluent_kafka does, so that both get the same id."""
     if not isinstance(schema, str):
         return schema
     text = schema.strip()
@@ -179,7 +178,7 @@ def wrap_schema_text(schema: Any) -> Any:
 
 
 def parse_for_fastavro(schema: Any, client: Any) -> Any:
-    """As fastavro wants it, with what it refers to."""
+    """Returns a schema with its references in fastavro's form."""
     texts = fetch_referenced_texts(schema, client)
     for text in list(texts.values()):
         texts.setdefault(_full_name(json.loads(text)), text)
@@ -188,7 +187,7 @@ def parse_for_fastavro(schema: Any, client: Any) -> Any:
 
 
 def record_name(parsed: Any) -> str | None:
-    """Of the record; a primitive is called by its type, a union has no name."""
+    """Returns the name of a record, or the type of a primitive. A union has no name."""
     if not isinstance(parsed, dict):
         return None
     name: str | None = parsed.get("name", parsed.get("type"))
@@ -196,7 +195,7 @@ def record_name(parsed: Any) -> str | None:
 
 
 def is_plain_bytes(parsed: Any) -> bool:
-    """Whether the payload is the bytes themselves, without their length, as Confluent has it."""
+    """Returns whether the payload is the bytes without their length, as Confluent writes them."""
     if isinstance(parsed, dict):
         return parsed.get("type") == "bytes" and "logicalType" not in parsed
     return bool(parsed == "bytes")

@@ -1,10 +1,11 @@
-"""Builders: what makes a serializer, and its client, when a producer or consumer is made.
+"""Builders create a serializer and its registry client when a producer or consumer is created.
 
     SerializingProducer({..., "value.serializer.builder": AvroSerializerBuilder(
         schema_registry_config={"url": "http://localhost:8081"}, schema=text)})
 
-Each setting can be given when the builder is made, or to a method `set_...` that returns the
-builder. A client that the builder made is closed with what it was made for.
+Each setting is an argument of the builder, or of a method `set_...` that returns the builder. A
+client that the builder created is closed with the serializer. Builders for asyncio have a coroutine
+`build`, and await `serializer_init` and `deserializer_init`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,10 +17,10 @@ from barnabas.schema_registry.client.client import SchemaRegistryClient
 
 
 class SerdeBuilder:
-    """To be derived from with a method for each setting of the format."""
+    """Base class: formats add a method for each setting."""
 
     _names: ClassVar[tuple[str, ...]]
-    """The settings beside those of the client."""
+    """The settings besides those of the client."""
     _prefix = ""
 
     def __init__(
@@ -44,20 +45,20 @@ class SerdeBuilder:
         return self
 
     def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Any, dict[str, Any]]:
-        """What it makes, and the client's settings, none of which it takes."""
-        self._refuse_two_clients()
+        """Returns the serializer or deserializer, and the Kafka client's settings unchanged."""
+        self._require_one_client()
         if self._client_conf is None:
-            return self._initialized(self._construct(self._client)), dict(conf)
+            return self._initialize(self._construct(self._client)), dict(conf)
         client = SchemaRegistryClient(self._client_conf)
         try:
             serde = self._construct(client)
             serde.own_schema_registry_client()
-            return self._initialized(serde), dict(conf)
+            return self._initialize(serde), dict(conf)
         except BaseException:
             client.close()
             raise
 
-    def _refuse_two_clients(self) -> None:
+    def _require_one_client(self) -> None:
         if self._client is not None and self._client_conf is not None:
             raise ValueError("a registry's client and settings for one are both given: keep one")
 
@@ -65,12 +66,12 @@ class SerdeBuilder:
         raise NotImplementedError
 
     def _serde(self, module: str, name: str) -> Any:
-        """The class, of a module that is imported only when it is needed."""
+        """Returns the class. Its module is imported on demand."""
         return getattr(
             import_module(f"barnabas.schema_registry.serdes.{module}"), self._prefix + name
         )
 
-    def _initialized(self, serde: Any) -> Any:
+    def _initialize(self, serde: Any) -> Any:
         for name in ("serializer_init", "deserializer_init"):
             init: Callable[[Any], None] | None = self._settings.get(name)
             if init is not None:
@@ -83,29 +84,29 @@ class SerdeBuilder:
 
 
 class RegistrySerializerBuilder(SerdeBuilder):
-    """What builders of serializers have in common."""
+    """Base class of builders of serializers."""
 
     def set_serializer_config(self, serializer_conf: Mapping[str, Any]) -> Self:
         return self._set("serializer_config", serializer_conf)
 
     def set_serializer_init(self, serializer_init: Callable[[Any], None]) -> Self:
-        """Called with the serializer once it is made."""
+        """Sets a function that is called with the new serializer."""
         return self._set("serializer_init", serializer_init)
 
 
 class RegistryDeserializerBuilder(SerdeBuilder):
-    """What builders of deserializers have in common."""
+    """Base class of builders of deserializers."""
 
     def set_deserializer_config(self, deserializer_conf: Mapping[str, Any]) -> Self:
         return self._set("deserializer_config", deserializer_conf)
 
     def set_deserializer_init(self, deserializer_init: Callable[[Any], None]) -> Self:
-        """Called with the deserializer once it is made."""
+        """Sets a function that is called with the new deserializer."""
         return self._set("deserializer_init", deserializer_init)
 
 
 class DictSerializerBuilder(RegistrySerializerBuilder):
-    """What those have in common whose serializers take dicts, by a schema's text."""
+    """Base class of builders whose serializers accept dicts."""
 
     def set_schema(self, schema_str: Any) -> Self:
         return self._set("schema", schema_str)
@@ -115,7 +116,7 @@ class DictSerializerBuilder(RegistrySerializerBuilder):
 
 
 class DictDeserializerBuilder(RegistryDeserializerBuilder):
-    """What those have in common whose deserializers give dicts."""
+    """Base class of builders whose deserializers return dicts."""
 
     def set_schema(self, schema_str: Any) -> Self:
         return self._set("schema", schema_str)
@@ -128,9 +129,9 @@ class AvroSerializerBuilder(DictSerializerBuilder):
     _names = ("schema", "to_dict", "serializer_config", "serializer_init")
 
     def _construct(self, client: Any) -> Any:
-        given = self._settings.get
+        setting = self._settings.get
         return self._serde("avro", "AvroSerializer")(
-            client, given("schema"), given("to_dict"), given("serializer_config")
+            client, setting("schema"), setting("to_dict"), setting("serializer_config")
         )
 
 
@@ -147,13 +148,13 @@ class AvroDeserializerBuilder(DictDeserializerBuilder):
         return self._set("return_record_name", return_record_name)
 
     def _construct(self, client: Any) -> Any:
-        given = self._settings.get
+        setting = self._settings.get
         return self._serde("avro", "AvroDeserializer")(
             client,
-            given("schema"),
-            given("from_dict"),
-            given("return_record_name", False),
-            given("deserializer_config"),
+            setting("schema"),
+            setting("from_dict"),
+            setting("return_record_name", False),
+            setting("deserializer_config"),
         )
 
 
@@ -164,13 +165,13 @@ class JSONSerializerBuilder(DictSerializerBuilder):
         return self._set("json_encode", json_encode)
 
     def _construct(self, client: Any) -> Any:
-        given = self._settings.get
+        setting = self._settings.get
         return self._serde("json_schema", "JSONSerializer")(
-            given("schema"),
+            setting("schema"),
             client,
-            given("to_dict"),
-            given("serializer_config"),
-            json_encode=given("json_encode"),
+            setting("to_dict"),
+            setting("serializer_config"),
+            json_encode=setting("json_encode"),
         )
 
 
@@ -181,13 +182,13 @@ class JSONDeserializerBuilder(DictDeserializerBuilder):
         return self._set("json_decode", json_decode)
 
     def _construct(self, client: Any) -> Any:
-        given = self._settings.get
+        setting = self._settings.get
         return self._serde("json_schema", "JSONDeserializer")(
-            given("schema"),
-            given("from_dict"),
+            setting("schema"),
+            setting("from_dict"),
             client,
-            given("deserializer_config"),
-            json_decode=given("json_decode"),
+            setting("deserializer_config"),
+            json_decode=setting("json_decode"),
         )
 
 
@@ -198,9 +199,9 @@ class ProtobufSerializerBuilder(RegistrySerializerBuilder):
         return self._set("message_type", msg_type)
 
     def _construct(self, client: Any) -> Any:
-        given = self._settings.get
+        setting = self._settings.get
         return self._serde("protobuf", "ProtobufSerializer")(
-            _message_type(given), client, given("serializer_config")
+            _message_type(setting), client, setting("serializer_config")
         )
 
 
@@ -211,39 +212,39 @@ class ProtobufDeserializerBuilder(RegistryDeserializerBuilder):
         return self._set("message_type", msg_type)
 
     def _construct(self, client: Any) -> Any:
-        given = self._settings.get
+        setting = self._settings.get
         return self._serde("protobuf", "ProtobufDeserializer")(
-            _message_type(given), given("deserializer_config"), client
+            _message_type(setting), setting("deserializer_config"), client
         )
 
 
-def _message_type(given: Callable[[str], Any]) -> Any:
-    message_type = given("message_type")
+def _message_type(setting: Callable[[str], Any]) -> Any:
+    message_type = setting("message_type")
     if message_type is None:
         raise ValueError("message_type is missing: the class of the messages")
     return message_type
 
 
-class _Awaited(SerdeBuilder):
+class _AsyncSerdeBuilder(SerdeBuilder):
     _prefix = "Async"
 
     async def build(  # type: ignore[override]
         self, conf: dict[str, Any], is_key: bool
     ) -> tuple[Any, dict[str, Any]]:
-        """What it makes, and the client's settings, none of which it takes."""
-        self._refuse_two_clients()
+        """Returns the serializer or deserializer, and the Kafka client's settings unchanged."""
+        self._require_one_client()
         if self._client_conf is None:
-            return await self._initialized(await self._construct(self._client)), dict(conf)
+            return await self._initialize(await self._construct(self._client)), dict(conf)
         client = AsyncSchemaRegistryClient(self._client_conf)
         try:
             serde = await self._construct(client)
             serde.own_schema_registry_client()
-            return await self._initialized(serde), dict(conf)
+            return await self._initialize(serde), dict(conf)
         except BaseException:
             await client.aclose()
             raise
 
-    async def _initialized(self, serde: Any) -> Any:
+    async def _initialize(self, serde: Any) -> Any:
         for name in ("serializer_init", "deserializer_init"):
             init = self._settings.get(name)
             if init is not None:
@@ -251,19 +252,19 @@ class _Awaited(SerdeBuilder):
         return serde
 
 
-class AsyncAvroSerializerBuilder(_Awaited, AvroSerializerBuilder): ...
+class AsyncAvroSerializerBuilder(_AsyncSerdeBuilder, AvroSerializerBuilder): ...
 
 
-class AsyncAvroDeserializerBuilder(_Awaited, AvroDeserializerBuilder): ...
+class AsyncAvroDeserializerBuilder(_AsyncSerdeBuilder, AvroDeserializerBuilder): ...
 
 
-class AsyncJSONSerializerBuilder(_Awaited, JSONSerializerBuilder): ...
+class AsyncJSONSerializerBuilder(_AsyncSerdeBuilder, JSONSerializerBuilder): ...
 
 
-class AsyncJSONDeserializerBuilder(_Awaited, JSONDeserializerBuilder): ...
+class AsyncJSONDeserializerBuilder(_AsyncSerdeBuilder, JSONDeserializerBuilder): ...
 
 
-class AsyncProtobufSerializerBuilder(_Awaited, ProtobufSerializerBuilder): ...
+class AsyncProtobufSerializerBuilder(_AsyncSerdeBuilder, ProtobufSerializerBuilder): ...
 
 
-class AsyncProtobufDeserializerBuilder(_Awaited, ProtobufDeserializerBuilder): ...
+class AsyncProtobufDeserializerBuilder(_AsyncSerdeBuilder, ProtobufDeserializerBuilder): ...

@@ -1,6 +1,6 @@
-"""Which schema a payload was written with, where confluent_kafka's serializers say it.
+"""Schema ids of payloads, in the places where confluent_kafka's serializers put them.
 
-That is before the payload, or in a header of the record: `barnabas.schemas.framing` has the bytes.
+That is before the payload, or in a header of the record. `barnabas.schemas.framing` has the bytes.
 """
 
 import io
@@ -26,7 +26,7 @@ _VALUE_HEADER = "__value_schema_id"
 
 
 class SchemaId:
-    """A schema's id, its guid, or both; for Protobuf also which of its messages is meant."""
+    """A schema's id, its guid, or both; for Protobuf also the index path of the message."""
 
     __slots__ = ("guid", "id", "message_indexes", "schema_type")
 
@@ -43,7 +43,7 @@ class SchemaId:
         self.message_indexes = message_indexes
 
     def from_bytes(self, payload: io.BytesIO) -> io.BytesIO:
-        """Read them from the beginning of it; what is left is the payload."""
+        """Reads id or guid, and returns the rest: the payload."""
         frame = read_frame(payload.read(), self.schema_type == "PROTOBUF")
         if isinstance(frame.schema, UUID):
             self.guid = frame.schema
@@ -76,7 +76,7 @@ class Frame(NamedTuple):
 
 
 def read_frame(framed: bytes, with_indexes: bool) -> Frame:
-    """SerializationError where the bytes are not framed."""
+    """Raises SerializationError if the bytes are not framed."""
     if len(framed) < ID_PREFIX_BYTES:
         raise SerializationError(
             f"{len(framed)} bytes are too few for a schema's id: "
@@ -106,19 +106,19 @@ def read_frame(framed: bytes, with_indexes: bool) -> Frame:
 def frame_from_header(
     payload: bytes, ctx: SerializationContext | None, with_indexes: bool
 ) -> Frame | None:
-    """The frame that a header has; None where none has."""
-    told = _told(ctx)
-    return None if told is None else read_frame(told, with_indexes)._replace(payload=payload)
+    """Returns the frame that a record header has, or None."""
+    value = _schema_header(ctx)
+    return None if value is None else read_frame(value, with_indexes)._replace(payload=payload)
 
 
-def _told(ctx: SerializationContext | None) -> bytes | None:
-    """The bytes of the first header that says which schema it is."""
+def _schema_header(ctx: SerializationContext | None) -> bytes | None:
+    """Returns the value of the first header with a schema's guid."""
     headers = None if ctx is None else ctx.headers
     if ctx is None or not headers:
         return None
-    wanted = _HEADERS.get(ctx.field, _VALUE_HEADER)
+    header = _HEADERS.get(ctx.field, _VALUE_HEADER)
     for name, value in headers.items() if isinstance(headers, dict) else headers:
-        if name == wanted and value is not None:
+        if name == header and value is not None:
             return bytes(value)
     return None
 
@@ -126,7 +126,7 @@ def _told(ctx: SerializationContext | None) -> bytes | None:
 def prefix_schema_id_serializer(
     payload: bytes, ctx: SerializationContext | None, schema_id: Any
 ) -> bytes:
-    """Put the schema's id before the payload."""
+    """Puts the schema's id before the payload."""
     framed: bytes = schema_id.id_to_bytes() + payload
     return framed
 
@@ -134,7 +134,7 @@ def prefix_schema_id_serializer(
 def header_schema_id_serializer(
     payload: bytes, ctx: SerializationContext | None, schema_id: Any
 ) -> bytes:
-    """Put the schema's guid in a header, and leave the payload as it is."""
+    """Puts the schema's guid in a header. The payload stays as it is."""
     if ctx is None or ctx.headers is None:
         raise SerializationError(
             "header_schema_id_serializer needs headers to add to: produce with headers=[]"
@@ -154,7 +154,7 @@ def header_schema_id_serializer(
 def prefix_schema_id_deserializer(
     payload: bytes, ctx: SerializationContext | None, schema_id: Any
 ) -> io.BytesIO:
-    """Take the schema's id from before the payload."""
+    """Reads the schema's id before the payload."""
     left: io.BytesIO = schema_id.from_bytes(io.BytesIO(payload))
     return left
 
@@ -162,9 +162,9 @@ def prefix_schema_id_deserializer(
 def dual_schema_id_deserializer(
     payload: bytes, ctx: SerializationContext | None, schema_id: Any
 ) -> io.BytesIO:
-    """Take the schema's guid from a header, or if none has it, its id from before the payload."""
-    told = _told(ctx)
-    if told is None:
+    """Reads the schema's guid in a header, or else the id before the payload."""
+    value = _schema_header(ctx)
+    if value is None:
         return prefix_schema_id_deserializer(payload, ctx, schema_id)
-    schema_id.from_bytes(io.BytesIO(told))
+    schema_id.from_bytes(io.BytesIO(value))
     return io.BytesIO(payload)

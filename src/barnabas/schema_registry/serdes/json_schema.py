@@ -1,4 +1,4 @@
-"""JSON: documents that a JSON schema is true of, by jsonschema."""
+"""The JSON serializer and deserializer: documents are validated by jsonschema."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ from barnabas.serialization import SerializationContext, SerializationError
 
 
 class JSONSerializer(RegistrySerializer):
-    """A dict, or what `to_dict` makes one of, as framed JSON.
+    """Serializes a dict, or an object that `to_dict` converts, as framed JSON.
 
-    SerializationError where the schema is not true of it, unless `validate` is False.
+    Raises SerializationError if the document is not valid, unless `validate` is False.
     """
 
     schema_type = "JSON"
@@ -50,10 +50,10 @@ class JSONSerializer(RegistrySerializer):
         self._schema = as_schema(schema_str, self.schema_type)
         self._title = None
         if self._schema is not None:
-            self._title = title(self._parsed(self._schema))
+            self._title = title(self._parse(self._schema))
 
-    def _configure(self, left: SerdeConf) -> None:
-        self._validate = left.flag("validate", True)
+    def _configure(self, settings: SerdeConf) -> None:
+        self._validate = settings.flag("validate", True)
 
     def _record_name(self, obj: Any) -> str | None:
         return self._title
@@ -61,25 +61,25 @@ class JSONSerializer(RegistrySerializer):
     def _own_schema(self, ctx: SerializationContext | None) -> Any:
         return self._schema
 
-    def _parsed(self, schema: Any) -> Any:
+    def _parse(self, schema: Any) -> Any:
         return build_validator(schema, self._registry)
 
-    def _encoded(
-        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    def _encode(
+        self, obj: Any, encoding: SubjectEncoding, ctx: SerializationContext | None
     ) -> bytes:
         if self._to_dict is not None:
             obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
         if self._validate:
-            require_valid_document(obj, writer.schema)
-        written = self._json_encode(obj)
-        return written.encode() if isinstance(written, str) else written
+            require_valid_document(obj, encoding.schema)
+        encoded = self._json_encode(obj)
+        return encoded.encode() if isinstance(encoded, str) else encoded
 
 
 class JSONDeserializer(RegistryDeserializer):
-    """Framed JSON as a dict, or as what `from_dict` makes of it.
+    """Deserializes framed JSON to a dict, or to an object that `from_dict` makes of it.
 
-    SerializationError where the schema is not true of it, unless `validate` is False. Without a
-    client, the schema that it is made with is the one asked.
+    Raises SerializationError if the document is not valid, unless `validate` is False. Without a
+    client, it validates with the schema that it was created with.
     """
 
     schema_type = "JSON"
@@ -97,7 +97,7 @@ class JSONDeserializer(RegistryDeserializer):
         if schema_registry_client is None and (schema is None or schema.references):
             raise ValueError(
                 "schema_registry_client is missing: without a schema, or with one that refers to "
-                "others, the registry is to be asked"
+                "others, the registry is needed"
             )
         if from_dict is not None and not callable(from_dict):
             raise ValueError("from_dict must be callable: from_dict(dict, SerializationContext)")
@@ -105,24 +105,24 @@ class JSONDeserializer(RegistryDeserializer):
         self._json_decode = json_decode or json.loads
         super().__init__(schema_registry_client, schema, conf)
 
-    def _configure(self, left: SerdeConf) -> None:
-        self._validate = left.flag("validate", True)
+    def _configure(self, settings: SerdeConf) -> None:
+        self._validate = settings.flag("validate", True)
 
-    def _parsed(self, schema: Any) -> Any:
+    def _parse(self, schema: Any) -> Any:
         return build_validator(schema, self._registry)
 
     def _name(self, parsed: Any, frame: Frame) -> str | None:
         return title(parsed)
 
-    def _decoded(
-        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    def _decode(
+        self, frame: Frame, schemas: DeserializerSchemas, ctx: SerializationContext | None
     ) -> Any:
         try:
             value = self._json_decode(frame.payload)
         except (ValueError, RecursionError) as problem:
             raise SerializationError(f"{describe_payload(ctx)} is not JSON: {problem}") from problem
         if self._validate:
-            require_valid_document(value, reader.reader_schema or reader.writer_schema)
+            require_valid_document(value, schemas.reader_schema or schemas.writer_schema)
         return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
 
 
@@ -135,26 +135,26 @@ class AsyncJSONDeserializer(AsyncDeserializer):
 
 
 def build_validator(schema: Any, client: Any) -> Any:
-    """What checks documents by this schema and those it refers to."""
-    known = REGISTRY
+    """Returns a validator for the schema and its references."""
+    registry = REGISTRY
     for name, text in fetch_referenced_texts(schema, client).items():
         resource = Resource.from_contents(json.loads(text), default_specification=DRAFT7)
-        known = known.with_resource(name, resource)
+        registry = registry.with_resource(name, resource)
     document = json.loads(schema.schema_str)
     kind = validator_for(document)
     kind.check_schema(document)
-    return kind(document, registry=known)
+    return kind(document, registry=registry)
 
 
-def title(checked_by: Any) -> str | None:
-    document = checked_by.schema
+def title(validator: Any) -> str | None:
+    document = validator.schema
     return document.get("title") if isinstance(document, dict) else None
 
 
-def require_valid_document(document: Any, checked_by: Any) -> None:
-    """SerializationError, saying where, if the schema is not true of the document."""
+def require_valid_document(document: Any, validator: Any) -> None:
+    """Raises SerializationError, with the path, if the document is not valid."""
     try:
-        problem = best_match(checked_by.iter_errors(document))
+        problem = best_match(validator.iter_errors(document))
     except Unresolvable as missing:
         raise SerializationError(
             f"the JSON schema refers to {missing.ref}, which is not among its references"

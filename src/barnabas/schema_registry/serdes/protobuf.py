@@ -1,4 +1,4 @@
-"""Protobuf: messages of generated classes, with their place in the file they are from."""
+"""The Protobuf serializer and deserializer for messages of generated classes."""
 
 import base64
 import binascii
@@ -22,12 +22,12 @@ from barnabas.schema_registry.serdes.subjects import reference_subject_name_stra
 from barnabas.schemas.framing import message_indexes
 from barnabas.serialization import SerializationContext, SerializationError
 
-_KNOWN = ("confluent/", "google/protobuf/", "google/type/")
-"""Files that every registry has by itself."""
+_BUNDLED_FILES = ("confluent/", "google/protobuf/", "google/type/")
+"""Files that every registry has."""
 
 
 class ProtobufSerializer(RegistrySerializer):
-    """A message, framed. Files that its own imports are registered before, and referred to."""
+    """Serializes a message, framed. Registers the files that its file imports as references."""
 
     schema_type = "PROTOBUF"
     fmt = "serialized"
@@ -42,10 +42,10 @@ class ProtobufSerializer(RegistrySerializer):
         self._indexes = message_indexes(msg_type.DESCRIPTOR)
         super().__init__(schema_registry_client, conf)
 
-    def _configure(self, left: SerdeConf) -> None:
-        _refuse_deprecated_format(left)
-        self._skip_known_types = left.flag("skip.known.types", True)
-        self._reference_subject = left.function(
+    def _configure(self, settings: SerdeConf) -> None:
+        _reject_deprecated_format(settings)
+        self._skip_known_types = settings.flag("skip.known.types", True)
+        self._reference_subject = settings.function(
             "reference.subject.name.strategy", reference_subject_name_strategy
         )
 
@@ -64,7 +64,7 @@ class ProtobufSerializer(RegistrySerializer):
         references = [
             self._reference(ctx, dependency)
             for dependency in file.dependencies
-            if not (self._skip_known_types and dependency.name.startswith(_KNOWN))
+            if not (self._skip_known_types and dependency.name.startswith(_BUNDLED_FILES))
         ]
         return Schema(base64.b64encode(file.serialized_pb).decode(), "PROTOBUF", references)
 
@@ -73,24 +73,26 @@ class ProtobufSerializer(RegistrySerializer):
         subject = self._reference_subject(ctx, file)
         if self._auto_register:
             self._registry.register_schema(subject, schema, normalize_schemas=self._normalize)
-        found = self._registry.lookup_schema(subject, schema, normalize_schemas=self._normalize)
-        return SchemaReference(file.name, subject, found.version)
+        registered = self._registry.lookup_schema(
+            subject, schema, normalize_schemas=self._normalize
+        )
+        return SchemaReference(file.name, subject, registered.version)
 
     def _message_indexes(self) -> tuple[int, ...] | None:
         return self._indexes
 
-    def _parsed(self, schema: Any) -> Any:
-        return None  # a message knows its own
+    def _parse(self, schema: Any) -> Any:
+        return None  # a message has its own
 
-    def _encoded(
-        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    def _encode(
+        self, obj: Any, encoding: SubjectEncoding, ctx: SerializationContext | None
     ) -> bytes:
         payload: bytes = obj.SerializeToString()
         return payload
 
 
 class ProtobufDeserializer(RegistryDeserializer):
-    """A framed message. With a client, the schema it was written with must be one it knows."""
+    """Deserializes a framed message. With a client, the writer's schema must be registered."""
 
     schema_type = "PROTOBUF"
     fmt = "serialized"
@@ -104,10 +106,10 @@ class ProtobufDeserializer(RegistryDeserializer):
         self._kind = message_type
         super().__init__(schema_registry_client, None, conf)
 
-    def _configure(self, left: SerdeConf) -> None:
-        _refuse_deprecated_format(left)
+    def _configure(self, settings: SerdeConf) -> None:
+        _reject_deprecated_format(settings)
 
-    def _parsed(self, schema: Any) -> Any:
+    def _parse(self, schema: Any) -> Any:
         file = FileDescriptorProto()
         try:
             file.ParseFromString(base64.b64decode(schema.schema_str, validate=True))
@@ -121,11 +123,11 @@ class ProtobufDeserializer(RegistryDeserializer):
         name: str = parsed.name_of(frame)
         return name
 
-    def _decoded(
-        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    def _decode(
+        self, frame: Frame, schemas: DeserializerSchemas, ctx: SerializationContext | None
     ) -> Any:
-        if reader.writer_schema is not None:
-            reader.writer_schema.name_of(frame)
+        if schemas.writer_schema is not None:
+            schemas.writer_schema.name_of(frame)
         message = self._kind()
         try:
             message.ParseFromString(frame.payload)
@@ -145,20 +147,20 @@ class AsyncProtobufDeserializer(AsyncDeserializer):
 
 
 class _WrittenFile:
-    """The file of a schema, and those of its messages that have turned up."""
+    """The file of a writer's schema, with a cache of its message names."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self._names: dict[tuple[int, ...] | None, str] = {}
 
     def name_of(self, frame: Frame) -> str:
-        """Of the message that the indexes mean; SerializationError where there is none."""
+        """Returns the name of the message at the indexes. Raises SerializationError if none is."""
         name = self._names.get(frame.message_indexes)
         if name is None:
-            name = self._names[frame.message_indexes] = self._found(frame)
+            name = self._names[frame.message_indexes] = self._find_name(frame)
         return name
 
-    def _found(self, frame: Frame) -> str:
+    def _find_name(self, frame: Frame) -> str:
         names = [self._file.package] if self._file.package else []
         messages = self._file.message_type
         for index in frame.message_indexes or (0,):
@@ -171,8 +173,8 @@ class _WrittenFile:
         return ".".join(names)
 
 
-def _refuse_deprecated_format(left: SerdeConf) -> None:
-    if left.flag("use.deprecated.format", False):
+def _reject_deprecated_format(settings: SerdeConf) -> None:
+    if settings.flag("use.deprecated.format", False):
         raise ValueError(
-            "use.deprecated.format: nobody writes message indexes unlike Java any more"
+            "use.deprecated.format is not supported: message indexes are written as in Java"
         )

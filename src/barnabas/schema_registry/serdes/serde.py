@@ -1,4 +1,4 @@
-"""What serializers and deserializers have in common: a client, and how subjects are named."""
+"""What serializers and deserializers share: their settings, schema selection and client."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from barnabas.serialization import SerializationError
 
 
 class SerdeConf:
-    """Settings of which each is taken once, by name; what is left at the end is unknown."""
+    """Settings that are taken by name. Those that are left at the end are unknown."""
 
     def __init__(self, conf: Mapping[str, Any] | None) -> None:
         self._left = dict(conf or {})
-        self._known: list[str] = []
+        self._names: list[str] = []
 
     def take(self, name: str, otherwise: Any = None) -> Any:
-        self._known.append(name)
+        self._names.append(name)
         return self._left.pop(name, otherwise)
 
     def flag(self, name: str, otherwise: bool) -> bool:
@@ -42,13 +42,13 @@ class SerdeConf:
         )
 
     def reject_unknown(self) -> None:
-        """ValueError if something is left."""
-        reject_unknown_settings(self._left, self._known)
+        """Raises ValueError if a setting is left."""
+        reject_unknown_settings(self._left, self._names)
 
 
 @dataclass(slots=True, frozen=True)
 class SchemaSelection:
-    """Which of a subject's schemas is used where it is not the serializer's own."""
+    """Selects a registered schema of the subject, instead of the serializer's own."""
 
     schema_id: int | None
     metadata: dict[str, str] | None
@@ -69,7 +69,7 @@ class SchemaSelection:
         return self.schema_id is not None or self.metadata is not None or self.latest
 
     def fetch(self, client: Any, subject: str, fmt: str | None) -> Any:
-        """The registered schema that is chosen."""
+        """Returns the selected version."""
         if self.schema_id is not None:
             schema = client.get_schema(self.schema_id, subject, fmt)
             return client.lookup_schema(subject, schema, deleted=True)
@@ -79,23 +79,23 @@ class SchemaSelection:
 
 
 class RegistrySerde:
-    """The client is closed with it only if it was made for it."""
+    """Closes its client only if it owns it."""
 
     _registry: Any
-    _choice: SchemaSelection
+    _selection: SchemaSelection
     _naming: SubjectNameResolver
     _owns_registry = False
 
     @property
     def follows_latest(self) -> bool:
-        """Whether the registry may have to be asked at any time."""
-        return self._choice.is_configured
+        """Whether any call may request a schema from the registry."""
+        return self._selection.is_configured
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
         self._naming.set_cluster_id_resolver(resolver)
 
     def own_schema_registry_client(self) -> None:
-        """Close the client with this."""
+        """Makes `close` close the client as well."""
         self._owns_registry = True
 
     def close(self) -> None:
@@ -104,7 +104,10 @@ class RegistrySerde:
 
 
 def reject_rules(schema: Any, modes: tuple[str, ...], where: str | None) -> None:
-    """SerializationError where the schema has rules for one of these modes."""
+    """Raises SerializationError if the schema has rules for one of these modes.
+
+    Skipping a rule that encrypts would write a secret as plain text.
+    """
     rule_set = getattr(schema, "rule_set", None)
     if rule_set is None:
         return
@@ -113,13 +116,13 @@ def reject_rules(schema: Any, modes: tuple[str, ...], where: str | None) -> None
             if rule.mode in modes and not rule.disabled:
                 raise SerializationError(
                     f"the schema of {where or 'these bytes'} has the rule {rule.name!r} "
-                    f"({rule.type}), and rules are not run here: use confluent_kafka's serializers "
-                    "for this subject, or disable the rule"
+                    f"({rule.type}), and rules are not executed here: use "
+                    "confluent_kafka's serializers for this subject, or disable the rule"
                 )
 
 
 def as_schema(schema: Any, schema_type: str) -> Any:
-    """A text, or a Schema of either library; None where none was given."""
+    """Returns a Schema for a text. A Schema of this library or confluent_kafka stays as it is."""
     if schema is None or hasattr(schema, "schema_str"):
         return schema
     if not isinstance(schema, str):

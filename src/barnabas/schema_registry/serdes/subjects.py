@@ -1,4 +1,4 @@
-"""Under which subject a registry has the schema of a message."""
+"""Subject name strategies: the subject under which the schema of a message is registered."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -24,7 +24,7 @@ class SubjectNameStrategyType(StrEnum):
 def topic_subject_name_strategy(
     ctx: SerializationContext | None, record_name: str | None
 ) -> str | None:
-    """`orders-value`: one schema for a topic's values, one for its keys."""
+    """`orders-value`: one subject for a topic's values, one for its keys."""
     if ctx is None:
         raise ValueError("the subject is named after the topic: give a SerializationContext")
     return ctx.topic + "-" + ctx.field
@@ -33,14 +33,14 @@ def topic_subject_name_strategy(
 def record_subject_name_strategy(
     ctx: SerializationContext | None, record_name: str | None
 ) -> str | None:
-    """`com.shop.Order`: one schema for a record, in whichever topic."""
+    """`com.shop.Order`: one subject for a record in all topics."""
     return record_name
 
 
 def topic_record_subject_name_strategy(
     ctx: SerializationContext | None, record_name: str | None
 ) -> str | None:
-    """`orders-com.shop.Order`: one schema for a record in a topic."""
+    """`orders-com.shop.Order`: one subject for a record in a topic."""
     if ctx is None:
         raise ValueError("the subject is named after the topic: give a SerializationContext")
     return None if record_name is None else f"{ctx.topic}-{record_name}"
@@ -49,7 +49,7 @@ def topic_record_subject_name_strategy(
 def reference_subject_name_strategy(
     ctx: SerializationContext | None, schema_ref: Any
 ) -> str | None:
-    """The name by which a schema refers to another."""
+    """Returns the name of the reference."""
     return None if schema_ref is None else schema_ref.name
 
 
@@ -61,14 +61,14 @@ STRATEGIES_BY_TYPE: dict[SubjectNameStrategyType, Strategy] = {
 
 
 class AssociatedNameStrategy:
-    """The subject that the registry associates with the topic; without one, the topic's name.
+    """Returns the subject that the registry associates with the topic, or else one by topic name.
 
-    A registry that knows no associations is asked once for each topic, and says 404.
+    A registry without associations is asked once for each topic, and responds with 404.
     """
 
     def __init__(self, cache_capacity: int = 1000) -> None:
         self._capacity = cache_capacity
-        # A plain dict: it is looked into for every record.
+        # A plain dict, because every record looks into it.
         self._names: dict[tuple[str, str, str | None], str] = {}
         self._cluster_id: Callable[[], Any] | None = None
 
@@ -88,9 +88,9 @@ class AssociatedNameStrategy:
         if ctx is None:
             raise ValueError("the subject is named after the topic: give a SerializationContext")
         key = ctx.topic, ctx.field, record_name
-        known = self._names.get(key)
-        if known is not None:
-            return known
+        cached = self._names.get(key)
+        if cached is not None:
+            return cached
         name = self._find(ctx, record_name, schema_registry_client, conf or {})
         if name is not None:
             if len(self._names) >= self._capacity:
@@ -101,8 +101,8 @@ class AssociatedNameStrategy:
     def _find(
         self, ctx: SerializationContext, record_name: str | None, client: Any, conf: dict[str, Any]
     ) -> str | None:
-        otherwise = _strategy_type(FALLBACK_TYPE, conf.get(FALLBACK_TYPE, "TOPIC"))
-        if otherwise is SubjectNameStrategyType.ASSOCIATED:
+        fallback = _strategy_type(FALLBACK_TYPE, conf.get(FALLBACK_TYPE, "TOPIC"))
+        if fallback is SubjectNameStrategyType.ASSOCIATED:
             raise ValueError(f"{FALLBACK_TYPE} cannot be ASSOCIATED itself")
         associated = [] if client is None else self._associated(ctx, client, conf)
         match associated:
@@ -110,9 +110,9 @@ class AssociatedNameStrategy:
                 name: str | None = only.subject
                 return name
             case []:
-                if otherwise is SubjectNameStrategyType.NONE:
+                if fallback is SubjectNameStrategyType.NONE:
                     raise SerializationError(f"no subject is associated with topic {ctx.topic}")
-                return STRATEGIES_BY_TYPE[otherwise](ctx, record_name)
+                return STRATEGIES_BY_TYPE[fallback](ctx, record_name)
         subjects = ", ".join(str(item.subject) for item in associated)
         raise SerializationError(f"several subjects are associated with {ctx.topic}: {subjects}")
 
@@ -120,29 +120,29 @@ class AssociatedNameStrategy:
         self, ctx: SerializationContext, client: Any, conf: dict[str, Any]
     ) -> list[Any]:
         try:
-            found: list[Any] = client.get_associations_by_resource_name(
+            associations: list[Any] = client.get_associations_by_resource_name(
                 resource_name=ctx.topic,
                 resource_namespace=self._cluster(conf),
                 resource_type="topic",
                 association_types=["key" if ctx.field == MessageField.KEY else "value"],
             )
-        except Exception as problem:  # also that of confluent_kafka's client
+        except Exception as problem:  # including those of confluent_kafka's client
             if getattr(problem, "http_status_code", None) == 404:
                 return []
             raise
-        return found
+        return associations
 
     def _cluster(self, conf: dict[str, Any]) -> str:
-        told = conf.get(KAFKA_CLUSTER_ID)
-        if told:
-            return str(told)
+        configured = conf.get(KAFKA_CLUSTER_ID)
+        if configured:
+            return str(configured)
         if self._cluster_id is None:
             return _ANY_CLUSTER
         try:
             cluster_id = self._cluster_id()
         except Exception as problem:
             raise SerializationError(
-                f"no broker tells the cluster's id yet ({problem}): set {KAFKA_CLUSTER_ID}"
+                f"the cluster's id is not known yet ({problem}): set {KAFKA_CLUSTER_ID}"
             ) from problem
         if not cluster_id:
             raise SerializationError(f"the cluster has no id: set {KAFKA_CLUSTER_ID}")
@@ -150,15 +150,15 @@ class AssociatedNameStrategy:
 
 
 class SubjectNameResolver:
-    """The strategy that a serializer's settings name, and what it needs."""
+    """The strategy that a serializer's settings select, with its arguments."""
 
     def __init__(self, strategy: Any, kind: Any, conf: dict[str, Any] | None, client: Any) -> None:
         self._associated: AssociatedNameStrategy | None = None
         if strategy is None and kind is not None:
-            chosen = _strategy_type("subject.name.strategy.type", kind)
-            if chosen is SubjectNameStrategyType.NONE:
+            strategy_type = _strategy_type("subject.name.strategy.type", kind)
+            if strategy_type is SubjectNameStrategyType.NONE:
                 raise ValueError("subject.name.strategy.type cannot be NONE")
-            strategy = STRATEGIES_BY_TYPE.get(chosen)
+            strategy = STRATEGIES_BY_TYPE.get(strategy_type)
         if strategy is None:
             strategy = AssociatedNameStrategy()
         if not callable(strategy):
@@ -178,5 +178,5 @@ def _strategy_type(setting: str, value: Any) -> SubjectNameStrategyType:
     try:
         return SubjectNameStrategyType(str(value).upper())
     except ValueError:
-        known = ", ".join(SubjectNameStrategyType)
-        raise ValueError(f"{setting} {value!r} must be one of {known}") from None
+        names = ", ".join(SubjectNameStrategyType)
+        raise ValueError(f"{setting} {value!r} must be one of {names}") from None

@@ -1,4 +1,4 @@
-"""Avro schemas: read, checked, written as other registries write them, compared by resolution."""
+"""Avro schemas: parsed, validated, written as Confluent's registry does, compared by resolution."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from barnabas.schemas.avro.parser import AvroParser
 
 
 def parse(text: str, references: Mapping[str, str]) -> "AvroSchema":
-    reader = AvroParser(references)
-    reader.parse_references()
-    referenced = frozenset(reader.named)
-    return AvroSchema(reader.parse(text), referenced)
+    parser = AvroParser(references)
+    parser.parse_references()
+    referenced = frozenset(parser.named)
+    return AvroSchema(parser.parse(text), referenced)
 
 
 @dataclass(frozen=True, eq=False)
 class AvroSchema:
     schema: AvroType
     referenced: frozenset[str]
-    """Names that the schema's references define: its text says them and no more."""
+    """Names that references define: the schema's text uses them without defining them."""
 
     @cached_property
     def text(self) -> str:
@@ -33,7 +33,7 @@ class AvroSchema:
 
     @cached_property
     def resolved(self) -> str:
-        """With the definitions of what it refers to in it, so that it stands alone."""
+        """The text with the definitions of its references inlined."""
         return writer.write_schema(self.schema, (), normalize=False)
 
     @property
@@ -41,7 +41,7 @@ class AvroSchema:
         return self.schema.name.full if isinstance(self.schema, AvroRecord) else None
 
     def require_valid(self) -> None:
-        """Referenced schemas are not checked again: they were registered as they are."""
+        """Referenced schemas are not validated again: they are already registered."""
         validation.validate(self.schema, self.referenced)
 
     def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:

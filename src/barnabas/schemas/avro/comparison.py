@@ -1,7 +1,7 @@
-"""Whether one Avro schema reads what another wrote, by Avro's rules of schema resolution.
+"""Compares Avro schemas: can one read data of the other by Avro's schema resolution?
 
-Error types and paths are those of Avro's own check, so that tools which look for them find them.
-As there, names are compared without their namespaces, and logical types not at all.
+Error types and paths are those of Avro's own check in Java. As there, names are compared without
+their namespaces, and logical types are not compared.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,16 +26,16 @@ from barnabas.schemas.comparison import SchemaComparison, SchemaDifference
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
     return [
         Incompatibility(
-            found.error_type,
-            _DESCRIPTIONS[found.error_type].format(
-                path="/" + "/".join(found.path),
-                about=found.about,
+            difference.error_type,
+            _DESCRIPTIONS[difference.error_type].format(
+                path="/" + "/".join(difference.path),
+                about=difference.about,
                 reader="{reader}",
                 writer="{writer}",
             ),
-            found.about,
+            difference.about,
         )
-        for found in _Resolution().run(reader, writer)
+        for difference in _Resolution().run(reader, writer)
     ]
 
 
@@ -108,9 +108,9 @@ class _Resolution(SchemaComparison[AvroType]):
             yield from self.under(reader, branch, str(index))
 
     def _fields(self, reader: AvroRecord, writer: AvroRecord) -> Iterator[SchemaDifference]:
-        written = {field.name: field for field in writer.fields}
+        writer_fields = {field.name: field for field in writer.fields}
         for index, field in enumerate(reader.fields):
-            source = _source(field, written)
+            source = _source(field, writer_fields)
             if source is not None:
                 yield from self.under(field.type, source.type, "fields", str(index), "type")
             elif field.default is MISSING:
@@ -119,10 +119,10 @@ class _Resolution(SchemaComparison[AvroType]):
                 )
 
 
-def _source(field: AvroField, written: dict[str, AvroField]) -> AvroField | None:
-    """What the writer has for a reader's field, by its name or else by its aliases."""
+def _source(field: AvroField, writer_fields: dict[str, AvroField]) -> AvroField | None:
+    """Returns the writer's field for a reader's field, by its name or else by its aliases."""
     names = (field.name, *field.aliases)
-    return next((written[name] for name in names if name in written), None)
+    return next((writer_fields[name] for name in names if name in writer_fields), None)
 
 
 def _names(reader: NamedAvroType, writer: NamedAvroType) -> Iterator[SchemaDifference]:

@@ -1,7 +1,8 @@
-"""An Avro schema as it was read: names resolved, and everything kept that its text carries.
+"""The model of an Avro schema: names are resolved, and everything that its text has is kept.
 
-fastavro's parsed form is made for encoding: it forgets which namespaces were written and takes
-what Avro forbids. The registry gives schemas back, so it keeps them whole.
+The registry compares and writes schemas with it, and columns derive their decoding plan from it.
+fastavro's parsed form is made for encoding: it drops written namespaces, which the registry has to
+return, and accepts schemas that Avro forbids.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes
 COMPLEX: Final = ("record", "error", "enum", "array", "map", "fixed")
 
 Properties = dict[str, object]
-"""Attributes that Avro does not define, logical types among them, in the order they came."""
+"""Attributes that are not part of Avro's type syntax, such as logical types, in their order."""
 
 
 class MissingDefault:
@@ -31,7 +32,7 @@ class AvroName:
         return f"{self.space}.{self.simple}" if self.space else self.simple
 
     def seen_from(self, space: str) -> str:
-        """The shortest way to say it inside a namespace."""
+        """Returns the shortest name that means the same inside a namespace."""
         hidden = self.simple in PRIMITIVES or self.simple in COMPLEX
         return self.simple if self.space == space and not hidden else self.full
 
@@ -119,7 +120,7 @@ class AvroRecord:
     properties: Properties
     is_error: bool
     fields: list[AvroField] = field(default_factory=list)
-    """Filled while they are read: they may speak of the record itself."""
+    """Appended while they are parsed, because they may refer to the record itself."""
     kind: str = "record"
 
 

@@ -1,7 +1,7 @@
-"""From JSON to an Avro schema: an error says which record and field it is about.
+"""Parses Avro schemas from JSON. Errors name the record and field.
 
-A name may be used before it is defined, as Avro has it since 1.12. Whether names and defaults are
-good ones is for `validity` to say, of schemas that are new: what is registered can be read.
+A name may be used before its definition, as in Avro since 1.12. Invalid names and defaults are
+accepted here, because registered schemas may have them: `validation` rejects them in new ones.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ Attributes = Mapping[str, object]
 
 
 def parse_stored_schema(text: str, references: Mapping[str, str]) -> AvroType:
-    """Parses whatever a registry may have accepted: less strict than what is registered here."""
+    """Parses a schema that any registry may have accepted, less strictly than `schemas.parse`."""
     if text.strip() in PRIMITIVES:
         return AvroPrimitive(text.strip())
     parser = AvroParser(references, accepts_nested_types=True)
@@ -40,7 +40,7 @@ def parse_stored_schema(text: str, references: Mapping[str, str]) -> AvroType:
 
 
 class AvroParser:
-    """Reads texts that may use each other's names; references are read when first spoken of."""
+    """Parses texts that may use each other's names. References are parsed when first used."""
 
     def __init__(
         self, references: Mapping[str, str], *, accepts_nested_types: bool = False
@@ -48,23 +48,23 @@ class AvroParser:
         """`accepts_nested_types` reads {"type": {"type": ...}}, which Avro in Java rejects."""
         self._accepts_nested_types = accepts_nested_types
         self.named: dict[str, NamedAvroType] = {}
-        self._read_nodes: dict[int, NamedAvroType] = {}  # by the identity of what defines them
-        self._unread = dict(references)
-        self._unsearched: list[object] = []  # documents, for what they define further on
+        self._parsed_nodes: dict[int, NamedAvroType] = {}  # by the id() of the defining node
+        self._unparsed_references = dict(references)
+        self._unsearched: list[object] = []  # documents with definitions after their uses
         self._definitions: dict[str, tuple[Attributes, str]] = {}
         self._bounds = WalkBounds("read it")
 
     def parse_references(self) -> None:
-        while self._unread:
-            self._read_reference(next(iter(self._unread)))
+        while self._unparsed_references:
+            self._parse_reference(next(iter(self._unparsed_references)))
 
     def parse(self, text: str) -> AvroType:
         document = json_text.read(text)
         self._unsearched.append(document)
         return self._type(document, "", "the schema")
 
-    def _read_reference(self, name: str) -> None:
-        text = self._unread.pop(name)
+    def _parse_reference(self, name: str) -> None:
+        text = self._unparsed_references.pop(name)
         try:
             self.parse(text)
         except SchemaError as error:
@@ -85,20 +85,20 @@ class AvroParser:
     def _by_name(self, name: str, space: str, place: str) -> AvroType:
         if name in PRIMITIVES:
             return AvroPrimitive(name, {})
-        wanted = [name] if "." in name or not space else [f"{space}.{name}", name]
-        for full_name in wanted:
-            if full_name not in self.named and full_name in self._unread:
-                self._read_reference(full_name)
+        candidates = [name] if "." in name or not space else [f"{space}.{name}", name]
+        for full_name in candidates:
+            if full_name not in self.named and full_name in self._unparsed_references:
+                self._parse_reference(full_name)
             if full_name in self.named:
                 return self.named[full_name]
-            if (definition := self._defined_further_on(full_name)) is not None:
+            if (definition := self._find_later_definition(full_name)) is not None:
                 return self._described(*definition, place)
         raise SchemaError(
             f"The type of {place} is {name}, which is neither a primitive type"
             " nor defined in the schema nor in a reference"
         )
 
-    def _defined_further_on(self, full_name: str) -> tuple[Attributes, str] | None:
+    def _find_later_definition(self, full_name: str) -> tuple[Attributes, str] | None:
         while self._unsearched:
             self._definitions |= _definitions(self._unsearched.pop())
         return self._definitions.get(full_name)
@@ -116,8 +116,8 @@ class AvroParser:
         return AvroUnion(branches)
 
     def _described(self, node: Attributes, space: str, place: str) -> AvroType:
-        if id(node) in self._read_nodes:
-            return self._read_nodes[id(node)]
+        if id(node) in self._parsed_nodes:
+            return self._parsed_nodes[id(node)]
         match node.get("type"):
             case str(kind) if kind in PRIMITIVES:
                 return AvroPrimitive(kind, _properties(node, _TYPE_ATTRIBUTES))
@@ -234,7 +234,7 @@ class AvroParser:
     def _define(self, node: Attributes, defined: NamedAvroType) -> None:
         if defined.name.full in self.named:
             raise SchemaError(f"The name {defined.name.full} is defined twice")
-        self.named[defined.name.full] = self._read_nodes[id(node)] = defined
+        self.named[defined.name.full] = self._parsed_nodes[id(node)] = defined
 
 
 _TYPE_ATTRIBUTES: Final = frozenset(
@@ -246,24 +246,24 @@ _NAMED_KINDS: Final = ("record", "error", "enum", "fixed")
 
 
 def _definitions(document: object) -> dict[str, tuple[Attributes, str]]:
-    """What a document defines by name, wherever in it, each with the namespace around it."""
-    found: dict[str, tuple[Attributes, str]] = {}
-    waiting: list[tuple[object, str]] = [(document, "")]
-    while waiting:
-        node, space = waiting.pop()
+    """Returns all named definitions of a document, with their enclosing namespaces."""
+    definitions: dict[str, tuple[Attributes, str]] = {}
+    pending: list[tuple[object, str]] = [(document, "")]
+    while pending:
+        node, space = pending.pop()
         if isinstance(node, list):
-            waiting += [(branch, space) for branch in node]
+            pending += [(branch, space) for branch in node]
         if not isinstance(node, dict):
             continue
-        waiting += [(node.get("items"), space), (node.get("values"), space)]
+        pending += [(node.get("items"), space), (node.get("values"), space)]
         if isinstance(node.get("name"), str) and node.get("type") in _NAMED_KINDS:
             name = _name(node, space, "the schema")
-            found.setdefault(name.full, (node, space))
+            definitions.setdefault(name.full, (node, space))
             fields = node.get("fields")
             for field in fields if isinstance(fields, list) else ():
                 if isinstance(field, dict):
-                    waiting.append((field.get("type"), name.space))
-    return found
+                    pending.append((field.get("type"), name.space))
+    return definitions
 
 
 def _name(node: Attributes, space: str, place: str) -> AvroName:
@@ -301,8 +301,8 @@ def _required(node: Attributes, attribute: str, place: str) -> object:
 
 
 def _text(node: Attributes, attribute: str) -> str | None:
-    found = node.get(attribute)
-    return found if isinstance(found, str) else None
+    value = node.get(attribute)
+    return value if isinstance(value, str) else None
 
 
 def _properties(node: Attributes, defined: Iterable[str]) -> Properties:
@@ -310,7 +310,7 @@ def _properties(node: Attributes, defined: Iterable[str]) -> Properties:
 
 
 def _number_from_text(default: object, type_: AvroType, place: str) -> object:
-    """Avro in Java takes "1.5" for the default of a float or double."""
+    """Avro in Java accepts "1.5" as the default of a float or double."""
     if not isinstance(default, str) or type_.kind not in ("float", "double"):
         return default
     try:

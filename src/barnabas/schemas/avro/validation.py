@@ -1,6 +1,6 @@
-"""Whether a schema that can be read is one to register: its names, and the defaults of its fields.
+"""Validates the names and default values of new schemas.
 
-Other registries may have stored what is not: it stays readable, and comparable.
+Schemas that other registries have stored without this validation stay readable and comparable.
 """
 
 import re
@@ -23,9 +23,9 @@ from barnabas.schemas.bounds import WalkBounds
 
 
 def validate(schema: AvroType, unchecked: Collection[str]) -> None:
-    """SchemaError that names the first bad name or default; types called `unchecked` aside.
+    """Raises SchemaError for the first invalid name or default. Types in `unchecked` are skipped.
 
-    A default of a union may be of any of its branches, as Avro has it since 1.12.
+    The default of a union may be of any of its branches, as in Avro since 1.12.
     """
     bounds = WalkBounds("check it")
     for named in _named(schema, unchecked, bounds):
@@ -41,33 +41,33 @@ def _named(
     schema: AvroType, unchecked: Collection[str], bounds: WalkBounds
 ) -> Iterator[NamedAvroType]:
     seen: set[int] = set()
-    waiting = [schema]
-    while waiting:
-        current = waiting.pop()
+    pending = [schema]
+    while pending:
+        current = pending.pop()
         if id(current) in seen:
             continue
         seen.add(id(current))
         bounds.step()
         match current:
             case AvroArray():
-                waiting.append(current.items)
+                pending.append(current.items)
             case AvroMap():
-                waiting.append(current.values)
+                pending.append(current.values)
             case AvroUnion():
-                waiting.extend(current.branches)
+                pending.extend(current.branches)
             case AvroRecord() | AvroEnum() | AvroFixed() if current.name.full not in unchecked:
                 yield current
                 if isinstance(current, AvroRecord):
-                    waiting.extend(field.type for field in current.fields)
+                    pending.extend(field.type for field in current.fields)
 
 
 def _check_names(named: NamedAvroType) -> None:
-    called = f"the {named.kind} {named.name.full}"
-    _check_name(named.name.simple, called)
+    description = f"the {named.kind} {named.name.full}"
+    _check_name(named.name.simple, description)
     for part in named.name.space.split(".") if named.name.space else ():
-        _check_name(part, f"the namespace of {called}")
+        _check_name(part, f"the namespace of {description}")
     for symbol in named.symbols if isinstance(named, AvroEnum) else ():
-        _check_name(symbol, f"a symbol of {called}")
+        _check_name(symbol, f"a symbol of {description}")
 
 
 def _check_fields(record: AvroRecord, bounds: WalkBounds) -> None:

@@ -1,4 +1,4 @@
-"""From an Avro schema to its text, as Avro in Java writes it and so registries compare it."""
+"""Writes Avro schemas as JSON text, in the form in which Avro in Java writes them."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -22,9 +22,9 @@ from barnabas.schemas.avro.model import (
 
 
 def write_schema(schema: AvroType, known: Iterable[str], *, normalize: bool) -> str:
-    """Named types in `known` are called by name, all others are defined where they are first met.
+    """Writes types in `known` by name, and all others where they occur first.
 
-    Normalised, what has no meaning of its own is in order: properties, aliases, empty docs.
+    A normalized text has its properties and aliases sorted, and no empty docs.
     """
     return json_text.write(_Writer(known, normalize=normalize).node(schema, ""))
 
@@ -119,7 +119,7 @@ _LOGICAL_TYPES: Final = {
 
 
 def _logical_first(schema: AvroPrimitive | AvroArray | AvroMap | NamedAvroType) -> list[str]:
-    """A logical type that fits its type goes before the other properties; any other is one."""
+    """A logical type that its type supports precedes the other properties."""
     logical_type = schema.properties.get("logicalType")
     if not isinstance(logical_type, str) or schema.kind not in _LOGICAL_TYPES.get(logical_type, ()):
         return []

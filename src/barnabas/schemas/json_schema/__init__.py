@@ -1,4 +1,4 @@
-"""JSON Schema, drafts 4 to 2020-12: checked by their meta-schemas, compared keyword by keyword."""
+"""JSON Schema, drafts 4 to 2020-12: checked against meta-schemas, compared keyword by keyword."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class JsonSchema:
         return title if isinstance(title, str) else None
 
     def require_valid(self) -> None:
-        """What can be read is valid."""
+        """Parsing has already validated the schema."""
 
     def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, JsonSchema)

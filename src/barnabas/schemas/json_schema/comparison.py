@@ -1,8 +1,8 @@
-"""Whether one JSON schema accepts all that another accepts, as far as their keywords tell.
+"""Compares JSON schemas: does one accept every document that the other accepts?
 
-Error types, paths and what counts as compatible are those of Confluent's registry: an object that
-takes any further property (an open content model) cannot get new ones, for they may be there
-already with other values; one that takes none (closed) cannot lose any.
+Error types, paths and the rules of compatibility are those of Confluent's registry. For example, an
+object that accepts any additional property (an open content model) cannot get new ones, because
+existing documents may have them with other values; a closed one cannot lose any.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,8 +33,8 @@ from barnabas.schemas.json_schema.shapes import (
 
 def incompatibilities(reader: Subschema, writer: Subschema) -> list[Incompatibility]:
     comparison = ShapeComparison()
-    found = comparison.run(comparison.shape(reader), comparison.shape(writer))
-    return [descriptions.describe_difference(difference) for difference in found]
+    differences = comparison.run(comparison.shape(reader), comparison.shape(writer))
+    return [descriptions.describe_difference(difference) for difference in differences]
 
 
 class ShapeComparison(SchemaComparison[Shape]):
@@ -45,13 +45,13 @@ class ShapeComparison(SchemaComparison[Shape]):
     def shape(self, part: Subschema | Shape) -> Shape:
         return self._shapes.shape_of(part)
 
-    def places(
+    def compare_subschemas(
         self, reader: Subschema, writer: Subschema, *steps: str
     ) -> Iterable[SchemaDifference]:
         return self.under(self.shape(reader), self.shape(writer), *steps)
 
     def differences(self, reader: Shape, writer: Shape) -> Iterable[SchemaDifference]:
-        if self._one_of_many(reader, writer) or writer is NEVER_SHAPE or reader is ANY_SHAPE:
+        if self._is_part_compatible(reader, writer) or writer is NEVER_SHAPE or reader is ANY_SHAPE:
             return []
         match reader, writer:
             case CombinedShape(), CombinedShape():
@@ -79,8 +79,8 @@ class ShapeComparison(SchemaComparison[Shape]):
             case _:
                 return [SchemaDifference("TYPE_CHANGED")]
 
-    def _one_of_many(self, reader: Shape, writer: Shape) -> bool:
-        """Whether one side is a combination of which a single part settles the question."""
+    def _is_part_compatible(self, reader: Shape, writer: Shape) -> bool:
+        """Returns whether one side is a combination of which one part is compatible by itself."""
         match reader, writer:
             case CombinedShape(), CombinedShape():
                 return False
@@ -97,24 +97,24 @@ class ShapeComparison(SchemaComparison[Shape]):
         if not _criterion_readable(reader, writer):
             yield SchemaDifference("COMBINED_TYPE_CHANGED")
             return
-        reading, written = self._distinct(reader), self._distinct(writer)
-        if len(written) < len(reading) and reader.criterion == "allOf":
+        reader_parts, writer_parts = self._distinct(reader), self._distinct(writer)
+        if len(writer_parts) < len(reader_parts) and reader.criterion == "allOf":
             yield SchemaDifference("PRODUCT_TYPE_EXTENDED")
-        elif len(written) > len(reading) and writer.criterion != "allOf":
+        elif len(writer_parts) > len(reader_parts) and writer.criterion != "allOf":
             yield SchemaDifference("SUM_TYPE_NARROWED")
         readable = [
-            [index for index, part in enumerate(reading) if self.reads(part, item)]
-            for item in written
+            [index for index, part in enumerate(reader_parts) if self.reads(part, item)]
+            for item in writer_parts
         ]
-        if largest_matching(readable) < min(len(reading), len(written)):
+        if largest_matching(readable) < min(len(reader_parts), len(writer_parts)):
             yield SchemaDifference("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
 
     def _distinct(self, combination: CombinedShape) -> list[Shape]:
-        told_apart: dict[str | int, Shape] = {}
+        distinct: dict[str | int, Shape] = {}
         for part in combination.parts:
             key = canonical(part.node) if isinstance(part, Subschema) else id(part)
-            told_apart.setdefault(key, self.shape(part))
-        return list(told_apart.values())
+            distinct.setdefault(key, self.shape(part))
+        return list(distinct.values())
 
 
 def _criterion_readable(reader: CombinedShape, writer: CombinedShape) -> bool:
@@ -167,9 +167,10 @@ def _enumerations(reader: EnumShape, writer: EnumShape) -> Iterator[SchemaDiffer
 
 
 def largest_matching(partners: Sequence[Sequence[int]]) -> int:
-    """`partners` has for each on the left those on the right that it may be paired with.
+    """Returns the size of the largest bipartite matching.
 
-    Augmenting paths are found breadth first, so that no number of them meets Python's stack.
+    `partners` has, for each item on the left, the items on the right that it may be paired with.
+    Augmenting paths are searched breadth first, so recursion depth does not limit them.
     """
     partner_of: dict[int, int] = {}
     return sum(_augment(left, partners, partner_of) for left in range(len(partners)))
@@ -177,8 +178,8 @@ def largest_matching(partners: Sequence[Sequence[int]]) -> int:
 
 def _augment(start: int, partners: Sequence[Sequence[int]], partner_of: dict[int, int]) -> bool:
     reached_from: dict[int, int] = {}
-    waiting = [start]
-    for left in waiting:
+    pending = [start]
+    for left in pending:
         for right in partners[left]:
             if right in reached_from:
                 continue
@@ -186,12 +187,12 @@ def _augment(start: int, partners: Sequence[Sequence[int]], partner_of: dict[int
             if right not in partner_of:
                 _flip(right, start, reached_from, partner_of)
                 return True
-            waiting.append(partner_of[right])
+            pending.append(partner_of[right])
     return False
 
 
 def _flip(right: int, start: int, reached_from: dict[int, int], partner_of: dict[int, int]) -> None:
-    """Pair along the path from its free end back to the start."""
+    """Pairs the items along the path from its free end back to the start."""
     left_to_right = {left: item for item, left in partner_of.items()}
     while True:
         left = reached_from[right]

@@ -1,7 +1,7 @@
-"""Objects and arrays of two JSON schemas: what they hold and what else they let in.
+"""Compares objects and arrays of two JSON schemas: their parts, and what may be added to them.
 
-A content model is open where anything may be added, closed where nothing may, partially open
-where what is added must fit a schema (of additional, unevaluated or pattern properties).
+A content model is open if anything may be added, closed if nothing may, and partially open if
+additions must match a schema (of additional, unevaluated or pattern properties).
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,16 +28,16 @@ def compare_objects(
             yield SchemaDifference("REQUIRED_ATTRIBUTE_ADDED", ("required", name))
     for name in both:
         read, written = reader.properties[name], writer.properties[name]
-        yield from comparison.places(read, written, "properties", name)
+        yield from comparison.compare_subschemas(read, written, "properties", name)
     for name in writer.properties:
         if name not in reader.properties:
             covering = _covering(reader, name)
-            for found in _removed(comparison, covering, writer.properties[name], "PROPERTY"):
-                yield found.under("properties", name)
+            for difference in _removed(comparison, covering, writer.properties[name], "PROPERTY"):
+                yield difference.under("properties", name)
     for name in reader.properties:
         if name not in writer.properties:
-            for found in _property_added(comparison, name, reader, writer):
-                yield found.under("properties", name)
+            for difference in _property_added(comparison, name, reader, writer):
+                yield difference.under("properties", name)
     yield from _dependencies(comparison, reader, writer)
     yield from _additional(comparison, reader.additional, writer.additional, "Properties")
     yield from _unevaluated(comparison, reader.unevaluated, writer.unevaluated, "Properties")
@@ -51,15 +51,15 @@ def compare_arrays(
         if writer.every is None:
             yield SchemaDifference("SCHEMA_ADDED", ("items",))
         else:
-            yield from comparison.places(reader.every, writer.every, "items")
+            yield from comparison.compare_subschemas(reader.every, writer.every, "items")
     for index, (read, written) in enumerate(zip(reader.first, writer.first, strict=False)):
-        yield from comparison.places(read, written, "items", str(index))
+        yield from comparison.compare_subschemas(read, written, "items", str(index))
     for index, written in enumerate(writer.first[len(reader.first) :], len(reader.first)):
-        for found in _removed(comparison, _rest(reader), written, "ITEM"):
-            yield found.under("items", str(index))
+        for difference in _removed(comparison, _rest(reader), written, "ITEM"):
+            yield difference.under("items", str(index))
     for index, read in enumerate(reader.first[len(writer.first) :], len(writer.first)):
-        for found in _item_added(comparison, read, writer):
-            yield found.under("items", str(index))
+        for difference in _item_added(comparison, read, writer):
+            yield difference.under("items", str(index))
     yield from _additional(comparison, reader.additional, writer.additional, "Items")
     yield from _unevaluated(comparison, reader.unevaluated, writer.unevaluated, "Items")
     yield from compare_limits(reader.limits, writer.limits)
@@ -68,18 +68,18 @@ def compare_arrays(
 
 
 class _Open:
-    """Stands for the schema of what may be added where that is anything at all."""
+    """Stands for the schema of additions in an open content model."""
 
 
 _OPEN = _Open()
 Covering = Subschema | _Open | None
-"""What must fit what a schema does not name; None where there may be nothing such."""
+"""The schema of properties or items that are not named; None in a closed content model."""
 
 
 def _covering(schema: ObjectShape, name: str) -> Covering:
-    for pattern, place in schema.patterns.items():
+    for pattern, subschema in schema.patterns.items():
         if _matches(pattern, name):
-            return place
+            return subschema
     rest = _rest(schema)
     return None if rest is _OPEN and schema.patterns else rest
 
@@ -92,15 +92,15 @@ def _rest(schema: ObjectShape | ArrayShape) -> Covering:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """A pattern that cannot be searched for in linear time covers nothing: better too strict."""
+    """A pattern that RE2 does not support matches nothing, which makes the comparison stricter."""
     try:
-        return re2.search(pattern, name, _QUIETLY) is not None
+        return re2.search(pattern, name, _RE2_OPTIONS) is not None
     except re2.error:
         return False
 
 
-_QUIETLY = re2.Options()
-_QUIETLY.log_errors = False
+_RE2_OPTIONS = re2.Options()
+_RE2_OPTIONS.log_errors = False
 
 
 def _removed(
@@ -109,12 +109,12 @@ def _removed(
     if isinstance(covering, _Open):
         return []
     if covering is not None:
-        found = list(comparison.places(covering, written))
-        if found:
-            found.append(
+        differences = list(comparison.compare_subschemas(covering, written))
+        if differences:
+            differences.append(
                 SchemaDifference(f"{what}_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
             )
-        return found
+        return differences
     if comparison.shape(written) is NEVER_SHAPE:
         return []
     return [SchemaDifference(f"{what}_REMOVED_FROM_CLOSED_CONTENT_MODEL")]
@@ -153,10 +153,12 @@ def _item_added(
 def _added_to_partially_open(
     comparison: "ShapeComparison", added: Subschema, covering: Subschema | None, what: str
 ) -> Iterable[SchemaDifference]:
-    found = [] if covering is None else list(comparison.places(added, covering))
-    if found:
-        found.append(SchemaDifference(f"{what}_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
-    return found
+    differences = [] if covering is None else list(comparison.compare_subschemas(added, covering))
+    if differences:
+        differences.append(
+            SchemaDifference(f"{what}_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
+        )
+    return differences
 
 
 def _dependencies(
@@ -170,7 +172,9 @@ def _dependencies(
         if name not in writer.implied:
             yield SchemaDifference("DEPENDENCY_SCHEMA_ADDED", ("dependencies", name))
         else:
-            yield from comparison.places(implied, writer.implied[name], "dependencies", name)
+            yield from comparison.compare_subschemas(
+                implied, writer.implied[name], "dependencies", name
+            )
 
 
 def _need_change(reader: frozenset[str], writer: frozenset[str] | None) -> str | None:
@@ -191,7 +195,7 @@ def _additional(
         return [SchemaDifference(f"{name}_REMOVED", (keyword,))]
     if writer is None:
         return [SchemaDifference(f"{name}_NARROWED", (keyword,))]
-    return comparison.places(reader, writer, keyword)
+    return comparison.compare_subschemas(reader, writer, keyword)
 
 
 def _unevaluated(
@@ -203,8 +207,8 @@ def _unevaluated(
     if writer is None or comparison.shape(writer) is ANY_SHAPE:
         change = "REMOVED" if comparison.shape(reader) is NEVER_SHAPE else "NARROWED"
         return [SchemaDifference(f"{name}_{change}", (keyword,))]
-    return comparison.places(reader, writer, keyword)
+    return comparison.compare_subschemas(reader, writer, keyword)
 
 
-def _has_default(place: Subschema) -> bool:
-    return not isinstance(place.node, bool) and "default" in place.node
+def _has_default(subschema: Subschema) -> bool:
+    return not isinstance(subschema.node, bool) and "default" in subschema.node

@@ -1,4 +1,4 @@
-"""What a difference of two JSON schemas means, in words."""
+"""Describes the differences of two JSON schemas in words."""
 
 import re
 from typing import Final

@@ -1,6 +1,6 @@
-"""JSON Schema documents and what they refer to: definitions, other schemas, meta-schemas.
+"""Parses JSON Schema documents and resolves their references.
 
-Nothing is ever fetched: what is neither in a schema nor in its references does not exist.
+Nothing is fetched: a $ref leads into the schema, into its references, or to a meta-schema.
 """
 
 from collections.abc import Mapping
@@ -20,116 +20,116 @@ from barnabas.schemas import SchemaError, json_text
 from barnabas.schemas.bounds import WalkBounds
 
 Node = bool | Mapping[str, Any]
-"""A schema, or a schema within one."""
+"""The JSON of a schema or subschema."""
 
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(slots=True, frozen=True)
 class Subschema:
-    """A schema and where to look up what it refers to."""
+    """A schema or a part of one, with the resolvers of its references."""
 
     node: Node
     specification: Specification[Node]
     resolver: Resolver[Node]
     by_name: Resolver[Node]
-    """Finds references by the very names they were given, wherever the schema says it lies."""
+    """Finds references by their registered names, whatever $id the schema has."""
 
     def subschema_at(self, node: Node) -> "Subschema":
-        """A schema that this one holds; an $id of its own changes what it refers to."""
+        """Returns a subschema of this one. An $id in it changes the base of its references."""
         resource = self.specification.create_resource(node)
         try:
             resolver = self.resolver.in_subresource(resource)
-        except _UNRESOLVED:  # an $id that is none, where no meta-schema looked
+        except _UNRESOLVED:  # an invalid $id where no meta-schema applies
             resolver = self.resolver
         return replace(self, node=node, resolver=resolver)
 
     @property
     def is_alias(self) -> bool:
-        """Whether it says no more than what it refers to; up to draft 7 no $ref may."""
+        """Whether it is only a $ref. Up to draft 7, keywords beside a $ref are ignored."""
         if not isinstance(self.node, Mapping) or _reference(self.node) is None:
             return False
-        return self.specification.name in REF_STANDS_ALONE or self.node.keys() <= _SAY_NOTHING
+        return self.specification.name in REF_ONLY_DRAFTS or self.node.keys() <= _ANNOTATIONS
 
     def target(self) -> "Subschema | None":
-        """What it refers to, at the end of the chain where that is an alias."""
-        place, followed = self, 0
-        while (reference := _reference(place.node)) is not None and (
-            place is self or place.is_alias
+        """Returns the schema that it refers to, following chains of aliases."""
+        current, followed = self, 0
+        while (reference := _reference(current.node)) is not None and (
+            current is self or current.is_alias
         ):
             if followed == _MAX_CHAIN:
                 raise SchemaError(f"The $ref {reference} leads back to itself, to no schema")
-            place, followed = place._lookup(reference), followed + 1
-        return place if followed else None
+            current, followed = current._lookup(reference), followed + 1
+        return current if followed else None
 
     def _lookup(self, reference: str) -> "Subschema":
         try:
-            found = self.resolver.lookup(reference)
+            resolved = self.resolver.lookup(reference)
         except _UNRESOLVED:
             try:
-                found = self.by_name.lookup(reference)
+                resolved = self.by_name.lookup(reference)
             except _UNRESOLVED as error:
                 raise SchemaError(
                     f"The $ref {reference} leads nowhere: not in the schema nor its references"
                 ) from error
-        if not isinstance(found.contents, bool | Mapping):
+        if not isinstance(resolved.contents, bool | Mapping):
             raise SchemaError(f"The $ref {reference} leads to no schema")
-        return replace(self, node=found.contents, resolver=found.resolver)
+        return replace(self, node=resolved.contents, resolver=resolved.resolver)
 
 
-REF_STANDS_ALONE: Final = ("draft-03", "draft-04", "draft-06", "draft-07")
-_SAY_NOTHING: Final = frozenset(
+REF_ONLY_DRAFTS: Final = ("draft-03", "draft-04", "draft-06", "draft-07")
+_ANNOTATIONS: Final = frozenset(
     [
         *REFERENCES,
         *("$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$defs", "definitions"),
         *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
     ]
 )
-# A pointer through what is no schema stumbles over its kind.
+# A JSON pointer through a value that is no schema raises one of the last two.
 _UNRESOLVED: Final = (Unresolvable, ValueError, AttributeError, TypeError)
 _MAX_CHAIN: Final = 50
 
 
 def parse_document(text: str, references: Mapping[str, str]) -> Subschema:
-    """SchemaError where a keyword has a wrong value or a $ref leads nowhere."""
+    """Raises SchemaError if a keyword has an invalid value or a $ref leads nowhere."""
     try:
-        return _read(text, references)
+        return _parse(text, references)
     except SchemaError:
         raise
     except ValueError as error:
         raise SchemaError(f"An $id or $ref is no URI: {error}") from error
 
 
-def _read(text: str, references: Mapping[str, str]) -> Subschema:
-    root = _read_one(text)
+def _parse(text: str, references: Mapping[str, str]) -> Subschema:
+    root = _parse_one(text)
     specification = _specification(root)
     resource = specification.create_resource(_with_definitions(root))
     base = resource.id() or ""
     registry: Registry[Node] = META_SCHEMAS
     for name, referenced in references.items():
         try:
-            linked = _linked(referenced)
+            resource_of_reference = _resource(referenced)
         except SchemaError as error:
             raise SchemaError(f"In the reference {name}: {error}") from error
-        # Referred to by its name, or by where that is as seen from the schema's own id.
+        # A $ref has the reference's name, or the URI it has relative to the schema's $id.
         for uri in {name, f"./{name}", urljoin(base, name)}:
-            registry = registry.with_resource(uri, linked)
-    place = Subschema(
+            registry = registry.with_resource(uri, resource_of_reference)
+    document = Subschema(
         resource.contents,
         specification,
         registry.resolver_with_root(resource),
         registry.resolver(),
     )
-    _check_references(place)
-    return place
+    _check_references(document)
+    return document
 
 
-def _linked(text: str) -> Resource[Node]:
-    node = _read_one(text)
+def _resource(text: str) -> Resource[Node]:
+    node = _parse_one(text)
     return _specification(node).create_resource(_with_definitions(node))
 
 
-def _read_one(text: str) -> Node:
+def _parse_one(text: str) -> Node:
     node = json_text.read(text)
     if not isinstance(node, bool | dict):
         raise SchemaError(f"A JSON schema is an object or a boolean, not {json_text.kind(node)}")
@@ -139,8 +139,8 @@ def _read_one(text: str) -> Node:
     try:
         validator_for(node, default=Draft7Validator).check_schema(node)
     except FormError as error:
-        place = "/".join(["#", *map(str, error.absolute_path)])
-        raise SchemaError(f"The value at {place} is wrong: {error.message[:500]}") from error
+        location = "/".join(["#", *map(str, error.absolute_path)])
+        raise SchemaError(f"The value at {location} is wrong: {error.message[:500]}") from error
     except RecursionError:
         raise SchemaError("The schema nests too deeply to be checked") from None
     return node
@@ -151,14 +151,14 @@ _MAX_MIXED_ITEMS: Final = 1_000
 
 
 def _check_size(document: Node) -> None:
-    """Checking takes up to a millisecond for each object, and for each pair of unlike items."""
+    """Checking takes up to a millisecond per object, and per pair of items of different types."""
     objects = 0
-    waiting: list[object] = [document]
-    while waiting:
-        match waiting.pop():
+    pending: list[object] = [document]
+    while pending:
+        match pending.pop():
             case dict() as members:
                 objects += 1
-                waiting.extend(members.values())
+                pending.extend(members.values())
             case list() as items if len(items) > _MAX_MIXED_ITEMS:
                 if not any(all(type(item) is kind for item in items) for kind in (str, int, float)):
                     raise SchemaError(
@@ -166,7 +166,7 @@ def _check_size(document: Node) -> None:
                         " that are neither all strings nor all numbers"
                     )
             case list() as items:
-                waiting.extend(items)
+                pending.extend(items)
     if objects > _MAX_OBJECTS:
         raise SchemaError(f"The schema has more than {_MAX_OBJECTS} objects: split it up")
 
@@ -177,7 +177,7 @@ def _specification(node: Node) -> Specification[Node]:
 
 
 def _with_definitions(node: Node) -> Node:
-    """Drafts renamed `definitions` to `$defs`; a $ref may say either."""
+    """Copies `definitions` to `$defs`, its name in later drafts: a $ref may use either."""
     if not isinstance(node, Mapping):
         return node
     old, new = node.get("definitions"), node.get("$defs", {})
@@ -194,10 +194,10 @@ def _reference(node: Node) -> str | None:
 
 def _check_references(root: Subschema) -> None:
     bounds = WalkBounds("read it")
-    waiting = [root]
-    while waiting:
-        place = waiting.pop()
+    pending = [root]
+    while pending:
+        subschema = pending.pop()
         bounds.step()
-        place.target()
-        resource = place.specification.create_resource(place.node)
-        waiting.extend(place.subschema_at(inner.contents) for inner in resource.subresources())
+        subschema.target()
+        resource = subschema.specification.create_resource(subschema.node)
+        pending.extend(subschema.subschema_at(inner.contents) for inner in resource.subresources())

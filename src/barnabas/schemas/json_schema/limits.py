@@ -1,4 +1,4 @@
-"""Bounds of numbers, lengths and counts: a reader's may be wider, never tighter."""
+"""Compares limits of numbers, lengths and counts: a reader's may be wider, never tighter."""
 
 from collections.abc import Iterator
 from typing import Final

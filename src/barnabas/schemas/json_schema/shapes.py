@@ -1,8 +1,8 @@
-"""What a JSON schema asks of a value, sorted by the kind of value it speaks of.
+"""Shapes: the keywords of a JSON schema, sorted by the kind of value they apply to.
 
-A schema's keywords speak of strings, numbers, objects and arrays side by side; to compare two
-schemas each is seen as one shape, or as several of which all (any, one) must fit. A shape holds
-the schemas within it unread, as places: they may lead back to where they are.
+One schema can have keywords for strings, numbers, objects and arrays. To compare two schemas, each
+becomes one shape, or a combination of shapes of which all (any, one) must match. A shape holds
+subschemas unresolved, because they may lead back to it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from barnabas.schemas import json_text
-from barnabas.schemas.json_schema.documents import REF_STANDS_ALONE, Node, Subschema
+from barnabas.schemas.json_schema.documents import REF_ONLY_DRAFTS, Node, Subschema
 
 Limits = dict[str, float]
-"""Keywords that set a bound, with the bound."""
+"""Limits by keyword."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -49,7 +49,7 @@ class NumberShape:
 @dataclass(slots=True, frozen=True, eq=False)
 class EnumShape:
     values: frozenset[str]
-    """As texts in which equal values are equal."""
+    """As canonical texts, which are equal for equal values."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -72,11 +72,11 @@ class ArrayShape:
     limits: Limits
     unique: bool
     every: Subschema | None
-    """What all items are, where they are not told apart."""
+    """The schema of all items, if there is one for all."""
     first: tuple[Subschema, ...]
-    """What the items at the beginning are, one by one."""
+    """The schemas of the first items."""
     additional: Subschema | None
-    """What the items after those are; None where anything."""
+    """The schema of the items after those; None if they may be anything."""
     unevaluated: Subschema | None
 
 
@@ -89,9 +89,9 @@ class ObjectShape:
     additional: Subschema | None
     unevaluated: Subschema | None
     needed: dict[str, frozenset[str]]
-    """By property: those that must be there where it is."""
+    """By property: the properties that it requires."""
     implied: dict[str, Subschema]
-    """By property: what the whole must be where it is."""
+    """By property: the schema of the whole object if the property is present."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -122,7 +122,7 @@ NEVER_SHAPE: Final = NeverShape()
 
 @dataclass(slots=True, frozen=True)
 class ShapeCache:
-    """The shape of each place, the same one each time it is asked for."""
+    """Returns the same shape each time for one subschema: comparisons identify shapes by `id()`."""
 
     _of: dict[int, tuple[Subschema, Shape]] = field(default_factory=dict)
 
@@ -131,16 +131,16 @@ class ShapeCache:
             return part
         if isinstance(part.node, bool):
             return ANY_SHAPE if part.node else NEVER_SHAPE
-        known = self._of.get(id(part.node))
-        if known is None:
-            known = self._of[id(part.node)] = part, self._shape(part)
-        return known[1]
+        cached = self._of.get(id(part.node))
+        if cached is None:
+            cached = self._of[id(part.node)] = part, self._shape(part)
+        return cached[1]
 
-    def _shape(self, place: Subschema) -> Shape:
-        target = place.target()
-        if target is not None and place.is_alias:
+    def _shape(self, schema: Subschema) -> Shape:
+        target = schema.target()
+        if target is not None and schema.is_alias:
             return self.shape_of(target)
-        parts = tuple(_parts(place))
+        parts = tuple(_parts(schema))
         if target is not None:
             return CombinedShape("allOf", (target, *parts))
         match parts:
@@ -153,7 +153,7 @@ class ShapeCache:
 
 
 def canonical(value: object) -> str:
-    """A text that two JSON values share where they are equal."""
+    """Returns a text that is the same for equal JSON values."""
     return json_text.write(json_text.ordered(_whole(value)))
 
 
@@ -192,28 +192,28 @@ _COMBINATIONS: Final = ("allOf", "anyOf", "oneOf")
 _CONDITIONS: Final = ("if", "then", "else")
 
 
-def _parts(place: Subschema) -> Iterator[Shape]:
-    node = cast("Mapping[str, Any]", place.node)
+def _parts(schema: Subschema) -> Iterator[Shape]:
+    node = cast("Mapping[str, Any]", schema.node)
     if "enum" in node:
         yield EnumShape(frozenset(canonical(value) for value in _items(node, "enum")))
     for criterion in _COMBINATIONS:
         if criterion in node:
             yield CombinedShape(
-                criterion, tuple(_place(item, place) for item in _items(node, criterion))
+                criterion, tuple(_subschema(item, schema) for item in _items(node, criterion))
             )
     if "not" in node:
-        yield NotShape(_place(node["not"], place))
+        yield NotShape(_subschema(node["not"], schema))
     if "const" in node:
         yield ConstShape(canonical(node["const"]))
-    spoken_of = node.get("type")
-    if isinstance(spoken_of, str):
-        yield _typed(spoken_of, place)
-    elif spoken_of is not None:
-        kinds = tuple(_typed(str(kind), place) for kind in _items(node, "type"))
+    type_ = node.get("type")
+    if isinstance(type_, str):
+        yield _typed(type_, schema)
+    elif type_ is not None:
+        kinds = tuple(_typed(str(kind), schema) for kind in _items(node, "type"))
         yield CombinedShape("anyOf", kinds)
     for kind, keywords in _KEYWORDS.items():
         if kind not in _covered(node) and any(keyword in node for keyword in keywords):
-            yield _typed(kind, place)
+            yield _typed(kind, schema)
     if any(keyword in node for keyword in _CONDITIONS):
         yield ConditionalShape()
 
@@ -223,8 +223,8 @@ def _covered(node: Mapping[str, Any]) -> set[str]:
     return named | ({"number"} if "integer" in named else set())
 
 
-def _typed(kind: str, place: Subschema) -> Shape:
-    node = cast("Mapping[str, Any]", place.node)
+def _typed(kind: str, schema: Subschema) -> Shape:
+    node = cast("Mapping[str, Any]", schema.node)
     match kind:
         case "string":
             pattern = node.get("pattern")
@@ -234,20 +234,20 @@ def _typed(kind: str, place: Subschema) -> Shape:
             divisor = multiple if isinstance(multiple, int | float) and multiple > 0 else None
             return NumberShape(_number_limits(node), divisor, kind == "integer")
         case "object":
-            return _object(node, place)
+            return _object(node, schema)
         case "array":
-            return _array(node, place)
+            return _array(node, schema)
         case _:
             return ScalarShape(kind)
 
 
 def _limits(node: Mapping[str, Any], kind: str) -> Limits:
-    found = {keyword: node.get(keyword) for keyword in _LIMITS[kind]}
-    return {keyword: bound for keyword, bound in found.items() if isinstance(bound, int | float)}
+    values = {keyword: node.get(keyword) for keyword in _LIMITS[kind]}
+    return {keyword: bound for keyword, bound in values.items() if isinstance(bound, int | float)}
 
 
 def _number_limits(node: Mapping[str, Any]) -> Limits:
-    """In draft 4 `exclusiveMaximum` is a boolean that speaks of `maximum`."""
+    """In draft 4, `exclusiveMaximum` is a boolean about `maximum`."""
     limits = _limits(node, "number")
     for keyword, bound in (("exclusiveMaximum", "maximum"), ("exclusiveMinimum", "minimum")):
         if isinstance(limits.get(keyword), bool):
@@ -257,31 +257,31 @@ def _number_limits(node: Mapping[str, Any]) -> Limits:
     return limits
 
 
-def _object(node: Mapping[str, Any], place: Subschema) -> ObjectShape:
+def _object(node: Mapping[str, Any], schema: Subschema) -> ObjectShape:
     dependencies = {**_members(node, "dependencies"), **_members(node, "dependentRequired")}
     implied = {**_members(node, "dependencies"), **_members(node, "dependentSchemas")}
     return ObjectShape(
         _limits(node, "object"),
-        _places(_members(node, "properties"), place),
-        _places(_members(node, "patternProperties"), place),
+        _subschemas(_members(node, "properties"), schema),
+        _subschemas(_members(node, "patternProperties"), schema),
         frozenset(map(str, _items(node, "required"))),
-        _unless_true(node.get("additionalProperties"), place),
-        _optional(node.get("unevaluatedProperties"), place),
+        _unless_true(node.get("additionalProperties"), schema),
+        _optional(node.get("unevaluatedProperties"), schema),
         {
             name: frozenset(map(str, needed))
             for name, needed in dependencies.items()
             if isinstance(needed, list)
         },
-        _places(
-            {name: item for name, item in implied.items() if not isinstance(item, list)}, place
+        _subschemas(
+            {name: item for name, item in implied.items() if not isinstance(item, list)}, schema
         ),
     )
 
 
-def _array(node: Mapping[str, Any], place: Subschema) -> ArrayShape:
+def _array(node: Mapping[str, Any], schema: Subschema) -> ArrayShape:
     items, additional = node.get("items"), node.get("additionalItems")
     first: list[Node] = []
-    modern = place.specification.name not in REF_STANDS_ALONE
+    modern = schema.specification.name not in REF_ONLY_DRAFTS
     if "prefixItems" in node and modern:
         first, items, additional = _items(node, "prefixItems"), None, items
     elif isinstance(items, list):
@@ -294,35 +294,35 @@ def _array(node: Mapping[str, Any], place: Subschema) -> ArrayShape:
     return ArrayShape(
         limits,
         node.get("uniqueItems") is True,
-        _unless_true(items, place),
-        tuple(_place(item, place) for item in first),
-        _unless_true(additional, place),
-        _optional(node.get("unevaluatedItems"), place),
+        _unless_true(items, schema),
+        tuple(_subschema(item, schema) for item in first),
+        _unless_true(additional, schema),
+        _optional(node.get("unevaluatedItems"), schema),
     )
 
 
 def _items(node: Mapping[str, Any], keyword: str) -> list[Any]:
-    """A $ref may lead to where no meta-schema looked: what is wrong there says nothing."""
-    found = node.get(keyword)
-    return found if isinstance(found, list) else []
+    """Ignores invalid values: a $ref may lead to a part that no meta-schema has checked."""
+    value = node.get(keyword)
+    return value if isinstance(value, list) else []
 
 
 def _members(node: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
-    found = node.get(keyword)
-    return found if isinstance(found, Mapping) else {}
+    value = node.get(keyword)
+    return value if isinstance(value, Mapping) else {}
 
 
-def _place(node: object, place: Subschema) -> Subschema:
-    return place.subschema_at(node if isinstance(node, bool | Mapping) else True)
+def _subschema(node: object, schema: Subschema) -> Subschema:
+    return schema.subschema_at(node if isinstance(node, bool | Mapping) else True)
 
 
-def _places(nodes: Mapping[str, Node], place: Subschema) -> dict[str, Subschema]:
-    return {name: _place(node, place) for name, node in nodes.items()}
+def _subschemas(nodes: Mapping[str, Node], schema: Subschema) -> dict[str, Subschema]:
+    return {name: _subschema(node, schema) for name, node in nodes.items()}
 
 
-def _optional(node: Node | None, place: Subschema) -> Subschema | None:
-    return None if node is None else _place(node, place)
+def _optional(node: Node | None, schema: Subschema) -> Subschema | None:
+    return None if node is None else _subschema(node, schema)
 
 
-def _unless_true(node: Node | None, place: Subschema) -> Subschema | None:
-    return None if node is True else _optional(node, place)
+def _unless_true(node: Node | None, schema: Subschema) -> Subschema | None:
+    return None if node is True else _optional(node, schema)

@@ -1,8 +1,8 @@
 """Protobuf schemas: .proto text, or a serialized FileDescriptorProto in base64.
 
-Clients that have only compiled classes (confluent_kafka's) send the second. Whichever came,
-what is stored and given out is .proto text printed from the descriptor, with every type by its
-full name: texts that differ in comments, layout or how they name a type are one schema.
+Clients that have only compiled classes (confluent_kafka's) send the second. In both cases, the
+stored text is printed from the descriptor, with every type by its full name: texts that differ only
+in comments, layout or the way they name a type are one schema.
 """
 
 import base64
@@ -25,7 +25,7 @@ from barnabas.schemas.protobuf.printer import print_file
 
 
 def parse(text: str, references: Mapping[str, str]) -> "ProtobufSchema":
-    """Read a schema; `references` has the texts of what it imports, and of what those import."""
+    """Parses a schema. `references` has the texts of its imports, direct or not."""
     if not text.strip():
         raise SchemaError("The schema is empty.")
     texts = _Texts(references)
@@ -36,9 +36,9 @@ def parse(text: str, references: Mapping[str, str]) -> "ProtobufSchema":
 @dataclass(frozen=True)
 class ProtobufSchema:
     files: tuple[FileDescriptorProto, ...]
-    """Each after those it imports; the last is the schema's own."""
+    """Each file follows those that it imports. The last is the schema's own."""
     pool: DescriptorPool
-    """All its files, linked."""
+    """Has all files, linked."""
 
     @property
     def own(self) -> FileDescriptorProto:
@@ -58,7 +58,7 @@ class ProtobufSchema:
 
     @property
     def name(self) -> str | None:
-        """The first message: what a payload without indexes is."""
+        """The first message, which is the type of a payload without indexes."""
         if not self.own.message_type:
             return None
         first = self.own.message_type[0].name
@@ -66,7 +66,7 @@ class ProtobufSchema:
 
     @property
     def serialized(self) -> str:
-        """What `format=serialized` asks for: the FileDescriptorProto in base64."""
+        """The FileDescriptorProto in base64, for `format=serialized`."""
         return base64.standard_b64encode(self.own.SerializeToString()).decode()
 
     @property
@@ -74,31 +74,31 @@ class ProtobufSchema:
         return self.pool.FindFileByName(MAIN_FILE)
 
     def message(self, name: str) -> Descriptor:
-        """Of the schema or of what it imports, by its full name or the one within the package."""
+        """Finds a message of the schema or its imports, by full name or name within the package."""
         package = f"{self.own.package}." if self.own.package else ""
         for candidate in (name.removeprefix("."), package + name):
             try:
                 return self.pool.FindMessageTypeByName(candidate)
             except KeyError:
                 continue
-        known = ", ".join(sorted(self.descriptor.message_types_by_name)) or "none"
-        raise SchemaError(f"There is no message {name!r} in the schema; there are: {known}.")
+        names = ", ".join(sorted(self.descriptor.message_types_by_name)) or "none"
+        raise SchemaError(f"There is no message {name!r} in the schema; there are: {names}.")
 
     def message_at(self, indexes: Sequence[int]) -> Descriptor:
-        """The message that a payload's indexes choose: of the file, then nested ones."""
+        """Returns the message at an index path: in the file, then in nested messages."""
         path = tuple(indexes) or (0,)
         if any(index < 0 for index in path):
             raise SchemaError(f"There is no message at {list(path)} in the schema.")
         try:
-            chosen = list(self.descriptor.message_types_by_name.values())[path[0]]
+            message = list(self.descriptor.message_types_by_name.values())[path[0]]
             for index in path[1:]:
-                chosen = chosen.nested_types[index]
+                message = message.nested_types[index]
         except IndexError:
             raise SchemaError(f"There is no message at {list(path)} in the schema.") from None
-        return chosen
+        return message
 
     def require_valid(self) -> None:
-        """What can be read is valid."""
+        """Parsing has already validated the schema."""
 
     def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, ProtobufSchema)
@@ -106,12 +106,12 @@ class ProtobufSchema:
 
 
 class _Texts:
-    """What was given, each as .proto text: a descriptor in base64 is printed."""
+    """References as .proto text: descriptors in base64 are printed."""
 
     def __init__(self, references: Mapping[str, str]) -> None:
         self._references = dict(references)
         self._printed: dict[str, str] = {}
-        self._open: set[str] = set()
+        self._visited: set[str] = set()
 
     def all(self) -> dict[str, str]:
         return {name: self._reference(name) for name in self._references}
@@ -130,9 +130,9 @@ class _Texts:
 
     def _reference(self, name: str) -> str:
         if name not in self._printed:
-            if name in self._open:
+            if name in self._visited:
                 raise SchemaError(f"The reference {name!r} imports itself.")
-            self._open.add(name)
+            self._visited.add(name)
             self._printed[name] = self.as_text(self._references[name])
         return self._printed[name]
 

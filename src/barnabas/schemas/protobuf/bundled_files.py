@@ -1,6 +1,6 @@
-"""The files that Confluent's registry lets every schema import, next to those of the compiler.
+"""Files that every schema may import without a reference, besides those of the compiler.
 
-Clients do not send them as references: they take it that every registry has them.
+Clients do not register them, because Confluent's registry has them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,16 +12,16 @@ _GOOGLE_TYPE = "google/type/"
 
 
 def bundled_files_for(texts: Iterable[str]) -> Mapping[str, str]:
-    """What these may import, by name; of `google/type` if they speak of it."""
+    """Returns bundled files by name; those of `google/type` only if the texts mention them."""
     return _with_google_types() if any(_GOOGLE_TYPE in text for text in texts) else _CONFLUENT
 
 
 @cache
 def _with_google_types() -> Mapping[str, str]:
-    """Money, dates and the like, if googleapis-common-protos is installed."""
-    found = find_spec("google.type")
-    places = () if found is None else found.submodule_search_locations or ()
-    files = (file for place in places for file in Path(place).glob("*.proto"))
+    """Adds google.type.Money and others if googleapis-common-protos is installed."""
+    package = find_spec("google.type")
+    directories = () if package is None else package.submodule_search_locations or ()
+    files = (file for directory in directories for file in Path(directory).glob("*.proto"))
     return {**_CONFLUENT, **{f"{_GOOGLE_TYPE}{file.name}": file.read_text() for file in files}}
 
 

@@ -1,11 +1,11 @@
-"""What makes data of one Protobuf schema unreadable with another, by Confluent's names.
+"""Compares Protobuf schemas. The names of differences are Confluent's.
 
-Fields are the same when their numbers are. Paths are `#/Message/1`, `#/Outer/Inner/2` or, in
-a oneof, `#/Message/oneof/3`. Adding and removing fields is fine, and so are new names.
+Fields with the same number are the same field. Paths are `#/Message/1`, `#/Outer/Inner/2` or, in a
+oneof, `#/Message/oneof/3`. Adding, removing and renaming fields is compatible.
 
-Messages are compared in pairs, each pair once: schemas are given by others, and following
-every path through their types could take for ever. A field whose messages turn out to differ
-is told as well, up to where the pairs start.
+Every pair of messages is compared once: schemas are untrusted, and following every path through
+their types could take exponential time. If two messages differ, the fields that use them are
+reported as well.
 """
 
 from collections.abc import Iterable
@@ -39,10 +39,10 @@ class ProtobufDifference(StrEnum):
 
 
 def incompatibilities(written: FileDescriptor, reading: FileDescriptor) -> list[Incompatibility]:
-    """Why data of messages in `written` cannot be read with those in `reading`."""
+    """Returns why data of messages in `written` cannot be read with those in `reading`."""
     comparison = _Comparison()
     if written.package != reading.package:
-        comparison.tell(
+        comparison.report(
             ProtobufDifference.PACKAGE_CHANGED,
             "#/",
             f"the package is {reading.package!r} in the {{reader}} schema,"
@@ -65,7 +65,7 @@ class _Comparison:
     _seen: set[_Pair] = field(default_factory=set)
     _differing: set[_Pair] = field(default_factory=set)
     _uses: dict[_Pair, list[tuple[_Pair, str, str]]] = field(default_factory=dict)
-    """Of a pair of messages: the pairs that have it in a field, its path and name."""
+    """By pair of messages: the pairs with a field of that type, and the field's path and name."""
     _current: _Pair = ("", "")
 
     def run(self) -> None:
@@ -73,21 +73,21 @@ class _Comparison:
             written, reading = self._queued.pop(0)
             self._current = (written.full_name, reading.full_name)
             self._messages(written, reading, f"#/{_local_name(reading).replace('.', '/')}")
-        self._tell_users()
+        self._report_users()
 
-    def tell(self, difference: ProtobufDifference, path: str, what: str) -> None:
-        self.found.append(Incompatibility(difference, f"At {path}: {what}.", path))
+    def report(self, difference: ProtobufDifference, path: str, description: str) -> None:
+        self.found.append(Incompatibility(difference, f"At {path}: {description}.", path))
         self._differing.add(self._current)
 
     def types(
         self, written: Iterable[Descriptor], reading: Iterable[Descriptor], path: str
     ) -> None:
-        now = _by_name(reading)
+        reading_by_name = _by_name(reading)
         for name, message in _by_name(written).items():
-            if name in now:
-                self._compare_later(message, now[name])
+            if name in reading_by_name:
+                self._compare_later(message, reading_by_name[name])
             else:
-                self.tell(
+                self.report(
                     ProtobufDifference.MESSAGE_REMOVED,
                     f"{path}/{name}",
                     f"the {{reader}} schema has no message {name}",
@@ -103,7 +103,7 @@ class _Comparison:
     def _messages(self, written: Descriptor, reading: Descriptor, path: str) -> None:
         before, now = written.fields_by_number, reading.fields_by_number
         for oneof in reading.oneofs:
-            if not _is_made_up(oneof):
+            if not _is_synthetic(oneof):
                 self._oneof(oneof, before, f"{path}/{oneof.name}")
         for number in sorted({*before, *now}):
             was, is_now = before.get(number), now.get(number)
@@ -120,14 +120,14 @@ class _Comparison:
         moved = [one for one in old if _oneof_of(one) is None]
         if len(moved) > 1:
             names = ", ".join(one.name for one in moved)
-            self.tell(
+            self.report(
                 ProtobufDifference.MULTIPLE_FIELDS_MOVED_TO_ONEOF,
                 path,
                 f"of the {{writer}} schema's fields {names}, only one can be set in the"
                 f" {{reader}} schema: they are in oneof {oneof.name}",
             )
         elif moved and len(old) > 1:
-            self.tell(
+            self.report(
                 ProtobufDifference.FIELD_MOVED_TO_EXISTING_ONEOF,
                 path,
                 f"field {moved[0].name} is in oneof {oneof.name} of the {{reader}} schema,"
@@ -138,13 +138,13 @@ class _Comparison:
         where = f"{_within(was, path)}/{was.number}"
         oneof = _oneof_of(was)
         if was.is_required:
-            self.tell(
+            self.report(
                 ProtobufDifference.REQUIRED_FIELD_REMOVED,
                 where,
                 f"the {{reader}} schema has no field {was.name}, required in the {{writer}} schema",
             )
         elif oneof is not None and oneof.name in reading.oneofs_by_name:
-            self.tell(
+            self.report(
                 ProtobufDifference.ONEOF_FIELD_REMOVED,
                 where,
                 f"the {{reader}} schema has no field {was.name} in oneof {oneof.name}",
@@ -152,7 +152,7 @@ class _Comparison:
 
     def _added(self, is_now: FieldDescriptor, path: str) -> None:
         if is_now.is_required:
-            self.tell(
+            self.report(
                 ProtobufDifference.REQUIRED_FIELD_ADDED,
                 f"{path}/{is_now.number}",
                 f"field {is_now.name} is required, and not in the {{writer}} schema",
@@ -160,7 +160,7 @@ class _Comparison:
 
     def _fields(self, was: FieldDescriptor, is_now: FieldDescriptor, path: str) -> None:
         if is_now.is_required and not was.is_required:
-            self.tell(
+            self.report(
                 ProtobufDifference.REQUIRED_FIELD_ADDED,
                 path,
                 f"field {is_now.name} is required, and not so in the {{writer}} schema",
@@ -171,7 +171,7 @@ class _Comparison:
             and _kind(was) == _kind(is_now) == "scalar"
             and _scalar_group(was) == _scalar_group(is_now) != "string or bytes"
         ):
-            self.tell(
+            self.report(
                 ProtobufDifference.FIELD_NUMERIC_LABEL_CHANGED,
                 path,
                 f"field {is_now.name} is {_times(is_now)} in the {{reader}} schema,"
@@ -179,16 +179,16 @@ class _Comparison:
             )
 
     def _field_types(self, was: FieldDescriptor, is_now: FieldDescriptor, path: str) -> None:
-        told = (
+        description = (
             f"field {is_now.name} is {_type_name(is_now)} in the {{reader}} schema,"
             f" {_type_name(was)} in the {{writer}} schema"
         )
         kind = _kind(is_now)
         if kind != _kind(was):
-            self.tell(ProtobufDifference.FIELD_KIND_CHANGED, path, told)
+            self.report(ProtobufDifference.FIELD_KIND_CHANGED, path, description)
         elif kind == "scalar":
             if _scalar_group(was) != _scalar_group(is_now):
-                self.tell(ProtobufDifference.FIELD_SCALAR_KIND_CHANGED, path, told)
+                self.report(ProtobufDifference.FIELD_SCALAR_KIND_CHANGED, path, description)
         elif kind == "map":
             for part in ("key", "value"):
                 self._field_types(
@@ -197,13 +197,13 @@ class _Comparison:
                     path,
                 )
         elif _local_name(was.message_type) != _local_name(is_now.message_type):
-            self.tell(ProtobufDifference.FIELD_NAMED_TYPE_CHANGED, path, told)
+            self.report(ProtobufDifference.FIELD_NAMED_TYPE_CHANGED, path, description)
         else:
             pair = self._compare_later(was.message_type, is_now.message_type)
             self._uses.setdefault(pair, []).append((self._current, path, is_now.name))
 
-    def _tell_users(self) -> None:
-        """Fields of messages that differ, and so on from those to what uses them."""
+    def _report_users(self) -> None:
+        """Reports the fields whose messages differ, and then the fields that use those messages."""
         spreading = sorted(self._differing)
         while spreading:
             pair = spreading.pop()
@@ -211,7 +211,7 @@ class _Comparison:
                 if user not in self._differing:
                     spreading.append(user)
                 self._current = user
-                self.tell(
+                self.report(
                     ProtobufDifference.FIELD_NAMED_TYPE_CHANGED,
                     path,
                     f"field {name} is a {pair[1]}, which differs in the two schemas",
@@ -226,14 +226,14 @@ def _local_name(message: Descriptor) -> str:
     return str(message.full_name).removeprefix(f"{message.file.package}.")
 
 
-def _is_made_up(oneof: OneofDescriptor) -> bool:
-    """The one around an optional field of proto3."""
+def _is_synthetic(oneof: OneofDescriptor) -> bool:
+    """Returns whether the compiler made the oneof, for an optional field of proto3."""
     return len(oneof.fields) == 1 and oneof.name == f"_{oneof.fields[0].name.lstrip('_')}"
 
 
 def _oneof_of(one: FieldDescriptor) -> OneofDescriptor | None:
     oneof = one.containing_oneof
-    return None if oneof is None or _is_made_up(oneof) else oneof
+    return None if oneof is None or _is_synthetic(oneof) else oneof
 
 
 def _within(one: FieldDescriptor, path: str) -> str:
@@ -280,7 +280,7 @@ _GROUPS = {
     FieldDescriptor.TYPE_FLOAT: "float",
     FieldDescriptor.TYPE_DOUBLE: "double",
 }
-"""Scalars of a group are written alike, so one reads the other."""
+"""Scalars of one group have the same encoding, so one can read the other."""
 _SCALAR_NAMES = {
     getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
     for name in dir(FieldDescriptor)

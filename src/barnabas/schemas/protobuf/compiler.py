@@ -23,17 +23,17 @@ from barnabas.schemas.protobuf.options import implied_json_name
 from barnabas.schemas.protobuf.protoc import run_protoc
 
 MAIN_FILE = "default"
-"""What the schema's own file is called; Confluent's registry calls it so, too."""
+"""The name of the schema's own file, as in Confluent's registry."""
 MAX_BYTES = 4 * 1024 * 1024
-"""Of a schema and its references together."""
+"""The size of a schema and its references together."""
 MAX_REFERENCES = 1000
 MAX_NAME_BYTES = 512
 MAX_DEPTH = 100
-"""Of braces in braces. The compiler follows those of an option's value with its stack."""
+"""Nested braces. The compiler recurses into those of an option's value."""
 
 _STANDARD_TYPES = str(files("grpc_tools") / "_proto")
 _ERROR = re.compile(r"(?P<file>.*?):(?:(?P<line>\d+):(?P<column>\d+):)? (?P<message>.*)")
-_SAYS_SYNTAX = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/|;)*+(?:syntax|edition)\b", re.DOTALL)
+_HAS_SYNTAX = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/|;)*+(?:syntax|edition)\b", re.DOTALL)
 
 _BRACKETS = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\[^\n])*+"?|'(?:[^'\\\n]|\\[^\n])*+'?|[{}<>\[\]]""",
@@ -43,7 +43,7 @@ _OPENED_BY = {"}": "{", ">": "<", "]": "["}
 
 
 def compile_files(text: str, references: Mapping[str, str]) -> list[FileDescriptorProto]:
-    """The files of the schema, each after those it imports; the last is its own."""
+    """Returns the files of the schema, each after those that it imports. The last is its own."""
     if len(text) + sum(map(len, references.values())) > MAX_BYTES:
         raise SchemaError(f"The schema and its references are larger than {MAX_BYTES} bytes.")
     if len(references) > MAX_REFERENCES:
@@ -98,12 +98,12 @@ def _write(directory: Path, name: str, content: str) -> None:
 
 def _check_depth(name: str, text: str) -> None:
     depths = dict.fromkeys("{<[", 0)
-    for found in _BRACKETS.finditer(text):
-        token = found[0]
+    for match in _BRACKETS.finditer(text):
+        token = match[0]
         if token in depths:
             depths[token] += 1
             if depths[token] > MAX_DEPTH:
-                line = text.count("\n", 0, found.start()) + 1
+                line = text.count("\n", 0, match.start()) + 1
                 raise SchemaError(f"{name}: line {line}: braces are nested too deep.")
         elif token in _OPENED_BY:
             opened = _OPENED_BY[token]
@@ -111,8 +111,8 @@ def _check_depth(name: str, text: str) -> None:
 
 
 def _with_syntax(text: str) -> str:
-    """protoc warns on stderr about a file that does not say its syntax: say the default."""
-    return text if _SAYS_SYNTAX.match(text) else f'syntax = "proto2";\n{text}'
+    """Adds the default syntax if a file has none: protoc would print a warning."""
+    return text if _HAS_SYNTAX.match(text) else f'syntax = "proto2";\n{text}'
 
 
 def _describe_errors(printed: str, main: str, text: str, references: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
-"""The same descriptor for all that mean the same: what order says nothing about is sorted.
+"""Normalizes descriptors: everything whose order has no meaning is sorted.
 
-The order of messages stays, since payloads name a message by its place in the file. Options
-are sorted where they are printed.
+The order of messages stays, because payloads identify a message by its index in the file. Options
+are sorted when they are printed.
 """
 
 from google.protobuf.descriptor_pb2 import (
@@ -45,7 +45,7 @@ def _message(message: DescriptorProto) -> None:
 
 
 def _oneofs(message: DescriptorProto) -> None:
-    """In the order of their first fields."""
+    """Sorts oneofs by their first fields."""
     first = [_LAST] * len(message.oneof_decl)
     for field in message.field:
         if field.HasField("oneof_index"):

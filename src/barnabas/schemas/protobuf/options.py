@@ -1,7 +1,7 @@
-"""Prints the options of a descriptor: the language's own and those that files define.
+"""Prints the options of a descriptor, both standard and custom ones.
 
-Options that files define are extensions. A descriptor read without those files keeps them as
-bytes, so each options message is read again with a pool that knows them.
+Custom options are extensions, which a descriptor has as unknown fields. So each options message is
+parsed again with a pool that has the extensions.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 _IMPLIED = {"map_entry"}
-"""Said by the syntax, and not to be said as an option."""
+"""Implied by the syntax, and not printed as an option."""
 
 
 class OptionsPrinter:
@@ -27,34 +27,34 @@ class OptionsPrinter:
         return [f"option {one};" for one in self.option_assignments(options)]
 
     def option_assignments(self, options: Message) -> list[str]:
-        """`name = value` each."""
+        """Returns `name = value` for each option."""
         if not options.ByteSize():
             return []
         return self._ordered(
-            f"{_name(field)} = {value}"
-            for field, found in self._known(options).ListFields()
+            f"{_name(field)} = {text}"
+            for field, value in self._with_extensions(options).ListFields()
             if field.name not in _IMPLIED
-            for value in _values(field, found)
+            for text in _values(field, value)
         )
 
     def field_options(self, field: FieldDescriptorProto) -> list[str]:
-        """Its options, and what is written as if it were one: the default, the JSON name."""
-        listed = self.option_assignments(field.options)
+        """Returns the options of a field, with its default and JSON name, which look like options."""
+        assignments = self.option_assignments(field.options)
         if field.HasField("default_value"):
             default = field.default_value
             if field.type == FieldDescriptorProto.TYPE_BYTES:
-                default = f'"{default}"'  # is kept escaped
+                default = f'"{default}"'  # is already escaped
             elif field.type == FieldDescriptorProto.TYPE_STRING:
                 default = quote(default)
-            listed.append(f"default = {default}")
+            assignments.append(f"default = {default}")
         if field.HasField("json_name") and field.json_name != implied_json_name(field.name):
-            listed.append(f"json_name = {quote(field.json_name)}")
-        return self._ordered(listed)
+            assignments.append(f"json_name = {quote(field.json_name)}")
+        return self._ordered(assignments)
 
-    def _ordered(self, listed: Iterable[str]) -> list[str]:
-        return sorted(listed) if self._sort else list(listed)
+    def _ordered(self, assignments: Iterable[str]) -> list[str]:
+        return sorted(assignments) if self._sort else list(assignments)
 
-    def _known(self, options: Message) -> Message:
+    def _with_extensions(self, options: Message) -> Message:
         try:
             described = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
         except KeyError:
@@ -68,7 +68,7 @@ def quote(text: str) -> str:
 
 
 def implied_json_name(name: str) -> str:
-    """What the compiler derives: lower camel case."""
+    """Returns the name that the compiler derives: lower camel case."""
     first, *rest = name.split("_")
     return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
@@ -81,18 +81,18 @@ def _name(field: FieldDescriptor) -> str:
     return f"(.{field.full_name})" if field.is_extension else str(field.name)
 
 
-def _values(field: FieldDescriptor, found: Any) -> list[str]:
-    repeated = found if field.is_repeated else [found]
-    return [_value(field, one) for one in repeated]
+def _values(field: FieldDescriptor, value: Any) -> list[str]:
+    values = value if field.is_repeated else [value]
+    return [_value(field, one) for one in values]
 
 
 def _value(field: FieldDescriptor, value: Any) -> str:
     if field.message_type is not None:
-        inside = text_format.MessageToString(value, as_one_line=True, as_utf8=True)
-        return f"{{ {inside} }}"
+        content = text_format.MessageToString(value, as_one_line=True, as_utf8=True)
+        return f"{{ {content} }}"
     if field.enum_type is not None:
-        known = field.enum_type.values_by_number.get(value)
-        return str(known.name if known else value)
+        enum_value = field.enum_type.values_by_number.get(value)
+        return str(enum_value.name if enum_value else value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

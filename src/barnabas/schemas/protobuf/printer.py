@@ -1,7 +1,7 @@
-"""Prints a FileDescriptorProto as .proto text, laid out as Confluent's registry does.
+"""Prints a FileDescriptorProto as .proto text, in the layout of Confluent's registry.
 
-Parts are in a fixed order, a blank line before each kind; types have their full names. What
-the compiler made up is printed as what it was made from: map entries, the oneof of an optional
+Parts have a fixed order, with a blank line before each kind. Types have their full names. Parts
+that the compiler generated are printed as their source: map entries, the oneof of an optional
 field, groups.
 """
 
@@ -39,7 +39,7 @@ _SCALARS = {
 def print_file(
     file: FileDescriptorProto, pool: DescriptorPool, *, sort_options: bool = False
 ) -> str:
-    """`pool` knows the custom options that the file uses."""
+    """`pool` must have the custom options that the file uses."""
     printer = _Printer(file, OptionsPrinter(pool, sort=sort_options))
     return "".join(f"{line}\n" for line in printer.file(file))
 
@@ -71,10 +71,10 @@ class _Printer:
         yield from _block(f"message {message.name}", self._members(message))
 
     def _members(self, message: DescriptorProto) -> list[Iterable[str]]:
-        """The body of a message, by kind."""
+        """Returns the sections of a message's body."""
         groups = _group_names([*message.field, *message.extension], message.nested_type)
         plain = [field for field in message.field if not _in_oneof(field)]
-        made_up = {field.oneof_index for field in message.field if field.proto3_optional}
+        synthetic = {field.oneof_index for field in message.field if field.proto3_optional}
         own = [one for one in message.nested_type if one.name not in groups]
         late = own[_after_last_entry(own) :]
         shown = self._fields(plain, own[: len(own) - len(late)])
@@ -87,7 +87,7 @@ class _Printer:
         oneofs = [
             line
             for index, oneof in enumerate(message.oneof_decl)
-            if index not in made_up
+            if index not in synthetic
             for line in self._oneof(oneof, index, message)
         ]
         nested = [line for inner in late for line in self._message(inner)]
@@ -106,9 +106,9 @@ class _Printer:
     def _fields(
         self, fields: Iterable[FieldDescriptorProto], early: Iterable[DescriptorProto]
     ) -> list[list[str]]:
-        """Fields, and the messages that are to stand between those that are maps.
+        """Returns fields, and the messages that must be between map fields.
 
-        The entries of a map are a message, too, and payloads name messages by their places.
+        A map's entry type is a message too, and payloads identify messages by their index.
         """
         left = [field for field in fields if field.type != FieldDescriptorProto.TYPE_GROUP]
         early = list(early)
@@ -211,9 +211,9 @@ class _Printer:
         yield from _block(f"service {service.name}", [statements, methods])
 
     def _method(self, method: MethodDescriptorProto) -> Iterator[str]:
-        asked = ("stream " if method.client_streaming else "") + method.input_type
-        answered = ("stream " if method.server_streaming else "") + method.output_type
-        signature = f"rpc {method.name} ({asked}) returns ({answered})"
+        request = ("stream " if method.client_streaming else "") + method.input_type
+        response = ("stream " if method.server_streaming else "") + method.output_type
+        signature = f"rpc {method.name} ({request}) returns ({response})"
         statements = self._options.option_statements(method.options)
         if not statements:
             yield f"{signature};"
@@ -286,7 +286,7 @@ def _reserved(
     highest: int,
     bare_names: bool,
 ) -> list[str]:
-    past = 1 if highest == FIELD_END else 0  # ranges of messages are written without their end
+    past = 1 if highest == FIELD_END else 0  # ranges of messages exclude their end
     lines = [f"reserved {_range(one.start, one.end - past, highest - past)};" for one in ranges]
     return lines + [f"reserved {name if bare_names else quote(name)};" for name in names]
 
@@ -298,12 +298,12 @@ def _range(first: int, last: int, highest: int) -> str:
 
 
 def _section(lines: Iterable[str]) -> list[str]:
-    found = list(lines)
-    return ["", *found] if found else []
+    section = list(lines)
+    return ["", *section] if section else []
 
 
 def _block(head: str, sections: Iterable[Iterable[str]]) -> Iterator[str]:
-    """The first section follows the brace; a blank line parts it from the next."""
+    """Puts a blank line between sections."""
     filled = [lines for lines in map(list, sections) if lines]
     if not filled:
         yield f"{head} {{}}"
