@@ -1,4 +1,4 @@
-"""The commands in this process, for what ends by itself."""
+"""Runs `barnabas` commands in the process of the test."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,30 +13,30 @@ from barnabas.node.single_node import single_node_properties
 
 Barnabas = Callable[..., Result]
 
-PATIENCE = (
+CONNECT_TIMEOUTS = (
     "barnabas.cli.options.CONNECT_TIMEOUT_S",
     "barnabas.cli.clients.CONNECT_TIMEOUT_S",
     "barnabas.cli.kafka.clients._CONNECT_TIMEOUT_S",
 )
-"""How long commands look for a broker."""
+"""How long commands try to reach a broker."""
 
-Hurried = Callable[[Callable[[], Any]], Any]
+RetryQuickly = Callable[[Callable[[], Any]], Any]
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine is no reason to give up a broker that is there."""
-    for name in PATIENCE:
+def _long_connect_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives a running broker enough time on a busy machine."""
+    for name in CONNECT_TIMEOUTS:
         monkeypatch.setattr(name, 60.0)
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> Hurried:
-    """Calls what has to find out that nobody is there; it may find out later than at once."""
+def retry_quickly(monkeypatch: pytest.MonkeyPatch) -> RetryQuickly:
+    """Runs a command with short connect timeouts until it reports the refused connection."""
 
     def call(command: Callable[[], Any]) -> Any:
         for connect_timeout_s in TIMES_S:
-            for name in PATIENCE:
+            for name in CONNECT_TIMEOUTS:
                 monkeypatch.setattr(name, connect_timeout_s)
             result = command()
             if "Connection refused" in getattr(result, "output", str(result)):
@@ -48,7 +48,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Hurried:
 
 @pytest.fixture
 def barnabas() -> Barnabas:
-    """Calls a command; whatever goes wrong must have been told in words."""
+    """Runs a command; an exception other than SystemExit fails the test."""
 
     def call(*arguments: str | Path) -> Result:
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
@@ -60,7 +60,7 @@ def barnabas() -> Barnabas:
 
 @pytest.fixture
 def properties(tmp_path: Path) -> Path:
-    """The server.properties of a node whose two directories are not there yet."""
+    """The server.properties of a node whose two log directories do not exist yet."""
     settings = single_node_properties("127.0.0.1", 0, tmp_path / "one")
     settings["log.dirs"] = f"{tmp_path}/one,{tmp_path}/two"
     file = tmp_path / "server.properties"

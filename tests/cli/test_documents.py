@@ -1,4 +1,4 @@
-"""The pages tell no lies: their examples run, and their links lead somewhere."""
+"""The examples of the documentation run, and its links work."""
 
 import os
 import re
@@ -17,17 +17,17 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPERATIONS = ROOT / "docs" / "operations.md"
 SPARK = ROOT / "docs" / "spark.md"
-"""Its programs run in a session that is there already: see tests/spark/test_documents.py."""
+"""Its programs run in an existing session: see tests/spark/test_documents.py."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Whole programs: what is only a part of one is fenced as `py`."""
+    """Returns complete programs; fragments are fenced as `py`."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A broker and a registry; where they are in place of where the pages say they are."""
+    """Starts a broker and a registry; returns their addresses by those in the pages."""
     metrics = f"127.0.0.1:{free_port()}"
     settings = {"barnabas.metrics.listener": metrics}
     broker = BrokerProcess(tmp_path_factory.mktemp("documents"), settings=settings)
@@ -62,7 +62,7 @@ def test_a_python_example_runs(addresses: dict[str, str], example: str) -> None:
         assert promised in done.stdout
 
 
-def test_the_shell_examples_run_on_the_examples_of_settings(tmp_path: Path) -> None:
+def test_shell_examples_run_with_the_example_settings(tmp_path: Path) -> None:
     for settings in blocks(OPERATIONS, "properties"):
         if name := re.match(r"# (\S+\.properties)\n", settings):
             (tmp_path / name[1]).write_text(settings)
@@ -85,34 +85,34 @@ def test_the_shell_examples_run_on_the_examples_of_settings(tmp_path: Path) -> N
         assert (tmp_path / directory / "meta.properties").exists()
 
 
-def test_the_table_of_metrics_names_what_is_there(addresses: dict[str, str]) -> None:
+def test_the_table_of_metrics_lists_existing_metrics(addresses: dict[str, str]) -> None:
     text = urlopen(f"http://{addresses['localhost:9308']}/metrics").read().decode()
-    told = re.findall(
+    expected = re.findall(
         r"^\| (`kafka_(?:server_r|controller|server_brokerm).*?) \|", OPERATIONS.read_text(), re.M
     )
-    names = [name for cell in told for name in _expanded(cell)]
+    names = [name for cell in expected for name in _expanded(cell)]
     assert len(names) > 20
     assert [name for name in names if name not in text] == []
 
 
 def _expanded(cell: str) -> list[str]:
-    """The names in a cell of the table, `a_{b,c}` being two of them."""
+    """Returns the names in a table cell; `a_{b,c}` is two names."""
     names = []
     for name in re.findall(r"`([^`]+)`", cell):
         head, brace, rest = name.partition("{")
         choices, _, tail = rest.partition("}")
-        names += [head + each + tail for each in choices.split(",")] if brace else [head]
+        names += [head + choice + tail for choice in choices.split(",")] if brace else [head]
     return names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_link_leads_to_a_file(page: Path) -> None:
+def test_links_point_to_existing_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)[^)]*\)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_module_that_is_named_exists(page: Path) -> None:
+def test_modules_named_on_a_page_exist(page: Path) -> None:
     modules = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", page.read_text())
     source = ROOT / "src" / "barnabas"
     assert [module for module in modules if not (source / module).exists()] == []

@@ -1,4 +1,4 @@
-"""`barnabas up --brokers 3`, and what `cluster describe` and `quorum describe` say of it."""
+"""`barnabas up --brokers 3`, `cluster describe` and `quorum describe`."""
 
 import os
 import re
@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from tests.cli.conftest import Barnabas, Hurried
-from tests.cli.local import Up
+from tests.cli.conftest import Barnabas, RetryQuickly
+from tests.cli.up_process import Up
 from tests.wait import wait_until
 
 from barnabas.cli.errors import ExitStatus
@@ -20,7 +20,7 @@ from barnabas.cli.errors import ExitStatus
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """Three nodes and a topic with a copy on each."""
+    """Three nodes, and a topic with a replica on each."""
     running = Up(tmp_path_factory.mktemp("local") / "data", 3, "--metrics-port", "0").wait()
     try:
         make_topic(running, "orders")
@@ -39,65 +39,67 @@ def make_topic(up: Up, topic: str) -> None:
 
 
 def rows(output: str) -> dict[str, list[str]]:
-    """The rows of the tables that begin with a number, by it."""
+    """Returns the table rows that start with a number, by that number."""
     lines = [re.split(r"\s{2,}", line) for line in output.splitlines()]
     return {first: rest for first, *rest in lines if first.isdigit()}
 
 
-def test_it_prints_where_it_is(up: Up) -> None:
+def test_the_banner_has_bootstrap_servers_and_controllers(up: Up) -> None:
     assert len(up.bootstrap.split(",")) == 3
-    assert "Controllers: 1, 2, 3" in up.said
-    assert f"cluster describe --bootstrap-server {up.bootstrap.split(',')[0]}" in up.said
-    assert {line.split()[0] for line in up.said.splitlines() if " serves PLAINTEXT" in line} == {
+    assert "Controllers: 1, 2, 3" in up.output
+    assert f"cluster describe --bootstrap-server {up.bootstrap.split(',')[0]}" in up.output
+    assert {line.split()[0] for line in up.output.splitlines() if " serves PLAINTEXT" in line} == {
         "1",
         "2",
         "3",
     }
 
 
-def test_cluster_describe_shows_every_broker_and_its_share(up: Up, barnabas: Barnabas) -> None:
-    said = described_whole(up, barnabas)
-    assert re.search(r"^Controller: [123] of 1, 2, 3$", said, re.MULTILINE)
+def test_cluster_describe_counts_leaders_and_replicas_of_each_broker(
+    up: Up, barnabas: Barnabas
+) -> None:
+    output = describe_until_healthy(up, barnabas)
+    assert re.search(r"^Controller: [123] of 1, 2, 3$", output, re.MULTILINE)
     # ADDRESS, RACK, STATE, LEADERS, REPLICAS, IN SYNC
-    assert [row[1:3] + row[4:] for row in rows(said).values()] == [["-", "active", "3", "3"]] * 3
-    assert sum(int(row[3]) for row in rows(said).values()) == 3
-    assert "Partitions: 3   offline: 0   under-replicated: 0" in said
+    assert [row[1:3] + row[4:] for row in rows(output).values()] == [["-", "active", "3", "3"]] * 3
+    assert sum(int(row[3]) for row in rows(output).values()) == 3
+    assert "Partitions: 3   offline: 0   under-replicated: 0" in output
 
 
-def described_whole(up: Up, barnabas: Barnabas) -> str:
-    """On a busy machine a node may be taken for dead for a moment."""
-    said: list[str] = []
+def describe_until_healthy(up: Up, barnabas: Barnabas) -> str:
+    """On a busy machine a node may be fenced for a moment."""
+    output: list[str] = []
 
-    def is_whole() -> bool:
+    def is_healthy() -> bool:
         result = barnabas("cluster", "describe", "-b", up.bootstrap)
-        said.append(result.output)
-        is_one = "offline: 0   under-replicated: 0" in said[-1]
-        return result.exit_code == 0 and is_one and "fenced" not in said[-1]
+        output.append(result.output)
+        is_one = "offline: 0   under-replicated: 0" in output[-1]
+        return result.exit_code == 0 and is_one and "fenced" not in output[-1]
 
-    wait_until(is_whole, "the cluster is whole")
-    return said[-1]
+    wait_until(is_healthy, "the cluster is healthy")
+    return output[-1]
 
 
-def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas) -> None:
+def test_quorum_describe_works_through_brokers_and_controllers(up: Up, barnabas: Barnabas) -> None:
     settings = (up.directory / "1.properties").read_text()
     (controllers,) = re.findall(r"controller.quorum.bootstrap.servers=(.*)", settings)
-    for whom in ("-b", up.bootstrap), ("-C", controllers):
+    for servers in ("-b", up.bootstrap), ("-C", controllers):
 
-        def is_whole(whom: tuple[str, str] = whom) -> bool:
-            """On a busy machine a node may be taken for dead for a moment."""
-            said = barnabas("quorum", "describe", *whom)
-            roles = {number: row[0] for number, row in rows(said.output).items()}
+        def is_healthy(servers: tuple[str, str] = servers) -> bool:
+            """On a busy machine a node may be fenced for a moment."""
+            output = barnabas("quorum", "describe", *servers)
+            roles = {number: row[0] for number, row in rows(output.output).items()}
             return (
-                said.exit_code == 0
-                and "Voters: 3   majority: 2   unresponsive: none" in said.output
+                output.exit_code == 0
+                and "Voters: 3   majority: 2   unresponsive: none" in output.output
                 and sorted(roles) == ["1", "2", "3"]
                 and sorted(roles.values()) == ["leader", "voter", "voter"]
             )
 
-        wait_until(is_whole, "a leader and two voters are described, and none is silent")
+        wait_until(is_healthy, "a leader and two voters are described, and none is silent")
 
 
-def test_every_node_counts_and_one_controller_is_active(up: Up) -> None:
+def test_every_node_serves_metrics_and_one_controller_is_active(up: Up) -> None:
     active = "kafka_controller_kafkacontroller_activecontrollercount "
     every_node = (
         "kafka_controller_kafkacontroller_activebrokercount 3.0",
@@ -113,14 +115,14 @@ def test_every_node_counts_and_one_controller_is_active(up: Up) -> None:
             for line in text.splitlines()
             if line.startswith(active)
         ]
-        told = all(count in text for text in scraped for count in every_node)
-        return told and sorted(counts) == ["0.0", "0.0", "1.0"]
+        expected = all(count in text for text in scraped for count in every_node)
+        return expected and sorted(counts) == ["0.0", "0.0", "1.0"]
 
     wait_until(all_count, "three brokers, one active controller, nothing under-replicated")
 
 
-def test_a_second_one_on_its_directory_is_refused(up: Up, barnabas: Barnabas) -> None:
-    for arguments, told in (
+def test_a_second_cluster_on_a_directory_is_rejected(up: Up, barnabas: Barnabas) -> None:
+    for arguments, expected in (
         (("--brokers", "3", "--port", "0"), "Node 1 of "),
         (("--brokers", "5"), "has a cluster of 3: use --brokers 3"),
         (("--brokers", "3", "--port", "1234"), "uses port"),
@@ -128,10 +130,10 @@ def test_a_second_one_on_its_directory_is_refused(up: Up, barnabas: Barnabas) ->
     ):
         result = barnabas("up", "--dir", up.directory, *arguments)
         assert result.exit_code == 1
-        assert told in result.output
+        assert expected in result.output
 
 
-def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
+def test_a_cluster_survives_a_node_and_reports_a_lost_quorum(
     tmp_path: Path, barnabas: Barnabas
 ) -> None:
     up = Up(tmp_path / "data").wait()
@@ -139,21 +141,30 @@ def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
         make_topic(up, "orders")
         os.kill(up.pid_of(1), signal.SIGKILL)
         wait_until(
-            lambda: "Node 1 has exited; the other nodes keep running." in up.said, "its end is told"
+            lambda: "Node 1 has exited; the other nodes keep running." in up.output,
+            "the exit of node 1 is reported",
         )
 
         def lacks_one() -> bool:
-            said = barnabas("cluster", "describe", "-b", up.bootstrap)
-            return said.exit_code == 0 and rows(said.output)["1"][2:] == ["fenced", "0", "3", "0"]
+            output = barnabas("cluster", "describe", "-b", up.bootstrap)
+            return output.exit_code == 0 and rows(output.output)["1"][2:] == [
+                "fenced",
+                "0",
+                "3",
+                "0",
+            ]
 
         wait_until(lacks_one, "the broker is fenced and leads nothing")
-        said = barnabas("cluster", "describe", "-b", up.bootstrap).output
-        assert "offline: 0   under-replicated: 3   under min.insync.replicas: 0" in said
-        assert len(re.findall(r"^orders-\d .* under-replicated$", said, re.MULTILINE)) == 3
-        assert len(re.findall(r"broker 1 is fenced: 3 partitions changed, 0", up.said)) == 1
+        output = barnabas("cluster", "describe", "-b", up.bootstrap).output
+        assert "offline: 0   under-replicated: 3   under min.insync.replicas: 0" in output
+        assert len(re.findall(r"^orders-\d .* under-replicated$", output, re.MULTILINE)) == 3
+        assert len(re.findall(r"broker 1 is fenced: 3 partitions changed, 0", up.output)) == 1
 
         os.kill(up.pid_of(2), signal.SIGKILL)
-        wait_until(lambda: "no active controller for 5 s: a majority" in up.said, "it is told")
+        wait_until(
+            lambda: "no active controller for 5 s: a majority" in up.output,
+            "the lost quorum is reported",
+        )
         alone = barnabas("cluster", "describe", "-b", up.bootstrap)
         assert alone.exit_code == 1
         assert "Controller: no controller is active: a majority of the voters" in alone.output
@@ -161,26 +172,26 @@ def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
         assert quorum.exit_code == 1
         assert "Error: no controller is active" in quorum.output
     finally:
-        up.end(signal.SIGKILL)  # the node that is left ends with it
-    assert "Traceback" not in up.said
+        up.end(signal.SIGKILL)  # the last node stops with it
+    assert "Traceback" not in up.output
 
     changed = barnabas(
         *("up", "--brokers", "3", "--port", "0", "--dir", tmp_path / "data"),
         *("--set", "num.partitions=7"),
     )
     assert "has another value of num.partitions: change it there" in changed.output
-    again = Up(tmp_path / "data").wait(lives=2)
+    again = Up(tmp_path / "data").wait(starts=2)
     assert again.end() == 0
-    assert all((tmp_path / "data" / each / ".kafka_cleanshutdown").exists() for each in "123")
+    assert all((tmp_path / "data" / node_id / ".kafka_cleanshutdown").exists() for node_id in "123")
 
 
 @pytest.mark.parametrize("command", ["cluster", "quorum"])
-def test_describing_nobody_is_an_error_in_one_line(
-    barnabas: Barnabas, hurried: Hurried, command: str
+def test_an_unreachable_cluster_is_an_error_in_one_line(
+    barnabas: Barnabas, retry_quickly: RetryQuickly, command: str
 ) -> None:
-    said = hurried(lambda: barnabas(command, "describe", "-b", "127.0.0.1:1"))
-    assert said.exit_code == ExitStatus.UNREACHABLE
-    assert said.output.startswith("Error: ")
-    assert "127.0.0.1:1: Connection refused" in said.output
-    assert said.output.count("\n") == 1
+    output = retry_quickly(lambda: barnabas(command, "describe", "-b", "127.0.0.1:1"))
+    assert output.exit_code == ExitStatus.UNREACHABLE
+    assert output.output.startswith("Error: ")
+    assert "127.0.0.1:1: Connection refused" in output.output
+    assert output.output.count("\n") == 1
     assert "nonsense" in barnabas(command, "describe", "-b", "nonsense").output

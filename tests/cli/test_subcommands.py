@@ -1,4 +1,4 @@
-"""`barnabas topics` and the other subcommands that ask a cluster: rows, --json, exit codes."""
+"""The admin subcommands of `barnabas`: rows, --json, exit statuses."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Barnabas, Hurried
+from tests.cli.conftest import Barnabas, RetryQuickly
 from tests.cli.kafka.conftest import commit, produce
 
 from barnabas.cli.errors import ExitStatus
@@ -24,7 +24,7 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
-def asked(barnabas: Barnabas, broker: Broker) -> Barnabas:
+def run_on_broker(barnabas: Barnabas, broker: Broker) -> Barnabas:
     def call(*arguments: str | Path) -> Any:
         return barnabas(*arguments, "-b", broker.bootstrap_servers)
 
@@ -32,11 +32,11 @@ def asked(barnabas: Barnabas, broker: Broker) -> Barnabas:
 
 
 @pytest.fixture
-def told(asked: Barnabas) -> Any:
-    """What a command answers to programs."""
+def run_json(run_on_broker: Barnabas) -> Any:
+    """Runs a command with --json, and returns the parsed output."""
 
     def call(*arguments: str) -> Any:
-        result = asked(*arguments, "--json")
+        result = run_on_broker(*arguments, "--json")
         assert result.exit_code == 0, result.output
         return json.loads(result.output)
 
@@ -44,84 +44,98 @@ def told(asked: Barnabas) -> Any:
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
-def test_a_subcommand_helps(barnabas: Barnabas, name: str) -> None:
+def test_every_subcommand_prints_help(barnabas: Barnabas, name: str) -> None:
     result = barnabas(name, "--help")
     assert result.exit_code == 0
     assert result.output.startswith("Usage: ")
 
 
-def test_a_topic_from_its_beginning_to_its_end(asked: Barnabas, told: Any) -> None:
-    assert asked("topics", "create", "new", "-p", "2", "-c", "retention.ms=1000").exit_code == 0
-    (row,) = told("topics", "list", "new")
+def test_a_topic_is_created_grown_described_and_deleted(
+    run_on_broker: Barnabas, run_json: Any
+) -> None:
+    assert (
+        run_on_broker("topics", "create", "new", "-p", "2", "-c", "retention.ms=1000").exit_code
+        == 0
+    )
+    (row,) = run_json("topics", "list", "new")
     assert (row["topic"], row["partitions"], row["replication_factor"]) == ("new", 2, 1)
-    assert asked("topics", "grow", "new", "3").output == "new has 3 partitions.\n"
-    assert [row["partition"] for row in told("topics", "describe", "new")] == [0, 1, 2]
-    asked("topics", "delete", "new", "--yes")
-    assert told("topics", "list", "new") == []
+    assert run_on_broker("topics", "grow", "new", "3").output == "new has 3 partitions.\n"
+    assert [row["partition"] for row in run_json("topics", "describe", "new")] == [0, 1, 2]
+    run_on_broker("topics", "delete", "new", "--yes")
+    assert run_json("topics", "list", "new") == []
 
 
-def test_settings_are_set_described_and_unset(asked: Barnabas, told: Any) -> None:
-    asked("configs", "set", "topics", "orders", "retention.ms=5000", "segment.ms=100000")
-    settings = {row["setting"]: row["value"] for row in told("configs", "describe", "topics",
+def test_settings_are_set_described_and_unset(run_on_broker: Barnabas, run_json: Any) -> None:
+    run_on_broker("configs", "set", "topics", "orders", "retention.ms=5000", "segment.ms=100000")
+    settings = {row["setting"]: row["value"] for row in run_json("configs", "describe", "topics",
                                                              "orders")}  # fmt: skip
     assert settings == {"retention.ms": "5000", "segment.ms": "100000"}
-    asked("configs", "unset", "topics", "orders", "retention.ms", "segment.ms")
-    assert told("configs", "describe", "topics", "orders") == []
-    asked("configs", "set", "brokers", "all", "num.partitions=3")
-    rows = told("configs", "describe", "brokers", "--default")
+    run_on_broker("configs", "unset", "topics", "orders", "retention.ms", "segment.ms")
+    assert run_json("configs", "describe", "topics", "orders") == []
+    run_on_broker("configs", "set", "brokers", "all", "num.partitions=3")
+    rows = run_json("configs", "describe", "brokers", "--default")
     assert {"num.partitions": "3"}.items() <= {row["setting"]: row["value"] for row in rows}.items()
 
 
-def test_groups_are_described_reset_and_deleted(asked: Barnabas, told: Any) -> None:
-    assert {"group": "readers", "type": "Classic", "state": "Empty"} in told("groups", "list")
-    (row,) = told("groups", "describe", "readers")
-    assert (row["current_offset"], row["log_end_offset"], row["lag"], row["client_id"]) == (2, 5, 3, None)
-    (moved,) = told("groups", "reset", "readers", "--to-latest", "--dry-run")
+def test_groups_are_described_reset_and_deleted(run_on_broker: Barnabas, run_json: Any) -> None:
+    assert {"group": "readers", "type": "Classic", "state": "Empty"} in run_json("groups", "list")
+    (row,) = run_json("groups", "describe", "readers")
+    assert (row["current_offset"], row["log_end_offset"], row["lag"], row["client_id"]) == (
+        2,
+        5,
+        3,
+        None,
+    )
+    (moved,) = run_json("groups", "reset", "readers", "--to-latest", "--dry-run")
     assert moved["new_offset"] == 5
-    (moved,) = told("groups", "reset", "readers", "--shift-by", "-1")
-    assert told("groups", "describe", "readers")[0]["current_offset"] == moved["new_offset"] == 1
-    assert told("groups", "delete", "readers") == {"deleted": ["readers"]}
-    gone = asked("groups", "describe", "readers")
+    (moved,) = run_json("groups", "reset", "readers", "--shift-by", "-1")
+    assert (
+        run_json("groups", "describe", "readers")[0]["current_offset"] == moved["new_offset"] == 1
+    )
+    assert run_json("groups", "delete", "readers") == {"deleted": ["readers"]}
+    gone = run_on_broker("groups", "describe", "readers")
     assert (gone.exit_code, gone.output) == (
         ExitStatus.FAILED,
         "Error: Group readers does not exist: see barnabas groups list\n",
     )
 
 
-def test_what_else_can_be_asked(asked: Barnabas, told: Any, tmp_path: Path) -> None:
-    assert [row["latest"] for row in told("offsets", "orders")] == [5, 0]
-    assert told("records", "delete", "orders:0:2") == [
+def test_every_other_subcommand_returns_rows(
+    run_on_broker: Barnabas, run_json: Any, tmp_path: Path
+) -> None:
+    assert [row["latest"] for row in run_json("offsets", "orders")] == [5, 0]
+    assert run_json("records", "delete", "orders:0:2") == [
         {"topic": "orders", "partition": 0, "low_watermark": 2}
     ]
-    assert told("transactions", "list") == []
-    assert told("transactions", "hanging") == []
-    assert told("log-dirs")[0]["state"] == "online"
-    assert {row["partition"] for row in told("log-dirs", "--topic", "orders")} == {
+    assert run_json("transactions", "list") == []
+    assert run_json("transactions", "hanging") == []
+    assert run_json("log-dirs")[0]["state"] == "online"
+    assert {row["partition"] for row in run_json("log-dirs", "--topic", "orders")} == {
         "orders-0",
         "orders-1",
     }
-    assert told("features", "describe")[3]["level"] == "4.3-IV0"
-    assert told("leaders", "elect", "orders:0") == [
+    assert run_json("features", "describe")[3]["level"] == "4.3-IV0"
+    assert run_json("leaders", "elect", "orders:0") == [
         {"partition": "orders-0", "result": "not needed"}
     ]
-    assert told("quorum", "describe")[0]["role"] == "leader"
-    assert told("cluster", "describe")[0]["state"] == "active"
+    assert run_json("quorum", "describe")[0]["role"] == "leader"
+    assert run_json("cluster", "describe")[0]["state"] == "active"
     plan = tmp_path / "plan.json"
-    plan.write_text(asked("reassign", "propose", "orders", "--to", "1").output)
-    done = told("reassign", "start", str(plan), "--throttle", "1000000", "--wait")
+    plan.write_text(run_on_broker("reassign", "propose", "orders", "--to", "1").output)
+    done = run_json("reassign", "start", str(plan), "--throttle", "1000000", "--wait")
     assert done == {"partitions": 2, "done": True}
-    assert told("reassign", "list") == []
-    assert told("reassign", "cancel") == {"cancelled": 0}
+    assert run_json("reassign", "list") == []
+    assert run_json("reassign", "cancel") == {"cancelled": 0}
 
 
-def test_rows_are_aligned_without_a_terminal(asked: Barnabas) -> None:
-    head, row, *_ = asked("offsets", "orders").output.splitlines()
+def test_rows_are_aligned_without_a_terminal(run_on_broker: Barnabas) -> None:
+    head, row, *_ = run_on_broker("offsets", "orders").output.splitlines()
     assert head == "TOPIC   PARTITION  EARLIEST  LATEST  COUNT"
     assert row.startswith("orders  0          ")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "expected"),
     [
         (("topics", "create", "orders"), ExitStatus.FAILED, "Topic 'orders' already exists."),
         (("topics", "describe", "nope"), ExitStatus.FAILED, "Error: "),
@@ -135,17 +149,19 @@ def test_rows_are_aligned_without_a_terminal(asked: Barnabas) -> None:
         (("records", "delete", "orders:0:99"), ExitStatus.FAILED, "orders-0: "),
     ],
 )
-def test_a_failure_has_a_line_and_a_status(
-    asked: Barnabas, arguments: tuple[str, ...], status: ExitStatus, told: str
+def test_an_error_has_one_line_and_an_exit_status(
+    run_on_broker: Barnabas, arguments: tuple[str, ...], status: ExitStatus, expected: str
 ) -> None:
-    result = asked(*arguments)
+    result = run_on_broker(*arguments)
     assert result.exit_code == status
-    assert told in result.output
+    assert expected in result.output
     assert "Traceback" not in result.output
 
 
-def test_nobody_answering_is_a_status_of_its_own(barnabas: Barnabas, hurried: Hurried) -> None:
-    result = hurried(lambda: barnabas("topics", "list", "-b", "127.0.0.1:1"))
+def test_an_unreachable_broker_has_its_own_exit_status(
+    barnabas: Barnabas, retry_quickly: RetryQuickly
+) -> None:
+    result = retry_quickly(lambda: barnabas("topics", "list", "-b", "127.0.0.1:1"))
     assert result.exit_code == ExitStatus.UNREACHABLE
     assert "127.0.0.1:1: Connection refused" in result.output
 
@@ -153,16 +169,18 @@ def test_nobody_answering_is_a_status_of_its_own(barnabas: Barnabas, hurried: Hu
 @pytest.mark.parametrize(
     "arguments", [("topics", "describe"), ("offsets",), ("configs", "describe", "topics")]
 )
-def test_a_topic_that_is_not_there_is_named_with_the_nearest(
-    asked: Barnabas, arguments: tuple[str, ...]
+def test_a_missing_topic_is_reported_with_the_closest_name(
+    run_on_broker: Barnabas, arguments: tuple[str, ...]
 ) -> None:
-    result = asked(*arguments, "ordres")
+    result = run_on_broker(*arguments, "ordres")
     assert result.exit_code == ExitStatus.FAILED
     assert result.output == "Error: Topic ordres does not exist: did you mean orders?\n"
-    assert "nope does not exist: see barnabas topics list" in asked(*arguments, "nope").output
+    assert (
+        "nope does not exist: see barnabas topics list" in run_on_broker(*arguments, "nope").output
+    )
 
 
-def test_a_command_that_is_not_there_is_told_with_the_nearest(barnabas: Barnabas) -> None:
+def test_an_unknown_subcommand_is_reported_with_the_closest_name(barnabas: Barnabas) -> None:
     result = barnabas("topic", "list")
     assert result.exit_code == ExitStatus.USAGE
     assert "No such command 'topic'. Did you mean 'topics'?" in result.output

@@ -14,7 +14,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session", params=["ours", pytest.param("kafka", marks=pytest.mark.peer)])
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where the broker is, as programs are told it."""
+    """The bootstrap servers for the programs."""
     if request.param == "kafka":
         yield f"127.0.0.1:{request.getfixturevalue('kafka').port}"
         return
@@ -24,7 +24,7 @@ def servers(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str) -> Callable[..., str]:
-    """A function that creates a topic nobody else has."""
+    """A function that creates a topic with a unique name."""
     admin = AdminClient({"bootstrap.servers": servers})
 
     def create(partitions: int = 1, **config: str) -> str:

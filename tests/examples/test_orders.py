@@ -23,7 +23,7 @@ VIEW = View(
 )
 
 
-def test_a_small_terminal_has_it_all() -> None:
+def test_the_screen_fits_a_small_terminal() -> None:
     console = Console(
         file=io.StringIO(), width=80, height=24, force_terminal=True, color_system=None
     )
@@ -40,7 +40,7 @@ def test_a_small_terminal_has_it_all() -> None:
     assert "totals batch 7: 503 rows in 712 ms" in shown
 
 
-def test_where_there_is_no_terminal_lines_say_the_same() -> None:
+def test_without_a_terminal_lines_are_printed() -> None:
     console = Console(file=io.StringIO(), width=80)
     screen = Screen(console)
     with screen.lit():
@@ -52,7 +52,7 @@ def test_where_there_is_no_terminal_lines_say_the_same() -> None:
     )
 
 
-def test_bars_are_as_high_as_what_they_stand_for() -> None:
+def test_bars_are_proportional_to_their_values() -> None:
     assert bars([0, 50, 100]) == "▁▅█"
     assert bars([0, 0]) == "▁▁"
     assert bars([]) == ""

@@ -31,28 +31,28 @@ def fill(servers: str, world: str) -> Callable[[str, list[str]], None]:
 Fill = Callable[[str, list[str]], None]
 
 
-def test_a_producer_tells_what_became_of_each_line(
+def test_the_producer_reports_the_delivery_of_each_line(
     servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = load("produce", world)
     assert program.main(servers, topic(3), [f"{line}\n" for line in LINES]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert sorted(told) == sorted(f"delivered: {line}" for line in LINES)
+    output = capsys.readouterr().out.splitlines()
+    assert sorted(output) == sorted(f"delivered: {line}" for line in LINES)
 
 
-def test_a_line_that_is_too_large_is_told_and_does_not_stop_the_others(
+def test_a_line_that_is_too_large_does_not_stop_the_others(
     servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = load("produce", world)
     small = topic(1, max_message_bytes="200")
     assert program.main(servers, small, ["short"]) == 0
     assert program.main(servers, small, ["long" * 100]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "delivered: short"
-    assert told[1].startswith("failed: longlong")
+    output = capsys.readouterr().out.splitlines()
+    assert output[0] == "delivered: short"
+    assert output[1].startswith("failed: longlong")
 
 
-def test_a_consumer_prints_and_commits(
+def test_the_consumer_prints_and_commits(
     servers: str, world: str, topic: Topic, fill: Fill, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = topic(2)
@@ -60,10 +60,10 @@ def test_a_consumer_prints_and_commits(
     capsys.readouterr()
     program = load("consume", world)
     program.main(servers, f"group-{orders}", orders, "--until-end")
-    told = capsys.readouterr().out.splitlines()
-    assert sorted(told) == sorted(f"{line.partition(' ')[0]}: {line}" for line in LINES)
+    output = capsys.readouterr().out.splitlines()
+    assert sorted(output) == sorted(f"{line.partition(' ')[0]}: {line}" for line in LINES)
     # Partitions keep their order.
-    assert [line for line in told if line.startswith("ada")] == [
+    assert [line for line in output if line.startswith("ada")] == [
         "ada: ada buys tea",
         "ada: ada sells tea",
     ]
@@ -72,7 +72,7 @@ def test_a_consumer_prints_and_commits(
     assert capsys.readouterr().out == ""
 
 
-def test_ctrl_c_ends_a_consumer_in_order(
+def test_ctrl_c_closes_the_consumer_cleanly(
     servers: str, world: str, topic: Topic, fill: Fill, tmp_path: Path
 ) -> None:
     orders = topic()
@@ -86,14 +86,14 @@ def test_ctrl_c_ends_a_consumer_in_order(
         text=True,
     )
     assert process.stdout is not None
-    told = [process.stdout.readline().strip() for _ in LINES]
+    output = [process.stdout.readline().strip() for _ in LINES]
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=30)
     assert (process.returncode, rest.strip()) == (0, "interrupted")
-    assert told == [f"{line.partition(' ')[0]}: {line}" for line in LINES]
+    assert output == [f"{line.partition(' ')[0]}: {line}" for line in LINES]
 
 
-def test_a_worker_that_failed_gets_its_batch_again(
+def test_a_failed_worker_processes_its_batch_again(
     servers: str, world: str, topic: Topic, fill: Fill, tmp_path: Path
 ) -> None:
     orders = topic()
@@ -119,7 +119,7 @@ def forgiving(work: Callable[..., None]) -> Callable[..., None]:
     return tried
 
 
-def test_a_transfer_bills_every_order_once(
+def test_the_transfer_bills_every_order_once(
     servers: str, world: str, topic: Topic, fill: Fill, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders, invoices = topic(2), topic(2)
@@ -136,7 +136,7 @@ def test_a_transfer_bills_every_order_once(
     assert totals == Counter([*(f"{price * 2}}}" for price in range(10)), "100}"])
 
 
-def test_offsets_kept_in_a_database_are_where_it_goes_on(
+def test_consumption_continues_at_offsets_of_a_database(
     servers: str,
     world: str,
     topic: Topic,
@@ -156,7 +156,7 @@ def test_offsets_kept_in_a_database_are_where_it_goes_on(
     assert program.main(*arguments) == {**first, "eve": 1}
 
 
-def test_a_topic_lives_and_dies(
+def test_the_admin_example_creates_alters_and_deletes_a_topic(
     servers: str, world: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = f"life-{world}"
@@ -171,7 +171,7 @@ def test_a_topic_lives_and_dies(
     ]
 
 
-def test_a_replay_is_what_was_written_between_two_times(
+def test_a_replay_has_the_records_between_two_times(
     servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = topic(2)
@@ -182,15 +182,15 @@ def test_a_replay_is_what_was_written_between_two_times(
     producer.flush(30)
     program = load("replay", world)
     program.main(servers, orders, "1250", "1650")
-    told = sorted(capsys.readouterr().out.splitlines())
-    assert told == [f"{time_ms} at {time_ms}" for time_ms in (1300, 1400, 1500, 1600)]
+    output = sorted(capsys.readouterr().out.splitlines())
+    assert output == [f"{time_ms} at {time_ms}" for time_ms in (1300, 1400, 1500, 1600)]
     program.main(servers, orders, "1800", "9000")
     assert len(capsys.readouterr().out.splitlines()) == 2
     program.main(servers, orders, "9000", "9999")
     assert capsys.readouterr().out == ""
 
 
-def test_orders_are_objects_on_both_sides(
+def test_orders_are_serialized_and_deserialized(
     servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = topic()
@@ -246,5 +246,5 @@ def test_arrow_columns_are_totalled_and_written_back(
         expected[f"shop-{number & 7}"] += number & 1023
     assert program.main(servers, sales, totals, 20_000) == dict(expected)
     load("consume", "barnabas").main(servers, f"group-{totals}", totals, "--until-end")
-    told = capsys.readouterr().out.splitlines()
-    assert sorted(told) == sorted(f"{shop}: {total}" for shop, total in expected.items())
+    output = capsys.readouterr().out.splitlines()
+    assert sorted(output) == sorted(f"{shop}: {total}" for shop, total in expected.items())

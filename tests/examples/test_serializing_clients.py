@@ -30,7 +30,7 @@ def refuse(_: Any, __: Any) -> bytes:
     raise ValueError("not this one")
 
 
-def test_a_key_that_cannot_be_serialized_is_told_with_its_cause(package: Any, errors: Any) -> None:
+def test_a_key_serialization_error_has_its_cause(package: Any, errors: Any) -> None:
     producer = package.SerializingProducer({**NOWHERE, "key.serializer": refuse})
     with pytest.raises(errors.KeySerializationError) as raised:
         producer.produce("orders", key=1, value=b"v")
@@ -42,7 +42,7 @@ def test_a_key_that_cannot_be_serialized_is_told_with_its_cause(package: Any, er
     assert isinstance(raised.value.exception, ValueError)
 
 
-def test_a_value_that_cannot_be_serialized_is_told_with_its_cause(
+def test_a_value_serialization_error_has_its_cause(
     package: Any, errors: Any, serialization: Any
 ) -> None:
     producer = package.SerializingProducer(
@@ -74,13 +74,13 @@ def test_a_closed_producer_serializes_nothing_more(package: Any) -> None:
     assert seen == []
 
 
-def test_serializers_are_told_topic_field_and_headers(
+def test_serializers_get_topic_field_and_headers(
     package: Any, serialization: Any, servers: str, topic: Callable[..., str]
 ) -> None:
-    told: list[tuple[Any, ...]] = []
+    contexts: list[tuple[Any, ...]] = []
 
     def remember(value: str, context: Any) -> bytes:
-        told.append((context.topic, context.field, context.headers))
+        contexts.append((context.topic, context.field, context.headers))
         return value.encode()
 
     name = topic()
@@ -94,13 +94,13 @@ def test_serializers_are_told_topic_field_and_headers(
     headers = [("h", b"1")]
     producer.produce(name, key="k", value="v", headers=headers)
     assert producer.flush(30) == 0
-    assert told == [
+    assert contexts == [
         (name, serialization.MessageField.KEY, headers),
         (name, serialization.MessageField.VALUE, headers),
     ]
 
 
-def test_numbers_go_there_and_back(
+def test_numbers_round_trip(
     package: Any, serialization: Any, servers: str, topic: Callable[..., str]
 ) -> None:
     name = topic()

@@ -12,7 +12,7 @@ from tests.examples.programs import load
 Topic = Callable[..., str]
 
 
-def test_statistics_tell_what_was_sent(
+def test_statistics_count_sent_records(
     servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     load("watch_statistics", world).main(servers, topic(), "1000")
@@ -20,9 +20,7 @@ def test_statistics_tell_what_was_sent(
     assert last == "producer watched: sent 1000, waiting 0, connected: yes"
 
 
-def test_statistics_tell_what_was_read_and_what_is_left(
-    servers: str, world: str, topic: Topic
-) -> None:
+def test_statistics_count_consumed_records_and_lag(servers: str, world: str, topic: Topic) -> None:
     orders = topic()
     assert load("produce", world).main(servers, orders, ["one", "two", "three"]) == 0
     seen: list[dict[str, Any]] = []

@@ -114,7 +114,7 @@ def test_another_error_is_raised_with_its_code(package: Any) -> None:
     assert raised.value.args[0] == error
 
 
-def test_messages_of_ones_own_making_will_do_as_well(package: Any) -> None:
+def test_messages_can_be_constructed_in_tests(package: Any) -> None:
     consumer = mock.Mock(spec=package.Consumer)
     consumer.poll.side_effect = [
         package.Message(topic="t", partition=0, offset=1, value=b"x"),
@@ -136,7 +136,7 @@ def test_a_handler_that_raises_leaves_its_message_uncommitted(package: Any) -> N
 # Patching the class where it is used.
 
 
-def test_a_client_is_patched_where_it_is_made(package: Any) -> None:
+def test_a_client_can_be_patched_where_it_is_created(package: Any) -> None:
     with mock.patch.object(package, "Producer") as made:
         made.return_value.flush.return_value = 0
         producer = package.Producer({"bootstrap.servers": "nowhere:1"})
@@ -144,7 +144,7 @@ def test_a_client_is_patched_where_it_is_made(package: Any) -> None:
     made.assert_called_once_with({"bootstrap.servers": "nowhere:1"})
 
 
-def test_a_method_is_patched_on_a_class_of_ones_own(package: Any) -> None:
+def test_a_method_can_be_patched_on_a_subclass(package: Any) -> None:
     class Recording(package.Producer):  # type: ignore[misc]
         def produce(self, topic: str, value: Any = None, *args: Any, **kwargs: Any) -> None:
             self.__dict__.setdefault("sent", []).append((topic, value))
@@ -158,7 +158,7 @@ def test_a_method_is_patched_on_a_class_of_ones_own(package: Any) -> None:
 # What is made of messages, partitions and errors.
 
 
-def test_a_message_tells_what_it_was_made_of(package: Any) -> None:
+def test_a_message_returns_its_fields(package: Any) -> None:
     message = package.Message(
         topic="t",
         partition=1,
@@ -221,7 +221,7 @@ def test_retriable_errors_are_tried_again(package: Any) -> None:
 # Settings that are wrong.
 
 
-def test_an_unknown_setting_is_refused_by_name(package: Any) -> None:
+def test_an_unknown_setting_is_rejected_by_name(package: Any) -> None:
     for client in (package.Producer, package.Consumer):
         with pytest.raises(package.KafkaException) as raised:
             client({"bootstrap.servers": "a:1", "group.id": "g", "no.such.setting": 1})
@@ -239,7 +239,9 @@ def test_an_unknown_setting_is_refused_by_name(package: Any) -> None:
         ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}, "sasl.username"),
     ],
 )
-def test_a_wrong_value_is_refused_by_name(package: Any, conf: dict[str, Any], named: str) -> None:
+def test_an_invalid_value_is_rejected_by_name(
+    package: Any, conf: dict[str, Any], named: str
+) -> None:
     with pytest.raises(package.KafkaException, match=named) as raised:
         package.Producer({"bootstrap.servers": "a:1", **conf})
     assert raised.value.args[0].code() == package.KafkaError._INVALID_ARG
@@ -263,16 +265,16 @@ def test_a_consumer_needs_a_group(package: Any) -> None:
         package.Consumer({"bootstrap.servers": "a:1"})
 
 
-# Clients that reach nobody.
+# Clients without a reachable broker.
 
 
-def test_nothing_is_lost_silently_where_no_broker_is(package: Any) -> None:
-    told: list[Any] = []
+def test_records_without_a_broker_are_reported_as_failed(package: Any) -> None:
+    errors: list[Any] = []
     producer = package.Producer({"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 300})
-    producer.produce("orders", b"1", on_delivery=lambda error, message: told.append(error))
+    producer.produce("orders", b"1", on_delivery=lambda error, message: errors.append(error))
     assert len(producer) >= 1
     assert producer.flush(10) == 0
-    assert [error.code() for error in told] == [package.KafkaError._MSG_TIMED_OUT]
+    assert [error.code() for error in errors] == [package.KafkaError._MSG_TIMED_OUT]
 
 
 def test_a_poll_that_finds_nothing_is_none(package: Any) -> None:
@@ -290,7 +292,7 @@ def test_a_closed_consumer_says_so(package: Any) -> None:
         consumer.poll(0)
 
 
-def test_asking_nobody_times_out(package: Any) -> None:
+def test_a_request_without_a_broker_times_out(package: Any) -> None:
     producer = package.Producer({"bootstrap.servers": "127.0.0.1:1"})
     with pytest.raises(package.KafkaException) as raised:
         producer.list_topics(timeout=0.2)
@@ -315,7 +317,7 @@ def ensure_topic(client: Any, admin: Any, package: Any, name: str) -> bool:
     return True
 
 
-def test_a_topic_that_exists_is_fine(package: Any, admin: Any) -> None:
+def test_creating_an_existing_topic_is_not_fatal(package: Any, admin: Any) -> None:
     client = mock.Mock(spec=admin.AdminClient)
     future = mock.Mock()
     client.create_topics.return_value = {"orders": future}

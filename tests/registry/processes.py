@@ -28,26 +28,26 @@ class RegistryProcess:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._log.read_text()
 
     def wait(self) -> "RegistryProcess":
         """Until it answers."""
         wait_until(
-            lambda: "schema registry on" in self.said or self.process.poll() is not None,
+            lambda: "schema registry on" in self.output or self.process.poll() is not None,
             "the registry answers",
             START_S,
         )
-        assert self.process.poll() is None, self.said
+        assert self.process.poll() is None, self.output
         return self
 
     @property
     def url(self) -> str:
-        return re.findall(r"schema registry on (http://[\w.:]+)", self.said)[-1]
+        return re.findall(r"schema registry on (http://[\w.:]+)", self.output)[-1]
 
     @property
     def is_leader(self) -> bool:
-        lines = [line for line in self.said.splitlines() if "the leader of" in line]
+        lines = [line for line in self.output.splitlines() if "the leader of" in line]
         return bool(lines) and "no longer" not in lines[-1]
 
     def answers(self) -> bool:

@@ -47,7 +47,7 @@ def values(bootstrap_servers: str, topic: str, count: int, **settings: Any) -> l
     client = consumer(bootstrap_servers, **settings)
     try:
         client.assign([TopicPartition(topic, 0, 0)])
-        return [each.value() for each in client.consume(count, DEADLINE_S)]
+        return [message.value() for message in client.consume(count, DEADLINE_S)]
     finally:
         client.close()
 

@@ -19,7 +19,7 @@ def test_clients_produce_and_consume() -> None:
         assert values(broker.bootstrap_servers, "orders", 2) == [b"one", b"two"]
 
 
-def test_nothing_is_left_of_it() -> None:
+def test_a_closed_broker_leaves_no_files_or_threads() -> None:
     with Broker() as broker:
         host, port = broker.bootstrap_servers.split(":")
         assert any(broker.directory.iterdir())
@@ -28,14 +28,14 @@ def test_nothing_is_left_of_it() -> None:
         socket.create_connection((host, int(port)))
 
 
-def test_a_directory_that_was_given_is_kept(tmp_path: Path) -> None:
+def test_a_given_directory_is_kept(tmp_path: Path) -> None:
     with Broker(directory=tmp_path) as broker:
         produce(broker.bootstrap_servers, "orders", b"kept")
     with Broker(directory=tmp_path) as broker:
         assert values(broker.bootstrap_servers, "orders", 1) == [b"kept"]
 
 
-def test_an_asynchronous_test_has_it_as_well() -> None:
+def test_a_broker_is_an_async_context_manager() -> None:
     async def live() -> None:
         async with Broker() as broker:
             host, port = broker.bootstrap_servers.split(":")
@@ -55,7 +55,7 @@ def test_a_restart_keeps_the_port_and_the_records() -> None:
         assert values(broker.bootstrap_servers, "orders", 2) == [b"before", b"after"]
 
 
-def test_a_port_that_was_taken_meanwhile_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_taken_in_the_meantime_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     with Broker() as first:
         taken = int(first.bootstrap_servers.rpartition(":")[2])
         offered = [taken, free_port()]
@@ -74,7 +74,7 @@ def test_two_brokers_do_not_see_each_other() -> None:
         assert values(second.bootstrap_servers, "orders", 1) == [b"second"]
 
 
-def test_twenty_live_in_one_process() -> None:
+def test_twenty_brokers_run_in_one_process() -> None:
     brokers = [Broker().start() for _ in range(20)]
     try:
         for number, broker in enumerate(brokers):
@@ -85,14 +85,14 @@ def test_twenty_live_in_one_process() -> None:
             broker.close()
 
 
-def test_settings_are_those_of_a_server() -> None:
+def test_settings_are_those_of_server_properties() -> None:
     with Broker({"num.partitions": 3, "auto.create.topics.enable": True}) as broker:
         produce(broker.bootstrap_servers, "orders", b"1")
         known = producer(broker.bootstrap_servers).list_topics("orders", DEADLINE_S)
         assert len(known.topics["orders"].partitions) == 3
 
 
-def test_a_topic_has_the_partitions_and_the_settings_asked_for() -> None:
+def test_a_topic_has_the_given_partitions_and_configs() -> None:
     with Broker() as broker:
         broker.create_topic("orders", partitions=4, config={"retention.ms": 1000})
         with pytest.raises(BrokerError, match=r"orders: TOPIC_ALREADY_EXISTS"):
@@ -108,21 +108,21 @@ def test_a_topic_has_the_partitions_and_the_settings_asked_for() -> None:
         ({"listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://256.0.0.1:0"}, r"CONTROLLER"),
     ],
 )
-def test_one_that_cannot_start_says_why(settings: dict[str, str], reason: str) -> None:
+def test_a_broker_that_cannot_start_says_why(settings: dict[str, str], reason: str) -> None:
     broker = Broker(settings)
     with pytest.raises(BrokerError, match=reason), broker:
         pytest.fail("it started")
     assert not broker.directory.exists()
 
 
-def test_one_that_does_not_run_says_so() -> None:
+def test_a_broker_that_is_not_running_says_so() -> None:
     with pytest.raises(BrokerError, match="does not run"):
         Broker().create_topic("orders")
     with Broker() as broker, pytest.raises(BrokerError, match="runs already"):
         broker.start()
 
 
-def test_loggers_are_as_they_were_when_the_last_broker_is_gone() -> None:
+def test_log_levels_are_restored_after_the_last_broker() -> None:
     logger = logging.getLogger("barnabas.node")
     before = logger.level
     with Broker(), Broker():

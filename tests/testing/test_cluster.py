@@ -39,7 +39,7 @@ def another_leads(cluster: Cluster, topic: str, former: int) -> None:
     wait_until(lambda: cluster.leader_of(topic) != former, f"{topic} is led by another")
 
 
-def test_what_was_acknowledged_survives_the_kill_of_its_leader(cluster: Cluster) -> None:
+def test_acknowledged_records_survive_the_kill_of_their_leader(cluster: Cluster) -> None:
     cluster.create_topic("killed")
     assert produce(cluster.bootstrap_servers, "killed", b"before") == []
     leader = cluster.leader_of("killed")
@@ -51,7 +51,7 @@ def test_what_was_acknowledged_survives_the_kill_of_its_leader(cluster: Cluster)
     cluster.wait_until_healthy()
 
 
-def test_a_broker_that_stands_still_is_replaced_and_comes_back(cluster: Cluster) -> None:
+def test_a_paused_broker_is_fenced_and_rejoins(cluster: Cluster) -> None:
     cluster.create_topic("paused")
     leader = cluster.leader_of("paused")
     cluster.pause(leader)
@@ -62,7 +62,7 @@ def test_a_broker_that_stands_still_is_replaced_and_comes_back(cluster: Cluster)
     assert values(cluster.bootstrap_servers, "paused", 1) == [b"meanwhile"]
 
 
-def test_the_larger_side_of_a_split_goes_on_and_the_smaller_follows_when_healed(
+def test_the_majority_side_of_a_partition_continues_and_the_other_catches_up(
     cluster: Cluster,
 ) -> None:
     cluster.create_topic("split")
@@ -82,7 +82,7 @@ def leader_seen_from(cluster: Cluster, number: int) -> int | None:
     return seen and seen.leader
 
 
-def test_a_broker_that_is_restarted_has_what_it_had(cluster: Cluster) -> None:
+def test_a_restarted_broker_keeps_its_records(cluster: Cluster) -> None:
     cluster.create_topic("kept")
     assert produce(cluster.bootstrap_servers, "kept", b"one") == []
     for number in cluster.nodes:
@@ -91,7 +91,7 @@ def test_a_broker_that_is_restarted_has_what_it_had(cluster: Cluster) -> None:
     assert values(cluster.bootstrap_servers, "kept", 1) == [b"one"]
 
 
-def test_one_that_is_stopped_hands_over_first(cluster: Cluster) -> None:
+def test_a_stopped_broker_moves_its_leaders_first(cluster: Cluster) -> None:
     cluster.create_topic("handed")
     leader = cluster.leader_of("handed")
     cluster.stop(leader)
@@ -100,19 +100,19 @@ def test_one_that_is_stopped_hands_over_first(cluster: Cluster) -> None:
         cluster.kill(leader)
 
 
-def test_there_is_no_broker_beyond_the_last(cluster: Cluster) -> None:
+def test_an_unknown_broker_number_is_an_error(cluster: Cluster) -> None:
     with pytest.raises(ValueError, match="no broker 3, only 0, 1, 2"):
         cluster.kill(3)
     with pytest.raises(ValueError, match="no broker 7"):
         cluster.partition({7})
 
 
-def test_a_topic_that_cannot_be_is_told(cluster: Cluster) -> None:
+def test_an_invalid_topic_is_an_error(cluster: Cluster) -> None:
     with pytest.raises(BrokerError, match="INVALID_TOPIC_EXCEPTION"):
         cluster.create_topic("no/such")
 
 
-def test_an_asynchronous_test_has_one_as_well_and_nothing_is_left_of_it() -> None:
+def test_a_cluster_is_an_async_context_manager_that_cleans_up() -> None:
     async def live() -> Cluster:
         async with Cluster(brokers=1) as cluster:
             assert cluster.nodes[0].is_running
@@ -123,7 +123,7 @@ def test_an_asynchronous_test_has_one_as_well_and_nothing_is_left_of_it() -> Non
     assert not cluster.directory.exists()
 
 
-def test_settings_that_are_wrong_are_told_by_the_broker() -> None:
+def test_invalid_settings_are_reported_by_the_broker() -> None:
     with pytest.raises(BrokerError, match=r"num\.partitions"), Cluster(1, {"num.partitions": "x"}):
         pytest.fail("it started")
 
@@ -137,7 +137,7 @@ with Cluster(brokers=1) as cluster:
 """
 
 
-def test_the_processes_end_with_the_test_however_that_ends(tmp_path: Path) -> None:
+def test_the_processes_end_when_the_test_process_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT],
         stdin=subprocess.PIPE,

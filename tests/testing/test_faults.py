@@ -40,34 +40,34 @@ def ask(broker: Broker, request: Message) -> Any:
     return ask_port(port, request, version, timeout_s=DEADLINE_S)
 
 
-def test_an_error_comes_as_often_as_ordered_and_a_client_gets_over_it(broker: Broker) -> None:
+def test_an_error_is_returned_times_times_and_clients_retry(broker: Broker) -> None:
     fault = broker.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=3)
     assert produce(broker.bootstrap_servers, "retried", b"one", retry_backoff_ms=1) == []
     assert fault.fired == 3
     assert values(broker.bootstrap_servers, "retried", 1) == [b"one"]
 
 
-def test_an_error_that_is_not_retriable_reaches_who_produced(broker: Broker) -> None:
+def test_a_fatal_error_reaches_the_producer(broker: Broker) -> None:
     with broker.faults.fail("Produce", "TOPIC_AUTHORIZATION_FAILED"):
         failures = produce(broker.bootstrap_servers, "forbidden", b"one")
-    assert [each.name() for each in failures] == ["TOPIC_AUTHORIZATION_FAILED"]
+    assert [failure.name() for failure in failures] == ["TOPIC_AUTHORIZATION_FAILED"]
     assert produce(broker.bootstrap_servers, "forbidden", b"two") == []
 
 
-def test_only_the_requests_that_are_meant_fail(broker: Broker) -> None:
+def test_only_matching_requests_fail(broker: Broker) -> None:
     fault = broker.faults.fail(
         "Produce",
         "MESSAGE_TOO_LARGE",
-        when=lambda request: any(each.name == "chosen" for each in request.topic_data),
+        when=lambda request: any(topic.name == "chosen" for topic in request.topic_data),
     )
     assert produce(broker.bootstrap_servers, "spared", b"one") == []
-    assert [each.name() for each in produce(broker.bootstrap_servers, "chosen", b"one")] == [
+    assert [error.name() for error in produce(broker.bootstrap_servers, "chosen", b"one")] == [
         "MSG_SIZE_TOO_LARGE"
     ]
     assert fault.fired == 1
 
 
-def test_orders_for_one_api_strike_one_after_the_other(broker: Broker) -> None:
+def test_faults_of_one_api_apply_in_order(broker: Broker) -> None:
     broker.faults.fail("ListGroups", "COORDINATOR_NOT_AVAILABLE", times=1)
     broker.faults.fail("ListGroups", "COORDINATOR_LOAD_IN_PROGRESS", times=1)
     codes = [ErrorCode.of(ask(broker, ListGroupsRequest()).error_code) for _ in range(3)]
@@ -78,14 +78,16 @@ def test_orders_for_one_api_strike_one_after_the_other(broker: Broker) -> None:
     ]
 
 
-def test_an_error_stands_where_the_api_has_its_errors(broker: Broker) -> None:
+def test_an_error_is_in_every_error_field_of_the_response(broker: Broker) -> None:
     for name in "ListOffsets", "Metadata", "FindCoordinator":
         broker.faults.fail(name, "KAFKA_STORAGE_ERROR")
-    asked = ListOffsetsTopic(
-        name="orders", partitions=[ListOffsetsPartition(partition_index=each) for each in (0, 3)]
+    topic = ListOffsetsTopic(
+        name="orders", partitions=[ListOffsetsPartition(partition_index=index) for index in (0, 3)]
     )
-    offsets = ask(broker, ListOffsetsRequest(topics=[asked])).topics[0]
-    assert [(each.partition_index, each.error_code) for each in offsets.partitions] == [
+    offsets = ask(broker, ListOffsetsRequest(topics=[topic])).topics[0]
+    assert [
+        (partition.partition_index, partition.error_code) for partition in offsets.partitions
+    ] == [
         (0, ErrorCode.KAFKA_STORAGE_ERROR),
         (3, ErrorCode.KAFKA_STORAGE_ERROR),
     ]
@@ -95,7 +97,7 @@ def test_an_error_stands_where_the_api_has_its_errors(broker: Broker) -> None:
     assert found.error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_a_delayed_answer_is_late_and_the_others_are_not(broker: Broker) -> None:
+def test_a_delay_affects_only_its_api(broker: Broker) -> None:
     fault = broker.faults.delay("ListGroups", 0.2, times=1)
     began_s = time.monotonic()
     ask(broker, ListGroupsRequest())
@@ -104,7 +106,7 @@ def test_a_delayed_answer_is_late_and_the_others_are_not(broker: Broker) -> None
     assert fault.fired == 1
 
 
-def test_an_answer_held_back_leaves_when_the_fault_is_lifted(broker: Broker) -> None:
+def test_a_delayed_response_is_sent_when_the_fault_is_lifted(broker: Broker) -> None:
     fault = broker.faults.delay("Produce", 600)
     client = producer(broker.bootstrap_servers)
     client.produce("late", b"one")
@@ -115,7 +117,7 @@ def test_an_answer_held_back_leaves_when_the_fault_is_lifted(broker: Broker) -> 
     assert client.flush(30) == 0
 
 
-def test_a_request_dropped_before_it_is_carried_out_leaves_no_trace(broker: Broker) -> None:
+def test_a_request_dropped_before_its_handler_has_no_effect(broker: Broker) -> None:
     fault = broker.faults.drop("Produce", times=1)
     client = producer(broker.bootstrap_servers, message_send_max_retries=0)
     client.produce("dropped", b"lost")
@@ -126,7 +128,7 @@ def test_a_request_dropped_before_it_is_carried_out_leaves_no_trace(broker: Brok
 
 
 @pytest.mark.parametrize(("idempotent", "copies"), [(False, 2), (True, 1)])
-def test_what_was_dropped_afterwards_is_there_when_it_is_sent_again(
+def test_a_request_dropped_after_its_handler_is_deduplicated_on_retry(
     broker: Broker, idempotent: bool, copies: int
 ) -> None:
     topic = f"repeated-{idempotent}".lower()
@@ -137,7 +139,7 @@ def test_what_was_dropped_afterwards_is_there_when_it_is_sent_again(
     assert values(broker.bootstrap_servers, topic, len(expected)) == expected
 
 
-def test_a_full_disk_takes_no_records_and_gives_those_it_has(broker: Broker) -> None:
+def test_a_full_disk_rejects_writes_and_serves_reads(broker: Broker) -> None:
     assert produce(broker.bootstrap_servers, "full", b"before") == []
     with broker.faults.fill_disk() as full:
         failures = produce(broker.bootstrap_servers, "full", b"refused", message_timeout_ms=500)
@@ -148,7 +150,7 @@ def test_a_full_disk_takes_no_records_and_gives_those_it_has(broker: Broker) -> 
     assert values(broker.bootstrap_servers, "full", 2) == [b"before", b"after"]
 
 
-def test_a_group_gets_over_a_coordinator_that_is_not_there(broker: Broker) -> None:
+def test_a_group_recovers_from_an_unavailable_coordinator(broker: Broker) -> None:
     broker.create_topic("grouped")
     broker.faults.fail("JoinGroup", "COORDINATOR_NOT_AVAILABLE", times=2)
     client = consumer(broker.bootstrap_servers, "coordinated")
@@ -165,14 +167,14 @@ def test_requests_are_counted_by_api() -> None:
         assert broker.requests["ListGroups"] == 3
 
 
-def test_faults_last_over_a_restart() -> None:
+def test_faults_survive_a_restart() -> None:
     with Broker() as broker, broker.faults.fail("ListGroups", "UNKNOWN_SERVER_ERROR") as fault:
         broker.restart()
         assert ask(broker, ListGroupsRequest()).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
         assert fault.fired == 1
 
 
-def test_names_that_are_not_known_are_told_with_the_nearest() -> None:
+def test_unknown_names_are_reported_with_the_closest_name() -> None:
     faults = Broker().faults
     with pytest.raises(ValueError, match="Product is not an API; did you mean Produce"):
         faults.drop("Product")

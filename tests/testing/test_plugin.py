@@ -17,7 +17,7 @@ FIXTURES = (
 )
 
 
-def test_each_fixture_is_there_without_a_word_and_says_what_it_is(
+def test_every_fixture_is_available_and_documented(
     pytester: pytest.Pytester,
 ) -> None:
     listed = pytester.runpytest_subprocess("--fixtures").stdout.str()
@@ -47,7 +47,7 @@ def test_the_broker_is_shared_and_the_fresh_one_is_not(pytester: pytest.Pytester
     pytester.runpytest_subprocess().assert_outcomes(passed=3)
 
 
-def test_a_topic_is_there_for_one_test(pytester: pytest.Pytester) -> None:
+def test_a_topic_exists_for_one_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -70,7 +70,7 @@ def test_a_topic_is_there_for_one_test(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess().assert_outcomes(passed=4)
 
 
-def test_what_is_produced_is_consumed(pytester: pytest.Pytester) -> None:
+def test_the_client_fixtures_produce_and_consume(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         def test_clients(kafka_topic, kafka_producer, kafka_consumer):
@@ -82,7 +82,7 @@ def test_what_is_produced_is_consumed(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
-def test_a_project_has_settings_of_its_own(pytester: pytest.Pytester) -> None:
+def test_a_project_can_override_the_broker_settings(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """
         import pytest
@@ -105,7 +105,7 @@ def test_a_project_has_settings_of_its_own(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
-def test_who_does_not_use_it_pays_for_nothing_but_a_file() -> None:
+def test_a_project_without_the_fixtures_imports_only_the_plugin() -> None:
     loaded = subprocess.run(
         [
             sys.executable,

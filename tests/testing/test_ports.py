@@ -1,4 +1,4 @@
-"""Ports that stay free for whoever asked for them."""
+"""Reserved loopback ports."""
 
 import socket
 import subprocess
@@ -9,22 +9,22 @@ import pytest
 from barnabas.testing.ports import LOOPBACK, free_port
 
 
-def test_a_server_listens_there_again_and_again() -> None:
+def test_a_server_can_listen_repeatedly_on_a_reserved_port() -> None:
     port = free_port()
-    for each in port, port + 1, port, port + 1:
-        with socket.create_server((LOOPBACK, each)):
-            socket.create_connection((LOOPBACK, each)).close()
+    for number in port, port + 1, port, port + 1:
+        with socket.create_server((LOOPBACK, number)):
+            socket.create_connection((LOOPBACK, number)).close()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((LOOPBACK, each))
+            socket.create_connection((LOOPBACK, number))
 
 
-def test_nobody_who_asks_later_is_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reserved_port_is_not_returned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("barnabas.testing.ports.PORTS", [free_port()] * 100)
     with pytest.raises(OSError, match="no free port"):
         free_port()
 
 
-def test_nor_does_another_process_get_it() -> None:
+def test_a_reserved_port_is_not_free_for_another_process() -> None:
     ask = f"""
 from barnabas.testing import ports
 ports.PORTS = [{free_port()}] * 100

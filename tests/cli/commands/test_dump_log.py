@@ -1,4 +1,4 @@
-"""`barnabas dump-log`: files and folders, as lines or as JSON."""
+"""`barnabas dump-log`: files and directories, as lines or as JSON."""
 
 import json
 from pathlib import Path
@@ -16,20 +16,20 @@ SEGMENT = "00000000000000000000.log"
 
 @pytest.fixture
 def partition(tmp_path: Path) -> Path:
-    folder = tmp_path / "orders-0"
-    folder.mkdir()
-    (folder / SEGMENT).write_bytes(build_batch([Record(0, 1_000, b"k", b"v", [("h", b"x")])]))
-    (folder / "leader-epoch-checkpoint").write_text("0\n0\n")
-    return folder
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    (directory / SEGMENT).write_bytes(build_batch([Record(0, 1_000, b"k", b"v", [("h", b"x")])]))
+    (directory / "leader-epoch-checkpoint").write_text("0\n0\n")
+    return directory
 
 
-def test_a_folder_is_told_file_by_file(barnabas: Barnabas, partition: Path) -> None:
+def test_a_partition_directory_is_dumped_file_by_file(barnabas: Barnabas, partition: Path) -> None:
     lines = barnabas("dump-log", partition, "-r").output.splitlines()
     assert lines[0] == f"Dumping {partition / SEGMENT}"
     assert lines[-1].endswith("key: k payload: v")
 
 
-def test_programs_get_an_object_a_batch(barnabas: Barnabas, partition: Path) -> None:
+def test_json_output_has_an_object_per_batch(barnabas: Barnabas, partition: Path) -> None:
     row = json.loads(barnabas("dump-log", partition / SEGMENT, "--json").output)
     assert (row["count"], row["codec"], row["is_valid"], "records" in row) == (
         1,
@@ -43,17 +43,17 @@ def test_programs_get_an_object_a_batch(barnabas: Barnabas, partition: Path) -> 
     ]
 
 
-def test_the_folders_name_tells_how_records_are_read(barnabas: Barnabas, tmp_path: Path) -> None:
-    folder = tmp_path / "__cluster_metadata-0"
-    folder.mkdir()
+def test_the_directory_name_selects_the_decoder(barnabas: Barnabas, tmp_path: Path) -> None:
+    directory = tmp_path / "__cluster_metadata-0"
+    directory.mkdir()
     value = encode_record(TopicRecord(name="orders", topic_id=bytes(16)), 0)
-    (folder / SEGMENT).write_bytes(build_batch([Record(0, 1_000, None, value, [])]))
-    row = json.loads(barnabas("dump-log", folder, "-r", "--json").output)
+    (directory / SEGMENT).write_bytes(build_batch([Record(0, 1_000, None, value, [])]))
+    row = json.loads(barnabas("dump-log", directory, "-r", "--json").output)
     assert row["records"][0]["value"]["type"] == "TOPIC_RECORD"
     assert row["records"][0]["value"]["data"]["name"] == "orders"
 
 
-def test_what_is_no_segment_is_told(barnabas: Barnabas, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_segment_is_an_error(barnabas: Barnabas, tmp_path: Path) -> None:
     file = tmp_path / "notes.log"
     file.write_text("x")
     assert barnabas("dump-log", file).exit_code == ExitStatus.FAILED

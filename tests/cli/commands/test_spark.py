@@ -1,4 +1,4 @@
-"""`barnabas spark`: settings to read and to keep, and Spark started with them."""
+"""`barnabas spark`: printing settings, and starting Spark with them."""
 
 import json
 import os
@@ -13,32 +13,34 @@ from barnabas.spark.interpreter import for_workers
 from barnabas.spark.session import settings
 
 
-def test_the_settings_are_printed_with_their_reasons(barnabas: Barnabas) -> None:
+def test_settings_are_printed_with_their_reasons(barnabas: Barnabas) -> None:
     lines = barnabas("spark").stdout.splitlines()
     assert {line for line in lines if line and not line.startswith("# ")} == {
         f"{name} {value}" for name, value in settings().items()
     }
 
 
-def test_the_settings_are_printed_as_json(barnabas: Barnabas) -> None:
+def test_settings_are_printed_as_json(barnabas: Barnabas) -> None:
     assert json.loads(barnabas("spark", "--json").stdout) == settings()
 
 
-def test_the_settings_are_written_as_spark_reads_them(barnabas: Barnabas, tmp_path: Path) -> None:
+def test_settings_are_written_in_the_format_of_spark_defaults(
+    barnabas: Barnabas, tmp_path: Path
+) -> None:
     path = tmp_path / "spark-defaults.conf"
     assert barnabas("spark", "--write", path).exit_code == 0
-    kept = dict(
+    written = dict(
         line.split(None, 1) for line in path.read_text().splitlines() if line and line[0] != "#"
     )
-    assert kept == settings()
+    assert written == settings()
 
 
-def test_a_file_that_is_there_is_not_overwritten(barnabas: Barnabas, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(barnabas: Barnabas, tmp_path: Path) -> None:
     path = tmp_path / "spark-defaults.conf"
     path.write_text("spark.master local[*]\n")
-    refused = barnabas("spark", "--write", path)
-    assert refused.exit_code == 1
-    assert "already exists" in refused.stderr
+    result = barnabas("spark", "--write", path)
+    assert result.exit_code == 1
+    assert "already exists" in result.stderr
     assert path.read_text() == "spark.master local[*]\n"
 
 
@@ -47,13 +49,13 @@ def test_without_java_spark_is_not_started(
     barnabas: Barnabas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    refused = barnabas("spark", *arguments)
-    assert refused.exit_code == 1
-    assert refused.stderr.startswith("Error: Spark needs Java, and there is none")
-    assert refused.stderr.count("\n") == 1
+    result = barnabas("spark", *arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: Spark needs Java, and there is none")
+    assert result.stderr.count("\n") == 1
 
 
-def test_submit_becomes_spark_submit_with_the_settings_and_this_python(
+def test_submit_executes_spark_submit_with_the_settings_and_this_python(
     barnabas: Barnabas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[tuple[str, list[str]]] = []
@@ -68,7 +70,7 @@ def test_submit_becomes_spark_submit_with_the_settings_and_this_python(
     assert os.environ["PYSPARK_PYTHON"] == for_workers()
 
 
-def test_a_shell_of_the_users_choice_is_not_what_data_sources_run_on(
+def test_a_custom_driver_shell_does_not_run_data_sources(
     barnabas: Barnabas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
@@ -80,7 +82,7 @@ def test_a_shell_of_the_users_choice_is_not_what_data_sources_run_on(
     assert "PYSPARK_DRIVER_PYTHON" not in os.environ
 
 
-def test_the_settings_are_told_without_importing_pyspark(tmp_path: Path) -> None:
+def test_settings_are_printed_without_importing_pyspark(tmp_path: Path) -> None:
     (tmp_path / "pyspark.py").write_text("raise ImportError('no pyspark')")
     done = subprocess.run(
         [sys.executable, "-m", "barnabas.cli", "spark", "--json"],

@@ -1,4 +1,4 @@
-"""`barnabas storage`: Kafka's outputs and exit codes, and problems told in words."""
+"""`barnabas storage`: Kafka's outputs and exit codes, and errors."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def test_random_uuid_prints_an_id(barnabas: Barnabas) -> None:
     assert len(from_text(printed.strip())) == 16
 
 
-def test_info_tells_of_missing_directories(barnabas: Barnabas, properties: Path) -> None:
+def test_info_reports_missing_directories(barnabas: Barnabas, properties: Path) -> None:
     result = barnabas("storage", "info", "-c", properties)
     folder = properties.parent
     assert result.exit_code == 1
@@ -39,9 +39,7 @@ def test_info_shows_what_format_wrote(barnabas: Barnabas, properties: Path) -> N
     assert f"Found metadata: {{cluster.id={CLUSTER}, directory.id=" in info.output
 
 
-def test_a_formatted_directory_is_formatted_again_by_nobody(
-    barnabas: Barnabas, properties: Path
-) -> None:
+def test_a_formatted_directory_is_not_formatted_again(barnabas: Barnabas, properties: Path) -> None:
     command = ("storage", "format", "-c", properties, "-t", CLUSTER, "--standalone")
     barnabas(*command)
     again = barnabas(*command)
@@ -55,7 +53,7 @@ def test_a_formatted_directory_is_formatted_again_by_nobody(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "controller.quorum.voters is not set on this controller"),
         (("-s", "-r", "9.9"), "Unknown release version '9.9'"),
@@ -64,23 +62,25 @@ def test_a_formatted_directory_is_formatted_again_by_nobody(
         (("-s", "-f", "transaction.version=77"), "transaction.version can have the levels 0 to 2"),
     ],
 )
-def test_what_cannot_be_formatted_is_refused(
-    barnabas: Barnabas, properties: Path, arguments: tuple[str, ...], told: str
+def test_format_rejects_invalid_options(
+    barnabas: Barnabas, properties: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     result = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, *arguments)
     assert result.exit_code != 0
-    assert told in result.output
+    assert expected in result.output
     assert not (properties.parent / "one").exists()
 
 
-def test_another_clusters_directory_is_refused(barnabas: Barnabas, properties: Path) -> None:
+def test_format_rejects_the_directory_of_another_cluster(
+    barnabas: Barnabas, properties: Path
+) -> None:
     barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-s")
     result = barnabas("storage", "format", "-c", properties, "-t", "other", "-s", "-g")
     assert result.exit_code == 1
     assert f"belongs to node 1 of cluster {CLUSTER}, not to node 1 of other" in result.output
 
 
-def test_a_damaged_meta_properties_is_told_of(barnabas: Barnabas, properties: Path) -> None:
+def test_a_damaged_meta_properties_is_reported(barnabas: Barnabas, properties: Path) -> None:
     directory = properties.parent / "one"
     directory.mkdir()
     (directory / "meta.properties").write_bytes(b"\xff\n")
@@ -90,7 +90,7 @@ def test_a_damaged_meta_properties_is_told_of(barnabas: Barnabas, properties: Pa
         assert f"{directory}/meta.properties" in result.output
 
 
-def test_a_file_in_place_of_a_directory_is_told_of(barnabas: Barnabas, properties: Path) -> None:
+def test_a_file_in_place_of_a_directory_is_reported(barnabas: Barnabas, properties: Path) -> None:
     (properties.parent / "one").write_text("")
     assert "one is not a directory" in barnabas("storage", "info", "-c", properties).output
     result = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-s")
@@ -98,7 +98,7 @@ def test_a_file_in_place_of_a_directory_is_told_of(barnabas: Barnabas, propertie
     assert "one cannot be formatted: File exists." in result.output
 
 
-def test_settings_of_different_owners_are_a_problem(barnabas: Barnabas, properties: Path) -> None:
+def test_info_reports_directories_of_different_nodes(barnabas: Barnabas, properties: Path) -> None:
     barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-s")
     meta = properties.parent / "two" / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
@@ -110,7 +110,7 @@ def test_settings_of_different_owners_are_a_problem(barnabas: Barnabas, properti
 FIRST_VOTERS = f"1@127.0.0.1:9093:{to_text(b'A' * 16)},2@127.0.0.1:9095:{to_text(b'B' * 16)}"
 
 
-def test_a_first_voter_gets_the_directory_id_the_others_know_it_by(
+def test_an_initial_voter_gets_the_directory_id_of_the_voter_list(
     barnabas: Barnabas, properties: Path
 ) -> None:
     command = ("storage", "format", "-c", properties, "-t", CLUSTER, "-I", FIRST_VOTERS)
@@ -123,7 +123,7 @@ def test_a_first_voter_gets_the_directory_id_the_others_know_it_by(
     assert (folder / "00000000000000000000-0000000000.checkpoint").exists()
 
 
-def test_a_controller_that_joins_later_begins_without_voters(
+def test_a_joining_controller_is_formatted_without_voters(
     barnabas: Barnabas, properties: Path
 ) -> None:
     assert barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-N").exit_code == 0
@@ -131,7 +131,7 @@ def test_a_controller_that_joins_later_begins_without_voters(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("-s", "-N"), "choose one of --standalone"),
         (("-I", "1@127.0.0.1:9093"), "is not id@host:port:directory-id"),
@@ -140,10 +140,10 @@ def test_a_controller_that_joins_later_begins_without_voters(
         (("-I", ","), "There are no initial voters"),
     ],
 )
-def test_a_voter_set_that_cannot_form_is_refused(
-    barnabas: Barnabas, properties: Path, arguments: tuple[str, ...], told: str
+def test_format_rejects_an_invalid_voter_set(
+    barnabas: Barnabas, properties: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     result = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, *arguments)
     assert result.exit_code != 0
-    assert told in result.output
+    assert expected in result.output
     assert not (properties.parent / "one").exists()

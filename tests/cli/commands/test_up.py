@@ -1,4 +1,4 @@
-"""`barnabas up` and `barnabas start`: one line for what is wrong, and a clean life."""
+"""`barnabas up` and `barnabas start`: errors in one line, serving, and a clean stop."""
 
 import shutil
 import signal
@@ -17,7 +17,7 @@ def test_help_lists_the_commands(barnabas: Barnabas) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("--port", "65535"), "65535 is not in the range"),
         (("--set", "num.partitions"), "'num.partitions' is not KEY=VALUE"),
@@ -34,15 +34,15 @@ def test_help_lists_the_commands(barnabas: Barnabas) -> None:
         (("--host", "no.such.host.invalid"), "cannot find no.such.host.invalid"),
     ],
 )
-def test_what_cannot_be_started_is_refused(
-    barnabas: Barnabas, tmp_path: Path, arguments: tuple[str, ...], told: str
+def test_up_rejects_invalid_options(
+    barnabas: Barnabas, tmp_path: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     result = barnabas("up", "--dir", tmp_path / "data", *arguments)
     assert result.exit_code != 0
-    assert told in result.output
+    assert expected in result.output
 
 
-def test_a_port_that_is_taken_is_named(barnabas: Barnabas, tmp_path: Path) -> None:
+def test_a_port_in_use_is_named_in_the_error(barnabas: Barnabas, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         result = barnabas("up", "--host", "127.0.0.1", "--port", str(port), "--dir", tmp_path / "d")
@@ -50,50 +50,50 @@ def test_a_port_that_is_taken_is_named(barnabas: Barnabas, tmp_path: Path) -> No
     assert f"127.0.0.1:{port}: Address already in use; stop what listens there" in result.output
 
 
-def test_nobody_elses_files_get_a_broker_among_them(barnabas: Barnabas, tmp_path: Path) -> None:
+def test_up_does_not_format_a_directory_with_other_files(
+    barnabas: Barnabas, tmp_path: Path
+) -> None:
     (tmp_path / "thesis.tex").write_text("")
     result = barnabas("up", "--dir", tmp_path)
     assert result.exit_code == 1
     assert "has files in it, but no meta.properties" in result.output
-    assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_start_wants_formatted_directories(barnabas: Barnabas, properties: Path) -> None:
+def test_start_requires_formatted_directories(barnabas: Barnabas, properties: Path) -> None:
     result = barnabas("start", properties)
     assert result.exit_code == 1
     assert "run `barnabas storage format` first" in result.output
 
 
-def test_start_refuses_the_directory_of_another_node(barnabas: Barnabas, properties: Path) -> None:
+def test_start_rejects_the_directory_of_another_node(barnabas: Barnabas, properties: Path) -> None:
     barnabas("storage", "format", "-c", properties, "-t", "castle", "-s")
     result = barnabas("start", properties, "--set", "node.id=2")
     assert result.exit_code == 1
     assert "belongs to node 1, but node.id is 2: correct node.id or log.dirs." in result.output
 
 
-def test_start_refuses_a_voter_that_is_no_controller_any_more(
+def test_start_rejects_a_voter_without_the_controller_role(
     barnabas: Barnabas, properties: Path
 ) -> None:
     barnabas("storage", "format", "-c", properties, "-t", "castle", "-s")
     only_broker = ("process.roles=broker", "listeners=PLAINTEXT://127.0.0.1:0")
     servers = "controller.quorum.bootstrap.servers=127.0.0.1:1"
-    flags = [flag for each in (*only_broker, servers) for flag in ("--set", each)]
+    flags = [flag for setting in (*only_broker, servers) for flag in ("--set", setting)]
     result = barnabas("start", properties, *flags)
     assert result.exit_code == 1
     assert "Node 1 is a voter of the metadata quorum" in result.output
     assert "set process.roles, or remove it from the voters first." in result.output
 
 
-def test_start_refuses_voters_without_this_node(barnabas: Barnabas, properties: Path) -> None:
+def test_start_rejects_voters_without_this_node(barnabas: Barnabas, properties: Path) -> None:
     voters = "controller.quorum.voters=2@127.0.0.1:9093,3@127.0.0.1:9094"
     result = barnabas("start", properties, "--set", voters)
     assert result.exit_code == 1
     assert "controller.quorum.voters must include node.id 1" in result.output
 
 
-def test_start_lists_everything_that_is_wrong_with_a_file(
-    barnabas: Barnabas, properties: Path
-) -> None:
+def test_start_lists_all_problems_of_a_file(barnabas: Barnabas, properties: Path) -> None:
     properties.write_bytes("# caf\xe9\nnum.partitions=x\n".encode("latin-1"))
     result = barnabas("start", properties)
     assert result.exit_code == 1
@@ -103,7 +103,7 @@ def test_start_lists_everything_that_is_wrong_with_a_file(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_up_serves_until_it_is_told_to_stop(
+def test_up_serves_until_a_signal_stops_it(
     barnabas: Barnabas, tmp_path: Path, number: signal.Signals
 ) -> None:
     broker = BrokerProcess(tmp_path, settings={"num.partitons": "3"})
@@ -119,16 +119,16 @@ def test_up_serves_until_it_is_told_to_stop(
         status = broker.end(number)
     assert status == 0
     assert (broker.data / ".kafka_cleanshutdown").exists()
-    said = broker.log_text()
-    assert f"serves Kafka clients on {broker.bootstrap}" in said
+    output = broker.log_text()
+    assert f"serves Kafka clients on {broker.bootstrap}" in output
     assert (
         "num.partitons is not a known setting and has no effect; did you mean num.partitions?"
-        in said
+        in output
     )
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
-def test_up_goes_on_with_further_directories(tmp_path: Path) -> None:
+def test_up_formats_an_added_log_directory(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path)
     broker.start()
     broker.stop()
@@ -143,7 +143,9 @@ def test_up_goes_on_with_further_directories(tmp_path: Path) -> None:
     assert first["directory.id"] != second["directory.id"]
 
 
-def test_up_makes_no_new_metadata_beside_old_data(barnabas: Barnabas, properties: Path) -> None:
+def test_up_creates_no_new_metadata_beside_existing_data(
+    barnabas: Barnabas, properties: Path
+) -> None:
     barnabas("storage", "format", "-c", properties, "-t", "castle", "-s")
     shutil.rmtree(properties.parent / "one")
     log_dirs = f"log.dirs={properties.parent}/one,{properties.parent}/two"

@@ -12,7 +12,7 @@ from barnabas.testing import Broker
 
 
 @dataclass(slots=True, frozen=True)
-class Said:
+class CommandResult:
     status: int
     out: str
     err: str
@@ -22,7 +22,7 @@ class Said:
         return self.out.splitlines()
 
 
-Command = Callable[..., Said]
+Command = Callable[..., CommandResult]
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,9 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Calls a command by its name; a traceback is a failure of the test."""
+    """Runs a command by its name; an exception fails the test."""
 
-    def call(name: str, *arguments: object) -> Said:
+    def call(name: str, *arguments: object) -> CommandResult:
         capsys.readouterr()
         main = import_module(f"barnabas.cli.kafka.{COMMANDS[name]}").main
         try:
@@ -43,16 +43,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
         except SystemExit as end:
             status = end.code
         printed = capsys.readouterr()
-        return Said(int(status or 0), printed.out, printed.err)
+        return CommandResult(int(status or 0), printed.out, printed.err)
 
     return call
 
 
 @pytest.fixture
 def kafka(run: Command, broker: Broker) -> Command:
-    """Calls a command on the broker."""
+    """Runs a command on the broker."""
 
-    def call(name: str, *arguments: object) -> Said:
+    def call(name: str, *arguments: object) -> CommandResult:
         return run(name, "--bootstrap-server", broker.bootstrap_servers, *arguments)
 
     return call
@@ -66,7 +66,7 @@ def produce(broker: Broker, topic: str, count: int, partition: int = 0) -> None:
 
 
 def commit(broker: Broker, group: str, offsets: dict[tuple[str, int], int]) -> None:
-    """As a group without members does."""
+    """Commits offsets of a group without members."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     consumer.commit(
         offsets=[TopicPartition(*partition, offset) for partition, offset in offsets.items()],

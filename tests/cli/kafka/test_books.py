@@ -1,4 +1,4 @@
-"""The commands that books print, typed as they are printed, against three brokers."""
+"""Commands as books print them, run on three brokers."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.local import Up
+from tests.cli.up_process import Up
 
 from barnabas.cli.kafka import COMMANDS
 
@@ -40,7 +40,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """What an installation puts on the PATH."""
+    """The scripts that an installation puts on the PATH."""
     for name in COMMANDS:
         for script in tmp_path / name, tmp_path / f"{name}.sh":
             run = f'exec {shlex.quote(sys.executable)} -m barnabas.cli.kafka {name} "$@"'
@@ -49,10 +49,10 @@ def scripts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_the_books_say_runs_as_it_is(up: Up, scripts: Path) -> None:
+def test_commands_printed_in_books_run_unchanged(up: Up, scripts: Path) -> None:
     address = up.bootstrap.split(",")[0]
     path = f"{scripts}{os.pathsep}{os.environ['PATH']}"
-    for command, told in BOOKS:
+    for command, expected in BOOKS:
         done = subprocess.run(
             ["sh", "-c", command.replace("localhost:9092", address)],
             env={**os.environ, "PATH": path},
@@ -61,7 +61,7 @@ def test_what_the_books_say_runs_as_it_is(up: Up, scripts: Path) -> None:
             timeout=60,
             check=False,
         )
-        assert (done.returncode, done.stdout) == (0, told), done.stderr
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr
     described = subprocess.run(
         [
             scripts / "kafka-topics",

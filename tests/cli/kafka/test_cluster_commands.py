@@ -1,4 +1,4 @@
-"""The commands that look after offsets, records, leaders, moves, features and the cluster."""
+"""Kafka's commands for offsets, records, leaders, reassignments, features and the cluster."""
 
 import json
 import re
@@ -18,13 +18,13 @@ def records(broker: Broker) -> None:
 
 
 def written(tmp_path: Path, content: object) -> Path:
-    file = tmp_path / "asked.json"
+    file = tmp_path / "arguments.json"
     file.write_text(json.dumps(content))
     return file
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("arguments", "expected"),
     [
         (("--topic", "orders"), ["orders:0:10", "orders:1:0"]),
         (("--topic", "orders", "--time", "-2"), ["orders:0:0", "orders:1:0"]),
@@ -33,13 +33,15 @@ def written(tmp_path: Path, content: object) -> Path:
         (("--topic", "orders", "--time", "99999999999999"), []),
     ],
 )
-def test_offsets_are_got(kafka: Command, asked: tuple[str, ...], told: list[str]) -> None:
-    assert kafka("kafka-get-offsets", *asked).lines == told
+def test_get_offsets_prints_offsets_of_matching_partitions(
+    kafka: Command, arguments: tuple[str, ...], expected: list[str]
+) -> None:
+    assert kafka("kafka-get-offsets", *arguments).lines == expected
 
 
-def test_offsets_of_nothing_are_an_error(kafka: Command) -> None:
-    said = kafka("kafka-get-offsets", "--topic", "nope")
-    assert (said.status, said.err) == (
+def test_get_offsets_without_a_match_is_an_error(kafka: Command) -> None:
+    result = kafka("kafka-get-offsets", "--topic", "nope")
+    assert (result.status, result.err) == (
         1,
         "Error occurred: Could not match any topic-partitions with the specified filters\n",
     )
@@ -48,34 +50,34 @@ def test_offsets_of_nothing_are_an_error(kafka: Command) -> None:
 def test_records_are_deleted(kafka: Command, broker: Broker, tmp_path: Path) -> None:
     broker.create_topic("short")
     produce(broker, "short", 5)
-    asked = {"version": 1, "partitions": [{"topic": "short", "partition": 0, "offset": 3}]}
-    said = kafka("kafka-delete-records", "--offset-json-file", written(tmp_path, asked))
-    assert said.lines == [
+    content = {"version": 1, "partitions": [{"topic": "short", "partition": 0, "offset": 3}]}
+    result = kafka("kafka-delete-records", "--offset-json-file", written(tmp_path, content))
+    assert result.lines == [
         "Executing records delete operation",
         "Records delete operation completed:",
         "partition: short-0\tlow_watermark: 3",
     ]
-    asked["partitions"][0]["offset"] = 99
-    said = kafka("kafka-delete-records", "--offset-json-file", written(tmp_path, asked))
-    assert said.lines[2].startswith(
+    content["partitions"][0]["offset"] = 99
+    result = kafka("kafka-delete-records", "--offset-json-file", written(tmp_path, content))
+    assert result.lines[2].startswith(
         "partition: short-0\terror: org.apache.kafka.common.errors.OffsetOutOfRangeException: "
     )
-    asked["partitions"] *= 2
-    twice = kafka("kafka-delete-records", "--offset-json-file", written(tmp_path, asked))
+    content["partitions"] *= 2
+    twice = kafka("kafka-delete-records", "--offset-json-file", written(tmp_path, content))
     assert (twice.status, twice.err) == (
         1,
         "Offset json file contains duplicate topic partitions: short-0\n",
     )
 
 
-def test_log_directories_are_described_as_json(kafka: Command) -> None:
-    said = kafka("kafka-log-dirs", "--describe", "--topic-list", "orders")
-    assert said.lines[:2] == [
+def test_log_dirs_are_described_as_json(kafka: Command) -> None:
+    result = kafka("kafka-log-dirs", "--describe", "--topic-list", "orders")
+    assert result.lines[:2] == [
         "Querying brokers for log directories information",
         "Received log directory information from brokers 1",
     ]
-    (directory,) = json.loads(said.lines[2])["brokers"][0]["logDirs"]
-    assert [each["partition"] for each in directory["partitions"]] == ["orders-0", "orders-1"]
+    (directory,) = json.loads(result.lines[2])["brokers"][0]["logDirs"]
+    assert [entry["partition"] for entry in directory["partitions"]] == ["orders-0", "orders-1"]
     assert directory["error"] is None
     away = kafka("kafka-log-dirs", "--describe", "--broker-list", "1,9")
     assert (away.status, "--broker-list: 9." in away.err) == (1, True)
@@ -104,7 +106,7 @@ def test_partitions_are_reassigned(kafka: Command, tmp_path: Path) -> None:
     assert proposed.lines[0] == "Current partition replica assignment"
     assert proposed.lines[3] == "Proposed partition reassignment configuration"
     plan = json.loads(proposed.lines[4])
-    assert [each["replicas"] for each in plan["partitions"]] == [[1], [1]]
+    assert [entry["replicas"] for entry in plan["partitions"]] == [[1], [1]]
     file = written(tmp_path, plan)
     started = kafka(command, "--execute", "--reassignment-json-file", file, "--throttle", 1_000_000)
     assert started.lines[-2:] == [
@@ -172,8 +174,8 @@ def test_features_are_described_and_changed(kafka: Command, run: Command) -> Non
 def test_the_cluster_and_its_quorum_are_described(
     kafka: Command, run: Command, broker: Broker
 ) -> None:
-    said = run("kafka-cluster", "cluster-id", "-b", broker.bootstrap_servers)
-    assert re.fullmatch(r"Cluster ID: [\w-]{22}\n", said.out)
+    result = run("kafka-cluster", "cluster-id", "-b", broker.bootstrap_servers)
+    assert re.fullmatch(r"Cluster ID: [\w-]{22}\n", result.out)
     listed = run("kafka-cluster", "list-endpoints", "-b", broker.bootstrap_servers).lines
     assert listed[1].split()[0] == "1"
     assert listed[1].split()[-2:] == ["unfenced", "broker"]
@@ -192,6 +194,6 @@ def test_the_cluster_and_its_quorum_are_described(
 
 def test_a_dry_run_removes_no_controller(kafka: Command) -> None:
     controller = ("--controller-id", 1, "--controller-directory-id", "AAAAAAAAAAAAAAAAAAAAAQ")
-    said = kafka("kafka-metadata-quorum", "remove-controller", *controller, "--dry-run")
-    assert said.out.startswith("DRY RUN of removing  KRaft controller 1 with directory id AAAA")
+    result = kafka("kafka-metadata-quorum", "remove-controller", *controller, "--dry-run")
+    assert result.out.startswith("DRY RUN of removing  KRaft controller 1 with directory id AAAA")
     assert kafka("kafka-metadata-quorum", "remove-controller", *controller).status == 1

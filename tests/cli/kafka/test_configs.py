@@ -13,13 +13,13 @@ def topic(broker: Broker) -> None:
     broker.create_topic("orders")
 
 
-def test_the_commands_of_the_books_run_as_they_are(kafka: Command, broker: Broker) -> None:
-    said = kafka("kafka-configs", "--alter", "--entity-type", "topics", "--entity-name", "orders",
+def test_commands_printed_in_books_run_unchanged(kafka: Command, broker: Broker) -> None:
+    result = kafka("kafka-configs", "--alter", "--entity-type", "topics", "--entity-name", "orders",
                  "--add-config", "retention.ms=259200000")  # fmt: skip
-    assert (said.status, said.out) == (0, "Completed updating config for topic orders.\n")
-    said = kafka("kafka-configs", "--alter", "--entity-type", "brokers", "--entity-default",
+    assert (result.status, result.out) == (0, "Completed updating config for topic orders.\n")
+    result = kafka("kafka-configs", "--alter", "--entity-type", "brokers", "--entity-default",
                  "--add-config", "num.partitions=12")  # fmt: skip
-    assert (said.status, said.out) == (
+    assert (result.status, result.out) == (
         0,
         "Completed updating default config for brokers in the cluster.\n",
     )
@@ -29,7 +29,7 @@ def test_the_commands_of_the_books_run_as_they_are(kafka: Command, broker: Broke
     assert len(kafka("kafka-topics", "--describe", "--topic", "dozen-on-first-use").lines) == 13
 
 
-def test_lists_are_held_together_by_brackets_and_settings_deleted(kafka: Command) -> None:
+def test_brackets_enclose_lists_and_configs_are_deleted(kafka: Command) -> None:
     added = "cleanup.policy=[compact,delete],segment.ms=100000"
     kafka("kafka-configs", "--alter", "--topic", "orders", "--add-config", added)
     described = kafka("kafka-configs", "--describe", "--topic", "orders").lines
@@ -56,11 +56,11 @@ def test_lists_are_held_together_by_brackets_and_settings_deleted(kafka: Command
         (("--broker-logger", "1"), "broker-logger 1", "asyncio=ERROR"),
     ],
 )
-def test_other_entities_have_settings_too(
+def test_configs_of_every_entity_type_are_altered_and_described(
     kafka: Command, entity: tuple[str, ...], named: str, setting: str
 ) -> None:
-    said = kafka("kafka-configs", *entity, "--alter", "--add-config", setting)
-    assert said.out == f"Completed updating config for {named}.\n"
+    result = kafka("kafka-configs", *entity, "--alter", "--add-config", setting)
+    assert result.out == f"Completed updating config for {named}.\n"
     described = kafka("kafka-configs", *entity, "--describe").lines
     assert described[0] == f"Dynamic configs for {named} are:"
     assert any(line.startswith(f"  {setting} sensitive=false") for line in described)
@@ -68,7 +68,7 @@ def test_other_entities_have_settings_too(
     assert kafka("kafka-configs", *entity, "--alter", "--delete-config", key).status == 0
 
 
-def test_settings_come_from_a_file_as_well(kafka: Command, tmp_path: Path) -> None:
+def test_configs_are_added_from_a_file(kafka: Command, tmp_path: Path) -> None:
     file = tmp_path / "add.properties"
     file.write_text("max.message.bytes=2000000\nmin.insync.replicas = 1\n")
     kafka("kafka-configs", "--alter", "--topic", "orders", "--add-config-file", file)
@@ -77,16 +77,16 @@ def test_settings_come_from_a_file_as_well(kafka: Command, tmp_path: Path) -> No
     assert "min.insync.replicas=1" in described
 
 
-def test_an_entity_that_is_not_there_has_no_settings(kafka: Command) -> None:
-    said = kafka("kafka-configs", "--describe", "--topic", "nope")
-    assert (said.status, said.out) == (
+def test_an_entity_that_does_not_exist_has_no_configs(kafka: Command) -> None:
+    result = kafka("kafka-configs", "--describe", "--topic", "nope")
+    assert (result.status, result.out) == (
         0,
         "The topic 'nope' doesn't exist and doesn't have dynamic config.\n",
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("--describe",), "At least one entity type must be specified"),
         (("--describe", "--entity-type", "cats"), "Invalid entity type cats"),
@@ -103,9 +103,9 @@ def test_an_entity_that_is_not_there_has_no_settings(kafka: Command) -> None:
         (("--describe", "--entity-type", "users"), "DescribeClientQuotas"),
     ],
 )
-def test_what_makes_no_sense_is_told_on_standard_error(
-    kafka: Command, arguments: tuple[str, ...], told: str
+def test_invalid_arguments_are_reported_on_standard_error(
+    kafka: Command, arguments: tuple[str, ...], expected: str
 ) -> None:
-    said = kafka("kafka-configs", *arguments)
-    assert (said.status, said.out) == (1, "")
-    assert told in said.err
+    result = kafka("kafka-configs", *arguments)
+    assert (result.status, result.out) == (1, "")
+    assert expected in result.err

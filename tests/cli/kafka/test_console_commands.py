@@ -10,90 +10,98 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.kafka.conftest import Command, Said, commit, produce
+from tests.cli.kafka.conftest import Command, CommandResult, commit, produce
 
 from barnabas.testing import Broker
 
-Typed = Callable[..., Said]
+RunProducer = Callable[..., CommandResult]
 FROM_THE_START = ("--from-beginning", "--partition", "0")
 
 
 @pytest.fixture
-def typed(kafka: Command, monkeypatch: pytest.MonkeyPatch) -> Typed:
+def run_producer(kafka: Command, monkeypatch: pytest.MonkeyPatch) -> RunProducer:
     """The producer, with these bytes as its standard input."""
 
-    def call(content: bytes, *arguments: object) -> Said:
+    def call(content: bytes, *arguments: object) -> CommandResult:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         return kafka("kafka-console-producer", *arguments)
 
     return call
 
 
-def test_lines_are_records(typed: Typed, kafka: Command) -> None:
-    assert typed(b"one\n\nthree", "--topic", "plain") == Said(0, "", "")
-    said = kafka("kafka-console-consumer", "--topic", "plain", *FROM_THE_START, "--max-messages", 3)
-    assert said == Said(0, "one\n\nthree\n", "Processed a total of 3 messages\n")
+def test_lines_are_produced_and_consumed_as_records(
+    run_producer: RunProducer, kafka: Command
+) -> None:
+    assert run_producer(b"one\n\nthree", "--topic", "plain") == CommandResult(0, "", "")
+    result = kafka(
+        "kafka-console-consumer", "--topic", "plain", *FROM_THE_START, "--max-messages", 3
+    )
+    assert result == CommandResult(0, "one\n\nthree\n", "Processed a total of 3 messages\n")
 
 
-def test_keys_headers_and_markers(typed: Typed, kafka: Command) -> None:
+def test_keys_headers_and_null_markers_are_parsed_and_printed(
+    run_producer: RunProducer, kafka: Command
+) -> None:
     reading = ("parse.key=true", "parse.headers=true", "key.separator=|", "null.marker=NIL")
-    options = [part for each in reading for part in ("--reader-property", each)]
-    typed(b"a:1,b:2\tk|v\nNIL\tk|NIL\n", "--topic", "keyed", *options, "--sync")
+    options = [part for pair in reading for part in ("--reader-property", pair)]
+    run_producer(b"a:1,b:2\tk|v\nNIL\tk|NIL\n", "--topic", "keyed", *options, "--sync")
     printing = ("print.key=true", "print.headers=true", "print.offset=true", "null.literal=-")
-    options = [part for each in printing for part in ("--formatter-property", each)]
+    options = [part for pair in printing for part in ("--formatter-property", pair)]
     consumed = ("--topic", "keyed", *FROM_THE_START, "--max-messages", 2)
-    said = kafka("kafka-console-consumer", *consumed, *options)
-    assert said.lines == ["Offset:0\ta:1,b:2\tk\tv", "Offset:1\tNO_HEADERS\tk\t-"]
+    result = kafka("kafka-console-consumer", *consumed, *options)
+    assert result.lines == ["Offset:0\ta:1,b:2\tk\tv", "Offset:1\tNO_HEADERS\tk\t-"]
 
 
-def test_nothing_typed_is_nothing_sent(typed: Typed) -> None:
-    assert typed(b"", "--topic", "silence") == Said(0, "", "")
+def test_empty_input_sends_nothing(run_producer: RunProducer) -> None:
+    assert run_producer(b"", "--topic", "silence") == CommandResult(0, "", "")
 
 
-def test_a_line_without_its_separator_ends_it(typed: Typed) -> None:
-    said = typed(b"x\n", "--topic", "plain", "--reader-property", "parse.key=true")
-    assert (said.status, said.err) == (1, "No key separator found on line number 1: 'x'\n")
+def test_a_line_without_a_separator_is_an_error(run_producer: RunProducer) -> None:
+    result = run_producer(b"x\n", "--topic", "plain", "--reader-property", "parse.key=true")
+    assert (result.status, result.err) == (1, "No key separator found on line number 1: 'x'\n")
 
 
-def test_a_record_that_is_lost_is_told(typed: Typed) -> None:
-    said = typed(b"x\n", "--topic", "not a name")
-    assert said.status == 1
-    assert said.err.startswith("Error when sending message to topic not a name: ")
+def test_a_failed_delivery_is_printed(run_producer: RunProducer) -> None:
+    result = run_producer(b"x\n", "--topic", "not a name")
+    assert result.status == 1
+    assert result.err.startswith("Error when sending message to topic not a name: ")
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_codecs(typed: Typed, kafka: Command, codec: str) -> None:
-    typed(b"x\n", "--topic", f"in-{codec}", "--compression-codec", codec)
+def test_every_compression_codec_is_consumed_again(
+    run_producer: RunProducer, kafka: Command, codec: str
+) -> None:
+    run_producer(b"x\n", "--topic", f"in-{codec}", "--compression-codec", codec)
     consumed = ("--topic", f"in-{codec}", *FROM_THE_START, "--max-messages", 1)
     assert kafka("kafka-console-consumer", *consumed).out == "x\n"
 
 
-def test_a_codec_without_a_name_is_gzip(typed: Typed) -> None:
-    assert typed(b"x\n", "--compression-codec", "--topic", "plain").status == 0
+def test_the_default_compression_codec_is_gzip(run_producer: RunProducer) -> None:
+    assert run_producer(b"x\n", "--compression-codec", "--topic", "plain").status == 0
 
 
-def test_old_names_of_options_are_told(typed: Typed, kafka: Command) -> None:
-    said = typed(b"", "--topic", "plain", "--producer-property", "linger.ms=1")
-    assert said.out == (
+def test_deprecated_options_print_a_warning(run_producer: RunProducer, kafka: Command) -> None:
+    result = run_producer(b"", "--topic", "plain", "--producer-property", "linger.ms=1")
+    assert result.out == (
         "Warning: --producer-property is deprecated and will be removed in a future version."
         " Use --command-property instead.\n"
     )
-    said = typed(b"", "--topic", "t", "--property", "a=b", "--reader-property", "c=d")
-    assert said.status == 1
-    assert said.err.startswith("Options --reader-property and --property cannot be specified")
+    result = run_producer(b"", "--topic", "t", "--property", "a=b", "--reader-property", "c=d")
+    assert result.status == 1
+    assert result.err.startswith("Options --reader-property and --property cannot be specified")
 
 
-def test_settings_of_java_alone_are_passed_over(typed: Typed, tmp_path: Path) -> None:
+def test_settings_of_java_clients_are_ignored(run_producer: RunProducer, tmp_path: Path) -> None:
     file = tmp_path / "java.config"
     file.write_text(
         "key.serializer=org.example.OwnSerializer\nschema.registry.url=http://x\nlinger.ms=1\n"
     )
-    said = typed(b"x\n", "--topic", "plain", "--command-config", file)
-    assert said.status == 0
-    assert said.err == ('WARN No such configuration property: "schema.registry.url"\n')
+    result = run_producer(b"x\n", "--topic", "plain", "--command-config", file)
+    assert result.status == 0
+    assert result.err == ('WARN No such configuration property: "schema.registry.url"\n')
 
 
-def test_a_group_goes_on_where_it_was(kafka: Command, broker: Broker) -> None:
+def test_a_group_continues_at_its_committed_offset(kafka: Command, broker: Broker) -> None:
     broker.create_topic("shared", 1)
     produce(broker, "shared", 4)
     options = ("--topic", "shared", "--group", "readers", "--from-beginning", "--max-messages", 2)
@@ -101,7 +109,7 @@ def test_a_group_goes_on_where_it_was(kafka: Command, broker: Broker) -> None:
     assert kafka("kafka-console-consumer", *options).out == "2\n3\n"
 
 
-def test_the_clusters_own_topics_are_json(kafka: Command, broker: Broker) -> None:
+def test_internal_topics_are_formatted_as_json(kafka: Command, broker: Broker) -> None:
     broker.create_topic("committed", 1)
     commit(broker, "committers", {("committed", 0): 3})
     options = ("--topic", "__consumer_offsets", *FROM_THE_START, "--timeout-ms", 500)
@@ -114,7 +122,7 @@ def test_the_clusters_own_topics_are_json(kafka: Command, broker: Broker) -> Non
     assert row["value"]["data"]["offset"] == 3
 
 
-def test_topics_by_pattern(kafka: Command, broker: Broker) -> None:
+def test_include_consumes_matching_topics(kafka: Command, broker: Broker) -> None:
     for name in "wild-1", "wild-2":
         broker.create_topic(name, 1)
         produce(broker, name, 1)
@@ -122,32 +130,34 @@ def test_topics_by_pattern(kafka: Command, broker: Broker) -> None:
     assert kafka("kafka-console-consumer", *options).lines == ["0", "0"]
 
 
-def test_patience_ends(kafka: Command, broker: Broker) -> None:
+def test_the_consumer_exits_after_its_timeout(kafka: Command, broker: Broker) -> None:
     options = ("--topic", "no-such-topic", "--from-beginning", "--timeout-ms", 300)
-    said = kafka("kafka-console-consumer", *options)
-    assert (said.status, said.out) == (0, "")
-    assert said.err.splitlines()[-1] == "Processed a total of 0 messages"
+    result = kafka("kafka-console-consumer", *options)
+    assert (result.status, result.out) == (0, "")
+    assert result.err.splitlines()[-1] == "Processed a total of 0 messages"
 
 
-def test_nobody_there_is_told_at_once(run: Command) -> None:
-    nobody = ("--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--timeout-ms", 300)
-    said = run("kafka-console-consumer", *nobody)
-    assert said.err.splitlines()[0] == "WARN 127.0.0.1:1: Connection refused"
+def test_an_unreachable_broker_is_reported_at_once(run: Command) -> None:
+    unreachable = ("--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--timeout-ms", 300)
+    result = run("kafka-console-consumer", *unreachable)
+    assert result.err.splitlines()[0] == "WARN 127.0.0.1:1: Connection refused"
 
 
-def test_what_is_no_number_ends_it_or_is_skipped(kafka: Command, typed: Typed) -> None:
-    typed(b"abc\n12345678\n", "--topic", "longs")
+def test_an_undecodable_value_is_an_error_or_skipped(
+    kafka: Command, run_producer: RunProducer
+) -> None:
+    run_producer(b"abc\n12345678\n", "--topic", "longs")
     long = "org.apache.kafka.common.serialization.LongDeserializer"
     options = ("--topic", "longs", *FROM_THE_START, "--max-messages", 2)
-    said = kafka("kafka-console-consumer", *options, "--value-deserializer", long)
-    assert (said.status, "3 bytes" in said.err) == (1, True)
+    result = kafka("kafka-console-consumer", *options, "--value-deserializer", long)
+    assert (result.status, "3 bytes" in result.err) == (1, True)
     skipping = ("--skip-message-on-error", "--value-deserializer", long)
-    said = kafka("kafka-console-consumer", *options, *skipping)
-    assert said.out == f"{int.from_bytes(b'12345678')}\n"
+    result = kafka("kafka-console-consumer", *options, *skipping)
+    assert result.out == f"{int.from_bytes(b'12345678')}\n"
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         ((), "Exactly one of the following arguments is required: [topic], [include]"),
         (("--topic", "t", "--offset", "3"), "The partition is required when offset is specified."),
@@ -156,19 +166,21 @@ def test_what_is_no_number_ends_it_or_is_skipped(kafka: Command, typed: Typed) -
         (("--topic", "t", "--partition", "0", "--group", "g"), "Options group and partition"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_help(
-    kafka: Command, options: tuple[str, ...], told: str
+def test_invalid_options_print_the_help(
+    kafka: Command, options: tuple[str, ...], expected: str
 ) -> None:
-    said = kafka("kafka-console-consumer", *options)
-    assert said.status == 1
-    assert said.err.startswith(told)
-    assert "--from-beginning" in said.err
+    result = kafka("kafka-console-consumer", *options)
+    assert result.status == 1
+    assert result.err.startswith(expected)
+    assert "--from-beginning" in result.err
 
 
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "term"]
 )
-def test_a_signal_ends_it_cleanly(broker: Broker, number: signal.Signals, status: int) -> None:
+def test_a_signal_stops_the_consumer_cleanly(
+    broker: Broker, number: signal.Signals, status: int
+) -> None:
     broker.create_topic(f"endless-{status}", 1)
     produce(broker, f"endless-{status}", 1)
     process = _start(broker, f"endless-{status}")
@@ -181,7 +193,7 @@ def test_a_signal_ends_it_cleanly(broker: Broker, number: signal.Signals, status
     assert len(err.splitlines()) == 1
 
 
-def test_whoever_reads_may_have_seen_enough(broker: Broker) -> None:
+def test_a_closed_output_ends_the_consumer(broker: Broker) -> None:
     broker.create_topic("long", 1)
     process = _start(broker, "long")
     assert process.stdout is not None
@@ -197,7 +209,7 @@ def test_whoever_reads_may_have_seen_enough(broker: Broker) -> None:
     assert b"Traceback" not in process.stderr.read()
 
 
-def test_whoever_has_seen_enough_of_a_quiet_topic_is_not_waited_for(broker: Broker) -> None:
+def test_a_closed_output_ends_the_consumer_of_an_idle_topic(broker: Broker) -> None:
     broker.create_topic("quiet", 1)
     produce(broker, "quiet", 1)
     process = _start(broker, "quiet")

@@ -58,9 +58,9 @@ def test_all_groups_are_listed_in_columns_of_one_width(
     assert f"{name:<{width}} {'Classic':<{width}} {'':<{width}} " in listed
 
 
-def test_offsets_of_a_group_are_described_with_their_lags(kafka: Command) -> None:
-    said = kafka("kafka-consumer-groups", "--describe", "--group", "idle")
-    assert said.out == (
+def test_offsets_of_a_group_are_described_with_lag(kafka: Command) -> None:
+    result = kafka("kafka-consumer-groups", "--describe", "--group", "idle")
+    assert result.out == (
         "\nGROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG"
         "             CONSUMER-ID     HOST            CLIENT-ID"
         "\nidle            orders          0          3               10              7"
@@ -68,7 +68,7 @@ def test_offsets_of_a_group_are_described_with_their_lags(kafka: Command) -> Non
         "\nidle            orders          1          4               4               0"
         "               -               -               -\n"
     )
-    assert said.err == "\nConsumer group 'idle' has no active members.\n"
+    assert result.err == "\nConsumer group 'idle' has no active members.\n"
 
 
 def test_members_and_state_are_described(kafka: Command, busy: Consumer) -> None:
@@ -96,10 +96,10 @@ def test_members_and_state_are_described(kafka: Command, busy: Consumer) -> None
         (("--by-duration", "P1DT2H"), {0: 0, 1: 0}),
     ],
 )
-def test_offsets_are_moved(kafka: Command, way: tuple[object, ...], moved: dict[int, int]) -> None:
-    said = kafka("kafka-consumer-groups", "--reset-offsets", "--group", "idle", "--all-topics",
+def test_offsets_are_reset(kafka: Command, way: tuple[object, ...], moved: dict[int, int]) -> None:
+    result = kafka("kafka-consumer-groups", "--reset-offsets", "--group", "idle", "--all-topics",
                  "--execute", *way)  # fmt: skip
-    assert [line.split() for line in said.lines[1:]] == [
+    assert [line.split() for line in result.lines[1:]] == [
         ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"],
         *(["idle", "orders", str(partition), str(moved[partition])] for partition in (0, 1)),
     ]
@@ -107,31 +107,31 @@ def test_offsets_are_moved(kafka: Command, way: tuple[object, ...], moved: dict[
     assert [int(line.split()[3]) for line in described] == list(moved.values())
 
 
-def test_a_reset_shows_what_it_would_do_unless_it_is_told_to_do_it(kafka: Command) -> None:
-    said = kafka("kafka-consumer-groups", "--reset-offsets", "--group", "idle", "--topic",
+def test_a_reset_is_a_dry_run_without_execute(kafka: Command) -> None:
+    result = kafka("kafka-consumer-groups", "--reset-offsets", "--group", "idle", "--topic",
                  "orders:0", "--to-earliest")  # fmt: skip
-    assert "No action will be performed" in said.err
-    assert [line.split() for line in said.lines[2:]] == [["idle", "orders", "0", "0"]]
+    assert "No action will be performed" in result.err
+    assert [line.split() for line in result.lines[2:]] == [["idle", "orders", "0", "0"]]
     described = kafka("kafka-consumer-groups", "--describe", "--group", "idle").lines[2:]
     assert [line.split()[3] for line in described] == ["3", "4"]
 
 
-def test_what_is_exported_can_be_read_again(kafka: Command, tmp_path: Path) -> None:
+def test_an_exported_plan_can_be_applied(kafka: Command, tmp_path: Path) -> None:
     reset = ("kafka-consumer-groups", "--reset-offsets", "--group", "idle")
     exported = kafka(*reset, "--topic", "orders", "--to-offset", 2, "--export", "--dry-run").out
     assert exported == "orders,0,2\norders,1,2\n\n"
     file = tmp_path / "plan.csv"
     file.write_text(exported)
-    said = kafka(*reset, "--from-file", file, "--execute")
-    assert [line.split()[-1] for line in said.lines[2:]] == ["2", "2"]
+    result = kafka(*reset, "--from-file", file, "--execute")
+    assert [line.split()[-1] for line in result.lines[2:]] == ["2", "2"]
 
 
-def test_the_offsets_of_a_group_with_members_stay(kafka: Command, busy: Consumer) -> None:
-    said = kafka("kafka-consumer-groups", "--reset-offsets", "--group", "busy", "--topic",
+def test_offsets_of_a_group_with_members_are_not_reset(kafka: Command, busy: Consumer) -> None:
+    result = kafka("kafka-consumer-groups", "--reset-offsets", "--group", "busy", "--topic",
                  "orders", "--to-earliest", "--execute")  # fmt: skip
     assert (
         "Error: Assignments can only be reset if the group 'busy' is inactive, but the current "
-        "state is Stable." in said.lines
+        "state is Stable." in result.lines
     )
     deleted = kafka("kafka-consumer-groups", "--delete", "--group", "busy", "--group", "idle")
     failed, busy_failed, *rest = deleted.lines[1:]
@@ -144,10 +144,10 @@ def test_the_offsets_of_a_group_with_members_stay(kafka: Command, busy: Consumer
 
 
 def test_offsets_and_groups_are_deleted(kafka: Command) -> None:
-    said = kafka("kafka-consumer-groups", "--delete-offsets", "--group", "idle", "--topic",
+    result = kafka("kafka-consumer-groups", "--delete-offsets", "--group", "idle", "--topic",
                  "orders:1", "--topic", "nope")  # fmt: skip
-    assert said.lines[0] == "Request succeeded for deleting offsets from group idle."
-    assert [line.split()[:3] for line in said.lines[3:]] == [
+    assert result.lines[0] == "Request succeeded for deleting offsets from group idle."
+    assert [line.split()[:3] for line in result.lines[3:]] == [
         ["nope", "-", "Error:"],
         ["orders", "1", "Successful"],
     ]
@@ -158,7 +158,7 @@ def test_offsets_and_groups_are_deleted(kafka: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "exactly one action"),
         (("--describe",), "takes one of these options: [group], [all-groups]"),
@@ -176,17 +176,17 @@ def test_offsets_and_groups_are_deleted(kafka: Command) -> None:
         (("--delete-offsets", "--group", "g"), "takes the following options"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_told_with_the_help(
-    kafka: Command, arguments: tuple[str, ...], told: str
+def test_invalid_options_print_the_help(
+    kafka: Command, arguments: tuple[str, ...], expected: str
 ) -> None:
-    said = kafka("kafka-consumer-groups", *arguments)
-    assert said.status == 1
-    assert told in said.err
+    result = kafka("kafka-consumer-groups", *arguments)
+    assert result.status == 1
+    assert expected in result.err
 
 
 @pytest.mark.parametrize(("pattern", "verdict"), [("a.*", "valid."), ("a(", "invalid: missing )")])
 def test_a_regular_expression_is_checked_without_a_broker(
     run: Command, pattern: str, verdict: str
 ) -> None:
-    said = run("kafka-consumer-groups", "--validate-regex", pattern)
-    assert said.out.startswith(f"The regular expression `{pattern}` is {verdict}")
+    result = run("kafka-consumer-groups", "--validate-regex", pattern)
+    assert result.out.startswith(f"The regular expression `{pattern}` is {verdict}")

@@ -27,26 +27,26 @@ def test_every_command_is_installed_with_and_without_sh() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_helps(run: Command, name: str) -> None:
-    said = run(name, "--help")
-    helped = said.out + said.err
+def test_every_command_prints_help(run: Command, name: str) -> None:
+    result = run(name, "--help")
+    helped = result.out + result.err
     assert len(helped.splitlines()) > 3
     if name not in OWN_MANNER:
-        assert said.status == (0 if name in WITH_VERBS else 1)
-        assert bool(said.out) == (name in WITH_VERBS)
+        assert result.status == (0 if name in WITH_VERBS else 1)
+        assert bool(result.out) == (name in WITH_VERBS)
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - WITH_VERBS - OWN_MANNER))
-def test_a_command_tells_its_version(run: Command, name: str) -> None:
+def test_every_command_prints_its_version(run: Command, name: str) -> None:
     assert run(name, "--version").out.startswith("4.3.1 (Barnabas ")
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - OWN_MANNER))
-def test_an_unknown_option_is_told_with_status_1(run: Command, name: str) -> None:
-    said = run(name, "--no-such-option")
-    assert said.status == 1
-    assert said.out == ""
-    assert said.err
+def test_an_unknown_option_exits_with_status_1(run: Command, name: str) -> None:
+    result = run(name, "--no-such-option")
+    assert result.status == 1
+    assert result.out == ""
+    assert result.err
 
 
 def test_a_command_imports_neither_click_nor_rich_nor_the_broker() -> None:

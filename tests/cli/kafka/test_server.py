@@ -26,10 +26,17 @@ def properties(tmp_path: Path) -> Path:
 
 
 def node_of(file: Path) -> NodeProcess | None:
-    return next((each for each in find_node_processes() if str(file) in each.arguments), None)
+    return next(
+        (
+            find_node_processe
+            for find_node_processe in find_node_processes()
+            if str(file) in find_node_processe.arguments
+        ),
+        None,
+    )
 
 
-def test_a_node_is_formatted_left_running_and_stopped(
+def test_a_daemon_is_started_and_stopped(
     run: Command, properties: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster_id = run("kafka-storage", "random-uuid").out.strip()
@@ -58,7 +65,7 @@ def test_a_node_is_formatted_left_running_and_stopped(
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-def test_a_node_in_the_foreground_stops_by_its_id(properties: Path, tmp_path: Path) -> None:
+def test_a_node_is_stopped_by_its_node_id(properties: Path, tmp_path: Path) -> None:
     text = properties.read_text().replace("node.id=1", "node.id=86420")
     properties.write_text(text)
     subprocess.run(
@@ -77,20 +84,20 @@ def test_a_node_in_the_foreground_stops_by_its_id(properties: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "USAGE: kafka-server-start [-daemon] server.properties"),
         (("/no/such.properties",), "cannot read /no/such.properties"),
     ],
 )
 def test_a_node_without_its_file_does_not_start(
-    run: Command, arguments: tuple[str, ...], told: str
+    run: Command, arguments: tuple[str, ...], expected: str
 ) -> None:
-    said = run("kafka-server-start", *arguments)
-    assert said.status == 1
-    assert told in said.err
+    result = run("kafka-server-start", *arguments)
+    assert result.status == 1
+    assert expected in result.err
 
 
-def test_an_override_must_be_a_pair(run: Command, properties: Path) -> None:
-    said = run("kafka-server-start", properties, "--override", "num.partitions")
-    assert (said.status, said.err) == (1, "'num.partitions' is not KEY=VALUE\n")
+def test_an_override_must_be_key_and_value(run: Command, properties: Path) -> None:
+    result = run("kafka-server-start", properties, "--override", "num.partitions")
+    assert (result.status, result.err) == (1, "'num.partitions' is not KEY=VALUE\n")

@@ -8,7 +8,7 @@ from tests.cli.kafka.conftest import Command
 from barnabas.testing import Broker
 
 
-def test_a_topic_is_created_listed_described_enlarged_and_deleted(kafka: Command) -> None:
+def test_a_topic_is_created_listed_described_altered_and_deleted(kafka: Command) -> None:
     settings = ("--config", "retention.ms=60000", "--config", "cleanup.policy=compact")
     made = kafka("kafka-topics", "--create", "--topic", "orders", "--partitions", 2, *settings)
     assert (made.status, made.out) == (0, "Created topic orders.\n")
@@ -28,7 +28,7 @@ def test_a_topic_is_created_listed_described_enlarged_and_deleted(kafka: Command
     assert kafka("kafka-topics", "--list").out == "\n"
 
 
-def test_a_pattern_names_topics(kafka: Command, broker: Broker) -> None:
+def test_a_regular_expression_selects_topics(kafka: Command, broker: Broker) -> None:
     for name in "a-1", "a-2", "b":
         broker.create_topic(name)
     assert kafka("kafka-topics", "--list", "--topic", "a-.*").lines == ["a-1", "a-2"]
@@ -37,9 +37,7 @@ def test_a_pattern_names_topics(kafka: Command, broker: Broker) -> None:
     assert kafka("kafka-topics", "--list").out == "\n"
 
 
-def test_a_topic_that_is_there_or_not_is_an_error_unless_said_otherwise(
-    kafka: Command, broker: Broker
-) -> None:
+def test_if_exists_and_if_not_exists_suppress_errors(kafka: Command, broker: Broker) -> None:
     broker.create_topic("there")
     again = kafka("kafka-topics", "--create", "--topic", "there")
     assert (again.status, again.out) == (
@@ -57,14 +55,14 @@ def test_a_topic_that_is_there_or_not_is_an_error_unless_said_otherwise(
     kafka("kafka-topics", "--delete", "--topic", "there")
 
 
-def test_a_name_with_a_dot_is_warned_of(kafka: Command) -> None:
-    said = kafka("kafka-topics", "--create", "--topic", "a.b")
-    assert said.lines[0].startswith("WARNING: Due to limitations in metric names")
+def test_a_topic_name_with_a_dot_prints_a_warning(kafka: Command) -> None:
+    result = kafka("kafka-topics", "--create", "--topic", "a.b")
+    assert result.lines[0].startswith("WARNING: Due to limitations in metric names")
     kafka("kafka-topics", "--delete", "--topic", "a.b")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "exactly one action"),
         (("--list", "--create"), "exactly one action"),
@@ -80,17 +78,17 @@ def test_a_name_with_a_dot_is_warned_of(kafka: Command) -> None:
         (("--list", "--topic"), "Option topic requires an argument"),
     ],
 )
-def test_what_makes_no_sense_is_told_with_the_help(
-    kafka: Command, arguments: tuple[str, ...], told: str
+def test_invalid_options_print_the_help(
+    kafka: Command, arguments: tuple[str, ...], expected: str
 ) -> None:
-    said = kafka("kafka-topics", *arguments)
-    assert (said.status, said.out) == (1, "")
-    assert told in said.err.splitlines()[0]
-    assert "--topic <topic>" in said.err
+    result = kafka("kafka-topics", *arguments)
+    assert (result.status, result.out) == (1, "")
+    assert expected in result.err.splitlines()[0]
+    assert "--topic <topic>" in result.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("--config", "retention.ms"), 'must be in the format "key=val"'),
         (("--replica-assignment", "1:1"), "may not contain duplicate entries: 1"),
@@ -100,16 +98,16 @@ def test_what_makes_no_sense_is_told_with_the_help(
         (("--config", "no.such=1"), "Unknown topic config name: no.such"),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused(
-    kafka: Command, arguments: tuple[str, ...], told: str
+def test_an_invalid_topic_is_rejected(
+    kafka: Command, arguments: tuple[str, ...], expected: str
 ) -> None:
-    said = kafka("kafka-topics", "--create", "--topic", "t", *arguments)
-    assert said.status == 1
-    assert said.out.startswith("Error while executing topic command : ")
-    assert told in said.out
+    result = kafka("kafka-topics", "--create", "--topic", "t", *arguments)
+    assert result.status == 1
+    assert result.out.startswith("Error while executing topic command : ")
+    assert expected in result.out
 
 
-def test_reports_name_the_partitions_in_trouble_alone(kafka: Command, broker: Broker) -> None:
+def test_reports_list_only_affected_partitions(kafka: Command, broker: Broker) -> None:
     broker.create_topic("plain")
     for report in "under-replicated", "unavailable", "under-min-isr":
         assert kafka("kafka-topics", "--describe", f"--{report}-partitions").out == ""

@@ -1,4 +1,4 @@
-"""Files of settings that hold more than a client knows: told on standard error, and passed over."""
+"""Unknown settings in a file print a warning on standard error and are ignored."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ schema.registry.url=http://localhost:8081
 bootstrap.server=elsewhere:9092
 """
 
-TOLD = """\
+WARNINGS = """\
 WARN No such configuration property: "schema.registry.url"
 WARN No such configuration property: "bootstrap.server"; did you mean "bootstrap.servers"?
 """
@@ -43,27 +43,27 @@ def file(tmp_path: Path) -> Path:
         ("kafka-log-dirs", ("--describe",)),
     ],
 )
-def test_flat_commands_go_on(
+def test_flat_commands_ignore_unknown_settings(
     kafka: Command, file: Path, name: str, arguments: tuple[str, ...]
 ) -> None:
-    said = kafka(name, *arguments, "--command-config", file)
-    assert (said.status, said.err) == (0, TOLD)
+    result = kafka(name, *arguments, "--command-config", file)
+    assert (result.status, result.err) == (0, WARNINGS)
 
 
 @pytest.mark.parametrize(
     ("name", "verb"),
     [("kafka-features", ("describe",)), ("kafka-transactions", ("list",))],
 )
-def test_commands_with_verbs_go_on(
+def test_commands_with_subcommands_ignore_unknown_settings(
     kafka: Command, file: Path, name: str, verb: tuple[str, ...]
 ) -> None:
-    said = kafka(name, "--command-config", file, *verb)
-    assert (said.status, said.err) == (0, TOLD)
+    result = kafka(name, "--command-config", file, *verb)
+    assert (result.status, result.err) == (0, WARNINGS)
 
 
-def test_a_value_that_cannot_be_is_refused(kafka: Command, tmp_path: Path) -> None:
+def test_an_invalid_value_is_rejected(kafka: Command, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("request.timeout.ms=soon\n")
-    said = kafka("kafka-topics", "--list", "--command-config", file)
-    assert said.status == 1
-    assert 'Invalid value "soon" for configuration property "request.timeout.ms"' in said.out
+    result = kafka("kafka-topics", "--list", "--command-config", file)
+    assert result.status == 1
+    assert 'Invalid value "soon" for configuration property "request.timeout.ms"' in result.out

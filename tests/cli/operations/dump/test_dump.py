@@ -1,4 +1,4 @@
-"""What kafka-dump-log tells, of files that a broker of ours has written."""
+"""Dumping files as kafka-dump-log does."""
 
 import json
 from pathlib import Path
@@ -37,9 +37,10 @@ def test_a_batch_is_one_line(segment: Path) -> None:
     assert batch.endswith(" isvalid: true")
 
 
-def test_records_are_told_with_their_keys_and_values(segment: Path) -> None:
+def test_records_are_printed_with_keys_and_values(segment: Path) -> None:
     *_, first, second = lines(
-        segment, DumpOptions(decode=decoders.key_value_decoder(decoders.decode_text, decoders.decode_text))
+        segment,
+        DumpOptions(decode=decoders.key_value_decoder(decoders.decode_text, decoders.decode_text)),
     )
     assert first == (
         "| offset: 5 CreateTime: 1000 keySize: 1 valueSize: 1 sequence: -1"
@@ -55,12 +56,12 @@ def test_a_flipped_bit_makes_the_batch_invalid(segment: Path) -> None:
     assert lines(segment, DumpOptions())[-1].endswith(" isvalid: false")
 
 
-def test_what_is_cut_short_is_told(segment: Path) -> None:
+def test_trailing_bytes_are_reported(segment: Path) -> None:
     segment.write_bytes(segment.read_bytes() + b"\0" * 7)
     assert lines(segment, DumpOptions())[-1] == f"Found 7 invalid bytes at the end of {SEGMENT}"
 
 
-def test_what_is_no_batch_is_told(segment: Path) -> None:
+def test_a_malformed_batch_is_reported(segment: Path) -> None:
     segment.write_bytes(segment.read_bytes() + b"\0" * 100)
     assert "malformed batch" in lines(segment, DumpOptions())[-1]
 
@@ -69,11 +70,11 @@ def test_metadata_records_are_json(tmp_path: Path) -> None:
     topic = encode_record(TopicRecord(name="orders", topic_id=bytes(16)), 0)
     path = tmp_path / SEGMENT
     path.write_bytes(build_batch([Record(5, 1_000, None, topic, [])], base_offset=5))
-    told = json.loads(
+    record = json.loads(
         lines(path, DumpOptions(decode=decoders.decode_cluster_metadata))[-1].partition("load: ")[2]
     )
-    assert told["type"] == "TOPIC_RECORD"
-    assert told["data"] == {"name": "orders", "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
+    assert record["type"] == "TOPIC_RECORD"
+    assert record["data"] == {"name": "orders", "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
 
 
 def test_transactions_are_json_and_tombstones_are_deletions(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_transactions_are_json_and_tombstones_are_deletions(tmp_path: Path) -> N
     path = tmp_path / SEGMENT
     path.write_bytes(build_batch(records, base_offset=5))
     *_, first, second = lines(path, DumpOptions(decode=decoders.decode_transaction_state))
-    told = json.loads(first.partition("payload: ")[2])
-    assert told["version"] == "1"
-    assert told["data"]["producerId"] == 7
+    record = json.loads(first.partition("payload: ")[2])
+    assert record["version"] == "1"
+    assert record["data"]["producerId"] == 7
     assert second.endswith("payload: <DELETE>")

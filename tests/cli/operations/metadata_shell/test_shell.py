@@ -1,4 +1,4 @@
-"""The metadata shell, over a snapshot that a controller of ours would write."""
+"""The metadata shell on a snapshot."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def snapshot(tmp_path: Path) -> Path:
         PartitionRecord(topic_id=TOPIC_ID, partition_id=0, replicas=[1], isr=[1], leader=1),
     ]
     framed = [
-        Record(at, 1_000, None, encode_record(each, 0), []) for at, each in enumerate(records)
+        Record(at, 1_000, None, encode_record(record, 0), []) for at, record in enumerate(records)
     ]
     path = tmp_path / "00000000000000000003-0000000001.checkpoint"
     path.write_bytes(build_batch(framed, leader_epoch=1))
@@ -39,19 +39,19 @@ def shell(snapshot: Path) -> MetadataShell:
     return MetadataShell(image_tree(load_image(snapshot)))
 
 
-def test_folders_are_listed(shell: MetadataShell) -> None:
+def test_directories_are_listed(shell: MetadataShell) -> None:
     assert list(shell.run(["ls", "/"])) == ["image", "local"]
     assert list(shell.run(["ls", "/image/topics/byName/orders"])) == ["0", "id", "name"]
 
 
-def test_files_say_what_the_cluster_knows(shell: MetadataShell) -> None:
+def test_files_contain_the_image(shell: MetadataShell) -> None:
     assert list(shell.run(["cat", "/image/features/metadataVersion"])) == ["Optional[4.3-IV0]"]
     (partition,) = shell.run(["cat", "/image/topics/byName/orders/0"])
     assert partition.startswith("PartitionRegistration(replicas=[1], ")
     assert "leader=1, leaderRecoveryState=RECOVERED" in partition
 
 
-def test_one_can_walk(shell: MetadataShell) -> None:
+def test_paths_are_relative_to_the_working_directory(shell: MetadataShell) -> None:
     assert list(shell.run(["cd", "image/topics"])) == []
     assert list(shell.run(["pwd"])) == ["/image/topics"]
     assert list(shell.run(["cat", "../features/metadata*"])) == ["Optional[4.3-IV0]"]
@@ -60,18 +60,18 @@ def test_one_can_walk(shell: MetadataShell) -> None:
 
 
 @pytest.mark.parametrize("command", ["ls", "cat", "find", "tree", "cd"])
-def test_what_is_not_there_is_said(shell: MetadataShell, command: str) -> None:
+def test_a_missing_path_is_reported(shell: MetadataShell, command: str) -> None:
     (line,) = shell.run([command, "/nothing"])
     assert line.lower() == f"{command}: /nothing: no such file or directory."
 
 
-def test_an_unknown_command_names_those_there_are(shell: MetadataShell) -> None:
+def test_an_unknown_command_lists_the_commands(shell: MetadataShell) -> None:
     (line,) = shell.run(["rm", "/"])
     assert "unknown command" in line
     assert "tree" in line
 
 
-def test_a_damaged_file_is_refused(snapshot: Path) -> None:
+def test_a_damaged_file_is_rejected(snapshot: Path) -> None:
     content = bytearray(snapshot.read_bytes())
     content[-1] ^= 1
     snapshot.write_bytes(content)
@@ -79,7 +79,9 @@ def test_a_damaged_file_is_refused(snapshot: Path) -> None:
         load_image(snapshot)
 
 
-def test_the_command_answers_at_once(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_runs_without_an_interactive_shell(
+    snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--snapshot", str(snapshot), "ls", "/image/cluster"]) == 0
     assert capsys.readouterr().out == "brokers\ncontrollers\n"
     assert main(["--snapshot", str(snapshot.parent / "no.log"), "ls", "/"]) == 1

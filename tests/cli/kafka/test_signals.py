@@ -11,18 +11,18 @@ from barnabas.testing import Broker
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_wait_for_an_answer(number: signal.Signals, status: int) -> None:
+def test_a_signal_ends_the_wait_for_a_response(number: signal.Signals, status: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         process = _start("kafka-topics", f"127.0.0.1:{server.getsockname()[1]}", "--list")
         connection, _ = server.accept()
         process.send_signal(number)
-        _, told = process.communicate(timeout=60)
+        _, expected = process.communicate(timeout=60)
         connection.close()
-    assert (process.returncode, told) == (status, b"")
+    assert (process.returncode, expected) == (status, b"")
 
 
-def test_whoever_reads_may_have_seen_enough(broker: Broker) -> None:
+def test_a_closed_output_ends_the_command(broker: Broker) -> None:
     process = _start("kafka-configs", broker.bootstrap_servers, "--describe", "--broker", "1",
                      "--all")  # fmt: skip
     assert process.stdout is not None

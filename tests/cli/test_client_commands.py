@@ -1,4 +1,4 @@
-"""`barnabas produce`, `consume` and `perf`: records in, out and through, and exit codes."""
+"""`barnabas produce`, `consume` and `perf`: output and exit statuses."""
 
 import io
 import json
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.cli.conftest import Hurried
+from tests.cli.conftest import RetryQuickly
 from tests.cli.kafka.conftest import produce
 
 from barnabas.cli.errors import ExitStatus
 from barnabas.cli.root_command import barnabas
 from barnabas.testing import Broker
 
-NOBODY = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +37,13 @@ def call(broker: Broker) -> Any:
     return call
 
 
-def test_lines_go_in_and_come_out(call: Any) -> None:
+def test_lines_are_produced_and_consumed(call: Any) -> None:
     produced = call("produce", "lines", stdin=b"one\ntwo\n\xff\n")
     assert (produced.exit_code, produced.stderr) == (0, "3 records produced to lines.\n")
     assert call("consume", "lines", "--exit").stdout_bytes == b"one\ntwo\n\xff\n"
 
 
-def test_keys_headers_and_nothing(call: Any) -> None:
+def test_keys_headers_and_nulls_are_produced(call: Any) -> None:
     options = ("-k", ":", "-H", "from=test", "--null", "NIL", "--acks", "all", "-z", "lz4")
     produced = call("produce", "keyed", *options, "--json", stdin=b"a:1\nb:NIL\n")
     assert json.loads(produced.stdout) == {"topic": "keyed", "records": 2}
@@ -53,10 +53,10 @@ def test_keys_headers_and_nothing(call: Any) -> None:
     assert (second["key"], second["value"]) == ("b", None)
 
 
-def test_a_line_without_its_separator_is_refused(call: Any) -> None:
-    refused = call("produce", "keyed", "-k", ":", stdin=b"no key\n")
-    assert refused.exit_code == ExitStatus.FAILED
-    assert "line number 1" in refused.stderr
+def test_a_line_without_a_separator_is_an_error(call: Any) -> None:
+    result = call("produce", "keyed", "-k", ":", stdin=b"no key\n")
+    assert result.exit_code == ExitStatus.FAILED
+    assert "line number 1" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_line_without_its_separator_is_refused(call: Any) -> None:
         (("--timeout", "0.1"), ""),
     ],
 )
-def test_where_reading_begins_and_ends(
+def test_consume_starts_and_stops_where_the_options_say(
     call: Any, options: tuple[str, ...], printed: str | None
 ) -> None:
     consumed = call("consume", "numbers", *options)
@@ -78,13 +78,13 @@ def test_where_reading_begins_and_ends(
     assert (consumed.exit_code, consumed.stdout) == (0, expected)
 
 
-def test_a_group_goes_on_where_it_was(call: Any) -> None:
+def test_a_group_continues_at_its_committed_offset(call: Any) -> None:
     first = call("consume", "numbers", "-g", "readers", "--from-beginning", "-n", "2")
     rest = call("consume", "numbers", "-g", "readers", "--exit")
     assert (first.stdout, rest.stdout) == ("0\n1\n", "2\n3\n4\n")
 
 
-def test_what_cannot_be_is_told_in_a_line(call: Any) -> None:
+def test_invalid_arguments_are_an_error_in_one_line(call: Any) -> None:
     nowhere = call("consume", "nowhere", "-e")
     assert nowhere.exit_code == ExitStatus.FAILED
     assert nowhere.stderr.startswith("Error: Topic nowhere does not exist;")
@@ -97,15 +97,15 @@ def test_what_cannot_be_is_told_in_a_line(call: Any) -> None:
 
 
 @pytest.mark.parametrize("command", [("produce",), ("consume",), ("perf", "produce")])
-def test_nobody_there_has_a_status_of_its_own(
-    call: Any, command: tuple[str, ...], hurried: Hurried
+def test_an_unreachable_broker_has_its_own_exit_status(
+    call: Any, command: tuple[str, ...], retry_quickly: RetryQuickly
 ) -> None:
-    ended = hurried(lambda: call(*command, "numbers", at=NOBODY, stdin=b""))
+    ended = retry_quickly(lambda: call(*command, "numbers", at=UNREACHABLE, stdin=b""))
     assert ended.exit_code == ExitStatus.UNREACHABLE
-    assert NOBODY in ended.stderr
+    assert UNREACHABLE in ended.stderr
 
 
-def test_speeds_are_told(call: Any) -> None:
+def test_perf_prints_throughput_and_latency(call: Any) -> None:
     produced = json.loads(call("perf", "produce", "fast", "-n", "500", "-s", "10", "--json").stdout)
     assert produced[0]["records"] == 500
     consumed = json.loads(call("perf", "consume", "fast", "-n", "500", "--json").stdout)
@@ -117,7 +117,7 @@ def test_speeds_are_told(call: Any) -> None:
     assert late.stdout.split()[0] == "RECORDS"
 
 
-def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_progress_bar_is_only_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from barnabas.cli.display import progress_bar
 
     class Terminal(io.StringIO):

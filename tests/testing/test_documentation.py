@@ -18,14 +18,14 @@ EXAMPLES = [
 ]
 
 
-def test_every_example_passes(pytester: pytest.Pytester) -> None:
+def test_every_example_of_the_page_passes(pytester: pytest.Pytester) -> None:
     for number, example in enumerate(EXAMPLES):
         (pytester.path / f"test_example_{number}.py").write_text(example)
     count = sum(len(re.findall(r"^def test_", example, re.MULTILINE)) for example in EXAMPLES)
     pytester.runpytest_subprocess().assert_outcomes(passed=count)
 
 
-def test_what_the_tables_name_is_there() -> None:
+def test_the_tables_of_the_page_list_existing_names() -> None:
     for name in re.findall(r"^\| `faults\.(\w+)\(", PAGE, re.MULTILINE):
         assert hasattr(Faults, name), name
     calls = re.findall(r"^\| (`\w+\(.*?) \|", PAGE, re.MULTILINE)

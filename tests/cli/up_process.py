@@ -1,4 +1,4 @@
-"""`barnabas up --brokers N` as a process, with what it prints."""
+"""`barnabas up --brokers N` as a process, with its output."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ STOP_S = 60
 
 
 class Up:
-    """On ports that are free; on those of its directory, once it has any."""
+    """Runs on free ports, or on those of an existing directory."""
 
     def __init__(self, directory: Path, brokers: int = 3, *arguments: str) -> None:
         self.directory = directory
@@ -31,25 +31,25 @@ class Up:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._log.read_text()
 
     @property
     def bootstrap(self) -> str:
-        return re.findall(r"^Bootstrap servers: (.*)$", self.said, re.MULTILINE)[-1]
+        return re.findall(r"^Bootstrap servers: (.*)$", self.output, re.MULTILINE)[-1]
 
     @property
     def metrics(self) -> list[str]:
-        return re.findall(r"^Metrics of \d+: (.*)$", self.said, re.MULTILINE)
+        return re.findall(r"^Metrics of \d+: (.*)$", self.output, re.MULTILINE)
 
-    def wait(self, lives: int = 1) -> "Up":
-        """Until it has said where it is; `lives` counts those of its directory."""
+    def wait(self, starts: int = 1) -> "Up":
+        """Waits for the banner; `starts` is the number of starts in this directory."""
         wait_until(
-            lambda: self.said.count("Bootstrap servers: ") == lives or not self.is_running,
+            lambda: self.output.count("Bootstrap servers: ") == starts or not self.is_running,
             "the cluster is up",
             START_S,
         )
-        assert self.is_running, self.said
+        assert self.is_running, self.output
         return self
 
     @property
@@ -64,7 +64,7 @@ class Up:
         return [pid for pid, _ in self._children()]
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Send the signal, and wait until it and all of its nodes have ended; its status."""
+        """Sends the signal, waits until all processes have exited, and returns the status."""
         pids = self.pids
         if self.is_running:
             self.process.send_signal(number)
@@ -79,7 +79,7 @@ class Up:
                 parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
                 words = (folder / "cmdline").read_text().split("\0")
             except OSError:
-                continue  # it has just ended
+                continue  # it has just exited
             if parent == self.process.pid and "start" in words:
                 found.append((int(folder.name), Path(words[words.index("start") + 1])))
         return found
