@@ -102,7 +102,11 @@ def test_a_broker_that_lost_its_log_is_not_eligible() -> None:
     after = changed(partition((1,), 1), rules(min_isr=1), set(), isr=(), unclean_shutdown=1)
     assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
     after = changed(
-        partition((), NO_LEADER, elr=(1,), last_known=(1,)), rules(), set(), isr=(), unclean_shutdown=1
+        partition((), NO_LEADER, elr=(1,), last_known=(1,)),
+        rules(),
+        set(),
+        isr=(),
+        unclean_shutdown=1,
     )
     assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
 

@@ -175,7 +175,7 @@ def test_a_quorum_that_does_not_commit_is_told_and_the_queue_for_it_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage()
-    monkeypatch.setattr(module, "MAX_WAITING", 2)
+    monkeypatch.setattr(module, "MAX_WAITING_REQUESTS", 2)
 
     async def life() -> None:
         stage.lead(1)

@@ -1,4 +1,4 @@
-"""The control plane: decides on a command, and answers with metadata records."""
+"""The control plane: decides on requests as metadata records, on the active controller."""
 
 from barnabas.controller.quorum_controller import QuorumController
 

@@ -1,4 +1,4 @@
-"""What a new active controller writes first."""
+"""The first records of a new active controller."""
 
 from collections.abc import Sequence
 
@@ -22,17 +22,17 @@ def activation_records(
     context: ControllerContext,
     in_transaction: bool,
 ) -> list[Message]:
-    """A new cluster gets its features; a transaction the leader before left open is taken back."""
+    """Returns the features of a new cluster, and the abort of a transaction that is open."""
     records: list[Message] = []
     if in_transaction:
-        reason = "the controller that began it no longer leads"
+        reason = "the controller that began it is no longer active"
         records.append(AbortTransactionRecord(reason=reason))
     if not image.features:
-        records += _first_records(bootstrap, image, context)
+        records += _bootstrap_records(bootstrap, image, context)
     return records
 
 
-def _first_records(
+def _bootstrap_records(
     bootstrap: Sequence[bytes], image: MetadataImage, context: ControllerContext
 ) -> list[Message]:
     records = [decode_record(frame) for frame in bootstrap] or _default_features()
@@ -49,7 +49,7 @@ def _first_records(
 
 
 def _default_features() -> list[Message]:
-    """What a directory that was formatted without bootstrap records begins with."""
+    """Returns the features for a directory that was formatted without bootstrap records."""
     levels = features.default_levels()
     del levels[features.KRAFT_VERSION]
     return [

@@ -1,4 +1,4 @@
-"""One epoch as the active controller: what was decided in it, and nothing that was not."""
+"""The active controller of one epoch: its speculative image and its sessions of brokers."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
 class ControllerLog(Protocol):
-    """What a controller needs of the quorum."""
+    """What the controller needs of the quorum."""
 
     @property
     def end_offset(self) -> int: ...
@@ -38,14 +38,17 @@ class ControllerLog(Protocol):
     def kraft_version(self) -> int: ...
 
     def append(self, frames: Sequence[bytes], epoch: int, now_ms: int) -> int:
-        """Write one batch; the offset of its last record.
+        """Appends one batch. Returns the offset of its last record.
 
-        KafkaError NOT_CONTROLLER unless this node leads in that very epoch.
+        Raises KafkaError NOT_CONTROLLER unless this node leads `epoch`.
         """
 
 
 class ActiveController:
-    """The image ahead, and everything else that dies with the leadership."""
+    """Decides on requests in one epoch. Everything in it ends with the leadership.
+
+    The speculative image has all decisions applied, also those that are not committed yet.
+    """
 
     def __init__(
         self,
@@ -61,9 +64,9 @@ class ActiveController:
     ) -> None:
         self.epoch = epoch
         self.last_offset = -1
-        """Of the newest record appended in this term."""
+        """The offset of the last record that was appended in this epoch."""
         self.has_failed = False
-        """Set when an append failed: what the log has is then not what is decided on here."""
+        """Whether an append failed: the speculative image may then differ from the log."""
         self._log = log
         self._speculative_image = speculative_image
         self._settings = settings
@@ -72,14 +75,14 @@ class ActiveController:
         self._monotonic = monotonic
         self._random = random
         self._resolver = Resolver(settings, speculative_image.configs)
-        self._new_topic_settings = EffectiveTopicConfigs(self._resolver)
+        self._topic_configs = EffectiveTopicConfigs(self._resolver)
         self._heartbeats = BrokerHeartbeatTracker(settings["broker.session.timeout.ms"])
         self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
         self._last_append_ms = monotonic()
-        self._balance = LeaderBalancer(self._resolver, self._last_append_ms)
+        self._balancer = LeaderBalancer(self._resolver, self._last_append_ms)
 
     def activate(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
-        """Write what a new leader writes first; give every broker the time to find it."""
+        """Appends the first records of the epoch, and begins the sessions of the brokers."""
         own_id = self._settings.node_id
         self._heartbeats.begin_sessions(
             self._speculative_image.brokers.values(), own_id, self._monotonic()
@@ -89,7 +92,7 @@ class ActiveController:
         )
 
     def decide(self, api: Decider, request: Message) -> Message:
-        """The response to a request, true when everything up to `last_offset` is committed."""
+        """Decides on a request. Its response holds once `last_offset` is committed."""
         decision = api.decide(request, self._speculative_image, self._context())
         self._append(decision.records)
         for contact in decision.effects:
@@ -100,12 +103,12 @@ class ActiveController:
         now_ms = self._monotonic()
         for broker_id in self._heartbeats.expire_sessions(now_ms):
             self.fence_broker(broker_id)
-        self._append(self._balance.due_elections(self._speculative_image, self._context(), now_ms))
+        self._append(self._balancer.due_elections(self._speculative_image, self._context(), now_ms))
         if 0 < self._idle_interval_ms <= now_ms - self._last_append_ms:
             self._append([NoOpRecord()])
 
     def fence_broker(self, broker_id: int) -> None:
-        """Take everything from a broker, unless that has been done: all in one batch."""
+        """Fences a broker unless it is fenced, with all its partitions in one batch."""
         broker = self._speculative_image.brokers.get(broker_id)
         if broker is not None and not broker.fenced:
             self._append(broker_lifecycle.fence(broker, self._speculative_image, self._context()))
@@ -119,14 +122,14 @@ class ActiveController:
             voter_ids=self._log.voters.ids(),
             kraft_version=self._log.kraft_version,
             resolver=self._resolver,
-            topic_configs=self._new_topic_settings,
+            topic_configs=self._topic_configs,
             heartbeats=self._heartbeats,
             random_uuid=lambda: random_uuid(self._random.randbytes),
             random_below=self._random.randrange,
         )
 
     def _append(self, records: Sequence[Message]) -> None:
-        """Write records to the log, and let them have happened in the image ahead."""
+        """Appends records to the log and applies them to the speculative image."""
         if not records:
             return
         level = self._speculative_image.metadata_level
@@ -134,7 +137,7 @@ class ActiveController:
         self._last_append_ms = self._monotonic()
         written_ms = self._clock()
         try:
-            for start, end in _batches(frames):
+            for start, end in _batch_ranges(frames):
                 self.last_offset = self._log.append(frames[start:end], self.epoch, written_ms)
         except OSError as error:
             self.has_failed = True
@@ -149,17 +152,17 @@ class ActiveController:
             self._speculative_image.apply(record, delta)
         if delta.configs_changed:
             self._resolver.changed(delta.configs_changed)
-            self._balance.on_configs_changed()
+            self._balancer.on_configs_changed()
 
 
-def _batches(frames: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Where to part frames so that no batch is too large; nearly always nowhere."""
-    parts = []
+def _batch_ranges(frames: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Returns the ranges of frames that form batches of a bounded size, usually one."""
+    ranges = []
     start = size_bytes = 0
     for number, frame in enumerate(frames):
         size_bytes += len(frame)
         if size_bytes > _MAX_BATCH_BYTES and number > start:
-            parts.append((start, number))
+            ranges.append((start, number))
             start, size_bytes = number, len(frame)
-    parts.append((start, len(frames)))
-    return parts
+    ranges.append((start, len(frames)))
+    return ranges

@@ -1,4 +1,4 @@
-"""AllocateProducerIds (key 67): a block of producer ids for one broker to hand out."""
+"""AllocateProducerIds (key 67): allocates a block of producer ids to a broker."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from barnabas.wire.messages.allocate_producer_ids import (
 from barnabas.wire.messages.metadata_records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000
-_HIGHEST: Final = 2**63 - 1
+_MAX_PRODUCER_ID: Final = 2**63 - 1
 
 
 def decide(
@@ -22,8 +22,8 @@ def decide(
 ) -> ControllerDecision:
     require_broker_epoch(request.broker_id, request.broker_epoch, image)
     start = image.next_producer_id
-    if start > _HIGHEST - BLOCK_SIZE:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been handed out.")
+    if start > _MAX_PRODUCER_ID - BLOCK_SIZE:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been allocated.")
     record = ProducerIdsRecord(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,

@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33): replaces all settings of a resource; what is not named is removed."""
+"""AlterConfigs (key 33): replaces all configs of a resource; those not listed are removed."""
 
 from barnabas.controller.config_changes import change_resource, change_resources
 from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
@@ -29,18 +29,7 @@ def decide(
             changed.setdefault(key, None)
         return change_resource(name, changed, image, context)
 
-    records, responses = change_resources(request.resources, change, _answer)
+    records, responses = change_resources(request.resources, change, AlterConfigsResourceResponse)
     require_record_limit(records)
     response = AlterConfigsResponse(responses=responses)
     return Decision([] if request.validate_only else records, response)
-
-
-def _answer(
-    resource: AlterConfigsResource, error: KafkaError | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=error.code if error is not None else ErrorCode.NONE,
-        error_message=error.message if error is not None else None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )

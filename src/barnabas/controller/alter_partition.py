@@ -1,7 +1,7 @@
-"""AlterPartition (key 56): a leader has changed who is in sync with it.
+"""AlterPartition (key 56): a leader changes the ISR of its partitions.
 
-It is also what completes a reassignment: once all that shall stay are in sync, the others go.
-v2 topic ids; v3 the broker epoch of every in-sync replica.
+It also completes a reassignment: once all target replicas are in sync, the others are removed.
+v2 adds topic ids; v3 the broker epoch of every in-sync replica.
 """
 
 from barnabas.controller.broker_lifecycle import require_broker_epoch
@@ -35,60 +35,62 @@ def decide(
     records: list[Message] = []
     topics = []
     for topic in request.topics:
-        outcomes = []
+        partitions = []
         seen: set[int] = set()
-        for asked in topic.partitions:
+        for requested in topic.partitions:
             try:
-                if asked.partition_index in seen:  # it builds on what the first has changed
+                if requested.partition_index in seen:  # its epoch is that before the first change
                     raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION)
-                seen.add(asked.partition_index)
-                outcomes.append(_alter(request.broker_id, topic, asked, image, context, records))
+                seen.add(requested.partition_index)
+                partitions.append(
+                    _alter(request.broker_id, topic, requested, image, context, records)
+                )
             except KafkaError as error:
-                outcomes.append(
+                partitions.append(
                     ResponsePartitionData(
-                        partition_index=asked.partition_index, error_code=error.code
+                        partition_index=requested.partition_index, error_code=error.code
                     )
                 )
-        topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=outcomes))
+        topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=partitions))
     return Decision(records, AlterPartitionResponse(topics=topics))
 
 
 def _alter(
     leader: int,
-    asked_topic: RequestTopicData,
-    asked: RequestPartitionData,
+    requested_topic: RequestTopicData,
+    requested: RequestPartitionData,
     image: MetadataImage,
     context: ControllerContext,
     records: list[Message],
 ) -> ResponsePartitionData:
-    topic = image.topics.by_id(asked_topic.topic_id)
+    topic = image.topics.by_id(requested_topic.topic_id)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    partition = topic.partitions.get(asked.partition_index)
+    partition = topic.partitions.get(requested.partition_index)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    members = asked.new_isr_with_epochs or [
-        BrokerState(broker_id=broker_id) for broker_id in asked.new_isr
+    isr_members = requested.new_isr_with_epochs or [
+        BrokerState(broker_id=broker_id) for broker_id in requested.new_isr
     ]
-    _require_current(leader, asked, partition)
-    _require_possible(members, asked, partition, image)
+    _require_current(leader, requested, partition)
+    _require_valid_isr(isr_members, requested, partition, image)
     record = build_partition_change(
         topic.topic_id,
-        asked.partition_index,
+        requested.partition_index,
         partition,
         election_rules(topic, image, context),
         acceptable_leader_predicate(image, partition),
-        isr=tuple(member.broker_id for member in members),
-        recovery_state=asked.leader_recovery_state,
+        isr=tuple(member.broker_id for member in isr_members),
+        recovery_state=requested.leader_recovery_state,
     )
     if record is not None:
         records.append(record)
         partition = apply_partition_change(partition, record)
         if partition.leader != leader:
-            # Its request went through, but it no longer leads: it must look at the metadata.
+            # The change is made, but the sender no longer leads: it has to read the metadata.
             raise KafkaError(ErrorCode.NEW_LEADER_ELECTED)
     return ResponsePartitionData(
-        partition_index=asked.partition_index,
+        partition_index=requested.partition_index,
         leader_id=partition.leader,
         leader_epoch=partition.leader_epoch,
         isr=list(partition.isr),
@@ -98,31 +100,31 @@ def _alter(
 
 
 def _require_current(
-    leader: int, asked: RequestPartitionData, partition: PartitionRegistration
+    leader: int, requested: RequestPartitionData, partition: PartitionRegistration
 ) -> None:
-    """The request must be of the present leader and build on the present state."""
+    """Raises KafkaError unless the sender leads and knows the current partition epoch."""
     if (
-        asked.leader_epoch > partition.leader_epoch
-        or asked.partition_epoch > partition.partition_epoch
+        requested.leader_epoch > partition.leader_epoch
+        or requested.partition_epoch > partition.partition_epoch
     ):
-        # It knows more than we do: another controller must have been elected.
+        # The sender has newer metadata: another controller must be active.
         raise KafkaError(ErrorCode.NOT_CONTROLLER)
-    if asked.leader_epoch < partition.leader_epoch:
+    if requested.leader_epoch < partition.leader_epoch:
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
     if leader != partition.leader:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if asked.partition_epoch < partition.partition_epoch:
+    if requested.partition_epoch < partition.partition_epoch:
         raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION)
 
 
-def _require_possible(
-    members: list[BrokerState],
-    asked: RequestPartitionData,
+def _require_valid_isr(
+    isr_members: list[BrokerState],
+    requested: RequestPartitionData,
     partition: PartitionRegistration,
     image: MetadataImage,
 ) -> None:
-    isr = [member.broker_id for member in members]
-    recovering = asked.leader_recovery_state == RecoveryState.RECOVERING
+    isr = [member.broker_id for member in isr_members]
+    recovering = requested.leader_recovery_state == RecoveryState.RECOVERING
     if (
         len(set(isr)) < len(isr)
         or not set(isr) <= set(partition.replicas)
@@ -131,7 +133,7 @@ def _require_possible(
         or (recovering and partition.recovery_state == RecoveryState.RECOVERED)
     ):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    for member in members:
+    for member in isr_members:
         broker = image.brokers.get(member.broker_id)
         if broker is None or not broker.active or member.broker_epoch not in (-1, broker.epoch):
             raise KafkaError(ErrorCode.INELIGIBLE_REPLICA)

@@ -1,7 +1,7 @@
-"""AlterPartitionReassignments (key 45): other replicas for a partition, or back to the old ones.
+"""AlterPartitionReassignments (key 45): moves partitions to other replicas, or cancels that.
 
-The new replicas come to the old ones at once; when all that shall stay are in sync, the others
-are dropped (see AlterPartition). v1 may refuse to change the replication factor (KIP-860).
+The new replicas are added at once; when all target replicas are in sync, the others are removed
+(see AlterPartition). v1 can forbid changes of the replication factor (KIP-860).
 """
 
 from barnabas.controller.context import (
@@ -39,56 +39,58 @@ def decide(
 ) -> ControllerDecision:
     records: list[Message] = []
     responses = []
-    factor_may_change = request.allow_replication_factor_change
-    for asked_topic in request.topics:
-        topic = image.topics.by_name(asked_topic.name)
-        outcomes = []
-        # A partition that is named twice is moved on from where the first left it.
-        now = dict(topic.partitions) if topic is not None else {}
-        for asked in asked_topic.partitions:
-            number = asked.partition_index
+    allow_factor_change = request.allow_replication_factor_change
+    for requested_topic in request.topics:
+        topic = image.topics.by_name(requested_topic.name)
+        results = []
+        # A partition that is listed twice is changed from the state after the first change.
+        current = dict(topic.partitions) if topic is not None else {}
+        for requested in requested_topic.partitions:
+            number = requested.partition_index
             try:
-                if topic is None or number not in now:
-                    raise _unknown(asked_topic.name, number)
-                record = _reassign(topic, asked, now[number], factor_may_change, image, context)
+                if topic is None or number not in current:
+                    raise _unknown_partition(requested_topic.name, number)
+                record = _reassign(
+                    topic, requested, current[number], allow_factor_change, image, context
+                )
             except KafkaError as error:
-                outcomes.append(_outcome(number, error))
+                results.append(_result(number, error))
                 continue
             if record is not None:
                 records.append(record)
-                now[number] = apply_partition_change(now[number], record)
-            outcomes.append(_outcome(number, None))
-        responses.append(ReassignableTopicResponse(name=asked_topic.name, partitions=outcomes))
+                current[number] = apply_partition_change(current[number], record)
+            results.append(_result(number, None))
+        responses.append(ReassignableTopicResponse(name=requested_topic.name, partitions=results))
     require_record_limit(records)
     response = AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=factor_may_change, error_message=None, responses=responses
+        allow_replication_factor_change=allow_factor_change, error_message=None, responses=responses
     )
     return Decision(records, response)
 
 
 def _reassign(
     topic: TopicImage,
-    asked: ReassignablePartition,
+    requested: ReassignablePartition,
     partition: PartitionRegistration,
-    factor_may_change: bool,
+    allow_factor_change: bool,
     image: MetadataImage,
     context: ControllerContext,
 ) -> PartitionChangeRecord | None:
-    if asked.replicas is None:
-        return _cancel(topic, asked.partition_index, partition, image, context)
-    replicas = validate_manual_assignment(asked.replicas, image, None)
-    staying = len(partition.replicas) - len(partition.removing)
-    if not factor_may_change and len(replicas) != staying:
+    if requested.replicas is None:
+        return _cancel(topic, requested.partition_index, partition, image, context)
+    replicas = validate_manual_assignment(requested.replicas, image, None)
+    remaining = len(partition.replicas) - len(partition.removing)
+    if not allow_factor_change and len(replicas) != remaining:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"The replication factor is changed from {staying} to {len(replicas)}.",
+            f"The replication factor would change from {remaining} to {len(replicas)}.",
         )
     original = [r for r in partition.replicas if r not in partition.adding]
     adding = tuple(sorted(r for r in replicas if r not in original))
     removing = tuple(sorted(r for r in partition.replicas if r not in replicas))
     return build_partition_change(
         topic.topic_id,
-        asked.partition_index,
+        requested.partition_index,
         partition,
         election_rules(topic, image, context, election=Election.ONLINE),
         acceptable_leader_predicate(image, partition),
@@ -108,7 +110,7 @@ def _cancel(
     image: MetadataImage,
     context: ControllerContext,
 ) -> PartitionChangeRecord | None:
-    """Back to the replicas from before; those that were to be added go."""
+    """Restores the original replicas and removes those that were being added."""
     if not partition.is_reassigning:
         raise KafkaError(
             ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
@@ -121,8 +123,8 @@ def _cancel(
         if rules.election is not Election.UNCLEAN:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"The reassignment of {topic.name}-{number} cannot be taken back: none of its "
-                "replicas from before is in sync, so it would require an unclean leader election.",
+                f"The reassignment of {topic.name}-{number} cannot be cancelled: none of its "
+                "original replicas is in sync, so it would require an unclean leader election.",
             )
         isr, recovery_state = original[:1], RecoveryState.RECOVERING
     return build_partition_change(
@@ -137,13 +139,13 @@ def _cancel(
     )
 
 
-def _unknown(topic_name: str, number: int) -> KafkaError:
+def _unknown_partition(topic_name: str, number: int) -> KafkaError:
     return KafkaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic_name}-{number}."
     )
 
 
-def _outcome(number: int, error: KafkaError | None) -> ReassignablePartitionResponse:
+def _result(number: int, error: KafkaError | None) -> ReassignablePartitionResponse:
     return ReassignablePartitionResponse(
         partition_index=number,
         error_code=error.code if error is not None else ErrorCode.NONE,

@@ -1,4 +1,4 @@
-"""Which module decides on which request. They are imported when first needed."""
+"""The module that decides on each API. Modules are imported at their first request."""
 
 from functools import cache
 from importlib import import_module
@@ -30,7 +30,7 @@ DECIDERS = {
 
 
 class Decider(Protocol):
-    """What such a module offers; see `barnabas.controller.context`."""
+    """The interface of such a module; see `barnabas.controller.context`."""
 
     def decide(
         self, request: Message, image: MetadataImage, context: ControllerContext, /
@@ -39,5 +39,5 @@ class Decider(Protocol):
 
 @cache
 def load_decider(api_key: int) -> Decider:
-    """The module for an API. KeyError if the controller has no say in it."""
+    """Returns the module for an API. Raises KeyError if the controller does not decide on it."""
     return import_module(f"barnabas.controller.{DECIDERS[ApiKey(api_key)]}")

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (key 73): a broker tells in which log directory its replicas are."""
+"""AssignReplicasToDirs (key 73): a broker reports the log directories of its replicas."""
 
 from barnabas.controller.broker_lifecycle import require_broker_epoch
 from barnabas.controller.context import ControllerContext, ControllerDecision
@@ -29,7 +29,7 @@ def decide(
     if image.metadata_level < DIRECTORY_ASSIGNMENT_FROM:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
-            f"Directories are assigned from metadata.version {DIRECTORY_ASSIGNMENT_FROM} on; "
+            f"Directories can be assigned from metadata.version {DIRECTORY_ASSIGNMENT_FROM} on; "
             f"this cluster is at {image.metadata_level}.",
         )
     broker = require_broker_epoch(request.broker_id, request.broker_epoch, image)
@@ -38,17 +38,17 @@ def decide(
     for directory in request.directories:
         topics = []
         for topic in directory.topics:
-            outcomes = []
-            for asked in topic.partitions:
-                index, code = asked.partition_index, ErrorCode.NONE
+            partitions = []
+            for partition in topic.partitions:
+                index, code = partition.partition_index, ErrorCode.NONE
                 try:
                     record = _assign(broker, directory.id, topic.topic_id, index, image, context)
                     if record is not None:
                         records.append(record)
                 except KafkaError as error:
                     code = error.code
-                outcomes.append(ResponsePartitionData(partition_index=index, error_code=code))
-            topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=outcomes))
+                partitions.append(ResponsePartitionData(partition_index=index, error_code=code))
+            topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=partitions))
         directories.append(ResponseDirectoryData(id=directory.id, topics=topics))
     return Decision(records, AssignReplicasToDirsResponse(directories=directories))
 
@@ -70,11 +70,11 @@ def _assign(
     broker_id = broker.broker_id
     if broker_id not in partition.replicas:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    by_state = acceptable_leader_predicate(image, partition)
+    is_acceptable = acceptable_leader_predicate(image, partition)
     online = broker.has_online(directory_id)
 
-    def acceptable(candidate: int) -> bool:
-        return by_state(candidate) if candidate != broker_id else broker.active and online
+    def is_acceptable_after(candidate: int) -> bool:
+        return is_acceptable(candidate) if candidate != broker_id else broker.active and online
 
     isr = partition.isr if online else tuple(r for r in partition.isr if r != broker_id)
     return build_partition_change(
@@ -82,7 +82,7 @@ def _assign(
         index,
         partition,
         election_rules(topic, image, context),
-        acceptable,
+        is_acceptable_after,
         isr=isr,
         directories={broker_id: directory_id},
     )

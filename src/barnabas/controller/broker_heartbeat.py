@@ -1,6 +1,6 @@
-"""BrokerHeartbeat (key 63): a broker lives, and asks to be let in, put aside, or let go.
+"""BrokerHeartbeat (key 63): renews a broker's session, and unfences, fences or stops it.
 
-v1 reports log directories that failed, v2 those that take no new replicas.
+v1 reports log directories that failed, v2 cordoned ones, which take no new replicas.
 """
 
 from enum import Enum, auto
@@ -20,11 +20,11 @@ from barnabas.wire.schema import Message
 
 
 class BrokerControlState(Enum):
-    """What a broker may do."""
+    """The state of a broker as the controller sees it; the names are those of Kafka."""
 
-    FENCED = auto()  # nothing: it leads nothing and is in no in-sync set
+    FENCED = auto()  # leads no partition and is in no ISR
     UNFENCED = auto()
-    CONTROLLED_SHUTDOWN = auto()  # it leads nothing any more, and waits until the others know
+    CONTROLLED_SHUTDOWN = auto()  # leads no partition, and waits until all brokers know that
     SHUTDOWN_NOW = auto()
 
 
@@ -32,12 +32,12 @@ def decide(
     request: BrokerHeartbeatRequest, image: MetadataImage, context: ControllerContext
 ) -> ControllerDecision:
     broker = broker_lifecycle.require_broker_epoch(request.broker_id, request.broker_epoch, image)
-    before = _standing(broker)
-    after = _next_standing(before, request, broker, image, context)
+    before = _control_state(broker)
+    after = _next_state(before, request, broker, image, context)
     records: list[Message] = []
     if after is not before:
-        records += _move(after, broker, image, context)
-    records += _directories(request, broker, image, context)
+        records += _state_records(after, broker, image, context)
+    records += _directory_records(request, broker, image, context)
     begins_shutdown = (
         before is BrokerControlState.UNFENCED and after is BrokerControlState.CONTROLLED_SHUTDOWN
     )
@@ -56,7 +56,7 @@ def decide(
     return Decision(records, response, [contact])
 
 
-def _standing(broker: BrokerRegistration) -> BrokerControlState:
+def _control_state(broker: BrokerRegistration) -> BrokerControlState:
     if broker.fenced:
         return BrokerControlState.FENCED
     return (
@@ -66,7 +66,7 @@ def _standing(broker: BrokerRegistration) -> BrokerControlState:
     )
 
 
-def _next_standing(
+def _next_state(
     before: BrokerControlState,
     request: BrokerHeartbeatRequest,
     broker: BrokerRegistration,
@@ -77,7 +77,7 @@ def _next_standing(
         case BrokerControlState.FENCED if request.want_shut_down:
             return BrokerControlState.SHUTDOWN_NOW
         case BrokerControlState.FENCED:
-            # It must know of its own registration before it serves anybody.
+            # It must have read its own registration before it serves clients.
             caught_up = request.current_metadata_offset >= broker.epoch
             return BrokerControlState.UNFENCED if caught_up and not request.want_fence else before
         case BrokerControlState.UNFENCED if request.want_shut_down:
@@ -89,23 +89,23 @@ def _next_standing(
         case BrokerControlState.CONTROLLED_SHUTDOWN:
             if image.topics.index.leads_anything(broker.broker_id):
                 return before
-            slowest = context.heartbeats.lowest_active_offset(image.brokers)
+            lowest_offset = context.heartbeats.lowest_active_offset(image.brokers)
             known_to_all = (
-                slowest is None
-                or context.heartbeats.controlled_shutdown_offset(broker.broker_id) <= slowest
+                lowest_offset is None
+                or context.heartbeats.controlled_shutdown_offset(broker.broker_id) <= lowest_offset
             )
             return BrokerControlState.SHUTDOWN_NOW if known_to_all else before
         case BrokerControlState.SHUTDOWN_NOW:
             return before
 
 
-def _move(
-    standing: BrokerControlState,
+def _state_records(
+    state: BrokerControlState,
     broker: BrokerRegistration,
     image: MetadataImage,
     context: ControllerContext,
 ) -> list[Message]:
-    match standing:
+    match state:
         case BrokerControlState.UNFENCED:
             return broker_lifecycle.unfence(broker, image, context)
         case BrokerControlState.CONTROLLED_SHUTDOWN:
@@ -114,7 +114,7 @@ def _move(
             return [] if broker.fenced else broker_lifecycle.fence(broker, image, context)
 
 
-def _directories(
+def _directory_records(
     request: BrokerHeartbeatRequest,
     broker: BrokerRegistration,
     image: MetadataImage,

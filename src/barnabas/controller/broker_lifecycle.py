@@ -1,4 +1,4 @@
-"""What follows from a broker coming, going or losing a disk: records for it and its partitions."""
+"""The records for a broker that joins, leaves or loses a log directory, and its partitions."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -14,20 +14,20 @@ from barnabas.wire.messages.metadata_records import (
 )
 from barnabas.wire.schema import Message
 
-_YES: Final = 1
-_NO: Final = -1
+_SET: Final = 1
+_UNSET: Final = -1
 
 
 def require_broker_epoch(
     broker_id: int, broker_epoch: int, image: MetadataImage
 ) -> BrokerRegistration:
-    """STALE_BROKER_EPOCH unless the request is from the process that is registered."""
+    """Returns the broker. Raises STALE_BROKER_EPOCH unless its registered process sent this."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.epoch != broker_epoch:
-        known = "not registered" if broker is None else f"registered with epoch {broker.epoch}"
+        current = "not registered" if broker is None else f"registered with epoch {broker.epoch}"
         raise KafkaError(
             ErrorCode.STALE_BROKER_EPOCH,
-            f"Broker {broker_id} sent the epoch {broker_epoch}, but is {known}.",
+            f"Broker {broker_id} sent the epoch {broker_epoch}, but is {current}.",
         )
     return broker
 
@@ -35,17 +35,17 @@ def require_broker_epoch(
 def fence(
     broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
 ) -> list[Message]:
-    """It leads nothing any more and is in no in-sync set."""
-    return [*_leave(broker, image, context), _change(broker, fenced=_YES)]
+    """Returns the records to fence a broker: it leads nothing and is in no ISR."""
+    return [*_leave(broker, image, context), _change(broker, fenced=_SET)]
 
 
 def unfence(
     broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
 ) -> list[Message]:
-    """It may lead again, and at once leads what had no leader and it can lead."""
+    """Returns the records to unfence a broker, which at once leads leaderless partitions."""
     leaderless = image.topics.index.leaderless
     return [
-        _change(broker, fenced=_NO),
+        _change(broker, fenced=_UNSET),
         *leader_and_isr_updates(image, context, leaderless, joining=broker.broker_id),
     ]
 
@@ -53,8 +53,8 @@ def unfence(
 def begin_controlled_shutdown(
     broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
 ) -> list[Message]:
-    """It hands over what it leads, still serving those who have not heard of it."""
-    return [_change(broker, in_controlled_shutdown=_YES), *_leave(broker, image, context)]
+    """Returns the records that move its leaderships; it serves clients until they know."""
+    return [_change(broker, in_controlled_shutdown=_SET), *_leave(broker, image, context)]
 
 
 def unregister(
@@ -72,12 +72,12 @@ def take_directories_offline(
     image: MetadataImage,
     context: ControllerContext,
 ) -> list[Message]:
-    """Some of its log directories failed: what is in them is no longer served by it."""
+    """Returns the records for log directories that failed, and for the replicas in them."""
     offline = [directory for directory in broker.log_dirs if directory in lost]
     if not offline:
         return []
     broker_id = broker.broker_id
-    touched = [
+    partitions = [
         (topic.topic_id, number)
         for topic, number, partition in existing_partitions(
             image, image.topics.index.in_sync_by(broker_id)
@@ -86,13 +86,13 @@ def take_directories_offline(
     ]
     online = [directory for directory in broker.log_dirs if directory not in lost]
     return [
-        *leader_and_isr_updates(image, context, touched, leaving=broker_id),
+        *leader_and_isr_updates(image, context, partitions, leaving=broker_id),
         _change(broker, log_dirs=online),
     ]
 
 
 def cordon_directories(broker: BrokerRegistration, cordoned: list[bytes]) -> list[Message]:
-    """Some of its log directories take no new replicas."""
+    """Returns the record for the log directories that take no new replicas."""
     if broker.cordoned_log_dirs == tuple(cordoned):
         return []
     return [_change(broker, cordoned_log_dirs=cordoned)]

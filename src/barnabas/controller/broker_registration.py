@@ -1,6 +1,6 @@
-"""BrokerRegistration (key 62): a broker process makes itself known and gets its epoch.
+"""BrokerRegistration (key 62): registers a broker process and assigns its broker epoch.
 
-v2 log directories; v3 the epoch before, by which a broker shows that it had stopped cleanly.
+v2 adds log directories; v3 the previous broker epoch, which proves a clean shutdown.
 """
 
 from barnabas.controller.context import ControllerContext, ControllerDecision
@@ -13,16 +13,13 @@ from barnabas.metadata.features import (
     METADATA_VERSION,
 )
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.replay import read_endpoints, read_features
+from barnabas.metadata.snapshot import broker_record
 from barnabas.metadata.states import BrokerRegistration, DirectoryId, FeatureLevelRange
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
-)
-from barnabas.wire.messages.metadata_records import (
-    BrokerEndpoint,
-    BrokerFeature,
-    RegisterBrokerRecord,
 )
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import to_text
@@ -44,7 +41,7 @@ def decide(
         and restarted
         and not existing.in_controlled_shutdown
         and context.heartbeats.has_valid_session(existing, context.now_ms)
-        and not _has_its_place(request, existing)
+        and not _replaces_dead_process(request, existing)
     ):
         raise KafkaError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -55,32 +52,25 @@ def decide(
     records: list[Message] = []
     if restarted:
         records += _cleanup(existing, request, image, context)
-    record = _register_record(request, image)
-    if existing is None or restarted:
-        record.broker_epoch = context.next_offset
-    else:
-        record.broker_epoch = existing.epoch
-        record.fenced = existing.fenced
-        record.in_controlled_shutdown = existing.in_controlled_shutdown
-    records.append(record)
-    return Decision(
-        records,
-        BrokerRegistrationResponse(broker_epoch=record.broker_epoch),
-        [BrokerContact(request.broker_id, record.broker_epoch, context.now_ms, metadata_offset=-1)],
-    )
+    broker = _registration(request, None if restarted else existing, image, context)
+    records.append(broker_record(broker))
+    contact = BrokerContact(broker.broker_id, broker.epoch, context.now_ms, metadata_offset=-1)
+    return Decision(records, BrokerRegistrationResponse(broker_epoch=broker.epoch), [contact])
 
 
-def _has_its_place(request: BrokerRegistrationRequest, existing: BrokerRegistration) -> bool:
-    """Whether it has the directories and the addresses of the process that is registered.
+def _replaces_dead_process(
+    request: BrokerRegistrationRequest, existing: BrokerRegistration
+) -> bool:
+    """Whether it has the directories and the listeners of the registered process.
 
-    Nobody gets either while their owner lives, so that one has died. (Kafka lets its successor
-    wait until the session has ended.)
+    No process gets either while their owner runs, so the registered one is dead. (Kafka makes
+    the new process wait until the session ends.)
     """
-    addresses = {(each.name, each.host, each.port) for each in request.listeners}
+    listeners = {(item.name, item.host, item.port) for item in request.listeners}
     return (
         bool(request.log_dirs)
         and set(request.log_dirs) == set(existing.log_dirs)
-        and addresses == {(each.name, each.host, each.port) for each in existing.endpoints}
+        and listeners == {(item.name, item.host, item.port) for item in existing.endpoints}
     )
 
 
@@ -90,13 +80,15 @@ def _cleanup(
     image: MetadataImage,
     context: ControllerContext,
 ) -> list[Message]:
-    """The process before may have died: it leads nothing now, and unless it had stopped cleanly
-    its log may have lost what its replicas were trusted to have (KIP-966).
+    """Returns the partition changes for a new process of a broker.
 
-    A partition with no other replica stays as it is after a clean stop, so that a broker alone
-    starts in a time that does not grow with its partitions: nobody else could have led it, and
-    while the broker is fenced no client is sent to it. (Kafka takes the leader away and gives it
-    back, two records a partition.)
+    The previous process leads nothing any more. Unless it shut down cleanly, its log may lack
+    records that its replicas are trusted to have (KIP-966).
+
+    After a clean shutdown a partition without other replicas stays unchanged, so that the start
+    of a single broker does not take longer with more partitions: no other broker could have led
+    it, and no client is sent to a fenced broker. (Kafka removes the leader and restores it, with
+    two records for every partition.)
     """
     broker_id, index = request.broker_id, image.topics.index
     if image.metadata_level < ELIGIBLE_LEADERS_FROM:
@@ -114,32 +106,24 @@ def _cleanup(
     return list(leader_and_isr_updates(image, context, trusted, unclean_shutdown=broker_id))
 
 
-def _register_record(
-    request: BrokerRegistrationRequest, image: MetadataImage
-) -> RegisterBrokerRecord:
+def _registration(
+    request: BrokerRegistrationRequest,
+    existing: BrokerRegistration | None,
+    image: MetadataImage,
+    context: ControllerContext,
+) -> BrokerRegistration:
+    """Returns the new registration; `existing` is that of the same process, which it replaces."""
     with_directories = image.metadata_level >= DIRECTORY_ASSIGNMENT_FROM
-    return RegisterBrokerRecord(
-        broker_id=request.broker_id,
-        incarnation_id=request.incarnation_id,
-        end_points=[
-            BrokerEndpoint(
-                name=listener.name,
-                host=listener.host,
-                port=listener.port,
-                security_protocol=listener.security_protocol,
-            )
-            for listener in request.listeners
-        ],
-        features=[
-            BrokerFeature(
-                name=feature.name,
-                min_supported_version=feature.min_supported_version,
-                max_supported_version=feature.max_supported_version,
-            )
-            for feature in request.features
-        ],
-        rack=request.rack,
-        log_dirs=list(request.log_dirs) if with_directories else [],
+    return BrokerRegistration(
+        request.broker_id,
+        existing.epoch if existing is not None else context.next_offset,
+        request.incarnation_id,
+        read_endpoints(request.listeners),
+        read_features(request.features),
+        request.rack,
+        fenced=existing.fenced if existing is not None else True,
+        in_controlled_shutdown=existing is not None and existing.in_controlled_shutdown,
+        log_dirs=tuple(request.log_dirs) if with_directories else (),
     )
 
 
@@ -147,7 +131,7 @@ def _require_directories(request: BrokerRegistrationRequest, image: MetadataImag
     if image.metadata_level < DIRECTORY_ASSIGNMENT_FROM:
         return
     if not request.log_dirs:
-        raise _invalid(request, "it names no log directories")
+        raise _invalid(request, "it has no log directories")
     if any(DirectoryId.is_reserved(directory) for directory in request.log_dirs):
         raise _invalid(request, "a log directory has a reserved id")
     if len(set(request.log_dirs)) < len(request.log_dirs):
@@ -157,26 +141,21 @@ def _require_directories(request: BrokerRegistrationRequest, image: MetadataImag
         if shared and other.broker_id != request.broker_id:
             raise _invalid(
                 request,
-                f"broker {other.broker_id} has the log directory {to_text(shared.pop())} too",
+                f"broker {other.broker_id} also has the log directory {to_text(shared.pop())}",
             )
 
 
 def _require_features(request: BrokerRegistrationRequest, image: MetadataImage) -> None:
-    supported = {
-        feature.name: FeatureLevelRange(
-            feature.min_supported_version, feature.max_supported_version
-        )
-        for feature in request.features
-    }
+    supported = read_features(request.features)
     if METADATA_VERSION not in supported:
-        raise _invalid(request, f"it does not say which {METADATA_VERSION} it supports")
+        raise _invalid(request, f"it does not list the {METADATA_VERSION} levels that it supports")
     for name, level in image.features.items():
         levels = supported.get(name, FeatureLevelRange(0, 0))
         if level not in levels:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 f"Broker {request.broker_id} supports {name} from {levels.min} to {levels.max}, "
-                f"but the cluster has finalised {level}.",
+                f"but the cluster has finalized {level}.",
             )
 
 

@@ -1,4 +1,4 @@
-"""Changing the settings of a resource: what both AlterConfigs and its incremental form share."""
+"""Changes of the configs of a resource, for AlterConfigs and IncrementalAlterConfigs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ _MIN_ISR: Final = "min.insync.replicas"
 
 
 class ConfigRequestResource(Protocol):
-    """A resource in a request of either kind."""
+    """A resource in a request of either API."""
 
     resource_type: int
     resource_name: str
@@ -33,25 +33,33 @@ A = TypeVar("A")
 def change_resources(
     resources: list[R],
     change: Callable[[R], list[Message]],
-    answer: Callable[[R, KafkaError | None], A],
+    result_type: Callable[..., A],
 ) -> tuple[list[Message], list[A]]:
-    """Change resources one by one; what fails is answered so and does not stop the others."""
+    """Changes resources one by one, each with a result. An error concerns its resource only."""
     mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     records: list[Message] = []
-    answers = []
+    results = []
     for resource in resources:
+        code: ErrorCode = ErrorCode.NONE
+        message: str | None = None
         try:
             if mentions[resource.resource_type, resource.resource_name] > 1:
                 raise _invalid("Each resource must appear at most once.")
             _require_distinct(config.name for config in resource.configs)
             records += change(resource)
         except KafkaError as error:
-            answers.append(answer(resource, error))
+            code, message = error.code, error.message
         except InvalidConfig as problem:
-            answers.append(answer(resource, config_error(problem)))
-        else:
-            answers.append(answer(resource, None))
-    return records, answers
+            code, message = config_error_code(problem), str(problem)
+        results.append(
+            result_type(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return records, results
 
 
 def change_resource(
@@ -60,7 +68,10 @@ def change_resource(
     image: MetadataImage,
     context: ControllerContext,
 ) -> list[Message]:
-    """The records that give a resource its `changed` settings, None removing one, if it may."""
+    """Returns the records for `changed` configs; None removes one.
+
+    Raises KafkaError or InvalidConfig if the change is not allowed.
+    """
     resource_type, name = resource
     after = dict(image.config(resource_type, name))
     for key, value in changed.items():
@@ -77,10 +88,10 @@ def change_resource(
 def config_records(
     resource: ConfigResource, changed: Mapping[str, str | None], image: MetadataImage
 ) -> list[Message]:
-    """The records for settings that are allowed."""
+    """Returns the records for configs that are valid."""
     resource_type, name = resource
     current = image.config(resource_type, name)
-    # A broker is told even what it knows, so that it reads files that a setting names again.
+    # A broker gets records without a change, too, to read files that a config names again.
     records: list[Message] = [
         ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
         for key, value in changed.items()
@@ -88,17 +99,15 @@ def config_records(
     ]
     min_isr_changes = changed.get(_MIN_ISR, current.get(_MIN_ISR)) != current.get(_MIN_ISR)
     if image.has_eligible_leaders and min_isr_changes:
-        # Who was eligible under the old minimum need not be under the new one (KIP-966).
+        # Replicas that were eligible with the old minimum may not be with the new one (KIP-966).
         topic = name if resource_type == ResourceType.TOPIC else ""
         records.append(ClearElrRecord(topic_name=topic))
     return records
 
 
-def config_error(problem: InvalidConfig) -> KafkaError:
-    """The protocol's error for settings that cannot be."""
+def config_error_code(problem: InvalidConfig) -> ErrorCode:
     is_request = isinstance(problem, InvalidConfigRequest)
-    code = ErrorCode.INVALID_REQUEST if is_request else ErrorCode.INVALID_CONFIG
-    return KafkaError(code, str(problem))
+    return ErrorCode.INVALID_REQUEST if is_request else ErrorCode.INVALID_CONFIG
 
 
 def _require_allowed(
@@ -167,7 +176,7 @@ def _require_registered(node_id: int | None, image: MetadataImage) -> None:
 
 def _require_distinct(names: Iterable[str]) -> None:
     if any(count > 1 for count in Counter(names).values()):
-        raise _invalid("A config key is given more than once.")
+        raise _invalid("A config key is listed more than once.")
 
 
 def _invalid(reason: str) -> KafkaError:

@@ -47,8 +47,8 @@ def require_record_limit(records: list[Message]) -> None:
     if len(records) > MAX_RECORDS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"The request would need {len(records)} metadata records at once, and {MAX_RECORDS} "
-            "are allowed: split it into smaller ones.",
+            f"The request needs {len(records)} metadata records at once, the limit is "
+            f"{MAX_RECORDS}: split it into smaller requests.",
         )
 
 

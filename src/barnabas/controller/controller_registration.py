@@ -1,18 +1,16 @@
-"""ControllerRegistration (key 70): a controller says where it listens and what it supports."""
+"""ControllerRegistration (key 70): registers the listeners and features of a controller."""
 
 from barnabas.controller.context import ControllerContext, ControllerDecision
 from barnabas.decision import Decision
 from barnabas.metadata.features import CONTROLLER_REGISTRATION_FROM
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.replay import read_endpoints, read_features
+from barnabas.metadata.snapshot import controller_record
+from barnabas.metadata.states import ControllerRegistration
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
-)
-from barnabas.wire.messages.metadata_records import (
-    ControllerEndpoint,
-    ControllerFeature,
-    RegisterControllerRecord,
 )
 
 
@@ -22,28 +20,15 @@ def decide(
     if image.metadata_level < CONTROLLER_REGISTRATION_FROM:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
-            f"Controllers register from metadata.version {CONTROLLER_REGISTRATION_FROM} on; "
+            f"Controllers can register from metadata.version {CONTROLLER_REGISTRATION_FROM} on; "
             f"this cluster is at {image.metadata_level}.",
         )
-    record = RegisterControllerRecord(
-        controller_id=request.controller_id,
-        incarnation_id=request.incarnation_id,
-        end_points=[
-            ControllerEndpoint(
-                name=listener.name,
-                host=listener.host,
-                port=listener.port,
-                security_protocol=listener.security_protocol,
-            )
-            for listener in request.listeners
-        ],
-        features=[
-            ControllerFeature(
-                name=feature.name,
-                min_supported_version=feature.min_supported_version,
-                max_supported_version=feature.max_supported_version,
-            )
-            for feature in request.features
-        ],
+    record = controller_record(
+        ControllerRegistration(
+            request.controller_id,
+            request.incarnation_id,
+            read_endpoints(request.listeners),
+            read_features(request.features),
+        )
     )
     return Decision([record], ControllerRegistrationResponse(error_message=None))

@@ -1,4 +1,4 @@
-"""CreatePartitions (key 37): more partitions for existing topics, never fewer."""
+"""CreatePartitions (key 37): adds partitions to existing topics."""
 
 from collections import Counter
 
@@ -40,49 +40,51 @@ def decide(
             results.append(_result(topic.name, error))
         else:
             results.append(CreatePartitionsTopicResult(name=topic.name))
-    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    results += [_result(name, twice) for name, count in mentions.items() if count > 1]
+    duplicate = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    results += [_result(name, duplicate) for name, count in mentions.items() if count > 1]
     require_record_limit(records)
     response = CreatePartitionsResponse(results=results)
     return Decision([] if request.validate_only else records, response)
 
 
 def _new_partitions(
-    asked: CreatePartitionsTopic, image: MetadataImage, context: ControllerContext
+    requested: CreatePartitionsTopic, image: MetadataImage, context: ControllerContext
 ) -> list[Message]:
-    topic = image.topics.by_name(asked.name)
+    topic = image.topics.by_name(requested.name)
     if topic is None:
         raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{asked.name}' does not exist."
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{requested.name}' does not exist."
         )
-    present = len(topic.partitions)
-    if asked.count <= present:
+    existing_count = len(topic.partitions)
+    if requested.count <= existing_count:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"Topic {topic.name} has {present} partition(s) already; {asked.count} would not be "
-            "an increase.",
+            f"Topic {topic.name} has {existing_count} partition(s) already; {requested.count} "
+            "would not be an increase.",
         )
-    if asked.count - present > MAX_RECORDS:
+    if requested.count - existing_count > MAX_RECORDS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"The request asks for {asked.count - present} partitions at once, and {MAX_RECORDS} "
-            "are allowed.",
+            f"The request adds {requested.count - existing_count} partitions at once, the limit is "
+            f"{MAX_RECORDS}.",
         )
     replication_factor = len(next(iter(topic.partitions.values())).replicas)
-    if asked.assignments is None:
-        added = asked.count - present
+    if requested.assignments is None:
+        added = requested.count - existing_count
         placed = place_replicas(
             image.brokers.values(), added, replication_factor, context.random_below
         )
     else:
-        placed = _assigned(asked.assignments, asked.count, topic, image, replication_factor)
+        placed = _manual_assignments(
+            requested.assignments, requested.count, topic, image, replication_factor
+        )
     return [
         partition_record(topic.topic_id, index, new_partition(index, replicas, image))
-        for index, replicas in enumerate(placed, present)
+        for index, replicas in enumerate(placed, existing_count)
     ]
 
 
-def _assigned(
+def _manual_assignments(
     assignments: list[CreatePartitionsAssignment],
     count: int,
     topic: TopicImage,
@@ -94,7 +96,7 @@ def _assigned(
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"{added} partition(s) would be added to topic {topic.name}, but "
-            f"{len(assignments)} assignment(s) were given.",
+            f"the request has {len(assignments)} assignment(s).",
         )
     return [
         validate_manual_assignment(assignment.broker_ids, image, replication_factor)

@@ -1,14 +1,14 @@
-"""CreateTopics (key 19): new topics, each with its partitions placed by us or by the caller.
+"""CreateTopics (key 19): creates topics, with replicas placed by the controller or by hand.
 
-v4 takes -1 for the default partition count and replication factor; v5 answers with the topic's
-settings; v6 may be throttled; v7 answers with topic ids.
+v4 takes -1 for the default partition count and replication factor; v5 returns the topic's
+configs; v6 may be throttled; v7 returns topic ids.
 """
 
 from collections import Counter
 
 from barnabas.config.changes import ResourceType
 from barnabas.config.errors import InvalidConfig
-from barnabas.controller.config_changes import config_error, config_records
+from barnabas.controller.config_changes import config_error_code, config_records
 from barnabas.controller.context import (
     MAX_RECORDS,
     ControllerContext,
@@ -40,7 +40,7 @@ from barnabas.wire.schema import Message
 def decide(
     request: CreateTopicsRequest, image: MetadataImage, context: ControllerContext
 ) -> ControllerDecision:
-    _require_few_partitions(request, context)
+    _require_partition_limit(request, context)
     mentions = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
     results: list[CreatableTopicResult] = []
@@ -50,7 +50,7 @@ def decide(
         try:
             partitions, configs = _plan(topic, image, context)
         except KafkaError as error:
-            results.append(_failure(topic.name, error))
+            results.append(_error_result(topic.name, error))
             continue
         topic_id = context.random_uuid()
         records += _records(topic.name, topic_id, partitions, configs, image)
@@ -64,8 +64,8 @@ def decide(
                 configs=context.topic_configs.describe(configs),
             )
         )
-    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    results += [_failure(name, twice) for name, count in mentions.items() if count > 1]
+    duplicate = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    results += [_error_result(name, duplicate) for name, count in mentions.items() if count > 1]
     require_record_limit(records)
     response = CreateTopicsResponse(topics=results)
     return Decision([] if request.validate_only else records, response)
@@ -97,7 +97,7 @@ def _valid_configs(topic: CreatableTopic, context: ControllerContext) -> dict[st
         try:
             context.resolver.validate_topic(configs)
         except InvalidConfig as problem:
-            raise config_error(problem) from problem
+            raise KafkaError(config_error_code(problem), str(problem)) from problem
     return configs
 
 
@@ -129,14 +129,14 @@ def _partitions(
 def _assigned_partitions(
     topic: CreatableTopic, image: MetadataImage
 ) -> list[PartitionRegistration]:
-    for asked, what in (
+    for value, what in (
         (topic.replication_factor, "replication factor"),
         (topic.num_partitions, "number of partitions"),
     ):
-        if asked != -1:
+        if value != -1:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                f"A manual partition assignment of topic {topic.name} goes with the {what} -1.",
+                f"With a manual partition assignment, the {what} of topic {topic.name} must be -1.",
             )
     partitions: dict[int, PartitionRegistration] = {}
     replication_factor: int | None = None
@@ -145,7 +145,7 @@ def _assigned_partitions(
         if index in partitions:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Found multiple manual partition assignments for partition {index}.",
+                f"Multiple manual partition assignments for partition {index}.",
             )
         replicas = validate_manual_assignment(assignment.broker_ids, image, replication_factor)
         replication_factor = len(replicas)
@@ -153,7 +153,7 @@ def _assigned_partitions(
     if set(partitions) != set(range(len(partitions))):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Partitions in a manual assignment are numbered from 0 without gaps.",
+            "Partitions in a manual assignment must be numbered from 0 without gaps.",
         )
     return [partitions[index] for index in range(len(partitions))]
 
@@ -164,7 +164,7 @@ def _partition_count(topic: CreatableTopic, context: ControllerContext) -> int:
     return topic.num_partitions
 
 
-def _require_few_partitions(request: CreateTopicsRequest, context: ControllerContext) -> None:
+def _require_partition_limit(request: CreateTopicsRequest, context: ControllerContext) -> None:
     total = sum(
         len(topic.assignments) or max(_partition_count(topic, context), 0)
         for topic in request.topics
@@ -172,7 +172,7 @@ def _require_few_partitions(request: CreateTopicsRequest, context: ControllerCon
     if total > MAX_RECORDS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"The request asks for {total} partitions at once, and {MAX_RECORDS} are allowed.",
+            f"The request creates {total} partitions at once, the limit is {MAX_RECORDS}.",
         )
 
 
@@ -190,5 +190,5 @@ def _records(
     ]
 
 
-def _failure(name: str, error: KafkaError) -> CreatableTopicResult:
+def _error_result(name: str, error: KafkaError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)

@@ -1,6 +1,6 @@
 """DeleteTopics (key 20): by name; from v6 by name or by id.
 
-v3 says TOPIC_DELETION_DISABLED where earlier ones say INVALID_REQUEST; v5 has error messages.
+v3 reports TOPIC_DELETION_DISABLED instead of INVALID_REQUEST; v5 adds error messages.
 """
 
 from collections import Counter
@@ -28,21 +28,21 @@ def decide(
         raise KafkaError(
             ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker."
         )
-    mentions = Counter((topic.name, topic.topic_id) for topic in _asked(request))
-    found: dict[tuple[str | None, bytes], TopicImage] = {}
+    mentions = Counter((topic.name, topic.topic_id) for topic in _requested_topics(request))
+    topics: dict[tuple[str | None, bytes], TopicImage] = {}
     results = []
     for (name, topic_id), count in mentions.items():
         try:
             if count > 1:
                 raise _invalid(f"Duplicate topic {'id' if name is None else 'name'}.")
-            found[name, topic_id] = _find(name, topic_id, image)
+            topics[name, topic_id] = _find_topic(name, topic_id, image)
         except KafkaError as error:
             results.append(_result(name, topic_id, error))
-    named = Counter(topic.topic_id for topic in found.values())
+    counts = Counter(topic.topic_id for topic in topics.values())
     records: list[Message] = []
-    for (name, topic_id), topic in found.items():
-        if named[topic.topic_id] > 1:
-            both = _invalid(f"Topic {topic.name} was named both by its name and by its id.")
+    for (name, topic_id), topic in topics.items():
+        if counts[topic.topic_id] > 1:
+            both = _invalid(f"Topic {topic.name} is listed both by its name and by its id.")
             results.append(_result(name, topic_id, both))
             continue
         records.append(RemoveTopicRecord(topic_id=topic.topic_id))
@@ -51,14 +51,14 @@ def decide(
     return Decision(records, DeleteTopicsResponse(responses=results))
 
 
-def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+def _requested_topics(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
 
 
-def _find(name: str | None, topic_id: bytes, image: MetadataImage) -> TopicImage:
+def _find_topic(name: str | None, topic_id: bytes, image: MetadataImage) -> TopicImage:
     if name is not None:
         if topic_id != ZERO:
-            raise _invalid("A topic is named by its name or by its id, not by both.")
+            raise _invalid("A topic must have a name or an id, not both.")
         topic = image.topics.by_name(name)
         if topic is None:
             raise KafkaError(
@@ -66,7 +66,7 @@ def _find(name: str | None, topic_id: bytes, image: MetadataImage) -> TopicImage
             )
         return topic
     if topic_id == ZERO:
-        raise _invalid("Neither a topic name nor an id was given.")
+        raise _invalid("A topic must have a name or an id.")
     topic = image.topics.by_id(topic_id)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"No topic has the id {to_text(topic_id)}.")

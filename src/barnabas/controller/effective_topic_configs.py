@@ -1,4 +1,4 @@
-"""The settings a topic will have, as CreateTopics tells them (KIP-525)."""
+"""The configs of a new topic, as CreateTopics returns them (KIP-525)."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,11 @@ from barnabas.config.dynamic import Resolver
 from barnabas.config.setting import to_text
 from barnabas.wire.messages.create_topics import CreatableTopicConfigs
 
-_NO_TOPIC = ""  # has no settings of its own, as no topic can have that name
+_NO_TOPIC = ""  # has no configs of its own, as no topic can have this name
 
 
 class EffectiveTopicConfigs:
-    """Describes them once for all topics without settings of their own, until those change."""
+    """Describes the default configs once for all topics, until the defaults change."""
 
     __slots__ = ("_defaults", "_described", "_resolver")
 
@@ -21,8 +21,11 @@ class EffectiveTopicConfigs:
         self._described: list[CreatableTopicConfigs] = []
         self._defaults: object = None
 
-    def describe(self, own: Mapping[str, str]) -> list[CreatableTopicConfigs]:
-        """The settings of a topic with these of its own, which are valid; not to be changed."""
+    def describe(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        """Returns the configs of a topic with these overrides, which are valid.
+
+        The caller must not change the list.
+        """
         if self._defaults is not self._resolver.topic_defaults:
             self._defaults = self._resolver.topic_defaults
             self._described = [
@@ -35,14 +38,14 @@ class EffectiveTopicConfigs:
                 )
                 for setting in describe_topic(self._resolver, _NO_TOPIC)
             ]
-        if not own:
+        if not overrides:
             return self._described
         return [
-            _own(own[each.name], each.name) if each.name in own else each
-            for each in self._described
+            _overridden(overrides[config.name], config.name) if config.name in overrides else config
+            for config in self._described
         ]
 
 
-def _own(text: str, name: str) -> CreatableTopicConfigs:
+def _overridden(text: str, name: str) -> CreatableTopicConfigs:
     value = to_text(topic.SETTINGS[name].parse(text))
     return CreatableTopicConfigs(name=name, value=value, config_source=Source.TOPIC)

@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43): the preferred leader, or from v1 any replica that is alive, on demand."""
+"""ElectLeaders (key 43): elects the preferred leader, or from v1 any live replica."""
 
 from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
 from barnabas.controller.partition_change import Election, elect_leader
@@ -27,25 +27,29 @@ def decide(
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}."
         )
-    every = request.topic_partitions is None
+    is_for_all = request.topic_partitions is None
     records: list[Message] = []
     results = []
-    for asked in _asked(request, image):
-        outcomes = []
-        for index in asked.partitions:
+    for requested in _requested_partitions(request, image):
+        partition_results = []
+        for index in requested.partitions:
             try:
-                records.append(_elect(asked.topic, index, election, image, context))
-                outcomes.append(PartitionResult(partition_id=index, error_message=None))
+                records.append(_elect(requested.topic, index, election, image, context))
+                partition_results.append(PartitionResult(partition_id=index, error_message=None))
             except KafkaError as error:
-                # Asked for all, only those are of interest that something was done about.
-                if not every or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
-                    outcomes.append(_outcome(index, error))
-        results.append(ReplicaElectionResult(topic=asked.topic, partition_result=outcomes))
+                # A request for all partitions reports only those with an election.
+                if not is_for_all or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
+                    partition_results.append(_error_result(index, error))
+        results.append(
+            ReplicaElectionResult(topic=requested.topic, partition_result=partition_results)
+        )
     require_record_limit(records)
     return Decision(records, ElectLeadersResponse(replica_election_results=results))
 
 
-def _asked(request: ElectLeadersRequest, image: MetadataImage) -> list[TopicPartitions]:
+def _requested_partitions(
+    request: ElectLeadersRequest, image: MetadataImage
+) -> list[TopicPartitions]:
     if request.topic_partitions is not None:
         return request.topic_partitions
     return [
@@ -65,7 +69,7 @@ def _elect(
     partition = topic.partitions.get(index) if topic is not None else None
     if topic is None or partition is None:
         raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic_name}-{index}."
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic_name}-{index}."
         )
     has_leader = partition.leader != NO_LEADER
     if partition.leader == partition.replicas[0] or (election is Election.UNCLEAN and has_leader):
@@ -81,11 +85,11 @@ def _elect(
         )
         raise KafkaError(
             missing,
-            f"No replica of {topic_name}-{index} can take over from {partition.leader}: "
+            f"No replica of {topic_name}-{index} can replace the leader {partition.leader}: "
             f"replicas {list(partition.replicas)}, in sync {list(partition.isr)}.",
         )
     return record
 
 
-def _outcome(index: int, error: KafkaError) -> PartitionResult:
+def _error_result(index: int, error: KafkaError) -> PartitionResult:
     return PartitionResult(partition_id=index, error_code=error.code, error_message=error.message)

@@ -1,4 +1,4 @@
-"""When each broker was last heard from. It is not in the log, and dies with this controller."""
+"""The last contact with every broker. It is not in the log, and ends with the epoch."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ NO_EPOCH = -1
 
 @dataclass(slots=True, frozen=True)
 class BrokerContact:
-    """One sign of life of a broker."""
+    """A heartbeat or registration: the effect of a decision that renews a broker's session."""
 
     broker_id: int
     broker_epoch: int
@@ -20,22 +20,22 @@ class BrokerContact:
 
 
 class BrokerHeartbeatTracker:
-    """The last sign of life of every broker that this controller has heard from."""
+    """The sessions of the brokers."""
 
-    __slots__ = ("_last", "_looked_ms", "session_timeout_ms")
+    __slots__ = ("_last", "_last_check_ms", "session_timeout_ms")
 
     def __init__(self, session_timeout_ms: int) -> None:
         self.session_timeout_ms = session_timeout_ms
         self._last: dict[int, BrokerContact] = {}  # in the order of time
-        self._looked_ms: int | None = None
+        self._last_check_ms: int | None = None
 
     def begin_sessions(
         self, brokers: Iterable[BrokerRegistration], own_id: int, now_ms: int
     ) -> None:
-        """Begin a session for every broker that is let in: it may not know this controller yet.
+        """Begins a session for every unfenced broker: it may not know this controller yet.
 
-        That of this controller's own process only ends, unless the broker registers: what the
-        process before it had registered is gone.
+        For the broker in this controller's own process the session is not valid, since the
+        process that registered is gone: it only times out, unless the broker registers again.
         """
         for broker in brokers:
             if not broker.fenced:
@@ -43,7 +43,7 @@ class BrokerHeartbeatTracker:
                 self.touch(BrokerContact(broker.broker_id, epoch, now_ms, metadata_offset=-1))
 
     def touch(self, contact: BrokerContact) -> None:
-        """Note a sign of life. The offset at which a shutdown began is kept while it lasts."""
+        """Renews a session. The offset at which a controlled shutdown began is kept."""
         before = self._last.pop(contact.broker_id, None)
         if (
             before is not None
@@ -54,23 +54,23 @@ class BrokerHeartbeatTracker:
         self._last[contact.broker_id] = contact
 
     def expire_sessions(self, now_ms: int) -> Iterator[int]:
-        """The brokers that were silent for too long; each is told once. Costs what is due.
+        """Ends the sessions that timed out and yields their brokers. Costs what is due.
 
-        To be asked often. If that could not be, for this process stood still itself, what others
-        said meanwhile is yet to be read: their time begins again.
+        It must be called often. If it was not, because this process stood still, heartbeats of
+        that time are not read yet: then all sessions begin again.
         """
-        looked_ms, self._looked_ms = self._looked_ms, now_ms
-        if looked_ms is not None and now_ms - looked_ms > self.session_timeout_ms // 2:
+        last_check_ms, self._last_check_ms = self._last_check_ms, now_ms
+        if last_check_ms is not None and now_ms - last_check_ms > self.session_timeout_ms // 2:
             self._last = {key: replace(last, at_ms=now_ms) for key, last in self._last.items()}
         while self._last:
-            longest_silent = next(iter(self._last.values()))
-            if now_ms - longest_silent.at_ms < self.session_timeout_ms:
+            oldest = next(iter(self._last.values()))
+            if now_ms - oldest.at_ms < self.session_timeout_ms:
                 return
-            del self._last[longest_silent.broker_id]
-            yield longest_silent.broker_id
+            del self._last[oldest.broker_id]
+            yield oldest.broker_id
 
     def has_valid_session(self, broker: BrokerRegistration, now_ms: int) -> bool:
-        """Whether that registration counts as running: let in, and heard from of late."""
+        """Whether the registered process is unfenced and was in contact recently."""
         last = self._last.get(broker.broker_id)
         return (
             last is not None
@@ -80,7 +80,7 @@ class BrokerHeartbeatTracker:
         )
 
     def controlled_shutdown_offset(self, broker_id: int) -> int:
-        """The offset from which the others must have read before that broker may stop."""
+        """Returns the offset that all active brokers must have read before this one may stop."""
         last = self._last.get(broker_id)
         return (
             -1
@@ -89,7 +89,7 @@ class BrokerHeartbeatTracker:
         )
 
     def lowest_active_offset(self, brokers: Mapping[int, BrokerRegistration]) -> int | None:
-        """How far the slowest active broker has read the metadata; None if none is active."""
+        """Returns the lowest metadata offset of the active brokers; None if none is active."""
         offsets = [
             last.metadata_offset
             for last in self._last.values()

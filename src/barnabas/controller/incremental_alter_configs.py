@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (key 44): sets, removes, appends to or takes from single settings."""
+"""IncrementalAlterConfigs (key 44): sets, deletes, appends to or subtracts from configs."""
 
 from barnabas.config.changes import Operation, apply_operation, find_setting
 from barnabas.controller.config_changes import change_resource, change_resources
@@ -30,7 +30,7 @@ def decide(
             )
         return change_resource(name, changed, image, context)
 
-    records, responses = change_resources(request.resources, change, _answer)
+    records, responses = change_resources(request.resources, change, AlterConfigsResourceResponse)
     require_record_limit(records)
     response = IncrementalAlterConfigsResponse(responses=responses)
     return Decision([] if request.validate_only else records, response)
@@ -42,16 +42,5 @@ def _operation(config: AlterableConfig) -> Operation:
     except ValueError:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"Unknown operation {config.config_operation} for the config {config.name}.",
+            f"Unknown operation {config.config_operation} for config {config.name}.",
         ) from None
-
-
-def _answer(
-    resource: AlterConfigsResource, error: KafkaError | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=error.code if error is not None else ErrorCode.NONE,
-        error_message=error.message if error is not None else None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )

@@ -1,4 +1,4 @@
-"""Elections that nobody asked for: back to preferred leaders, and unclean ones where allowed."""
+"""Periodic elections: of preferred leaders, and unclean ones for topics that allow them."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,11 +11,11 @@ from barnabas.metadata.partition_index import PartitionKey
 from barnabas.wire.schema import Message
 
 MAX_ELECTIONS_PER_RUN: Final = 1000
-"""In one go; what is left over is looked at again at the next opportunity."""
+"""The remaining partitions follow in the next run."""
 
 
 class LeaderBalancer:
-    """When to look for partitions that another should lead, and what to do about them."""
+    """Decides when periodic elections are due, and which partitions they change."""
 
     __slots__ = ("_balance_due_ms", "_resolver", "_unclean_due_ms")
 
@@ -25,7 +25,7 @@ class LeaderBalancer:
         self._unclean_due_ms = now_ms
 
     def on_configs_changed(self) -> None:
-        """Unclean elections may have become allowed: look at once."""
+        """Makes unclean elections due at once, as a config may allow them now."""
         self._unclean_due_ms = 0
 
     def due_elections(
@@ -35,18 +35,20 @@ class LeaderBalancer:
         index = image.topics.index
         if now_ms >= self._unclean_due_ms:
             if index.has_leaderless:
-                records = self._unclean(index.leaderless, image, context)
+                records = self._unclean_elections(index.leaderless, image, context)
             if len(records) < MAX_ELECTIONS_PER_RUN:
                 self._unclean_due_ms = now_ms + self._unclean_interval_ms
-        # One or the other: both could concern the same partition.
+        # Only one kind in a run: both could change the same partition.
         if not records and now_ms >= self._balance_due_ms:
             if index.not_led_by_preferred and self._resolver.broker("auto.leader.rebalance.enable"):
-                records = _elections(index.not_led_by_preferred, Election.PREFERRED, image, context)
+                records = _elect_leaders(
+                    index.not_led_by_preferred, Election.PREFERRED, image, context
+                )
             if len(records) < MAX_ELECTIONS_PER_RUN:
                 self._balance_due_ms = now_ms + self._balance_interval_ms
         return records
 
-    def _unclean(
+    def _unclean_elections(
         self, leaderless: Iterable[PartitionKey], image: MetadataImage, context: ControllerContext
     ) -> list[Message]:
         allowed = (
@@ -54,7 +56,7 @@ class LeaderBalancer:
             for topic, number, _ in existing_partitions(image, leaderless)
             if self._resolver.topic(topic.name)["unclean.leader.election.enable"]
         )
-        return _elections(allowed, Election.UNCLEAN, image, context)
+        return _elect_leaders(allowed, Election.UNCLEAN, image, context)
 
     @property
     def _balance_interval_ms(self) -> int:
@@ -65,7 +67,7 @@ class LeaderBalancer:
         return int(self._resolver.broker("unclean.leader.election.interval.ms"))
 
 
-def _elections(
+def _elect_leaders(
     keys: Iterable[PartitionKey],
     election: Election,
     image: MetadataImage,

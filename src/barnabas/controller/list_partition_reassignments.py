@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): the moves that are under way, of some topics or of all."""
+"""ListPartitionReassignments (key 46): reassignments in progress, of some topics or of all."""
 
 from collections.abc import Iterable
 
@@ -18,11 +18,13 @@ from barnabas.wire.messages.list_partition_reassignments import (
 def decide(
     request: ListPartitionReassignmentsRequest, image: MetadataImage, context: ControllerContext
 ) -> ControllerDecision:
-    moving: dict[str, OngoingTopicReassignment] = {}
-    for topic, number, partition in existing_partitions(image, _asked(request, image)):
+    reassigning: dict[str, OngoingTopicReassignment] = {}
+    for topic, number, partition in existing_partitions(
+        image, _requested_partitions(request, image)
+    ):
         if not partition.is_reassigning:
             continue
-        ongoing = moving.setdefault(topic.name, OngoingTopicReassignment(name=topic.name))
+        ongoing = reassigning.setdefault(topic.name, OngoingTopicReassignment(name=topic.name))
         ongoing.partitions.append(
             OngoingPartitionReassignment(
                 partition_index=number,
@@ -31,18 +33,20 @@ def decide(
                 removing_replicas=list(partition.removing),
             )
         )
-    response = ListPartitionReassignmentsResponse(error_message=None, topics=list(moving.values()))
+    response = ListPartitionReassignmentsResponse(
+        error_message=None, topics=list(reassigning.values())
+    )
     return Decision([], response)
 
 
-def _asked(
+def _requested_partitions(
     request: ListPartitionReassignmentsRequest, image: MetadataImage
 ) -> Iterable[PartitionKey]:
     if request.topics is None:
         return image.topics.index.reassigning
     return [
         (topic.topic_id, number)
-        for asked in request.topics
-        if (topic := image.topics.by_name(asked.name)) is not None
-        for number in asked.partition_indexes
+        for requested in request.topics
+        if (topic := image.topics.by_name(requested.name)) is not None
+        for number in requested.partition_indexes
     ]

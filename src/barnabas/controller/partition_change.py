@@ -1,8 +1,8 @@
-"""Who leads a partition, and who is in sync, when something about its replicas has changed.
+"""Builds the records that change leader, ISR and replicas of a partition.
 
-Pure functions from a partition to the record that changes it. With eligible leader replicas
-(KIP-966) the in-sync set may become empty: replicas that left it while it was below the minimum
-hold everything committed, and may lead without loss.
+These are pure functions, like Kafka's PartitionChangeBuilder. With eligible leader replicas
+(KIP-966) the ISR may become empty: replicas that left it while it was below the minimum have all
+committed records, and may lead without loss.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,33 +25,33 @@ from barnabas.metadata.states import (
 )
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
-# Before it, brokers needed a new leader epoch when the in-sync set shrank (KAFKA-15021).
+# Before it, brokers needed a new leader epoch when the ISR shrank (KAFKA-15021).
 _SHRINKS_KEEP_EPOCH_FROM: Final = 12
 
-_AS_BEFORE: Final[Mapping[int, bytes]] = MappingProxyType({})
+_UNCHANGED: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
 class Election(Enum):
-    """Which replicas may become leader, and which is taken first."""
+    """Which replicas may become leader, and in which order."""
 
-    ONLINE = auto()  # one that is in sync; the present leader stays if it can
-    PREFERRED = auto()  # as online, but the first replica goes before the present leader
-    UNCLEAN = auto()  # any that is alive, if there is no other: may lose records
+    ONLINE = auto()  # an in-sync replica; the current leader stays if it can
+    PREFERRED = auto()  # as ONLINE, but the preferred replica comes before the current leader
+    UNCLEAN = auto()  # any live replica if no other can lead: may lose records
 
 
 @dataclass(slots=True, frozen=True)
 class ElectionRules:
-    """What one topic's elections go by."""
+    """The rules for elections in one topic."""
 
     election: Election
     min_isr: int
     eligible_leaders: bool
-    shrinking_starts_epoch: bool = False
-    names_directories: bool = True
+    shrink_begins_epoch: bool = False
+    has_directories: bool = True
 
 
 class ReplicaAssignment(NamedTuple):
-    """Who holds a partition, and which of them are only coming or still going."""
+    """The replicas of a partition, and those that are being added or removed."""
 
     replicas: Replicas
     adding: Replicas = ()
@@ -66,12 +66,12 @@ class ReplicaAssignment(NamedTuple):
         return bool(self.adding or self.removing)
 
     def completed(self, isr: Replicas) -> tuple["ReplicaAssignment", Replicas]:
-        """The assignment and in-sync set once all that shall stay are in sync; before, as it is."""
-        staying = tuple(replica for replica in self.replicas if replica not in self.removing)
+        """Returns assignment and ISR, completed if all target replicas are in sync."""
+        remaining = tuple(replica for replica in self.replicas if replica not in self.removing)
         in_sync = tuple(replica for replica in isr if replica not in self.removing)
-        if not staying or not set(staying) <= set(in_sync):
+        if not remaining or not set(remaining) <= set(in_sync):
             return self, isr
-        return ReplicaAssignment(staying), in_sync
+        return ReplicaAssignment(remaining), in_sync
 
 
 def election_rules(
@@ -81,7 +81,7 @@ def election_rules(
     *,
     election: Election | None = None,
 ) -> ElectionRules:
-    """The rules that the topic's settings and the cluster's features make."""
+    """Returns the rules by the topic's configs and the cluster's features."""
     config = context.resolver.topic(topic.name)
     replication_factor = len(topic.partitions[0].replicas) if 0 in topic.partitions else 1
     if election is None:
@@ -103,12 +103,12 @@ def acceptable_leader_predicate(
     excluded: Collection[int | None] = (),
     joining: int | None = None,
 ) -> Callable[[int], bool]:
-    """Whether a broker is active and the directory of its replica is online.
+    """Returns the predicate: a broker is active and the directory of its replica is online.
 
-    The image still shows a `joining` broker as fenced: that changes with the same decision.
+    A `joining` broker is still fenced in the image: the same decision unfences it.
     """
 
-    def acceptable(broker_id: int) -> bool:
+    def is_acceptable(broker_id: int) -> bool:
         broker = image.brokers.get(broker_id)
         return (
             broker is not None
@@ -118,7 +118,7 @@ def acceptable_leader_predicate(
             and broker.has_online(partition.directory_of(broker_id))
         )
 
-    return acceptable
+    return is_acceptable
 
 
 def build_partition_change(
@@ -126,41 +126,43 @@ def build_partition_change(
     number: int,
     partition: PartitionRegistration,
     rules: ElectionRules,
-    acceptable: Callable[[int], bool],
+    is_acceptable: Callable[[int], bool],
     *,
     isr: Replicas | None = None,
     assignment: ReplicaAssignment | None = None,
     unclean_shutdown: int | None = None,
     recovery_state: int | None = None,
-    directories: Mapping[int, bytes] = _AS_BEFORE,
+    directories: Mapping[int, bytes] = _UNCHANGED,
 ) -> PartitionChangeRecord | None:
-    """The record for a partition whose in-sync set shall be `isr`, or None if nothing changes.
+    """Returns the record that changes the ISR to `isr`, or None if nothing changes.
 
-    `assignment` is who shall hold it; `lost_log` a broker that stopped uncleanly and may have
-    lost what it once had; `directories` where replicas are that are new or have moved.
+    `assignment` are the new replicas; `unclean_shutdown` is a broker that stopped uncleanly and
+    may have lost committed records; `directories` are those of new or moved replicas.
     """
-    held = assignment or ReplicaAssignment.of(partition)
+    new_assignment = assignment or ReplicaAssignment.of(partition)
     target_isr = partition.isr if isr is None else isr
-    if held.is_reassigning:
-        held, target_isr = held.completed(target_isr)
-    elr = _eligible(partition, held.replicas, target_isr, rules, unclean_shutdown)
-    leader, unclean = _elect(partition, held.replicas, target_isr, elr, rules, acceptable)
+    if new_assignment.is_reassigning:
+        new_assignment, target_isr = new_assignment.completed(target_isr)
+    elr = _eligible_leaders(partition, new_assignment.replicas, target_isr, rules, unclean_shutdown)
+    leader, unclean = _elect_leader(
+        partition, new_assignment.replicas, target_isr, elr, rules, is_acceptable
+    )
     recovery = partition.recovery_state if recovery_state is None else recovery_state
     if unclean:
         target_isr, elr, recovery = (leader,), (), RecoveryState.RECOVERING
     elif not target_isr and leader in elr:
         target_isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     elif not target_isr and not rules.eligible_leaders:
-        target_isr = partition.isr  # kept, so that its members may lead when they are back
+        target_isr = partition.isr  # kept, so that its members may lead when they return
     after = PartitionRegistration(
-        held.replicas,
+        new_assignment.replicas,
         target_isr,
         leader,
         partition.leader_epoch,
         partition.partition_epoch,
-        _directories(partition, held, rules, directories),
-        held.removing,
-        held.adding,
+        _directories(partition, new_assignment, rules, directories),
+        new_assignment.removing,
+        new_assignment.adding,
         recovery,
         elr,
         _last_known_leader(partition, leader, target_isr, rules),
@@ -179,8 +181,8 @@ def leader_and_isr_updates(
     joining: int | None = None,
     unclean_shutdown: int | None = None,
 ) -> Iterator[PartitionChangeRecord]:
-    """The changes to partitions when a broker leaves, joins, or comes back without its log."""
-    gone = (leaving, unclean_shutdown)
+    """Yields the changes when a broker leaves, joins, or returns after an unclean shutdown."""
+    excluded = (leaving, unclean_shutdown)
     rules: dict[bytes, ElectionRules] = {}
     for topic, number, partition in existing_partitions(image, partitions):
         if topic.topic_id not in rules:
@@ -190,8 +192,8 @@ def leader_and_isr_updates(
             number,
             partition,
             rules[topic.topic_id],
-            acceptable_leader_predicate(image, partition, excluded=gone, joining=joining),
-            isr=tuple(replica for replica in partition.isr if replica not in gone),
+            acceptable_leader_predicate(image, partition, excluded=excluded, joining=joining),
+            isr=tuple(replica for replica in partition.isr if replica not in excluded),
             unclean_shutdown=unclean_shutdown,
         )
         if record is not None:
@@ -205,7 +207,7 @@ def elect_leader(
     image: MetadataImage,
     context: ControllerContext,
 ) -> PartitionChangeRecord | None:
-    """The change that an election of that kind makes to a partition, if any."""
+    """Returns the change that an election of that kind makes; None if there is none."""
     partition = topic.partitions[number]
     rules = election_rules(topic, image, context, election=election)
     return build_partition_change(
@@ -216,50 +218,50 @@ def elect_leader(
 def existing_partitions(
     image: MetadataImage, keys: Iterable[PartitionKey]
 ) -> Iterator[tuple[TopicImage, int, PartitionRegistration]]:
-    """The partitions of these ids and numbers, as far as they exist."""
+    """Yields the partitions with these keys that exist."""
     for topic_id, number in keys:
         topic = image.topics.by_id(topic_id)
         if topic is not None and number in topic.partitions:
             yield topic, number, topic.partitions[number]
 
 
-def _eligible(
+def _eligible_leaders(
     partition: PartitionRegistration,
     replicas: Replicas,
     isr: Replicas,
     rules: ElectionRules,
-    lost_log: int | None,
+    unclean_shutdown: int | None,
 ) -> Replicas:
-    """Below the minimum, whoever leaves the in-sync set still has all that is committed."""
+    """Returns the eligible leader replicas: those that left the ISR below its minimum."""
     if not rules.eligible_leaders or len(isr) >= rules.min_isr:
         return ()
     candidates = dict.fromkeys((*partition.elr, *partition.isr))
-    return tuple(r for r in candidates if r in replicas and r not in isr and r != lost_log)
+    return tuple(r for r in candidates if r in replicas and r not in isr and r != unclean_shutdown)
 
 
-def _elect(
+def _elect_leader(
     partition: PartitionRegistration,
     replicas: Replicas,
     isr: Replicas,
     elr: Replicas,
     rules: ElectionRules,
-    acceptable: Callable[[int], bool],
+    is_acceptable: Callable[[int], bool],
 ) -> tuple[int, bool]:
-    """The leader, and whether it may lack committed records."""
-    in_turn = (partition.leader, *replicas)
+    """Returns the leader, and whether it may lack committed records."""
+    candidates_in_order = (partition.leader, *replicas)
     if rules.election is Election.PREFERRED:
-        in_turn = (replicas[0], *in_turn)
+        candidates_in_order = (replicas[0], *candidates_in_order)
     clean = isr or elr
-    for replica in in_turn:
-        if replica in clean and acceptable(replica):
+    for replica in candidates_in_order:
+        if replica in clean and is_acceptable(replica):
             return replica, False
     if rules.eligible_leaders and not clean and len(partition.last_known_elr) == 1:
         last_known = partition.last_known_elr[0]
-        if acceptable(last_known):
+        if is_acceptable(last_known):
             return last_known, True
     if rules.election is Election.UNCLEAN:
         for replica in replicas:
-            if acceptable(replica):
+            if is_acceptable(replica):
                 return replica, True
     return NO_LEADER, False
 
@@ -267,7 +269,7 @@ def _elect(
 def _last_known_leader(
     partition: PartitionRegistration, leader: int, isr: Replicas, rules: ElectionRules
 ) -> Replicas:
-    """Whom to wait for when nobody is left who surely has everything."""
+    """Returns the last leader, to wait for when no replica has all committed records."""
     if not rules.eligible_leaders:
         return partition.last_known_elr
     if not isr and partition.isr and partition.leader != NO_LEADER:
@@ -277,13 +279,13 @@ def _last_known_leader(
 
 def _directories(
     partition: PartitionRegistration,
-    held: ReplicaAssignment,
+    new_assignment: ReplicaAssignment,
     rules: ElectionRules,
     changed: Mapping[int, bytes],
 ) -> Directories:
-    if not rules.names_directories or not (changed or held.replicas != partition.replicas):
+    if not rules.has_directories or not (changed or new_assignment.replicas != partition.replicas):
         return partition.directories
-    return tuple(changed.get(r) or partition.directory_of(r) for r in held.replicas)
+    return tuple(changed.get(r) or partition.directory_of(r) for r in new_assignment.replicas)
 
 
 def _difference(
@@ -293,12 +295,12 @@ def _difference(
     after: PartitionRegistration,
     rules: ElectionRules,
 ) -> PartitionChangeRecord:
-    """The record that names what differs, and the leader wherever a new epoch has to begin."""
+    """Returns the record of the differences, with a leader if a new epoch has to begin."""
     record = PartitionChangeRecord(topic_id=topic_id, partition_id=number)
     if (
         after.leader != before.leader
         or _removes_replicas(before, after)
-        or (rules.shrinking_starts_epoch and not set(before.isr) <= set(after.isr))
+        or (rules.shrink_begins_epoch and not set(before.isr) <= set(after.isr))
     ):
         record.leader = after.leader
     if after.recovery_state != before.recovery_state:
@@ -321,5 +323,5 @@ def _difference(
 
 
 def _removes_replicas(before: PartitionRegistration, after: PartitionRegistration) -> bool:
-    """Then a new epoch tells those who were removed, and keeps them from coming back."""
+    """Whether replicas are removed: then a new epoch fences them."""
     return after.replicas is not before.replicas and not set(before.replicas) <= set(after.replicas)

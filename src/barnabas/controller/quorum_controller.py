@@ -1,8 +1,8 @@
-"""The controller of a node: decides while the node leads the quorum, and stands by otherwise.
+"""The controller of a node: it decides on requests while the node leads the quorum.
 
-A request is decided at once on the image *ahead*, in which everything decided before has
-happened, and its records are appended at once. The quorum commits whatever was appended
-meanwhile together; the answer leaves when the node has published what was committed.
+A request is decided at once on the speculative image, to which all earlier decisions are applied,
+and its records are appended at once. The quorum commits what was appended meanwhile together; the
+response is sent when the records are published in the committed image of this node.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
 
-MAX_WAITING: Final = 10_000
-"""Requests that may wait for the quorum at once; more are told to come back."""
+MAX_WAITING_REQUESTS: Final = 10_000
+"""The limit on requests that wait for a commit; clients have to retry further ones."""
 
-LEAST_WAIT_MS: Final = 5_000
-"""Clients that do not wait for propagation send a timeout of 0, and still want their answer."""
+MIN_TIMEOUT_MS: Final = 5_000
+"""The minimum timeout: clients that do not wait for propagation send a timeout of 0."""
 
 _logger = logging.getLogger(__name__)
 
 
 class QuorumController:
-    """Active from `activate` to `resign`. Lives on one event loop."""
+    """Active from `activate` to `resign`, on one event loop."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class QuorumController:
         image: Callable[[], MetadataImage],
         random: random.Random,
     ) -> None:
-        """`clock` is the wall clock, for what is written; all waiting goes by `monotonic`."""
+        """`clock` is the wall clock, for record timestamps; timeouts use `monotonic`."""
         self._quorum = quorum
         self._settings = settings
         self._cluster_id = cluster_id
@@ -50,31 +50,31 @@ class QuorumController:
         self._monotonic = monotonic
         self._image = image
         self._random = random
-        self._term: ActiveController | None = None
-        self._published = -1
+        self._active: ActiveController | None = None
+        self._published_offset = -1
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     @property
     def is_active(self) -> bool:
-        return self._term is not None
+        return self._active is not None
 
     @property
     def epoch(self) -> int:
-        """The epoch in which this node is the active controller; -1 while it stands by."""
-        return self._term.epoch if self._term is not None else -1
+        """The epoch in which this node is the active controller; -1 while it is not."""
+        return self._active.epoch if self._active is not None else -1
 
     def activate(
         self, epoch: int, bootstrap: Sequence[bytes] = (), *, in_transaction: bool = False
     ) -> None:
-        """Begin to decide, on an image that has everything committed before `epoch`.
+        """Becomes active. The committed image must have everything before `epoch`.
 
-        `bootstrap` are the encoded records that formatting left for a new cluster's first
-        controller; `in_transaction` says that the one before left a metadata transaction open.
+        `bootstrap` are the encoded records of formatting, for the first controller of a new
+        cluster; `in_transaction` says whether a metadata transaction was left open.
         """
         self.resign()
         committed = self._image()
-        self._published = max(self._published, committed.offset)
-        term = ActiveController(
+        self._published_offset = max(self._published_offset, committed.offset)
+        active = ActiveController(
             epoch,
             self._quorum,
             committed.copy(),
@@ -84,19 +84,19 @@ class QuorumController:
             monotonic=self._monotonic,
             random=self._random,
         )
-        self._term = term
+        self._active = active
         _logger.info("Active controller in epoch %d, from offset %d", epoch, committed.offset)
         try:
-            term.activate(bootstrap, in_transaction=in_transaction)
+            active.activate(bootstrap, in_transaction=in_transaction)
         except KafkaError as error:
-            self._end(term, error)
+            self._fail(active, error)
 
     def resign(self) -> None:
-        """Decide no more. Whoever waits is sent to the next controller, which may have it."""
-        if self._term is None:
+        """Becomes inactive. Waiting requests fail with NOT_CONTROLLER; they may still commit."""
+        if self._active is None:
             return
-        _logger.info("No longer the active controller of epoch %d", self._term.epoch)
-        self._term = None
+        _logger.info("No longer the active controller of epoch %d", self._active.epoch)
+        self._active = None
         for _, published in self._waiting:
             if not published.done():
                 published.set_exception(_not_controller())
@@ -108,73 +108,73 @@ class QuorumController:
         Raises KafkaError if the request fails as a whole.
         """
         api = load_decider(request.API_KEY)
-        term = self._require_active()
+        active = self._require_active()
         try:
-            response = term.decide(api, request)
+            response = active.decide(api, request)
         finally:
-            self._leave_a_term_that_is_over(term)
+            self._resign_if_failed(active)
         # A decision without records may depend on records that are not committed yet.
-        await self._wait_for(term, timeout_ms)
+        await self._wait_published(active, timeout_ms)
         return response
 
     def on_published(self, offset: int) -> None:
-        """The committed image was published up to and including `offset`: answers leave."""
-        self._published = offset
+        """Completes the requests whose records are published: those up to `offset`."""
+        self._published_offset = offset
         while self._waiting and self._waiting[0][0] <= offset:
             _, published = self._waiting.popleft()
             if not published.done():
                 published.set_result(None)
 
     def run_periodic_tasks(self) -> None:
-        """What time brings: sessions end, leaders are balanced, a silent log gets a sign of life.
+        """Ends sessions, balances leaders, and writes a no-op record to an idle log.
 
-        To be called often; it costs no more than there is to do.
+        It must be called often; its cost depends on what is due.
         """
-        self._act(ActiveController.run_periodic_tasks)
+        self._run(ActiveController.run_periodic_tasks)
 
     def fence_broker(self, broker_id: int) -> None:
-        """Somebody saw that a broker's process is gone: do not wait for its session to end."""
-        self._act(lambda term: term.fence_broker(broker_id))
+        """Fences a broker whose process is known to be gone, before its session ends."""
+        self._run(lambda active: active.fence_broker(broker_id))
 
-    def _act(self, action: Callable[[ActiveController], None]) -> None:
-        term = self._term
-        if term is None:
+    def _run(self, action: Callable[[ActiveController], None]) -> None:
+        active = self._active
+        if active is None:
             return
         try:
-            action(term)
+            action(active)
         except KafkaError as error:
-            self._end(term, error)
+            self._fail(active, error)
 
-    def _leave_a_term_that_is_over(self, term: ActiveController) -> None:
-        if term.has_failed and self._term is term:
+    def _resign_if_failed(self, active: ActiveController) -> None:
+        if active.has_failed and self._active is active:
             self.resign()
 
-    def _end(self, term: ActiveController, error: KafkaError) -> None:
-        _logger.warning("The controller of epoch %d cannot go on: %s", term.epoch, error)
-        if self._term is term:
+    def _fail(self, active: ActiveController, error: KafkaError) -> None:
+        _logger.warning("Resigning as the active controller of epoch %d: %s", active.epoch, error)
+        if self._active is active:
             self.resign()
 
     def _require_active(self) -> ActiveController:
-        if self._term is None:
+        if self._active is None:
             raise _not_controller()
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self._waiting) >= MAX_WAITING_REQUESTS:
             raise KafkaError(
                 ErrorCode.REQUEST_TIMED_OUT,
-                f"{MAX_WAITING} changes are waiting for the quorum; try again.",
+                f"{MAX_WAITING_REQUESTS} changes are waiting for the quorum; retry later.",
             )
-        return self._term
+        return self._active
 
-    async def _wait_for(self, term: ActiveController, timeout_ms: int) -> None:
-        """Until everything decided so far in this term is published."""
-        if term.last_offset <= self._published:
+    async def _wait_published(self, active: ActiveController, timeout_ms: int) -> None:
+        """Waits until everything that was decided so far in this epoch is published."""
+        if active.last_offset <= self._published_offset:
             return
-        if self._term is not term:
+        if self._active is not active:
             raise _not_controller()
         loop = asyncio.get_running_loop()
         published: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((term.last_offset, published))
-        wait_s = max(timeout_ms, LEAST_WAIT_MS) / 1000
-        timer = loop.call_later(wait_s, _time_out, published)
+        self._waiting.append((active.last_offset, published))
+        timeout_s = max(timeout_ms, MIN_TIMEOUT_MS) / 1000
+        timer = loop.call_later(timeout_s, _time_out, published)
         try:
             await published
         finally:

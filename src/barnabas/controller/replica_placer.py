@@ -1,9 +1,9 @@
-"""On which brokers the replicas of new partitions go.
+"""Places the replicas of new partitions on brokers, like Kafka's StripedReplicaPlacer.
 
-Striped over the racks: the first partition goes to racks A, B and C, the next to B, C and A, and
-within a rack each takes the broker after the one that was taken last. So racks are used evenly
-before brokers are, and when a broker fails the others share what it led. All in all the layout
-is that of Kafka's placer, with starting points of its own.
+Replicas are striped over the racks: the first partition goes to racks A, B and C, the next to B,
+C and A, and within a rack every partition takes the broker after the last one taken. So racks are
+used evenly before brokers are, and when a broker fails the others share its leaderships. The
+layout is that of Kafka, with other starting points.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,28 +23,31 @@ def place_replicas(
     replication_factor: int,
     random_below: RandomBelow,
 ) -> list[Replicas]:
-    """The replicas of each partition, its first leader in front.
+    """Returns the replicas of each partition, the preferred leader first.
 
     Fenced brokers get replicas only where the active ones of their rack are too few, and never
     the leadership; brokers that are shutting down get nothing.
     """
     usable = [broker for broker in brokers if not broker.in_controlled_shutdown]
-    usable = [broker for broker in usable if not _is_full(broker)]
+    usable = [broker for broker in usable if not _is_cordoned(broker)]
     active_count = sum(not broker.fenced for broker in usable)
     if not active_count:
-        raise _unreachable(replication_factor, "all brokers are fenced or shutting down")
+        raise _placement_error(replication_factor, "all brokers are fenced or shutting down")
     if replication_factor > len(usable):
-        raise _unreachable(replication_factor, f"only {len(usable)} broker(s) can take replicas")
-    stripes = _Stripes(usable, random_below)
+        raise _placement_error(
+            replication_factor, f"only {len(usable)} broker(s) can take replicas"
+        )
+    racks = _RackList(usable, random_below)
     placed = []
     for number in range(partition_count):
         if number and number % active_count == 0 and active_count > 1:
-            stripes.shuffle()  # every leader had a turn: the same again would fail together
-        placed.append(stripes.next(replication_factor))
+            # Every broker leads once: in the same order again, they would fail together.
+            racks.shuffle()
+        placed.append(racks.next(replication_factor))
     return placed
 
 
-class _Stripes:
+class _RackList:
     """The racks, and which of them is next."""
 
     def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
@@ -56,19 +59,19 @@ class _Stripes:
         self._start = random_below(len(self._racks))
 
     def next(self, replication_factor: int) -> Replicas:
-        """The replicas of one more partition."""
+        """Returns the replicas of the next partition."""
         count = len(self._racks)
-        in_turn = [(self._start + step) % count for step in range(count)]
+        in_order = [(self._start + step) % count for step in range(count)]
         self._start = (self._start + 1) % count
-        left = [rack.in_turn() for rack in self._racks]
-        leading_rack = next(at for at in in_turn if self._racks[at].can_lead)
-        replicas = [next(left[leading_rack])]
-        # Each rack gives one before any gives a second: the leader's has given already.
-        first_round = [at for at in in_turn if at != leading_rack]
-        for at in (*first_round, *islice(cycle(in_turn), replication_factor * count)):
+        available = [rack.in_order() for rack in self._racks]
+        leading_rack = next(at for at in in_order if self._racks[at].has_active)
+        replicas = [next(available[leading_rack])]
+        # Every rack has one replica before any has a second; the leader's rack has its first.
+        first_round = [at for at in in_order if at != leading_rack]
+        for at in (*first_round, *islice(cycle(in_order), replication_factor * count)):
             if len(replicas) == replication_factor:
                 break
-            replicas += islice(left[at], 1)
+            replicas += islice(available[at], 1)
         return tuple(replicas)
 
     def shuffle(self) -> None:
@@ -78,34 +81,34 @@ class _Stripes:
 
 
 class _Rack:
-    """The brokers of a rack, each kind in a circle of its own."""
+    """The brokers of a rack: active and fenced ones rotate separately."""
 
     def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
-        self._active = _Circle([b.broker_id for b in brokers if not b.fenced], random_below)
-        self._fenced = _Circle([b.broker_id for b in brokers if b.fenced], random_below)
+        self._active = _BrokerList([b.broker_id for b in brokers if not b.fenced], random_below)
+        self._fenced = _BrokerList([b.broker_id for b in brokers if b.fenced], random_below)
 
     @property
-    def can_lead(self) -> bool:
+    def has_active(self) -> bool:
         return bool(self._active.broker_ids)
 
-    def in_turn(self) -> Iterator[int]:
-        """Every broker once; a circle that nothing is taken from does not turn."""
-        yield from self._active.turn()
-        yield from self._fenced.turn()
+    def in_order(self) -> Iterator[int]:
+        """Yields every broker once; a list from which nothing is taken does not rotate."""
+        yield from self._active.rotate()
+        yield from self._fenced.rotate()
 
     def shuffle(self, random_below: RandomBelow) -> None:
         _shuffle(self._active.broker_ids, random_below)
         _shuffle(self._fenced.broker_ids, random_below)
 
 
-class _Circle:
-    """Brokers that take turns."""
+class _BrokerList:
+    """Brokers in rotation."""
 
     def __init__(self, broker_ids: list[int], random_below: RandomBelow) -> None:
         self.broker_ids = broker_ids
         self._start = random_below(len(broker_ids)) if broker_ids else 0
 
-    def turn(self) -> Iterator[int]:
+    def rotate(self) -> Iterator[int]:
         start, count = self._start, len(self.broker_ids)
         if count:
             self._start = (start + 1) % count
@@ -119,13 +122,13 @@ def _shuffle(items: list[T], random_below: RandomBelow) -> None:
         items[last], items[other] = items[other], items[last]
 
 
-def _is_full(broker: BrokerRegistration) -> bool:
-    """Whether every log directory is cordoned: it keeps what it has and takes nothing new."""
+def _is_cordoned(broker: BrokerRegistration) -> bool:
+    """Whether every log directory is cordoned, so that the broker takes no new replicas."""
     cordoned = broker.cordoned_log_dirs or ()
     return bool(broker.log_dirs) and all(directory in cordoned for directory in broker.log_dirs)
 
 
-def _unreachable(replication_factor: int, reason: str) -> KafkaError:
+def _placement_error(replication_factor: int, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_REPLICATION_FACTOR,
         f"Unable to replicate the partition {replication_factor} time(s): {reason}.",

@@ -1,4 +1,4 @@
-"""Which names a topic may have."""
+"""The valid names of topics."""
 
 import re
 from typing import Final
@@ -12,24 +12,24 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_valid_topic_name(name: str) -> bool:
-    """Whether the name can be a directory and a metric."""
+    """Whether the name can be that of a directory and of a metric."""
     return len(name) <= MAX_LENGTH and name not in (".", "..") and bool(_LEGAL.fullmatch(name))
 
 
 def validate_topic_name(name: str) -> None:
-    """INVALID_TOPIC_EXCEPTION unless the name is valid, and why it is not."""
+    """Raises KafkaError INVALID_TOPIC_EXCEPTION if the name is not valid."""
     if not name:
         raise _invalid("the empty string is not a topic name")
     if name in (".", ".."):
         raise _invalid(f"'{name}' is not a topic name")
     if len(name) > MAX_LENGTH:
-        raise _invalid(f"'{name}' is {len(name)} characters long, the most is {MAX_LENGTH}")
+        raise _invalid(f"'{name}' is {len(name)} characters long, the limit is {MAX_LENGTH}")
     if not _LEGAL.fullmatch(name):
         raise _invalid(f"'{name}' has characters other than ASCII letters, digits, '.', '_', '-'")
 
 
 def require_name_available(name: str, image: MetadataImage) -> None:
-    """TOPIC_ALREADY_EXISTS, or the name differs from an existing one in "." and "_" only."""
+    """Raises KafkaError if the topic exists, or if the name collides with an existing one."""
     if image.topics.by_name(name) is not None:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     colliding = image.topics.find_colliding(name)
@@ -37,7 +37,7 @@ def require_name_available(name: str, image: MetadataImage) -> None:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"Topic '{name}' collides with existing topic '{colliding}': "
-            "in metric names '.' and '_' are the same.",
+            "'.' and '_' are the same in metric names.",
         )
 
 

@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): forget a broker that will not come back."""
+"""UnregisterBroker (key 64): removes the registration of a broker."""
 
 from barnabas.controller import broker_lifecycle
 from barnabas.controller.context import ControllerContext, ControllerDecision

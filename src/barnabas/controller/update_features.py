@@ -1,6 +1,7 @@
-"""UpdateFeatures (key 57): finalise feature levels, all of the request or none.
+"""UpdateFeatures (key 57): finalizes feature levels, all of a request or none.
 
-v0 has only "allow downgrade"; v1 upgrade types and validate-only; v2 no results per feature.
+v0 has only "allow downgrade"; v1 adds upgrade types and validate-only; v2 has no results for
+single features.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ _DISABLED = FeatureLevelRange(0, 0)
 
 
 class FeatureUpgradeType(IntEnum):
-    """How far a level may go down."""
+    """The kinds of updates in a request."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -63,22 +64,22 @@ def _update(
     context: ControllerContext,
 ) -> list[Message]:
     name, level = update.feature, update.max_version_level
-    kind = _upgrade_type(update)
+    upgrade_type = _upgrade_type(update)
     if level < 0:
         raise _invalid(update, "A feature version cannot be less than 0.")
     _require_supported(update, image, context)
     is_kraft = name == features.KRAFT_VERSION
     current = context.kraft_version if is_kraft else image.features.get(name, 0)
-    if level < current and kind is FeatureUpgradeType.UPGRADE:
-        raise _invalid(update, "To go down, ask for a safe or an unsafe downgrade.")
-    if level > current and kind is not FeatureUpgradeType.UPGRADE:
-        raise _invalid(update, "A downgrade cannot lead to a newer version.")
+    if level < current and upgrade_type is FeatureUpgradeType.UPGRADE:
+        raise _invalid(update, "A lower level requires a safe or an unsafe downgrade.")
+    if level > current and upgrade_type is not FeatureUpgradeType.UPGRADE:
+        raise _invalid(update, "A downgrade cannot set a higher level.")
     if is_kraft:
         if level != current:
-            raise _invalid(update, "The quorum's version is set when it is formatted.")
+            raise _invalid(update, "kraft.version is set when the quorum is formatted.")
         return []
     if name == features.METADATA_VERSION and features.is_lossy_downgrade(current, level):
-        how = "An unsafe" if kind is FeatureUpgradeType.UNSAFE_DOWNGRADE else "The"
+        how = "An unsafe" if upgrade_type is FeatureUpgradeType.UNSAFE_DOWNGRADE else "The"
         raise _invalid(
             update, f"{how} downgrade from {current} could lose metadata and is not supported."
         )
@@ -91,7 +92,7 @@ def _update(
 
 
 def min_isr_records(image: MetadataImage, context: ControllerContext) -> Iterator[Message]:
-    """What eligible leader replicas need: one minimum of in-sync replicas for the whole cluster."""
+    """Yields the records for one cluster-wide minimum ISR, which eligible leader replicas need."""
     if _MIN_ISR not in image.config(_BROKER, ""):
         value = str(context.resolver.static[_MIN_ISR])
         yield ConfigRecord(resource_type=_BROKER, resource_name="", name=_MIN_ISR, value=value)
@@ -106,25 +107,28 @@ def _upgrade_type(update: FeatureUpdateKey) -> FeatureUpgradeType:
     try:
         return FeatureUpgradeType(update.upgrade_type)
     except ValueError:
-        raise _invalid(update, "The controller does not know the given upgrade type.") from None
+        raise _invalid(update, "Unknown upgrade type.") from None
 
 
 def _require_supported(
     update: FeatureUpdateKey, image: MetadataImage, context: ControllerContext
 ) -> None:
-    """Every broker and controller must be able to follow; one that names no levels can at 0."""
+    """Raises KafkaError unless all nodes support the level; a node without the feature has 0."""
     own = features.SUPPORTED.get(update.feature)
     if own is None:
         raise _invalid(update, f"Local controller {context.controller_id} does not support it.")
     nodes = [(f"Local controller {context.controller_id}", own)]
     nodes += [
-        (f"Broker {each.broker_id}", each.features.get(update.feature, _DISABLED))
-        for each in image.brokers.values()
+        (f"Broker {broker.broker_id}", broker.features.get(update.feature, _DISABLED))
+        for broker in image.brokers.values()
     ]
     nodes += [
-        (f"Controller {each.controller_id}", each.features.get(update.feature, _DISABLED))
-        for each in image.controllers.values()
-        if each.controller_id != context.controller_id
+        (
+            f"Controller {controller.controller_id}",
+            controller.features.get(update.feature, _DISABLED),
+        )
+        for controller in image.controllers.values()
+        if controller.controller_id != context.controller_id
     ]
     for node, levels in nodes:
         if update.max_version_level in levels:
@@ -137,7 +141,8 @@ def _require_supported(
     for voter_id in context.voter_ids:
         if voter_id != context.controller_id and voter_id not in image.controllers:
             raise _invalid(
-                update, f"Controller {voter_id} has not registered, and may not support it."
+                update,
+                f"Controller {voter_id} is not registered, so it may not support this level.",
             )
 
 

@@ -1,1 +1,1 @@
-"""What the cluster knows: metadata records, the image they build, the delta between two images."""
+"""The metadata of the cluster: its records, the image they build, and deltas of the image."""

@@ -1,4 +1,4 @@
-"""What changed in an image between two moments: what listeners need to look at again."""
+"""What changed in an image: the entries that subscribers need to read again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,12 +14,12 @@ K = TypeVar("K")
 
 @dataclass(slots=True)
 class MetadataDelta:
-    """The changes of one or more committed batches, net: created and then deleted is nothing.
+    """The net changes of one or more committed batches: created and then deleted is no change.
 
-    `partitions_changed` holds every partition that is new or differs, as it is now, those of
-    created topics included; partitions of deleted topics are found in `topics_deleted`, which
-    holds those topics as they were. The sets name what to look up in the image again; what is
-    not there any more was removed.
+    `partitions_changed` has every partition that is new or differs, in its current state,
+    including those of created topics. Partitions of deleted topics are in `topics_deleted`,
+    which has those topics as they were. The sets hold keys to look up in the image; a key that
+    the image does not have was removed.
     """
 
     topics_created: dict[bytes, TopicImage] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class MetadataDelta:
 
     @classmethod
     def between(cls, before: "MetadataImage", after: "MetadataImage") -> "MetadataDelta":
-        """What differs: for a node that got a snapshot in place of the records up to it."""
+        """Returns the difference, for a node that loaded a snapshot instead of records."""
         delta = cls(
             configs_changed=_differing(before.configs, after.configs),
             brokers_changed=_differing(before.brokers, after.brokers),
@@ -50,7 +50,7 @@ class MetadataDelta:
             producer_ids_changed=before.next_producer_id != after.next_producer_id,
         )
         for topic in before.topics:
-            if not _is_same(topic, after.topics.by_id(topic.topic_id)):
+            if not _is_same_topic(topic, after.topics.by_id(topic.topic_id)):
                 delta.topics_deleted[topic.topic_id] = topic
         for topic in after.topics:
             delta._compare(before.topics.by_id(topic.topic_id), topic)
@@ -62,18 +62,18 @@ class MetadataDelta:
     def _compare(self, before: TopicImage | None, after: TopicImage) -> None:
         if before is after:
             return
-        known: Mapping[int, PartitionRegistration] = {}
-        if before is not None and _is_same(before, after):
-            known = before.partitions
+        old_partitions: Mapping[int, PartitionRegistration] = {}
+        if before is not None and _is_same_topic(before, after):
+            old_partitions = before.partitions
         else:
             self.topics_created[after.topic_id] = after
         for number, partition in after.partitions.items():
-            if known.get(number) != partition:
+            if old_partitions.get(number) != partition:
                 self.partitions_changed[(after.topic_id, number)] = partition
 
 
-def _is_same(before: TopicImage, after: TopicImage | None) -> bool:
-    """Whether the topic is still there: topics keep their name, and never lose a partition."""
+def _is_same_topic(before: TopicImage, after: TopicImage | None) -> bool:
+    """Whether it is the same topic: topics keep their name and never lose a partition."""
     return (
         after is not None
         and before.name == after.name

@@ -1,6 +1,6 @@
-"""Feature levels: what this version supports, and what a cluster of a given release starts with.
+"""Feature levels: what this version supports, and with what a cluster of a release starts.
 
-`metadata.version` is the one that decides how metadata records are written; the others switch a
+`metadata.version` decides how metadata records are written; the other features switch a
 behaviour of the whole cluster. The levels and their names are those of Apache Kafka 4.3.
 """
 
@@ -57,17 +57,17 @@ METADATA_RELEASES: Final[Mapping[int, str]] = {
     30: "4.3-IV0",
 }
 
-# The metadata levels from which something else becomes possible.
+# The metadata levels from which a capability is available.
 METADATA_TRANSACTIONS_FROM: Final = 13
 CONTROLLER_REGISTRATION_FROM: Final = 15
 DIRECTORY_ASSIGNMENT_FROM: Final = 17
 ELIGIBLE_LEADERS_FROM: Final = 23
 CORDONED_DIRECTORIES_FROM: Final = 30
 
-# Levels whose records an older level cannot read: going back past one would lose metadata.
+# Levels with records that older levels cannot read: a downgrade past one loses metadata.
 _RECORDS_CHANGED_AT: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30})
 
-# For each feature, the metadata level from which a new cluster has it at that level.
+# For each feature, (metadata level, feature level) from which a new cluster has that level.
 _DEFAULT_FROM: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     KRAFT_VERSION: ((21, 1),),
     TRANSACTION_VERSION: ((24, 2),),
@@ -83,7 +83,7 @@ _DEPENDENCIES: Final[Mapping[tuple[str, int], Mapping[str, int]]] = {
 
 
 def default_levels(metadata_level: int = LATEST_METADATA_LEVEL) -> dict[str, int]:
-    """Every feature's level in a cluster newly formatted at `metadata_level`."""
+    """Returns the level of every feature in a cluster that is formatted at `metadata_level`."""
     levels = {METADATA_VERSION: metadata_level}
     for feature, steps in _DEFAULT_FROM.items():
         levels[feature] = max((level for at, level in steps if metadata_level >= at), default=0)
@@ -91,7 +91,7 @@ def default_levels(metadata_level: int = LATEST_METADATA_LEVEL) -> dict[str, int
 
 
 def metadata_level(release: str) -> int:
-    """The level of a release: "4.2-IV0" names one, "4.2" the last of its line."""
+    """Returns the level of a release: "4.2-IV0" names one level, "4.2" the last of that release."""
     matches = [
         level
         for level, name in METADATA_RELEASES.items()
@@ -107,16 +107,16 @@ def metadata_level(release: str) -> int:
 
 
 def release_name(level: int) -> str:
-    """How a metadata level is shown to people."""
+    """Returns the release name of a metadata level."""
     return METADATA_RELEASES.get(level, str(level))
 
 
 def is_lossy_downgrade(current_level: int, target_level: int) -> bool:
-    """Whether going down to `target_level` could drop what newer records hold."""
+    """Whether a downgrade to `target_level` could lose what newer records hold."""
     return any(target_level < level <= current_level for level in _RECORDS_CHANGED_AT)
 
 
 def unmet_dependencies(feature: str, level: int, levels: Mapping[str, int]) -> dict[str, int]:
-    """What `feature` at `level` needs of other features and `levels` does not give."""
+    """Returns the features that `feature` at `level` needs and `levels` does not have."""
     needed = _DEPENDENCIES.get((feature, level), {})
     return {name: least for name, least in needed.items() if levels.get(name, 0) < least}

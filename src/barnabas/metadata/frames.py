@@ -1,9 +1,9 @@
-"""How one metadata record lies in the value of a log record.
+"""Encodes metadata records as the values of log records.
 
 frame version  unsigned varint, always 1
-record type    unsigned varint, the API key in the facts
+record type    unsigned varint, the API key of the record
 version        unsigned varint, of the record's schema
-body           the record, as any message of that version
+body           the record, encoded like any message of that version
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from barnabas.wire.schema import Message
 
 _FRAME_VERSION = 1
 
-# From which metadata level a record of that type is written in which version.
+# For each record type, (metadata level, record version) from which that version is written.
 _VERSION_FROM: dict[type[Message], tuple[tuple[int, int], ...]] = {
     RegisterBrokerRecord: ((MIN_METADATA_LEVEL, 1), (8, 2), (17, 3), (30, 4)),
     PartitionRecord: ((MIN_METADATA_LEVEL, 0), (17, 1), (23, 2)),
@@ -31,33 +31,33 @@ _VERSION_FROM: dict[type[Message], tuple[tuple[int, int], ...]] = {
 
 
 def encode_record(record: Message, version: int) -> bytes:
-    """The frame of a record at a version."""
+    """Returns a record encoded at a version, with its header."""
     return _header(type(record), version) + record.write(version)
 
 
 def decode_record(frame: bytes | memoryview) -> Message:
-    """The record in a frame. ProtocolViolation if it is none we know."""
+    """Returns the record in a frame. Raises ProtocolViolation if its type is unknown."""
     return decode_record_and_version(frame)[0]
 
 
 def decode_record_and_version(
     frame: bytes | memoryview, types: Mapping[int, type[Message]] | None = None
 ) -> tuple[Message, int]:
-    """The record in a frame and the version it is written in."""
+    """Returns the record in a frame, and the version that it is written in."""
     frame_version, position = _read_varint(frame, 0)
     if frame_version != _FRAME_VERSION:
-        raise ProtocolViolation(f"metadata record frame version {frame_version} is not known")
+        raise ProtocolViolation(f"metadata record frame version {frame_version} is unknown")
     key, position = _read_varint(frame, position)
     version, position = _read_varint(frame, position)
     record_type = (types or _record_types()).get(key)
     if record_type is None:
-        raise ProtocolViolation(f"metadata record type {key} is not known")
+        raise ProtocolViolation(f"metadata record type {key} is unknown")
     record, _ = record_type.read(frame, version, position)
     return record, version
 
 
 def record_version(record: Message, metadata_level: int) -> int:
-    """The version in which a cluster at `metadata_level` writes a record."""
+    """Returns the version in which a cluster at `metadata_level` writes a record."""
     if isinstance(record, BrokerRegistrationChangeRecord):
         return _registration_change_version(record)
     steps = _VERSION_FROM.get(type(record))
@@ -67,7 +67,7 @@ def record_version(record: Message, metadata_level: int) -> int:
 
 
 def _registration_change_version(record: BrokerRegistrationChangeRecord) -> int:
-    """The oldest version that has the fields in use, so that older nodes can still read it."""
+    """Returns the oldest version that has the fields in use, so that older nodes can read it."""
     if record.cordoned_log_dirs is not None:
         return 3
     if record.log_dirs:

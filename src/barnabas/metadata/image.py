@@ -1,8 +1,12 @@
-"""The image: everything the cluster knows, as the metadata records up to an offset say it.
+"""The metadata image: the state of the cluster after all metadata records up to an offset.
 
-Applying a record never fails and costs no more than the record: a record about something the
-image does not have is ignored. Images copy cheaply, because the values in them are frozen and
-shared; what must change inside a shared topic is copied at its first change.
+An image is live: records are applied to it in place, so that a change costs what the record
+changes and not the size of the cluster. Therefore a coroutine must not use an image, or a
+`TopicImage` of it, across an `await`: it gets the current one again. The values in an image
+(partitions, brokers, ACLs, ...) are frozen and may be kept. What needs an image that does not
+change takes a `copy`, which shares the values; a topic is copied at its first change.
+
+Applying a record never fails: a record about something that the image lacks is ignored.
 """
 
 from collections.abc import Iterator
@@ -31,16 +35,16 @@ from barnabas.wire.schema import Message
 
 
 class TopicsImage:
-    """The topics of an image, found by id, by name, and by names that look alike."""
+    """The topics of an image, by id and by name."""
 
-    __slots__ = ("_by_id", "_by_name", "_index", "_lookalikes", "_owned")
+    __slots__ = ("_by_id", "_by_name", "_colliding_names", "_index", "_owned")
 
     def __init__(self) -> None:
         self._by_id: dict[bytes, TopicImage] = {}
         self._by_name: dict[str, TopicImage] = {}
-        # Names that differ only in "." and "_" would share a metric name, so they collide.
-        self._lookalikes: dict[str, set[str]] = {}
-        # Topics whose partitions no other image shares.
+        # Names that differ only in "." and "_" collide, as they have the same metric name.
+        self._colliding_names: dict[str, set[str]] = {}
+        # Topics whose partitions this image does not share with a copy.
         self._owned: set[bytes] = set()
         self._index: PartitionIndex | None = None
 
@@ -51,12 +55,12 @@ class TopicsImage:
         return self._by_id.get(topic_id)
 
     def find_colliding(self, name: str) -> str | None:
-        """An existing topic whose name differs from `name` at most in "." and "_"."""
-        return next(iter(self._lookalikes.get(_plain(name), ())), None)
+        """Returns a topic whose name differs from `name` at most in "." and "_"."""
+        return next(iter(self._colliding_names.get(_metric_name(name), ())), None)
 
     @property
     def index(self) -> PartitionIndex:
-        """Partitions by broker: made when first asked for, kept up from then on."""
+        """Partitions by broker: built at the first use, and updated from then on."""
         if self._index is None:
             self._index = PartitionIndex(self)
         return self._index
@@ -70,42 +74,42 @@ class TopicsImage:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TopicsImage) and self._by_id == other._by_id
 
-    __hash__ = None  # type: ignore[assignment]
-
     def add(self, topic: TopicImage) -> None:
-        """Add a topic without partitions, that this image alone holds."""
+        """Adds a topic without partitions that no other image shares."""
         self.remove(topic.topic_id)
         self._by_id[topic.topic_id] = self._by_name[topic.name] = topic
         self._owned.add(topic.topic_id)
-        if _collides(topic.name):
-            self._lookalikes.setdefault(_plain(topic.name), set()).add(topic.name)
+        if _may_collide(topic.name):
+            self._colliding_names.setdefault(_metric_name(topic.name), set()).add(topic.name)
 
     def remove(self, topic_id: bytes) -> TopicImage | None:
         topic = self._by_id.pop(topic_id, None)
         if topic is None:
             return None
-        self._forget_partitions(topic)
+        self._unindex_partitions(topic)
         self._owned.discard(topic_id)
         if self._by_name.get(topic.name) is topic:
             del self._by_name[topic.name]
-        alike = self._lookalikes.get(_plain(topic.name))
-        if alike is not None:
-            alike.discard(topic.name)
-            if not alike:
-                del self._lookalikes[_plain(topic.name)]
+        colliding = self._colliding_names.get(_metric_name(topic.name))
+        if colliding is not None:
+            colliding.discard(topic.name)
+            if not colliding:
+                del self._colliding_names[_metric_name(topic.name)]
         return topic
 
-    def put_partition(self, topic: TopicImage, number: int, partition: PartitionRegistration) -> None:
-        """Set one partition of a topic of this image."""
+    def put_partition(
+        self, topic: TopicImage, number: int, partition: PartitionRegistration
+    ) -> None:
+        """Sets one partition of a topic of this image."""
         if topic.topic_id not in self._owned:
-            topic = self._own(topic)
+            topic = self._copy_shared(topic)
         if self._index is not None:
             before = topic.partitions.get(number)
             self._index.update((topic.topic_id, number), before, partition)
         topic.partitions[number] = partition
 
-    def _own(self, shared: TopicImage) -> TopicImage:
-        """A copy that this image may change, in the place of a topic that others hold, too."""
+    def _copy_shared(self, shared: TopicImage) -> TopicImage:
+        """Replaces a topic that a copy shares by one that this image may change."""
         topic = TopicImage(shared.name, shared.topic_id, dict(shared.partitions))
         self._by_id[topic.topic_id] = topic
         if self._by_name.get(topic.name) is shared:
@@ -113,23 +117,28 @@ class TopicsImage:
         self._owned.add(topic.topic_id)
         return topic
 
-    def _forget_partitions(self, topic: TopicImage) -> None:
+    def _unindex_partitions(self, topic: TopicImage) -> None:
         if self._index is None:
             return
         for number, partition in topic.partitions.items():
             self._index.update((topic.topic_id, number), partition, None)
 
     def copy(self) -> "TopicsImage":
-        twin = TopicsImage()
-        twin._by_id = dict(self._by_id)
-        twin._by_name = dict(self._by_name)
-        twin._lookalikes = {plain: set(names) for plain, names in self._lookalikes.items()}
+        copied = TopicsImage()
+        copied._by_id = dict(self._by_id)
+        copied._by_name = dict(self._by_name)
+        copied._colliding_names = {
+            metric_name: set(names) for metric_name, names in self._colliding_names.items()
+        }
         self._owned = set()
-        return twin
+        return copied
 
 
 class MetadataImage:
-    """What the cluster knows after the record at `offset`, written in leader epoch `epoch`."""
+    """The state of the cluster after the record at `offset`, written in leader epoch `epoch`.
+
+    It is live; see the module's docstring before keeping a reference to it.
+    """
 
     __slots__ = (
         "acls",
@@ -162,12 +171,12 @@ class MetadataImage:
 
     @property
     def metadata_level(self) -> int:
-        """The level of `metadata.version` that decides how records are written."""
+        """The level of `metadata.version`, which decides how records are written."""
         return self.features.get(METADATA_VERSION, MIN_METADATA_LEVEL)
 
     @property
     def has_eligible_leaders(self) -> bool:
-        """Whether replicas that left the in-sync set below its minimum may lead (KIP-966)."""
+        """Whether eligible leader replicas are enabled (KIP-966)."""
         return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0
 
     def partition(self, topic_id: bytes, index: int) -> PartitionRegistration | None:
@@ -175,49 +184,47 @@ class MetadataImage:
         return topic.partitions.get(index) if topic is not None else None
 
     def config(self, resource_type: int, name: str) -> dict[str, str]:
-        """What was set for one resource; not to be changed."""
+        """Returns the configs of one resource; the caller must not change them."""
         return self.configs.get((resource_type, name), {})
 
     def apply(self, record: Message, delta: MetadataDelta) -> None:
-        """Take in a record, and note in `delta` what it changed."""
-        applier = REPLAY_FUNCTIONS.get(type(record))
-        if applier is not None:  # no-ops and transaction markers say nothing about the cluster
-            applier(self, record, delta)
+        """Applies a record, and adds to `delta` what it changed."""
+        replay = REPLAY_FUNCTIONS.get(type(record))
+        if replay is not None:  # no-ops and transaction markers change nothing
+            replay(self, record, delta)
 
     def records(self) -> Iterator[Message]:
-        """The records that rebuild this image from nothing: its snapshot."""
+        """Yields the records of a snapshot: those that build this image from an empty one."""
         return snapshot_records(self)
 
     def copy(self) -> "MetadataImage":
-        twin = MetadataImage()
-        twin.offset = self.offset
-        twin.epoch = self.epoch
-        twin.topics = self.topics.copy()
-        twin.brokers = dict(self.brokers)
-        twin.controllers = dict(self.controllers)
-        twin.features = dict(self.features)
-        # Replaced rather than changed by replay, so the inner maps can be shared.
-        twin.configs = dict(self.configs)
-        twin.quotas = dict(self.quotas)
-        twin.next_producer_id = self.next_producer_id
-        twin.acls = dict(self.acls)
-        twin.scram = dict(self.scram)
-        twin.tokens = dict(self.tokens)
-        return twin
+        copied = MetadataImage()
+        copied.offset = self.offset
+        copied.epoch = self.epoch
+        copied.topics = self.topics.copy()
+        copied.brokers = dict(self.brokers)
+        copied.controllers = dict(self.controllers)
+        copied.features = dict(self.features)
+        # Replay replaces the inner maps instead of changing them, so they can be shared.
+        copied.configs = dict(self.configs)
+        copied.quotas = dict(self.quotas)
+        copied.next_producer_id = self.next_producer_id
+        copied.acls = dict(self.acls)
+        copied.scram = dict(self.scram)
+        copied.tokens = dict(self.tokens)
+        return copied
 
     def __eq__(self, other: object) -> bool:
-        """Equal in what they know, wherever they stand in the log."""
+        """Whether both have the same state, at whatever offsets."""
         if not isinstance(other, MetadataImage):
             return NotImplemented
-        known = [name for name in self.__slots__ if name not in ("offset", "epoch")]
-        return all(getattr(self, name) == getattr(other, name) for name in known)
-
-    __hash__ = None  # type: ignore[assignment]
+        names = [name for name in self.__slots__ if name not in ("offset", "epoch")]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
-def _collides(name: str) -> bool:
+def _may_collide(name: str) -> bool:
     return "." in name or "_" in name
 
 
-def _plain(name: str) -> str:
+def _metric_name(name: str) -> str:
     return name.replace(".", "_")

@@ -1,20 +1,20 @@
-"""Which partitions concern a broker: what a controller would otherwise scan all of them for."""
+"""An index of partitions by broker, so that the controller does not scan all of them."""
 
 from collections.abc import Iterable, Iterator
 
 from barnabas.metadata.states import NO_LEADER, PartitionRegistration, TopicImage
 
 PartitionKey = tuple[bytes, int]
-"""The id of a topic, and the number of a partition in it."""
+"""The id of a topic, and the index of a partition."""
 
-# Dictionaries without values: sets would be walked in an order that differs from run to run.
+# Dictionaries without values: the order of a set differs from run to run.
 _Keys = dict[PartitionKey, None]
 
 
 class PartitionIndex:
-    """Partitions by what their state says, kept up at a cost that does not grow with their number.
+    """Partitions by broker and by state; an update does not depend on the number of partitions.
 
-    It is made when a copy of the image first needs it: only the active controller's does.
+    It is built at the first use: only the image of the active controller uses it.
     """
 
     __slots__ = ("_eligible_by", "_in_sync_by", "_led_by", "not_led_by_preferred", "reassigning")
@@ -24,9 +24,9 @@ class PartitionIndex:
         self._in_sync_by: dict[int, _Keys] = {}
         self._eligible_by: dict[int, _Keys] = {}
         self.not_led_by_preferred: _Keys = {}
-        """Led by another than the replica that should, where it can (the preferred leader)."""
+        """Partitions whose leader is not their preferred replica."""
         self.reassigning: _Keys = {}
-        """To be held by other replicas than now: a reassignment is under way."""
+        """Partitions with a reassignment in progress."""
         for topic in topics:
             for number, partition in topic.partitions.items():
                 self.update((topic.topic_id, number), None, partition)
@@ -46,56 +46,63 @@ class PartitionIndex:
         return self.leads_anything(NO_LEADER)
 
     def in_sync_by(self, broker_id: int) -> Iterator[PartitionKey]:
-        """Where the broker is in the in-sync set."""
+        """Yields the partitions with the broker in the ISR."""
         return iter(self._in_sync_by.get(broker_id, ()))
 
     def eligible_by(self, broker_id: int) -> Iterator[PartitionKey]:
-        """Where the broker may lead though it is not in sync (KIP-966)."""
+        """Yields the partitions with the broker in the eligible leader replicas (KIP-966)."""
         return iter(self._eligible_by.get(broker_id, ()))
 
     def update(
-        self, key: PartitionKey, before: PartitionRegistration | None, after: PartitionRegistration | None
+        self,
+        key: PartitionKey,
+        before: PartitionRegistration | None,
+        after: PartitionRegistration | None,
     ) -> None:
-        """A partition became `after`; None is what does not exist."""
-        _refile(
+        """Updates the index for a partition; None stands for one that does not exist."""
+        _update_index(
             self._led_by,
             key,
             (before.leader,) if before is not None else (),
             (after.leader,) if after is not None else (),
         )
-        _refile(
+        _update_index(
             self._in_sync_by,
             key,
             before.isr if before is not None else (),
             after.isr if after is not None else (),
         )
-        _refile(
+        _update_index(
             self._eligible_by,
             key,
             before.elr if before is not None else (),
             after.elr if after is not None else (),
         )
-        _note(self.not_led_by_preferred, key, after is not None and after.leader != after.preferred_leader)
-        _note(self.reassigning, key, after is not None and after.is_reassigning)
+        _set_membership(
+            self.not_led_by_preferred,
+            key,
+            after is not None and after.leader != after.preferred_leader,
+        )
+        _set_membership(self.reassigning, key, after is not None and after.is_reassigning)
 
 
-def _refile(
-    filed: dict[int, _Keys], key: PartitionKey, before: tuple[int, ...], after: tuple[int, ...]
+def _update_index(
+    index: dict[int, _Keys], key: PartitionKey, before: tuple[int, ...], after: tuple[int, ...]
 ) -> None:
     if before == after:
         return
     for broker_id in before:
         if broker_id not in after:
-            keys = filed[broker_id]
+            keys = index[broker_id]
             keys.pop(key, None)
             if not keys:
-                del filed[broker_id]
+                del index[broker_id]
     for broker_id in after:
-        filed.setdefault(broker_id, {})[key] = None
+        index.setdefault(broker_id, {})[key] = None
 
 
-def _note(noted: _Keys, key: PartitionKey, applies: bool) -> None:
-    if applies:
-        noted[key] = None
+def _set_membership(keys_of_state: _Keys, key: PartitionKey, is_member: bool) -> None:
+    if is_member:
+        keys_of_state[key] = None
     else:
-        noted.pop(key, None)
+        keys_of_state.pop(key, None)

@@ -1,10 +1,10 @@
-"""What each type of metadata record does to an image. One function a record type.
+"""Applies metadata records to an image, with one function for each type.
 
-None of them can fail: a record that refers to what is not there changes nothing, as it can when
-a log is read whose beginning went into a snapshot of another version.
+None of them can fail. A record about something that the image lacks changes nothing: that happens
+when the beginning of the log was replaced by a snapshot of another version.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ from barnabas.metadata.states import (
     DelegationToken,
     Directories,
     DirectoryId,
-    ListenerEndpoint,
     FeatureLevelRange,
+    ListenerEndpoint,
     PartitionRegistration,
     Replicas,
     ScramCredential,
@@ -41,7 +41,9 @@ def _topic(image: "MetadataImage", record: wire.TopicRecord, delta: MetadataDelt
     delta.topics_created[record.topic_id] = topic
 
 
-def _remove_topic(image: "MetadataImage", record: wire.RemoveTopicRecord, delta: MetadataDelta) -> None:
+def _remove_topic(
+    image: "MetadataImage", record: wire.RemoveTopicRecord, delta: MetadataDelta
+) -> None:
     topic = image.topics.remove(record.topic_id)
     if topic is None:
         return
@@ -74,7 +76,9 @@ def _partition(image: "MetadataImage", record: wire.PartitionRecord, delta: Meta
     _put_partition(image, topic, record.partition_id, state, delta)
 
 
-def _partition_change(image: "MetadataImage", record: wire.PartitionChangeRecord, delta: MetadataDelta) -> None:
+def _partition_change(
+    image: "MetadataImage", record: wire.PartitionChangeRecord, delta: MetadataDelta
+) -> None:
     topic = image.topics.by_id(record.topic_id)
     before = topic.partitions.get(record.partition_id) if topic is not None else None
     if topic is None or before is None:
@@ -82,15 +86,17 @@ def _partition_change(image: "MetadataImage", record: wire.PartitionChangeRecord
     _put_partition(image, topic, record.partition_id, apply_partition_change(before, record), delta)
 
 
-def apply_partition_change(before: PartitionRegistration, record: wire.PartitionChangeRecord) -> PartitionRegistration:
-    """A partition after a change record. Naming a leader, even the same, starts a new epoch."""
+def apply_partition_change(
+    before: PartitionRegistration, record: wire.PartitionChangeRecord
+) -> PartitionRegistration:
+    """Returns a partition after a change record. A leader in it, even the same, begins an epoch."""
 
-    def or_before(changed: Sequence[int] | None, kept: Replicas) -> Replicas:
-        return kept if changed is None else _replicas(changed)
+    def changed_or(changed: Sequence[int] | None, unchanged: Replicas) -> Replicas:
+        return unchanged if changed is None else _replicas(changed)
 
-    led_anew = record.leader != _UNCHANGED_LEADER
+    begins_epoch = record.leader != _UNCHANGED_LEADER
     recovery = record.leader_recovery_state
-    replicas = or_before(record.replicas, before.replicas)
+    replicas = changed_or(record.replicas, before.replicas)
     directories = before.directories
     if record.directories is not None:
         directories = _directories(record.directories)
@@ -98,21 +104,21 @@ def apply_partition_change(before: PartitionRegistration, record: wire.Partition
         directories = tuple(before.directory_of(replica) for replica in replicas)
     return PartitionRegistration(
         replicas,
-        or_before(record.isr, before.isr),
-        record.leader if led_anew else before.leader,
-        before.leader_epoch + led_anew,
+        changed_or(record.isr, before.isr),
+        record.leader if begins_epoch else before.leader,
+        before.leader_epoch + begins_epoch,
         before.partition_epoch + 1,
         directories,
-        or_before(record.removing_replicas, before.removing),
-        or_before(record.adding_replicas, before.adding),
+        changed_or(record.removing_replicas, before.removing),
+        changed_or(record.adding_replicas, before.adding),
         before.recovery_state if recovery == _UNCHANGED_RECOVERY else recovery,
-        or_before(record.eligible_leader_replicas, before.elr),
-        or_before(record.last_known_elr, before.last_known_elr),
+        changed_or(record.eligible_leader_replicas, before.elr),
+        changed_or(record.last_known_elr, before.last_known_elr),
     )
 
 
 def _clear_elr(image: "MetadataImage", record: wire.ClearElrRecord, delta: MetadataDelta) -> None:
-    """Forget eligible leaders of one topic, or of all where none is named (KIP-966)."""
+    """Clears the eligible leader replicas of one topic, or of all if none is named (KIP-966)."""
     named = image.topics.by_name(record.topic_name)
     topics = list(image.topics) if not record.topic_name else [named] if named else []
     for topic in topics:
@@ -136,14 +142,16 @@ def _config(image: "MetadataImage", record: wire.ConfigRecord, delta: MetadataDe
     delta.configs_changed.add(resource)
 
 
-def _register_broker(image: "MetadataImage", record: wire.RegisterBrokerRecord, delta: MetadataDelta) -> None:
+def _register_broker(
+    image: "MetadataImage", record: wire.RegisterBrokerRecord, delta: MetadataDelta
+) -> None:
     cordoned = record.cordoned_log_dirs
     image.brokers[record.broker_id] = BrokerRegistration(
         record.broker_id,
         record.broker_epoch,
         record.incarnation_id,
-        _endpoints(record.end_points),
-        _features(record.features),
+        read_endpoints(record.end_points),
+        read_features(record.features),
         record.rack,
         record.fenced,
         record.in_controlled_shutdown,
@@ -153,16 +161,22 @@ def _register_broker(image: "MetadataImage", record: wire.RegisterBrokerRecord, 
     delta.brokers_changed.add(record.broker_id)
 
 
-def _unregister_broker(image: "MetadataImage", record: wire.UnregisterBrokerRecord, delta: MetadataDelta) -> None:
+def _unregister_broker(
+    image: "MetadataImage", record: wire.UnregisterBrokerRecord, delta: MetadataDelta
+) -> None:
     if image.brokers.pop(record.broker_id, None) is not None:
         delta.brokers_changed.add(record.broker_id)
 
 
-def _fence_broker(image: "MetadataImage", record: wire.FenceBrokerRecord, delta: MetadataDelta) -> None:
+def _fence_broker(
+    image: "MetadataImage", record: wire.FenceBrokerRecord, delta: MetadataDelta
+) -> None:
     _change_broker(image, record.id, delta, fenced=True)
 
 
-def _unfence_broker(image: "MetadataImage", record: wire.UnfenceBrokerRecord, delta: MetadataDelta) -> None:
+def _unfence_broker(
+    image: "MetadataImage", record: wire.UnfenceBrokerRecord, delta: MetadataDelta
+) -> None:
     _change_broker(image, record.id, delta, fenced=False)
 
 
@@ -187,13 +201,15 @@ def _register_controller(
     image.controllers[record.controller_id] = ControllerRegistration(
         record.controller_id,
         record.incarnation_id,
-        _endpoints(record.end_points),
-        _features(record.features),
+        read_endpoints(record.end_points),
+        read_features(record.features),
     )
     delta.controllers_changed.add(record.controller_id)
 
 
-def _feature_level(image: "MetadataImage", record: wire.FeatureLevelRecord, delta: MetadataDelta) -> None:
+def _feature_level(
+    image: "MetadataImage", record: wire.FeatureLevelRecord, delta: MetadataDelta
+) -> None:
     if record.feature_level == 0 and record.name != METADATA_VERSION:
         image.features.pop(record.name, None)
     else:
@@ -201,12 +217,16 @@ def _feature_level(image: "MetadataImage", record: wire.FeatureLevelRecord, delt
     delta.features_changed.add(record.name)
 
 
-def _producer_ids(image: "MetadataImage", record: wire.ProducerIdsRecord, delta: MetadataDelta) -> None:
+def _producer_ids(
+    image: "MetadataImage", record: wire.ProducerIdsRecord, delta: MetadataDelta
+) -> None:
     image.next_producer_id = record.next_producer_id
     delta.producer_ids_changed = True
 
 
-def _client_quota(image: "MetadataImage", record: wire.ClientQuotaRecord, delta: MetadataDelta) -> None:
+def _client_quota(
+    image: "MetadataImage", record: wire.ClientQuotaRecord, delta: MetadataDelta
+) -> None:
     entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
     values = dict(image.quotas.get(entity, ()))
     if record.remove:
@@ -220,7 +240,9 @@ def _client_quota(image: "MetadataImage", record: wire.ClientQuotaRecord, delta:
     delta.quotas_changed.add(entity)
 
 
-def _acl(image: "MetadataImage", record: wire.AccessControlEntryRecord, delta: MetadataDelta) -> None:
+def _acl(
+    image: "MetadataImage", record: wire.AccessControlEntryRecord, delta: MetadataDelta
+) -> None:
     image.acls[record.id] = AclEntry(
         record.resource_type,
         record.resource_name,
@@ -233,12 +255,16 @@ def _acl(image: "MetadataImage", record: wire.AccessControlEntryRecord, delta: M
     delta.acls_changed.add(record.id)
 
 
-def _remove_acl(image: "MetadataImage", record: wire.RemoveAccessControlEntryRecord, delta: MetadataDelta) -> None:
+def _remove_acl(
+    image: "MetadataImage", record: wire.RemoveAccessControlEntryRecord, delta: MetadataDelta
+) -> None:
     if image.acls.pop(record.id, None) is not None:
         delta.acls_changed.add(record.id)
 
 
-def _scram(image: "MetadataImage", record: wire.UserScramCredentialRecord, delta: MetadataDelta) -> None:
+def _scram(
+    image: "MetadataImage", record: wire.UserScramCredentialRecord, delta: MetadataDelta
+) -> None:
     user = (record.name, record.mechanism)
     image.scram[user] = ScramCredential(
         record.salt, record.stored_key, record.server_key, record.iterations
@@ -253,7 +279,9 @@ def _remove_scram(
         delta.scram_changed.add((record.name, record.mechanism))
 
 
-def _token(image: "MetadataImage", record: wire.DelegationTokenRecord, delta: MetadataDelta) -> None:
+def _token(
+    image: "MetadataImage", record: wire.DelegationTokenRecord, delta: MetadataDelta
+) -> None:
     image.tokens[record.token_id] = DelegationToken(
         record.token_id,
         record.owner,
@@ -266,7 +294,9 @@ def _token(image: "MetadataImage", record: wire.DelegationTokenRecord, delta: Me
     delta.tokens_changed.add(record.token_id)
 
 
-def _remove_token(image: "MetadataImage", record: wire.RemoveDelegationTokenRecord, delta: MetadataDelta) -> None:
+def _remove_token(
+    image: "MetadataImage", record: wire.RemoveDelegationTokenRecord, delta: MetadataDelta
+) -> None:
     if image.tokens.pop(record.token_id, None) is not None:
         delta.tokens_changed.add(record.token_id)
 
@@ -297,50 +327,60 @@ REPLAY_FUNCTIONS: dict[type[Message], Callable[["MetadataImage", Any, MetadataDe
 
 
 def _put_partition(
-    image: "MetadataImage", topic: TopicImage, index: int, state: PartitionRegistration, delta: MetadataDelta
+    image: "MetadataImage",
+    topic: TopicImage,
+    index: int,
+    state: PartitionRegistration,
+    delta: MetadataDelta,
 ) -> None:
     image.topics.put_partition(topic, index, state)
     delta.partitions_changed[(topic.topic_id, index)] = state
 
 
-def _change_broker(image: "MetadataImage", broker_id: int, delta: MetadataDelta, **changes: Any) -> None:
+def _change_broker(
+    image: "MetadataImage", broker_id: int, delta: MetadataDelta, **changes: Any
+) -> None:
     before = image.brokers.get(broker_id)
     if before is not None:
         image.brokers[broker_id] = replace(before, **changes)
         delta.brokers_changed.add(broker_id)
 
 
-# Thousands of partitions have the same few replica sets: one tuple for each set, not each use.
-_shared_replicas: dict[tuple[int, ...], Replicas] = {}
-_shared_directories: dict[tuple[bytes, ...], Directories] = {}
-_SHARED_LIMIT = 10_000
+# Thousands of partitions share a few replica sets: there is one tuple for every set.
+_interned_replicas: dict[tuple[int, ...], Replicas] = {}
+_interned_directories: dict[tuple[bytes, ...], Directories] = {}
+_MAX_INTERNED = 10_000
 
 
 def _replicas(values: Sequence[int]) -> Replicas:
     if not values:
         return ()
-    if len(_shared_replicas) > _SHARED_LIMIT:
-        _shared_replicas.clear()
+    if len(_interned_replicas) > _MAX_INTERNED:
+        _interned_replicas.clear()
     replicas = tuple(values)
-    return _shared_replicas.setdefault(replicas, replicas)
+    return _interned_replicas.setdefault(replicas, replicas)
 
 
 def _directories(values: Sequence[bytes]) -> Directories:
     if not values:
         return ()
-    if len(_shared_directories) > _SHARED_LIMIT:
-        _shared_directories.clear()
+    if len(_interned_directories) > _MAX_INTERNED:
+        _interned_directories.clear()
     directories = tuple(values)
-    return _shared_directories.setdefault(directories, directories)
+    return _interned_directories.setdefault(directories, directories)
 
 
-def _endpoints(
-    declared: Sequence[wire.BrokerEndpoint] | Sequence[wire.ControllerEndpoint],
+def read_endpoints(
+    entries: Iterable[Any],
 ) -> tuple[ListenerEndpoint, ...]:
-    return tuple(ListenerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in declared)
+    """Returns the endpoints in a registration request or record."""
+    return tuple(ListenerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in entries)
 
 
-def _features(
-    declared: Sequence[wire.BrokerFeature] | Sequence[wire.ControllerFeature],
+def read_features(
+    entries: Iterable[Any],
 ) -> dict[str, FeatureLevelRange]:
-    return {f.name: FeatureLevelRange(f.min_supported_version, f.max_supported_version) for f in declared}
+    """Returns the supported features in a registration request or record."""
+    return {
+        f.name: FeatureLevelRange(f.min_supported_version, f.max_supported_version) for f in entries
+    }

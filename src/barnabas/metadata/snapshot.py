@@ -1,19 +1,27 @@
-"""The records a snapshot consists of: those that build an equal image from an empty one."""
+"""The records of a snapshot: those that build an equal image from an empty one."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.metadata.features import METADATA_VERSION
-from barnabas.metadata.states import BrokerRegistration, ControllerRegistration, PartitionRegistration, TopicImage
+from barnabas.metadata.states import (
+    BrokerRegistration,
+    ControllerRegistration,
+    PartitionRegistration,
+    TopicImage,
+)
 from barnabas.wire.messages import metadata_records as wire
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.metadata.image import MetadataImage
 
+E = TypeVar("E")
+
 
 def snapshot_records(image: "MetadataImage") -> Iterator[Message]:
-    """Features first: their levels decide how a reader understands the rest."""
+    """Yields the records of an image; features first, as they decide how to read the rest."""
     yield from _features(image)
     for broker in image.brokers.values():
         yield broker_record(broker)
@@ -28,13 +36,13 @@ def snapshot_records(image: "MetadataImage") -> Iterator[Message]:
             )
     yield from _quotas(image)
     if image.next_producer_id:
-        # Who was given the last block is of no further interest.
+        # The broker that has the last block does not matter any more.
         yield wire.ProducerIdsRecord(broker_id=-1, next_producer_id=image.next_producer_id)
     yield from _security(image)
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionRegistration) -> Message:
-    """The record that sets a whole partition."""
+    """Returns the record that creates a partition in this state."""
     return wire.PartitionRecord(
         partition_id=index,
         topic_id=topic_id,
@@ -53,27 +61,14 @@ def partition_record(topic_id: bytes, index: int, partition: PartitionRegistrati
 
 
 def broker_record(broker: BrokerRegistration) -> wire.RegisterBrokerRecord:
-    """The record that registers a broker as it is."""
+    """Returns the record that registers a broker in this state."""
     cordoned = broker.cordoned_log_dirs
     return wire.RegisterBrokerRecord(
         broker_id=broker.broker_id,
         incarnation_id=broker.incarnation_id,
         broker_epoch=broker.epoch,
-        end_points=[
-            wire.BrokerEndpoint(
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=endpoint.security_protocol,
-            )
-            for endpoint in broker.endpoints
-        ],
-        features=[
-            wire.BrokerFeature(
-                name=name, min_supported_version=levels.min, max_supported_version=levels.max
-            )
-            for name, levels in broker.features.items()
-        ],
+        end_points=_endpoints(wire.BrokerEndpoint, broker),
+        features=_supported_features(wire.BrokerFeature, broker),
         rack=broker.rack,
         fenced=broker.fenced,
         in_controlled_shutdown=broker.in_controlled_shutdown,
@@ -83,26 +78,28 @@ def broker_record(broker: BrokerRegistration) -> wire.RegisterBrokerRecord:
 
 
 def controller_record(controller: ControllerRegistration) -> wire.RegisterControllerRecord:
-    """The record that registers a controller."""
+    """Returns the record that registers a controller."""
     return wire.RegisterControllerRecord(
         controller_id=controller.controller_id,
         incarnation_id=controller.incarnation_id,
-        end_points=[
-            wire.ControllerEndpoint(
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=endpoint.security_protocol,
-            )
-            for endpoint in controller.endpoints
-        ],
-        features=[
-            wire.ControllerFeature(
-                name=name, min_supported_version=levels.min, max_supported_version=levels.max
-            )
-            for name, levels in controller.features.items()
-        ],
+        end_points=_endpoints(wire.ControllerEndpoint, controller),
+        features=_supported_features(wire.ControllerFeature, controller),
     )
+
+
+def _endpoints(
+    entry: Callable[..., E], node: BrokerRegistration | ControllerRegistration
+) -> list[E]:
+    return [entry(**asdict(endpoint)) for endpoint in node.endpoints]
+
+
+def _supported_features(
+    entry: Callable[..., E], node: BrokerRegistration | ControllerRegistration
+) -> list[E]:
+    return [
+        entry(name=name, min_supported_version=levels.min, max_supported_version=levels.max)
+        for name, levels in node.features.items()
+    ]
 
 
 def _features(image: "MetadataImage") -> Iterator[Message]:

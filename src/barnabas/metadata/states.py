@@ -1,6 +1,7 @@
-"""The values an image is made of: topics, partitions, brokers, controllers and the rest.
+"""The values of an image: topics, partitions, brokers, controllers and the rest.
 
-All are frozen. Several images share them, so copying an image copies references only.
+They are frozen and shared between images, so that a copy of an image copies references only. The
+exception is the dictionary of partitions in a topic.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ Directories = tuple[bytes, ...]
 
 
 class DirectoryId:
-    """The ids that stand for something other than one log directory (KIP-858)."""
+    """The reserved ids of log directories (KIP-858)."""
 
     MIGRATING = bytes(16)
     UNASSIGNED = (1).to_bytes(16, "big")
@@ -22,12 +23,12 @@ class DirectoryId:
 
     @staticmethod
     def is_reserved(directory_id: bytes) -> bool:
-        """Kafka keeps the first hundred ids for such meanings."""
+        """Whether the id is one of the first hundred, which Kafka reserves."""
         return int.from_bytes(directory_id, "big") < 100
 
 
 class RecoveryState(IntEnum):
-    """Whether a leader elected uncleanly has finished looking at what it has."""
+    """Whether a leader that was elected uncleanly has recovered its log."""
 
     RECOVERED = 0
     RECOVERING = 1
@@ -35,7 +36,7 @@ class RecoveryState(IntEnum):
 
 @dataclass(slots=True, frozen=True)
 class PartitionRegistration:
-    """Who holds a partition and who leads it."""
+    """The replicas of a partition, its ISR and its leader."""
 
     replicas: Replicas
     isr: Replicas
@@ -55,11 +56,11 @@ class PartitionRegistration:
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a reassignment is under way."""
+        """Whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
     def directory_of(self, broker_id: int) -> bytes:
-        """The log directory of one replica; unassigned while its broker has not said."""
+        """Returns the log directory of one replica; UNASSIGNED until its broker reports it."""
         for replica, directory in zip(self.replicas, self.directories, strict=False):
             if replica == broker_id:
                 return directory
@@ -70,7 +71,7 @@ class PartitionRegistration:
 class TopicImage:
     """A topic and its partitions.
 
-    `partitions` belongs to the image that holds this value; only that image changes it.
+    The image that holds this value changes `partitions` in place; nothing else may.
     """
 
     name: str
@@ -80,7 +81,7 @@ class TopicImage:
 
 @dataclass(slots=True, frozen=True)
 class ListenerEndpoint:
-    """Where a broker or a controller listens."""
+    """A listener of a broker or controller."""
 
     name: str
     host: str
@@ -90,7 +91,7 @@ class ListenerEndpoint:
 
 @dataclass(slots=True, frozen=True)
 class FeatureLevelRange:
-    """The levels of one feature that a node can run at."""
+    """The levels of one feature that a node supports."""
 
     min: int
     max: int
@@ -116,14 +117,14 @@ class BrokerRegistration:
 
     @property
     def active(self) -> bool:
-        """Whether it may lead and be in sync."""
+        """Whether it may lead and be in the ISR."""
         return not self.fenced and not self.in_controlled_shutdown
 
     def has_online(self, directory_id: bytes) -> bool:
-        """Whether replicas in that directory can be served.
+        """Whether replicas in that directory are available.
 
-        A broker that names no directories registered before there were directory ids; a reserved
-        id other than "lost" only says that the broker has not yet told where the replica is.
+        A broker without directories registered before there were directory ids. A reserved id
+        other than LOST only means that the broker has not reported the directory yet.
         """
         if directory_id in (DirectoryId.UNASSIGNED, DirectoryId.MIGRATING):
             return True
@@ -142,8 +143,10 @@ class ControllerRegistration:
     features: Mapping[str, FeatureLevelRange]
 
 
-def endpoint_of(node: BrokerRegistration | ControllerRegistration, listener: str) -> ListenerEndpoint | None:
-    """Where a node listens under that name; None if it does not."""
+def endpoint_of(
+    node: BrokerRegistration | ControllerRegistration, listener: str
+) -> ListenerEndpoint | None:
+    """Returns the endpoint of a node with that listener name; None if it has none."""
     return next((endpoint for endpoint in node.endpoints if endpoint.name == listener), None)
 
 
@@ -162,7 +165,7 @@ class AclEntry:
 
 @dataclass(slots=True, frozen=True)
 class ScramCredential:
-    """What is kept of a user's password for one SCRAM mechanism."""
+    """What is stored of a user's password for one SCRAM mechanism."""
 
     salt: bytes
     stored_key: bytes
@@ -187,4 +190,4 @@ ConfigResource = tuple[int, str]
 """The type of a resource (2 topic, 4 broker, ...) and its name."""
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
-"""(type, name) pairs sorted by type; the name None stands for the default entity."""
+"""(type, name) pairs sorted by type; the name None is the default entity."""

@@ -12,17 +12,17 @@ from tests.simulation.planted import Bug, main
 QUORUM = [
     Bug(
         "votes-for-anybody",
-        "raft/voting.py",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
+        "raft/election.py",
+        "up_to_date = (request.last_epoch, request.last_offset) >= own_end",
         "up_to_date = True",
     ),
     Bug(
         "votes-twice",
-        "raft/voting.py",
-        """            case role if role.voted is not None:
-                return role.voted.matches(asked.candidate)
+        "raft/election.py",
+        """            case role if role.voted_key is not None:
+                return role.voted_key.matches(request.candidate)
             case role:
-                return role.leader_id == NOBODY and up_to_date
+                return role.leader_id == NO_NODE and up_to_date
 """,
         """            case role:
                 return up_to_date
@@ -30,29 +30,29 @@ QUORUM = [
     ),
     Bug(
         "acknowledges-before-synced",
-        "raft/fetching.py",
-        "is_durable = log.durable_end >= log.end_offset or not self._must_be_durable",
+        "raft/log_fetcher.py",
+        "is_durable = log.durable_end_offset >= log.end_offset or not self._must_be_durable",
         "is_durable = True",
     ),
     Bug(
         "commits-by-itself",
-        "raft/leading.py",
-        "reached = leader.progress.majority_end()",
-        "reached = self._durable_end",
+        "raft/leadership.py",
+        "majority_end_offset = leader.progress.majority_end_offset()",
+        "majority_end_offset = node.durable_end_offset",
     ),
 ]
 
 CONTROLLER = [
     Bug(
         "answers-before-commit",
-        "controller/controller.py",
-        "if term.last_offset <= self._published:",
+        "controller/quorum_controller.py",
+        "if active.last_offset <= self._published_offset:",
         "if True:",
     ),
     Bug(
         "stale-alter-partition",
         "controller/alter_partition.py",
-        "    _require_current(leader, asked, partition)\n",
+        "    _require_current(leader, requested, partition)\n",
         "",
     ),
     Bug(
@@ -63,7 +63,7 @@ CONTROLLER = [
     ),
     Bug(
         "unclean-elections",
-        "controller/elections.py",
+        "controller/partition_change.py",
         "    if rules.election is Election.UNCLEAN:\n",
         "    if True:\n",
     ),
@@ -75,14 +75,14 @@ CONTROLLER = [
     ),
     Bug(
         "eligible-though-crashed",
-        "controller/elections.py",
-        "r not in isr and r != lost_log)",
+        "controller/partition_change.py",
+        "r not in isr and r != unclean_shutdown)",
         "r not in isr)",
     ),
     Bug(
         "epoch-not-bumped",
         "metadata/replay.py",
-        "before.leader_epoch + led_anew,",
+        "before.leader_epoch + begins_epoch,",
         "before.leader_epoch,",
     ),
 ]
@@ -121,7 +121,7 @@ REPLICATION = [
     ),
     Bug(
         "truncates-to-the-watermark",
-        "replication/following/intake.py",
+        "replication/replica_fetcher/appender.py",
         "truncation_offset(log, leader_epoch, leader_end_offset))",
         "min(log.end_offset, followed.partition.high_watermark))",
     ),
