@@ -32,28 +32,28 @@ def members(*identities: InstanceIdentity) -> dict[str, bytes]:
     return {f"m{index}": identity.encode() for index, identity in enumerate(identities)}
 
 
-def test_the_first_by_url_writes() -> None:
+def test_the_first_instance_by_url_is_elected() -> None:
     outcome = elect(
         members(InstanceIdentity("b", 1), InstanceIdentity("a", 2), InstanceIdentity("a", 3))
     )
     assert (outcome.member_id, outcome.identity) == ("m1", InstanceIdentity("a", 2))
 
 
-def test_a_member_that_is_no_registry_stops_no_election() -> None:
+def test_a_member_that_is_no_registry_does_not_prevent_an_election() -> None:
     for foreign in (b"", b"?", b"[]", b"{}", b'{"host":1,"port":1}', b"[" * 100_000):
         assert elect({"x": foreign, **members(InstanceIdentity("a", 1))}) == ElectionOutcome(
             "m0", InstanceIdentity("a", 1)
         )
 
 
-def test_who_writes_already_goes_on() -> None:
+def test_the_present_leader_stays_the_leader() -> None:
     assert (
         elect(members(InstanceIdentity("a", 1), InstanceIdentity("b", 1, is_leader=True))).member_id
         == "m1"
     )
 
 
-def test_of_two_who_both_believe_to_write_the_first_does() -> None:
+def test_of_two_instances_that_both_claim_to_lead_the_first_is_elected() -> None:
     both = members(
         InstanceIdentity("b", 1, is_leader=True),
         InstanceIdentity("a", 1, is_leader=True),
@@ -62,7 +62,7 @@ def test_of_two_who_both_believe_to_write_the_first_does() -> None:
     assert elect(both).member_id == "m2"
 
 
-def test_who_is_not_eligible_never_writes() -> None:
+def test_an_instance_that_is_not_eligible_is_never_elected() -> None:
     assert elect(members(InstanceIdentity("a", 1, is_eligible=False))) == ElectionOutcome(
         None, None
     )
@@ -74,13 +74,13 @@ def test_who_is_not_eligible_never_writes() -> None:
     )
 
 
-def test_two_with_one_url_are_told() -> None:
+def test_two_instances_with_one_url_are_reported_as_an_error() -> None:
     assert (
         elect(members(InstanceIdentity("a", 1), InstanceIdentity("a", 1))).error == DUPLICATE_URLS
     )
 
 
-def test_identities_and_outcomes_are_written_as_others_read_them() -> None:
+def test_identities_and_outcomes_have_confluents_json() -> None:
     written = json.loads(InstanceIdentity("a", 1).encode())
     assert written == {
         "version": 1,
@@ -205,7 +205,9 @@ def beaten(code: ErrorCode) -> HeartbeatResponse:
         ([joined(), synced(), beaten(ErrorCode.NONE), beaten(ErrorCode.NONE)], ["m0"]),
     ],
 )
-def test_a_member_hears_who_writes(answers: list[Message | KafkaError], heard: Heard) -> None:
+def test_a_member_reports_the_elected_leader(
+    answers: list[Message | KafkaError], heard: Heard
+) -> None:
     assert heard_of(*answers)[0] == heard
 
 
@@ -222,7 +224,7 @@ def test_the_leader_of_the_group_elects_and_the_others_do_not() -> None:
     assert sync.assignments == []
 
 
-def test_nobody_waits_for_one_whose_address_another_has() -> None:
+def test_an_instance_removes_a_dead_member_that_had_its_address() -> None:
     before = [
         DescribedGroupMember(member_id=id_, member_metadata=content)
         for id_, content in members(InstanceIdentity("b", 1), InstanceIdentity("a", 1)).items()
@@ -236,7 +238,7 @@ def test_nobody_waits_for_one_whose_address_another_has() -> None:
     assert isinstance(asked[1], JoinGroupRequest)
 
 
-def test_a_writer_that_is_gone_is_not_waited_for() -> None:
+def test_a_dead_leader_is_removed_before_its_session_ends() -> None:
     heard, asked = asyncio.run(_burial())
     assert heard == ["other", None, "m0"]
     assert [member.member_id for leave in asked for member in leave.members] == ["other"]

@@ -77,7 +77,7 @@ def the_writer(instances: list[RegistryProcess]) -> RegistryProcess:
     return writers[0]
 
 
-def test_one_writes_for_all_and_another_takes_over_when_it_dies(
+def test_one_instance_leads_and_another_takes_over_when_it_dies(
     three: list[RegistryProcess],
 ) -> None:
     known = {f"S{n}": registered_at_last(three[n % 3].url, f"S{n}") for n in range(9)}
@@ -97,7 +97,7 @@ def test_one_writes_for_all_and_another_takes_over_when_it_dies(
     assert [item.end() for item in rest] == [0, 0]
 
 
-def test_a_writer_that_was_paused_cannot_give_an_id_twice(three: list[RegistryProcess]) -> None:
+def test_a_leader_that_was_paused_cannot_assign_an_id_twice(three: list[RegistryProcess]) -> None:
     first = registered_at_last(three[0].url, "Before")
     paused = the_writer(three)
     rest = [item for item in three if item is not paused]
@@ -112,7 +112,7 @@ def test_a_writer_that_was_paused_cannot_give_an_id_twice(three: list[RegistryPr
         wait_until(lambda url=item.url: ids(url) == expected, "all is read", PATIENCE_S)
 
 
-def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker) -> None:
+def test_a_schema_registered_concurrently_gets_one_id(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with ExitStack() as stack:
         urls = [stack.enter_context(SchemaRegistry(servers)).url for _ in range(2)]
@@ -122,7 +122,7 @@ def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker)
         assert ask(urls[0], "GET", "/subjects/Same/versions").json == [1]
 
 
-def test_two_groups_on_one_topic_shut_each_other_out(fresh_kafka_broker: Broker) -> None:
+def test_leaders_of_two_groups_on_one_topic_fence_each_other(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with ExitStack() as stack:
         groups = (SchemaRegistry(servers, group_id=item) for item in ("one", "two"))
@@ -145,7 +145,7 @@ def test_reads_do_not_wait_for_an_election(fresh_kafka_broker: Broker) -> None:
         assert register(registry.url, "Known").json["id"] == 1  # which is not to be written
 
 
-def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker) -> None:
+def test_an_unreachable_broker_is_reported_and_retried(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with SchemaRegistry(servers, timeout_ms=2_000, session_timeout_ms=6_000) as registry:
         registered_at_last(registry.url, "Before")
@@ -158,7 +158,7 @@ def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker
 
 
 @pytest.mark.parametrize("limit", [{}, {"message.max.bytes": "10000000"}], ids=["here", "broker"])
-def test_a_schema_that_is_too_large_takes_the_writing_from_nobody(
+def test_a_schema_that_is_too_large_does_not_cost_the_leader_its_leadership(
     fresh_kafka_broker: Broker, limit: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "barnabas.registry")
@@ -171,7 +171,7 @@ def test_a_schema_that_is_too_large_takes_the_writing_from_nobody(
         assert "no longer" not in caplog.text
 
 
-def test_brokers_that_are_not_there_yet_are_waited_for_aloud(
+def test_the_registry_waits_for_brokers_and_logs_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     nobody = f"127.0.0.1:{free_port()}"
@@ -180,7 +180,7 @@ def test_brokers_that_are_not_there_yet_are_waited_for_aloud(
     assert f"waiting for brokers: no broker answers: {nobody}" in caplog.text
 
 
-def test_what_was_written_is_there_after_a_restart(fresh_kafka_broker: Broker) -> None:
+def test_schemas_survive_a_restart(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with SchemaRegistry(servers) as registry:
         register(registry.url, "One")
@@ -192,7 +192,7 @@ def test_what_was_written_is_there_after_a_restart(fresh_kafka_broker: Broker) -
         assert register(registry.url, "Two").json["id"] == 2
 
 
-def test_records_of_others_in_the_topic_are_left_out(fresh_kafka_broker: Broker) -> None:
+def test_unreadable_records_in_the_topic_are_skipped(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     key = b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}'
     with SchemaRegistry(servers) as registry:
@@ -204,7 +204,7 @@ def test_records_of_others_in_the_topic_are_left_out(fresh_kafka_broker: Broker)
         assert ask(registry.url, "GET", "/subjects").json == ["One"]
 
 
-def test_a_topic_is_read_from_wherever_it_begins(fresh_kafka_broker: Broker) -> None:
+def test_the_topic_is_read_from_its_log_start_offset(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     fresh_kafka_broker.create_topic("moved")
     with Producer({"bootstrap.servers": servers}) as producer:
@@ -222,7 +222,7 @@ def test_a_topic_is_read_from_wherever_it_begins(fresh_kafka_broker: Broker) -> 
 
 
 @pytest.mark.parametrize("records", [0, 50], ids=["shorter", "longer"])
-def test_a_topic_that_begins_anew_is_all_that_is_known(
+def test_a_recreated_topic_replaces_the_state(
     fresh_kafka_broker: Broker, records: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with SchemaRegistry(fresh_kafka_broker.bootstrap_servers) as registry:
@@ -241,7 +241,7 @@ def test_a_topic_that_begins_anew_is_all_that_is_known(
         assert subjects(registry.url) == ["Four", "Three"]
 
 
-def test_a_topic_that_would_lose_schemas_is_refused(fresh_kafka_broker: Broker) -> None:
+def test_a_topic_that_could_lose_schemas_is_rejected(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     fresh_kafka_broker.create_topic("deleting")
     with pytest.raises(TopicError, match=r"cleanup\.policy=delete and would lose schemas"):

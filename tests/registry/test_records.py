@@ -107,14 +107,14 @@ FULL = SchemaDefinition(
         (noop_record({".": 7}), b'{"keytype":"NOOP","magic":0}', b'{"maxIds":{".":7}}'),
     ],
 )
-def test_a_record_is_written_so_and_read_back(
+def test_a_record_has_confluents_bytes_and_is_decoded_from_them(
     record: RegistryRecord, key: bytes, value: bytes | None
 ) -> None:
     assert encode_record(record) == (key, value)
     assert decode_record(key, value) == record
 
 
-def test_what_older_registries_left_out_is_read_as_they_meant_it() -> None:
+def test_fields_that_older_registries_omit_get_their_defaults() -> None:
     key = b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":0}'
     record = decode_record(key, b'{"subject":"s","version":1,"id":1,"schema":"\\"int\\""}', 12)
     assert record.value == SchemaValue("s", 1, 1, SchemaDefinition('"int"'), timestamp_ms=12)
@@ -142,12 +142,12 @@ def test_what_older_registries_left_out_is_read_as_they_meant_it() -> None:
         (b'{"keytype":"MODE","magic":0}', b"[" * 100_000),
     ],
 )
-def test_what_is_no_record_of_this_format_is_told_apart(key: bytes | None, value: bytes) -> None:
+def test_a_record_of_another_format_is_unreadable(key: bytes | None, value: bytes) -> None:
     with pytest.raises(UnreadableRecordError):
         decode_record(key, value)
 
 
-def test_a_guid_is_the_digest_of_all_that_is_said() -> None:
+def test_a_guid_is_a_digest_of_text_references_metadata_and_rules() -> None:
     assert SchemaDefinition('"string"').guid == "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
     others = {
         SchemaDefinition('"string"', metadata=RegistryMetadata()).guid,

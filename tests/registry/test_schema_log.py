@@ -68,7 +68,7 @@ class Writer:
         return delivered
 
 
-def test_what_was_written_to_another_topic_of_the_name_counts_once_that_is_read(
+def test_a_write_to_a_recreated_topic_returns_once_that_topic_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(log_module, "AioConsumer", Reader)

@@ -52,7 +52,7 @@ def test_a_soft_deletion_hides_versions_and_keeps_their_ids() -> None:
     assert state.contexts["."].by_id[1].definition == INT
 
 
-def test_a_tombstone_forgets_a_version_and_the_last_one_its_id() -> None:
+def test_a_tombstone_removes_a_version_and_the_last_one_its_id() -> None:
     state = state_of(version("a", 1, 1), version("b", 1, 1), RegistryRecord(SchemaKey("a", 1)))
     assert not state.has_versions("a", deleted=True)
     assert 1 in state.contexts["."].by_id
@@ -62,19 +62,19 @@ def test_a_tombstone_forgets_a_version_and_the_last_one_its_id() -> None:
     assert state.contexts["."].max_id == 1  # an id is not given again
 
 
-def test_the_first_schema_of_an_id_stays() -> None:
+def test_of_two_schemas_with_one_id_the_first_stays() -> None:
     state = state_of(version("a", 1, 1), version("b", 1, 1, LONG))
     assert state.contexts["."].by_id[1].definition == INT
     assert not state.has_versions("b", deleted=True)
 
 
-def test_contexts_have_ids_of_their_own() -> None:
+def test_each_context_has_its_own_ids() -> None:
     state = state_of(version("a", 1, 1), version(":.staging:a", 1, 1, LONG))
     assert state.contexts["."].by_id[1].definition == INT
     assert state.contexts[".staging"].by_id[1].definition == LONG
 
 
-def test_who_refers_to_a_version_is_known_until_it_is_gone() -> None:
+def test_referrers_of_a_version_are_listed_until_they_are_removed() -> None:
     referring = SchemaDefinition('"x"', references=(RegistryReference("A", "a", 1),))
     state = state_of(version("a", 1, 1), version(":.s:a", 1, 1), version(":.s:b", 1, 2, referring))
     assert state.referrers(SchemaKey("a", 1)) == []
@@ -83,7 +83,7 @@ def test_who_refers_to_a_version_is_known_until_it_is_gone() -> None:
     assert state.referrers(SchemaKey(":.s:a", 1), deleted=True) == []
 
 
-def test_the_narrowest_config_holds_over_that_of_all() -> None:
+def test_a_narrower_config_has_precedence_over_the_global_one() -> None:
     def config(subject: str | None, config: SubjectConfig) -> RegistryRecord:
         return RegistryRecord(ConfigKey(subject), ConfigValue(subject, config))
 
@@ -99,7 +99,7 @@ def test_the_narrowest_config_holds_over_that_of_all() -> None:
     assert state.effective_config("b").compatibility_level is CompatibilityLevel.BACKWARD
 
 
-def test_read_only_for_all_goes_over_the_mode_of_a_subject() -> None:
+def test_a_global_readonly_override_has_precedence_over_a_subjects_mode() -> None:
     state = state_of(RegistryRecord(ModeKey("a"), ModeValue("a", RegistryMode.IMPORT)))
     assert state.effective_mode("a") is RegistryMode.IMPORT
     state.apply(RegistryRecord(ModeKey(None), ModeValue(None, RegistryMode.READONLY_OVERRIDE)))
@@ -124,7 +124,9 @@ _records = st.one_of(
 
 
 @given(st.lists(_records, max_size=30))
-def test_a_compacted_log_says_the_same_as_the_whole(records: list[RegistryRecord]) -> None:
+def test_a_compacted_log_builds_the_same_state_as_the_whole_log(
+    records: list[RegistryRecord],
+) -> None:
     last: dict[RegistryKey, RegistryRecord] = {}
     for record in records:
         last.pop(record.key, None)

@@ -43,7 +43,7 @@ GAPS = RULES | VALUES | INNARDS
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_what_confluents_module_has_is_here_or_a_known_gap(module: str) -> None:
+def test_every_name_of_confluents_module_exists_or_is_a_known_gap(module: str) -> None:
     theirs = importlib.import_module(f"confluent_kafka.schema_registry{module}")
     ours = importlib.import_module(f"barnabas.schema_registry{module}")
     names = _names(theirs)

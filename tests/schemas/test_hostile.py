@@ -39,7 +39,7 @@ def documents(keys: str, words: str) -> st.SearchStrategy:
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_a_made_up_document_is_read_or_refused(kind: SchemaType) -> None:
+def test_any_json_document_is_parsed_or_rejected(kind: SchemaType) -> None:
     keys, words = (AVRO_KEYS, AVRO_WORDS) if kind is SchemaType.AVRO else (JSON_KEYS, JSON_WORDS)
 
     @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
@@ -54,7 +54,7 @@ def test_a_made_up_document_is_read_or_refused(kind: SchemaType) -> None:
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     for kind in (SchemaType.AVRO, SchemaType.JSON):
         with suppress(SchemaError):
             parse(kind, text, {})

@@ -16,7 +16,7 @@ from barnabas.testing import Broker
 PATIENCE_S = 60
 
 
-def test_a_writer_that_hangs_does_not_hold_up_reads(
+def test_a_leader_that_hangs_does_not_delay_reads(
     registry_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = socket.create_server(("127.0.0.1", 0), backlog=MAX_CONCURRENT_FORWARDS)
@@ -44,7 +44,7 @@ def test_a_writer_that_hangs_does_not_hold_up_reads(
     silent.close()
 
 
-def test_a_write_is_passed_on_once(registry_broker: Broker) -> None:
+def test_a_write_is_forwarded_only_once(registry_broker: Broker) -> None:
     servers = registry_broker.bootstrap_servers
     with (
         SchemaRegistry(servers, topic="once", group_id="once"),
@@ -56,7 +56,7 @@ def test_a_write_is_passed_on_once(registry_broker: Broker) -> None:
         assert ask(other.url, "DELETE", "/config", headers=again).error_code == 50004
 
 
-def test_a_write_is_made_though_its_writer_is_gone(
+def test_a_write_succeeds_after_the_leader_has_died(
     registry_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
@@ -76,7 +76,7 @@ def test_a_write_is_made_though_its_writer_is_gone(
     assert buried == [nobody]
 
 
-def test_what_one_has_not_read_yet_is_asked_of_the_writer(registry_broker: Broker) -> None:
+def test_a_lookup_that_finds_nothing_is_forwarded_to_the_leader(registry_broker: Broker) -> None:
     servers = registry_broker.bootstrap_servers
     with (
         SchemaRegistry(servers, topic="read", group_id="behind") as writer,

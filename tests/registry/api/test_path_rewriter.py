@@ -30,7 +30,7 @@ from barnabas.registry.api.path_rewriter import rewrite_path
         ),
     ],
 )
-def test_a_context_in_front_is_that_of_the_subject(
+def test_a_leading_context_qualifies_the_subject(
     path: str, query: str, there: tuple[str, str]
 ) -> None:
     assert rewrite_path(path, query) == there

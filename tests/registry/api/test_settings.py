@@ -7,7 +7,7 @@ from tests.registry.http_requests import record
 from barnabas import __version__
 
 
-def test_the_config_of_a_subject_is_its_own_until_it_is_removed(api: Api, subject: str) -> None:
+def test_a_subjects_config_applies_until_it_is_removed(api: Api, subject: str) -> None:
     path = f"/config/{subject}"
     assert api.refused("GET", path) == 40408
     assert api.fine("GET", f"{path}?defaultToGlobal=true") == {"compatibilityLevel": "BACKWARD"}
@@ -22,14 +22,14 @@ def test_the_config_of_a_subject_is_its_own_until_it_is_removed(api: Api, subjec
         assert api.fine("GET", everywhere) == {"compatibilityLevel": "BACKWARD"}
 
 
-def test_a_level_or_mode_that_does_not_exist_is_refused(api: Api, subject: str) -> None:
+def test_an_unknown_level_or_mode_is_rejected(api: Api, subject: str) -> None:
     assert api.refused("PUT", f"/config/{subject}", {"compatibility": "SIDEWARD"}) == 42203
     assert api.refused("PUT", f"/config/{subject}", {"normalize": "yes"}) == 400
     assert api.refused("PUT", f"/mode/{subject}", {"mode": "ASLEEP"}) == 42204
     assert api.refused("PUT", f"/mode/{subject}", {"mode": 3}) == 400
 
 
-def test_a_mode_says_what_may_be_done(api: Api, subject: str) -> None:
+def test_a_mode_restricts_the_allowed_operations(api: Api, subject: str) -> None:
     path = f"/mode/{subject}"
     assert api.refused("GET", path) == 40409
     for everywhere in ("/mode", "/mode/:.:", "/mode/:.__GLOBAL:"):
@@ -57,7 +57,7 @@ def test_a_mode_says_what_may_be_done(api: Api, subject: str) -> None:
         ("NONE", ("x",), ("z",), True),
     ],
 )
-def test_a_schema_is_checked_without_being_registered(
+def test_compatibility_is_checked_without_registering_the_schema(
     api: Api, subject: str, level: str, old: tuple[str], new: tuple[str], compatible: bool
 ) -> None:
     api.fine("PUT", f"/config/{subject}", {"compatibility": level})
@@ -71,7 +71,7 @@ def test_a_schema_is_checked_without_being_registered(
     assert api.fine("GET", f"/subjects/{subject}/versions") == [1]
 
 
-def test_a_transitive_level_looks_at_every_version(api: Api, subject: str) -> None:
+def test_a_transitive_level_compares_every_version(api: Api, subject: str) -> None:
     api.fine("PUT", f"/config/{subject}", {"compatibility": "NONE"})
     for fields in (("x",), ("x", "y")):
         api.fine("POST", f"/subjects/{subject}/versions", record(*fields))
@@ -83,7 +83,7 @@ def test_a_transitive_level_looks_at_every_version(api: Api, subject: str) -> No
     assert "{oldSchemaVersion: 1}" in told["messages"]
 
 
-def test_a_check_tells_what_is_wrong_with_the_question(api: Api, subject: str) -> None:
+def test_a_compatibility_check_reports_an_invalid_request(api: Api, subject: str) -> None:
     path = f"/compatibility/subjects/{subject}/versions"
     assert api.fine("POST", f"{path}/latest", record("x")) == {"is_compatible": True}
     assert api.refused("POST", f"{path}/3", record("x")) == 40402
@@ -94,7 +94,9 @@ def test_a_check_tells_what_is_wrong_with_the_question(api: Api, subject: str) -
     assert "Invalid schema" in told["messages"][0]
 
 
-def test_an_incompatible_schema_is_a_conflict_with_the_reasons(api: Api, subject: str) -> None:
+def test_an_incompatible_schema_is_rejected_with_409_and_the_reasons(
+    api: Api, subject: str
+) -> None:
     api.fine("POST", f"/subjects/{subject}/versions", record("x"))
     answer = api("POST", f"/subjects/{subject}/versions", record("x", "colour"))
     assert (answer.status, answer.error_code) == (409, 409)
@@ -102,7 +104,7 @@ def test_an_incompatible_schema_is_a_conflict_with_the_reasons(api: Api, subject
         assert reason in answer.json["message"]
 
 
-def test_a_registry_says_what_it_is(api: Api) -> None:
+def test_the_server_reports_its_version_and_cluster_ids(api: Api) -> None:
     assert api.fine("GET", "/") == {}
     assert api.fine("GET", "/v1/metadata/version")["version"] == __version__
     assert api.fine("GET", "/v1/metadata/deployment") == {"attributes": []}

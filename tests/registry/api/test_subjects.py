@@ -10,7 +10,7 @@ from tests.registry.http_requests import half_a_request, record
 from barnabas.registry.service import SchemaRegistry
 
 
-def test_a_schema_is_registered_and_found_by_every_way(api: Api, subject: str) -> None:
+def test_a_registered_schema_is_found_by_id_guid_version_and_text(api: Api, subject: str) -> None:
     body = record("x", name=f"A{abs(hash(subject))}")
     told = api.fine("POST", f"/subjects/{subject}/versions", body)
     id_, guid = told["id"], told["guid"]
@@ -30,7 +30,7 @@ def test_a_schema_is_registered_and_found_by_every_way(api: Api, subject: str) -
     assert subject in api.fine("GET", "/subjects")
 
 
-def test_subjects_may_have_slashes_and_other_signs(api: Api) -> None:
+def test_subjects_may_contain_slashes_and_special_characters(api: Api) -> None:
     name = "a/b c%d:ä"
     encoded = "a%2Fb%20c%25d%3A%C3%A4"
     api.fine("POST", f"/subjects/{encoded}/versions", record("slashes"))
@@ -53,7 +53,7 @@ def test_json_and_protobuf_are_registered_with_their_type(api: Api, subject: str
     assert sorted(api.fine("GET", "/schemas/types")) == ["AVRO", "JSON", "PROTOBUF"]
 
 
-def test_references_are_kept_and_hold_what_they_refer_to(api: Api, subject: str) -> None:
+def test_a_referenced_version_cannot_be_deleted(api: Api, subject: str) -> None:
     item, order = f"{subject}-item", f"{subject}-order"
     api.fine("POST", f"/subjects/{item}/versions", record("n", name="RefItem"))
     fields = [{"name": "item", "type": "RefItem"}]
@@ -74,7 +74,7 @@ def test_references_are_kept_and_hold_what_they_refer_to(api: Api, subject: str)
     assert api.refused("POST", f"/subjects/{order}/versions", missing) == 42201
 
 
-def test_what_is_deleted_is_listed_if_asked_for(api: Api, subject: str) -> None:
+def test_soft_deleted_versions_are_listed_if_requested(api: Api, subject: str) -> None:
     path = f"/subjects/{subject}"
     for body in (record("x"), record()):
         api.fine("POST", f"{path}/versions", body)
@@ -96,7 +96,7 @@ def test_what_is_deleted_is_listed_if_asked_for(api: Api, subject: str) -> None:
     assert api.refused("GET", f"{path}/versions?deleted=true") == 40401
 
 
-def test_lists_come_in_pages(api: Api, subject: str) -> None:
+def test_lists_are_paginated_by_offset_and_limit(api: Api, subject: str) -> None:
     names = [f"{subject}-{letter}" for letter in "abc"]
     for name in names:
         api.fine("POST", f"/subjects/{name}/versions", record("x"))
@@ -114,7 +114,7 @@ def test_lists_come_in_pages(api: Api, subject: str) -> None:
     assert [item["version"] for item in latest] == [2]
 
 
-def test_contexts_keep_their_schemas_apart(api: Api, subject: str) -> None:
+def test_schemas_of_two_contexts_are_separate(api: Api, subject: str) -> None:
     inside = f":.{subject}:orders"
     told = api.fine("POST", f"/subjects/{inside}/versions", record("context"))
     assert told["id"] == 1
@@ -147,7 +147,7 @@ def test_an_alias_stands_for_another_subject(api: Api, subject: str) -> None:
     assert api.fine("GET", f"/schemas?subjectPrefix={subject}-short") == []
 
 
-def test_metadata_and_rules_are_kept_and_found_by(api: Api, subject: str) -> None:
+def test_metadata_and_rules_are_stored_and_searchable(api: Api, subject: str) -> None:
     rule = {"name": "r", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": "true"}
     said = {
         "metadata": {"properties": {"owner": "me"}, "tags": {"x": ["PII"]}},
@@ -173,7 +173,9 @@ def ruled(*rules: object) -> dict[str, object]:
     return {**record("meta"), "ruleSet": {"domainRules": list(rules)}}
 
 
-def test_a_version_of_another_context_is_found_if_none_is_named(api: Api, subject: str) -> None:
+def test_a_version_of_another_context_is_found_if_the_request_names_none(
+    api: Api, subject: str
+) -> None:
     inside = f":.{subject}:{subject}"
     item = {"type": "fixed", "name": "Size", "size": 1}
     api.fine("POST", f"/subjects/:.{subject}:size/versions", {"schema": json.dumps(item)})
@@ -233,23 +235,23 @@ def test_a_version_of_another_context_is_found_if_none_is_named(api: Api, subjec
         ("GET", "/subjects?offset=x", None, 404),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_its_code(
+def test_invalid_requests_get_confluents_error_codes(
     api: Api, method: str, path: str, body: object, code: int
 ) -> None:
     assert api.refused(method, path, body) == code
 
 
 @pytest.mark.parametrize(("method", "status"), [("PATCH", 405), ("OPTIONS", 200)])
-def test_a_path_tells_what_can_be_asked_of_it(api: Api, method: str, status: int) -> None:
+def test_a_path_responds_with_its_allowed_methods(api: Api, method: str, status: int) -> None:
     answer = api(method, "/subjects/a/versions")
     assert (answer.status, answer.allow) == (status, "GET, HEAD, OPTIONS, POST")
 
 
-def test_a_body_is_bounded(api: Api) -> None:
+def test_a_body_that_is_too_large_is_rejected(api: Api) -> None:
     assert api.refused("POST", "/subjects/huge/versions", b" " * (17 * 2**20)) == 413
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(
+def test_a_body_that_does_not_arrive_times_out(
     schema_registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("barnabas.registry.api.request_parsing.BODY_TIMEOUT_S", 0.1)

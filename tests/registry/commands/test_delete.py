@@ -53,7 +53,7 @@ def error_code(decide: object, request: object, state: RegistryState) -> int:
     return refused.value.error_code
 
 
-def test_a_version_is_deleted_softly_and_then_for_good() -> None:
+def test_a_version_is_soft_deleted_before_it_is_deleted_permanently() -> None:
     state = state_of(written(ONE), written(TWO))
     assert error_code(decide_version, DeleteVersion("a", 1, permanent=True), state) == 40407
     soft = decide_version(DeleteVersion("a", 1), state)
@@ -65,20 +65,20 @@ def test_a_version_is_deleted_softly_and_then_for_good() -> None:
     )
 
 
-def test_the_latest_is_deleted_by_its_own_name() -> None:
+def test_version_minus_one_deletes_the_latest_version() -> None:
     assert (
         decide_version(DeleteVersion("a", -1), state_of(written(ONE), written(TWO))).response == 2
     )
 
 
-def test_what_is_not_there_is_not_deleted() -> None:
+def test_deleting_a_missing_version_or_subject_is_not_found() -> None:
     state = state_of(written(ONE))
     assert error_code(decide_version, DeleteVersion("b", 1), state) == 40401
     assert error_code(decide_version, DeleteVersion("a", 9), state) == 40402
     assert error_code(decide_subject, DeleteSubject("b"), state) == 40401
 
 
-def test_the_last_version_takes_the_settings_of_its_subject_along() -> None:
+def test_deleting_the_last_version_removes_the_subjects_config_and_mode() -> None:
     state = state_of(written(ONE.as_soft_deleted()))
     state.apply(RegistryRecord(ConfigKey("a"), ConfigValue("a", SubjectConfig(normalize=True))))
     state.apply(RegistryRecord(ModeKey("a"), ModeValue("a", RegistryMode.READWRITE)))
@@ -87,7 +87,7 @@ def test_the_last_version_takes_the_settings_of_its_subject_along() -> None:
     assert keys == {ONE.key, NoopKey(), ConfigKey("a"), ModeKey("a")}
 
 
-def test_a_subject_is_deleted_softly_and_then_for_good() -> None:
+def test_a_subject_is_soft_deleted_before_it_is_deleted_permanently() -> None:
     state = state_of(written(ONE), written(TWO))
     assert error_code(decide_subject, DeleteSubject("a", permanent=True), state) == 40405
     soft = decide_subject(DeleteSubject("a"), state)
@@ -100,7 +100,7 @@ def test_a_subject_is_deleted_softly_and_then_for_good() -> None:
 
 
 @pytest.mark.parametrize("context", ["", ":.s:"])
-def test_an_id_is_never_given_again(context: str) -> None:
+def test_an_id_is_never_assigned_again(context: str) -> None:
     """Not even when all are gone, and compaction has left nothing of them."""
     topic: dict[RegistryKey, RegistryValue | None] = {}
     state = RegistryState()
@@ -126,7 +126,7 @@ def test_an_id_is_never_given_again(context: str) -> None:
     assert set(topic) == {NoopKey(), DeleteSubjectKey(f"{context}a")}
 
 
-def test_what_others_refer_to_stays() -> None:
+def test_a_version_that_others_refer_to_is_not_deleted() -> None:
     referring = version("b", 1, "three", RegistryReference("A", "a", 1))
     state = state_of(written(ONE), written(referring))
     assert error_code(decide_version, DeleteVersion("a", 1), state) == 42206

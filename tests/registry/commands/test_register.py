@@ -44,7 +44,7 @@ def set_config(state: RegistryState, config: SubjectConfig, subject: str | None 
     state.apply(RegistryRecord(ConfigKey(subject), ConfigValue(subject, config)))
 
 
-def test_ids_grow_by_one_and_versions_by_subject() -> None:
+def test_ids_increase_by_one_per_context_and_versions_per_subject() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
     known = [put(state, Register(*item)) for item in (("a", record("x")), ("a", record("y")))]
@@ -56,7 +56,7 @@ def test_ids_grow_by_one_and_versions_by_subject() -> None:
     ]
 
 
-def test_a_schema_that_is_there_is_not_registered_again() -> None:
+def test_a_registered_schema_is_not_registered_again() -> None:
     state = RegistryState()
     first = put(state, Register("a", record("x")))
     again = decide(Register("a", SchemaDefinition(record("x").schema.replace(" ", "\n"))), state)
@@ -64,7 +64,7 @@ def test_a_schema_that_is_there_is_not_registered_again() -> None:
     assert again.response.id == first.id
 
 
-def test_what_was_softly_deleted_comes_back_as_a_new_version_of_the_same_id() -> None:
+def test_a_soft_deleted_schema_is_registered_again_as_a_new_version_with_its_id() -> None:
     state = RegistryState()
     first = put(state, Register("a", record("x")))
     state.apply(RegistryRecord(first.key, first.as_soft_deleted()))
@@ -73,7 +73,7 @@ def test_what_was_softly_deleted_comes_back_as_a_new_version_of_the_same_id() ->
     assert [item.key for item in decision.records] == [SchemaKey("a", 1), SchemaKey("a", 2)]
 
 
-def test_an_incompatible_schema_is_refused_with_the_field_and_the_version() -> None:
+def test_an_incompatible_schema_is_rejected_with_the_field_and_the_version() -> None:
     state = RegistryState()
     put(state, Register("a", record("x")))
     with pytest.raises(RegistryError, match="READER_FIELD_MISSING_DEFAULT_VALUE") as refused:
@@ -84,7 +84,7 @@ def test_an_incompatible_schema_is_refused_with_the_field_and_the_version() -> N
     assert decide(Register("a", record("x", "y"), force=True), state).records
 
 
-def test_an_id_is_taken_in_import_mode_alone() -> None:
+def test_a_requested_id_is_accepted_only_in_import_mode() -> None:
     state = RegistryState()
     with pytest.raises(RegistryError, match="not in import mode"):
         decide(Register("a", record("x"), id=7, version=3), state)
@@ -112,7 +112,7 @@ def test_nothing_is_registered_in_a_read_only_mode(mode: RegistryMode) -> None:
 @pytest.mark.parametrize(
     "mode", [RegistryMode.READONLY, RegistryMode.READONLY_OVERRIDE, RegistryMode.IMPORT]
 )
-def test_what_is_registered_is_found_again_in_any_mode(mode: RegistryMode) -> None:
+def test_a_registered_schema_is_found_in_any_mode(mode: RegistryMode) -> None:
     state = RegistryState()
     known = put(state, Register("a", record("x")))
     set_mode(state, mode)
@@ -122,7 +122,7 @@ def test_what_is_registered_is_found_again_in_any_mode(mode: RegistryMode) -> No
 @pytest.mark.parametrize(
     "fault", ['"name":"x","type":"int","default":"none"', '"name":"a-b","type":"int"']
 )
-def test_faults_that_another_registry_took_are_in_nobodys_way(fault: str) -> None:
+def test_faulty_schemas_of_another_registry_do_not_block_new_versions(fault: str) -> None:
     state = RegistryState()
     text = '{"type":"record","name":"Order","fields":[{' + fault + "}]}"
     stored = SchemaValue("a", 1, 1, SchemaDefinition(text))
@@ -136,7 +136,7 @@ def test_faults_that_another_registry_took_are_in_nobodys_way(fault: str) -> Non
     assert put(state, Register("b", stored.definition)).id == 1
 
 
-def test_a_version_that_is_given_must_be_the_next() -> None:
+def test_a_requested_version_must_be_the_next() -> None:
     state = RegistryState()
     put(state, Register("a", record("x")))
     with pytest.raises(RegistryError, match="one more than previous"):
@@ -144,7 +144,7 @@ def test_a_version_that_is_given_must_be_the_next() -> None:
     assert put(state, Register("a", record(), version=2)).version == 2
 
 
-def test_references_are_found_in_the_context_of_who_refers() -> None:
+def test_references_are_found_in_the_context_of_the_referring_schema() -> None:
     state = RegistryState()
     put(state, Register(":.s:items", record("n", name="Item")))
     text = {"type": "record", "name": "Order", "fields": [{"name": "item", "type": "Item"}]}
@@ -154,12 +154,12 @@ def test_references_are_found_in_the_context_of_who_refers() -> None:
         decide(Register("orders", order), state)
 
 
-def test_the_first_schema_of_a_context_makes_it() -> None:
+def test_the_first_schema_of_a_context_creates_it() -> None:
     decision = decide(Register(":.s:a", record("x")), RegistryState())
     assert [item.key for item in decision.records] == [ContextKey(".s"), SchemaKey(":.s:a", 1)]
 
 
-def test_normalisation_makes_one_of_texts_that_mean_the_same() -> None:
+def test_normalized_texts_with_the_same_meaning_are_one_schema() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(normalize=True))
     one = SchemaDefinition('{"type":"record","name":"A","namespace":"n","fields":[]}')
@@ -167,7 +167,7 @@ def test_normalisation_makes_one_of_texts_that_mean_the_same() -> None:
     assert put(state, Register("a", one)).id == put(state, Register("b", same)).id
 
 
-def test_a_compatibility_group_is_all_that_is_compared() -> None:
+def test_only_versions_of_the_compatibility_group_are_compared() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(compatibility_group="major"))
     old, new = (RegistryMetadata(properties=(("major", item),)) for item in "12")
@@ -178,7 +178,7 @@ def test_a_compatibility_group_is_all_that_is_compared() -> None:
         decide(Register("a", SchemaDefinition(record("x", "z").schema, metadata=new)), state)
 
 
-def test_metadata_of_the_config_and_of_the_version_before_are_taken_over() -> None:
+def test_metadata_is_inherited_from_the_config_and_the_previous_version() -> None:
     state = RegistryState()
     default, override = (
         RegistryMetadata(properties=(("owner", item),)) for item in ("all", "boss")
@@ -203,13 +203,13 @@ def test_metadata_of_the_config_and_of_the_version_before_are_taken_over() -> No
         (SchemaDefinition("  "), "Empty schema"),
     ],
 )
-def test_what_is_no_schema_is_refused(definition: SchemaDefinition, told: str) -> None:
+def test_an_invalid_schema_is_rejected(definition: SchemaDefinition, told: str) -> None:
     with pytest.raises(RegistryError, match=told) as refused:
         decide(Register("a", definition), RegistryState())
     assert refused.value.error_code == 42201
 
 
-def test_a_version_that_cannot_be_read_does_not_keep_others_from_being_found() -> None:
+def test_an_unreadable_version_does_not_prevent_a_registration() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
     broken = SchemaDefinition(

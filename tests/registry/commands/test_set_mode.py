@@ -26,7 +26,7 @@ from barnabas.registry.state import RegistryState
 ONE = SchemaValue("a", 1, 1, SchemaDefinition('"int"'))
 
 
-def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
+def test_import_mode_needs_a_subject_without_schemas_unless_forced() -> None:
     state = state_of(RegistryRecord(ONE.key, ONE))
     for scope in (None, "a"):
         with pytest.raises(RegistryError, match="found existing subjects"):
@@ -35,7 +35,7 @@ def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
     assert decide_change(SetMode("b", RegistryMode.IMPORT), state).response is RegistryMode.IMPORT
 
 
-def test_import_clears_what_was_softly_deleted() -> None:
+def test_import_mode_removes_soft_deleted_versions() -> None:
     state = state_of(RegistryRecord(ONE.key, ONE.as_soft_deleted()))
     keys = [
         record.key for record in decide_change(SetMode("a", RegistryMode.IMPORT), state).records
@@ -43,14 +43,14 @@ def test_import_clears_what_was_softly_deleted() -> None:
     assert keys == [SchemaKey("a", 1), NoopKey(), ClearSubjectKey("a"), ModeKey("a")]
 
 
-def test_forward_is_for_all_or_for_nobody() -> None:
+def test_forward_mode_is_only_allowed_globally() -> None:
     assert decide_change(SetMode(None, RegistryMode.FORWARD), RegistryState()).records
     with pytest.raises(RegistryError, match="global level") as refused:
         decide_change(SetMode("a", RegistryMode.FORWARD), RegistryState())
     assert refused.value.error_code == 42204
 
 
-def test_the_modes_of_a_context_go_together_if_asked() -> None:
+def test_a_recursive_removal_removes_the_modes_of_a_context() -> None:
     scopes = (":.s:", ":.s:a", ":.t:a", "a")
     state = state_of(
         *(

@@ -3,7 +3,7 @@
 from barnabas.schema_registry.client.cache import SubjectCache
 
 
-def test_the_least_recently_used_goes_first() -> None:
+def test_the_least_recently_used_entry_is_removed_first() -> None:
     cache: SubjectCache[int] = SubjectCache(capacity=2)
     cache.put(1, "a")
     cache.put(2, "b")
@@ -13,7 +13,7 @@ def test_the_least_recently_used_goes_first() -> None:
     assert len(cache) == 2
 
 
-def test_an_entry_is_over_after_its_time() -> None:
+def test_an_entry_expires_after_its_ttl() -> None:
     now = 0.0
     cache: SubjectCache[int] = SubjectCache(capacity=2, ttl_s=10, clock=lambda: now)
     cache.put(1, "a")
@@ -23,7 +23,7 @@ def test_an_entry_is_over_after_its_time() -> None:
     assert cache.get("a") is None
 
 
-def test_a_subject_is_forgotten_whole() -> None:
+def test_all_entries_of_a_subject_are_removed() -> None:
     cache: SubjectCache[int] = SubjectCache(capacity=9)
     cache.put(1, "a", 1)
     cache.put(2, "a", 2)

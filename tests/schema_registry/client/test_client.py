@@ -59,7 +59,7 @@ PAGE = "offset=0&limit=-1"
         (lambda it: it.delete_version("s", 3), "DELETE /subjects/s/versions/3?permanent=false"),
     ],
 )
-def test_lists_are_handed_on_as_they_come(
+def test_lists_are_returned_as_received(
     call: Callable[[Any], Any], asked: str, client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     script.will_answer((200, ["x"]))
@@ -83,7 +83,7 @@ def test_a_schema_is_registered_once(
     }
 
 
-def test_a_schema_under_an_id_is_asked_for_once_and_in_its_form(
+def test_a_schema_is_requested_once_per_id_and_format(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     script.will_answer((200, {"schema": '"long"'}))
@@ -98,7 +98,7 @@ def test_a_schema_under_an_id_is_asked_for_once_and_in_its_form(
     ]
 
 
-def test_versions_are_remembered_until_they_are_deleted(
+def test_versions_are_cached_until_they_are_deleted(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     first = {"subject": "s", "version": 1, "id": 9, "guid": "g", "schema": '"long"'}
@@ -126,7 +126,7 @@ def test_a_schema_can_be_registered_again_after_its_subject_was_deleted(
     assert [item.method for item in script.asked] == ["POST", "DELETE", "POST"]
 
 
-def test_the_latest_version_is_remembered_until_a_schema_is_registered(
+def test_the_latest_version_is_cached_until_a_schema_is_registered(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     script.will_answer((200, {"subject": "s", "version": 1, "id": 9, "schema": '"long"'}))
@@ -141,7 +141,7 @@ def test_the_latest_version_is_remembered_until_a_schema_is_registered(
     assert len(script.asked) == 4
 
 
-def test_the_latest_version_with_metadata_is_asked_for_by_it(
+def test_the_latest_version_is_requested_by_metadata(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     script.will_answer((200, {"subject": "s", "version": 1, "id": 9, "schema": '"long"'}))
@@ -160,7 +160,7 @@ def test_a_lookup_keeps_the_text_that_was_looked_up(
     assert script.paths == ["POST /subjects/s?normalize=true&deleted=true"]
 
 
-def test_compatibility_is_told_as_a_bool(
+def test_compatibility_is_returned_as_a_bool(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     script.will_answer((200, {"is_compatible": False, "messages": ["no"]}))
@@ -172,7 +172,7 @@ def test_compatibility_is_told_as_a_bool(
     ]
 
 
-def test_configs_and_modes_are_of_a_subject_or_of_all(
+def test_configs_and_modes_are_of_a_subject_or_global(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     script.will_answer((200, {"compatibilityLevel": "FULL", "mode": "IMPORT"}))
@@ -206,7 +206,7 @@ def test_the_versions_of_a_schema_are_pairs(
     assert client.get_schema_versions(3) == [SchemaVersion("s", 1)]
 
 
-def test_values_go_to_json_and_back() -> None:
+def test_models_round_trip_through_json() -> None:
     rule = Rule("mask", kind=RuleKind.TRANSFORM, mode=RuleMode.WRITE, type="CEL", on_failure="DLQ")
     schema = Schema(
         "{}",
@@ -233,7 +233,7 @@ def test_values_go_to_json_and_back() -> None:
     assert hash(RegisteredSchema.from_dict(sent)) == hash(registered)
 
 
-def test_a_missing_level_or_config_is_named(client: SchemaRegistryClient) -> None:
+def test_the_error_for_a_missing_level_or_config_names_it(client: SchemaRegistryClient) -> None:
     with pytest.raises(ValueError, match="level is missing"):
         client.set_compatibility("s")
     with pytest.raises(ValueError, match="config is missing"):

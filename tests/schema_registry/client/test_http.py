@@ -33,32 +33,32 @@ def nobody() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
 
-def test_a_busy_registry_is_asked_again(script: ScriptedRegistry) -> None:
+def test_a_request_to_a_busy_registry_is_retried(script: ScriptedRegistry) -> None:
     script.will_answer(BUSY, BUSY, FINE)
     assert client_of(script.url).get_subjects() == ["s"]
     assert len(script.asked) == 3
 
 
-def test_retries_end(script: ScriptedRegistry) -> None:
+def test_retries_are_limited(script: ScriptedRegistry) -> None:
     script.will_answer(BUSY)
     with pytest.raises(SchemaRegistryError, match=r"busy \(HTTP status code 503, SR code 50301\)"):
         client_of(script.url, max_retries=2).get_subjects()
     assert len(script.asked) == 3
 
 
-def test_a_refusal_is_final(script: ScriptedRegistry) -> None:
+def test_an_error_response_is_not_retried(script: ScriptedRegistry) -> None:
     script.will_answer((422, {"error_code": 42201, "message": "Invalid schema"}))
     with pytest.raises(SchemaRegistryError, match="Invalid schema"):
         client_of(f"{script.url},{script.url}").get_subjects()
     assert len(script.asked) == 1
 
 
-def test_the_next_url_is_asked_where_one_does_not_answer(script: ScriptedRegistry) -> None:
+def test_the_next_url_is_used_if_one_does_not_respond(script: ScriptedRegistry) -> None:
     script.will_answer(FINE)
     assert client_of(f"{nobody()}, {script.url}/", max_retries=0).get_subjects() == ["s"]
 
 
-def test_the_next_url_is_asked_where_one_is_busy(script: ScriptedRegistry) -> None:
+def test_the_next_url_is_used_if_one_is_busy(script: ScriptedRegistry) -> None:
     script.will_answer(FINE)
     with scripted_registry() as busy:
         busy.will_answer(BUSY)
@@ -66,7 +66,7 @@ def test_the_next_url_is_asked_where_one_is_busy(script: ScriptedRegistry) -> No
         assert len(busy.asked) == 2
 
 
-def test_a_registry_that_is_down_is_told_in_one_line() -> None:
+def test_the_error_for_an_unreachable_registry_is_one_line() -> None:
     first, second = nobody(), nobody()
     with pytest.raises(RegistryUnreachableError) as down:
         client_of(f"{first},{second}", max_retries=1).get_schema(1)
@@ -79,22 +79,28 @@ def test_a_registry_that_is_down_is_told_in_one_line() -> None:
     assert str(pickle.loads(pickle.dumps(down.value))) == str(down.value)
 
 
-def test_a_page_that_is_no_answer_is_told_whatever_its_status(script: ScriptedRegistry) -> None:
+def test_a_response_that_is_not_json_is_an_error_whatever_its_status(
+    script: ScriptedRegistry,
+) -> None:
     script.will_answer((200, b"<html>Sign in</html>"))
-    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's response: <html>Sign in"):
+    with pytest.raises(
+        SchemaRegistryError, match=r"not a schema registry's response: <html>Sign in"
+    ):
         client_of(script.url).get_subjects()
 
 
-def test_a_registry_that_never_answers_is_given_up() -> None:
+def test_a_registry_that_never_responds_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(RegistryUnreachableError, match="timed out"):
             client_of(url, timeout=0.05, max_retries=0).get_subjects()
 
 
-def test_an_answer_of_something_else_is_said_to_be_that(script: ScriptedRegistry) -> None:
+def test_a_response_of_another_server_is_named_as_such(script: ScriptedRegistry) -> None:
     script.will_answer((404, b"<html>nginx</html>"))
-    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's response: <html>") as odd:
+    with pytest.raises(
+        SchemaRegistryError, match=r"not a schema registry's response: <html>"
+    ) as odd:
         client_of(script.url).get_subjects()
     assert odd.value.error_code == SchemaRegistryError.UNKNOWN
 
@@ -125,7 +131,7 @@ def test_a_token_is_sent_with_each_request(script: ScriptedRegistry) -> None:
     assert headers["Confluent-Identity-Pool-Id"] == "a,b"
 
 
-def test_a_function_gives_the_token(script: ScriptedRegistry) -> None:
+def test_a_function_provides_the_token(script: ScriptedRegistry) -> None:
     script.will_answer(FINE)
 
     def give(conf: dict[str, str]) -> dict[str, str]:
@@ -137,7 +143,7 @@ def test_a_function_gives_the_token(script: ScriptedRegistry) -> None:
     assert script.asked[0].headers["Authorization"] == "Bearer x"
 
 
-def test_a_token_endpoint_is_asked_once_while_the_token_lives(script: ScriptedRegistry) -> None:
+def test_a_token_is_fetched_once_during_its_lifetime(script: ScriptedRegistry) -> None:
     script.will_answer(FINE)
     with scripted_registry() as issuer:
         issuer.will_answer((200, {"access_token": "fresh", "expires_in": 3600}))
@@ -175,13 +181,13 @@ def test_a_token_endpoint_is_asked_once_while_the_token_lives(script: ScriptedRe
         ({"url": "http://x", "timeout": [1]}, "timeout must be a number"),
     ],
 )
-def test_a_wrong_setting_is_named(conf: dict[str, Any], told: str) -> None:
+def test_the_error_for_an_invalid_setting_names_it(conf: dict[str, Any], told: str) -> None:
     with pytest.raises((ValueError, TypeError)) as wrong:
         SchemaRegistryClient(conf)
     assert told in str(wrong.value)
 
 
-def test_numbers_may_be_given_as_text_as_options_of_spark_are() -> None:
+def test_numbers_may_be_text_as_in_options_of_spark() -> None:
     texts = {"url": "http://x", "timeout": "2.5", "max.retries": "7", "retries.wait.ms": "1"}
     settings = ClientSettings.read(texts)
     assert (settings.timeout_s, settings.backoff) == (2.5, RetryBackoff(7, 1, 20_000))
@@ -204,14 +210,14 @@ def test_a_registry_and_its_client_check_each_others_certificates() -> None:
             client_of(script.url, max_retries=0, ssl_ca_location=str(CA)).get_subjects()
 
 
-def test_waits_grow_to_a_bound() -> None:
+def test_waits_between_retries_grow_to_a_limit() -> None:
     waits = list(RetryBackoff(retries=8, wait_ms=100, max_wait_ms=400).waits_s())
     assert len(waits) == 8
     assert all(0 <= wait <= 0.4 for wait in waits)
     assert waits[0] <= 0.1
 
 
-def test_the_client_for_asyncio_asks_the_same(script: ScriptedRegistry) -> None:
+def test_the_async_client_sends_the_same_requests(script: ScriptedRegistry) -> None:
     script.will_answer(FINE)
 
     async def ask() -> list[str]:

@@ -20,7 +20,7 @@ class Registry:
         return RegisteredSchema(subject, version, 7, None, schema)
 
 
-def test_each_text_comes_after_those_that_it_refers_to() -> None:
+def test_each_referenced_text_follows_those_that_it_refers_to() -> None:
     registry = Registry(
         base=referring("b"), left=referring("l", "right", "base"), right=referring("r", "base")
     )
@@ -32,5 +32,5 @@ def test_each_text_comes_after_those_that_it_refers_to() -> None:
     ]
 
 
-def test_a_schema_that_refers_to_nothing_asks_for_nothing() -> None:
+def test_a_schema_without_references_sends_no_request() -> None:
     assert fetch_referenced_texts(Schema("t"), client=None) == {}

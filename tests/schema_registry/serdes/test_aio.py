@@ -47,7 +47,7 @@ class Watching(AnsweringClient):
 
 
 @pytest.mark.parametrize("format_", ["avro", "json", "protobuf"])
-def test_what_is_written_is_read_and_asked_for_off_the_loop(format_: str) -> None:
+def test_values_round_trip_with_registry_requests_off_the_event_loop(format_: str) -> None:
     client = Watching()
 
     async def exchange() -> None:
@@ -82,7 +82,7 @@ def test_what_is_written_is_read_and_asked_for_off_the_loop(format_: str) -> Non
         ((AsyncProtobufSerializerBuilder, AsyncProtobufDeserializerBuilder), Line, Line(item="i")),
     ],
 )
-def test_builders_make_them(builders: Any, schema: Any, it: Any) -> None:
+def test_builders_create_async_serializers(builders: Any, schema: Any, it: Any) -> None:
     client, initialized = AnsweringClient(), []
 
     async def init(serde: Any) -> None:
@@ -109,7 +109,7 @@ def test_builders_make_them(builders: Any, schema: Any, it: Any) -> None:
     asyncio.run(exchange())
 
 
-def test_a_builder_given_two_clients_is_refused() -> None:
+def test_a_builder_with_two_clients_is_rejected() -> None:
     builder = AsyncAvroSerializerBuilder({"url": "http://localhost:1"}, AnsweringClient())
     with pytest.raises(ValueError, match="keep one"):
         asyncio.run(builder.build({}, is_key=False))

@@ -20,7 +20,7 @@ from barnabas.serialization import MessageField, SerializationContext, Serializa
 GUID = "00112233-4455-6677-8899-aabbccddeeff"
 
 
-def test_an_id_is_a_zero_byte_and_four_bytes_of_id() -> None:
+def test_an_id_prefix_is_a_zero_byte_and_four_bytes_of_id() -> None:
     written = prefix_schema_id_serializer(b"payload", None, SchemaId("AVRO", 0x01020304))
     assert written == b"\x00\x01\x02\x03\x04payload"
 
@@ -45,7 +45,7 @@ def test_message_indexes_are_zigzag_varints_after_their_count(
     indexes=some.lists(some.integers(0, 10_000), min_size=1, max_size=5),
     payload=some.binary(),
 )
-def test_a_frame_is_read_as_it_was_written(number: int, indexes: list[int], payload: bytes) -> None:
+def test_a_written_frame_is_read_back(number: int, indexes: list[int], payload: bytes) -> None:
     schema_id = SchemaId("PROTOBUF", number, GUID, indexes)
     frame = Frame(number, tuple(indexes), payload)
     assert read_frame(schema_id.id_to_bytes() + payload, with_indexes=True) == frame
@@ -54,12 +54,12 @@ def test_a_frame_is_read_as_it_was_written(number: int, indexes: list[int], payl
 
 
 @given(some.binary(max_size=30))
-def test_foreign_bytes_are_refused_or_read_never_more(foreign: bytes) -> None:
+def test_any_bytes_are_read_or_rejected(foreign: bytes) -> None:
     with contextlib.suppress(SerializationError):
         read_frame(foreign, with_indexes=True)
 
 
-def test_what_is_wrong_with_bytes_is_told() -> None:
+def test_the_error_for_unframed_bytes_gives_the_reason() -> None:
     with pytest.raises(SerializationError, match="2 bytes are too few"):
         read_frame(b"\0\0", with_indexes=False)
     with pytest.raises(SerializationError, match="begin with 0x7b, not with the magic byte"):
@@ -70,7 +70,7 @@ def test_what_is_wrong_with_bytes_is_told() -> None:
 
 @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
 @pytest.mark.parametrize("kind", [list, dict])
-def test_a_guid_in_a_header_leaves_the_payload_alone(field: MessageField, kind: type) -> None:
+def test_a_guid_in_a_header_leaves_the_payload_unchanged(field: MessageField, kind: type) -> None:
     context = SerializationContext("t", field, kind())
     written = header_schema_id_serializer(b"payload", context, SchemaId("AVRO", 1, GUID))
     assert written == b"payload"
@@ -89,7 +89,7 @@ def test_without_a_header_the_id_is_before_the_payload() -> None:
         assert (found.id, left.read()) == (9, b"payload")
 
 
-def test_the_first_header_that_says_something_counts() -> None:
+def test_the_first_header_with_a_value_is_used() -> None:
     headers = [
         ("__value_schema_id", None),
         ("__value_schema_id", SchemaId("AVRO", 1, GUID).guid_to_bytes()),
@@ -104,7 +104,7 @@ def test_the_first_header_that_says_something_counts() -> None:
     )
 
 
-def test_a_header_needs_headers() -> None:
+def test_a_guid_header_needs_a_list_of_headers() -> None:
     with pytest.raises(SerializationError, match="produce with headers="):
         header_schema_id_serializer(
             b"", SerializationContext("t", MessageField.KEY), SchemaId("AVRO", 1, GUID)

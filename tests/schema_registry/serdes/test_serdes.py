@@ -33,7 +33,7 @@ WIDER = """{"type": "record", "name": "R", "fields": [
 CHECKED = '{"title": "R", "type": "object", "properties": {"id": {"type": "integer"}}}'
 
 
-def test_the_registry_is_asked_once_for_a_subject(client: AnsweringClient) -> None:
+def test_the_registry_is_requested_once_per_subject(client: AnsweringClient) -> None:
     serialize, deserialize = AvroSerializer(client, LONG), AvroDeserializer(client)
     for number in range(5):
         assert deserialize(serialize({"id": number}, TOPIC), TOPIC) == {"id": number}
@@ -69,14 +69,14 @@ def test_the_latest_schema_is_followed_as_it_changes(client: AnsweringClient) ->
     assert serialize({"id": 2}, TOPIC) == b"\0\0\0\0\x02\x04\x02?"
 
 
-def test_a_schema_can_be_chosen_by_its_id(client: AnsweringClient) -> None:
+def test_a_schema_can_be_selected_by_its_id(client: AnsweringClient) -> None:
     for schema in (LONG, WIDER):
         client.register_schema("orders-value", Schema(schema))
     conf = {"use.schema.id": 1, "auto.register.schemas": False}
     assert AvroSerializer(client, conf=conf)({"id": 1}, TOPIC) == b"\0\0\0\0\x01\x02"
 
 
-def test_a_value_that_does_not_fit_is_told_with_its_subject(client: AnsweringClient) -> None:
+def test_the_error_for_an_unsuitable_value_names_the_subject(client: AnsweringClient) -> None:
     with pytest.raises(ValueError, match="id") as wrong:
         AvroSerializer(client, LONG)({}, TOPIC)
     assert wrong.value.__notes__ == ["while serializing for subject orders-value"]
@@ -84,7 +84,7 @@ def test_a_value_that_does_not_fit_is_told_with_its_subject(client: AnsweringCli
         JSONSerializer(CHECKED, client)({"id": "x"}, TOPIC)
 
 
-def test_bytes_that_are_not_of_the_schema_are_told_with_their_topic(
+def test_the_error_for_bytes_of_another_schema_names_the_topic(
     client: AnsweringClient,
 ) -> None:
     serialize = AvroSerializer(client, WIDER)
@@ -100,7 +100,7 @@ def test_bytes_that_are_not_of_the_schema_are_told_with_their_topic(
         ProtobufDeserializer(Order)(b"\0\0\0\0\x01\x02\x02\x12\x09x", TOPIC)
 
 
-def test_bytes_that_are_nested_without_end_are_told_and_end_no_process(
+def test_endlessly_nested_bytes_are_an_error_and_do_not_crash_the_process(
     client: AnsweringClient,
 ) -> None:
     linked = """{"type": "record", "name": "R", "fields": [
@@ -117,12 +117,12 @@ def test_bytes_that_are_nested_without_end_are_told_and_end_no_process(
         JSONDeserializer(items)(b"\0\0\0\0\x01" + b"[" * 400 + b"]" * 400, TOPIC)
 
 
-def test_an_unknown_id_is_the_registrys_to_tell(client: AnsweringClient) -> None:
+def test_an_unknown_id_raises_the_registrys_error(client: AnsweringClient) -> None:
     with pytest.raises(SchemaRegistryError, match="Schema 77 not found"):
         AvroDeserializer(client)(b"\0\0\0\0\x4d\x02", TOPIC)
 
 
-def test_a_schema_with_rules_is_refused_rather_than_written_without_them(
+def test_a_schema_with_rules_is_rejected_instead_of_skipping_the_rules(
     client: AnsweringClient,
 ) -> None:
     rule = Rule("hide", kind=RuleKind.TRANSFORM, mode=RuleMode.WRITEREAD, type="ENCRYPT")
@@ -136,7 +136,7 @@ def test_a_schema_with_rules_is_refused_rather_than_written_without_them(
         AvroDeserializer(client)(b"\0\0\0\0\x01\x02", TOPIC)
 
 
-def test_schemas_refer_to_each_other_in_a_diamond(client: AnsweringClient) -> None:
+def test_schemas_may_refer_to_each_other_in_a_diamond(client: AnsweringClient) -> None:
     base = '{"type": "record", "name": "Base", "namespace": "n", "fields": []}'
     client.register_schema("base", Schema(base))
     to_base = [SchemaReference("n.Base", "base", 1)]
@@ -152,13 +152,13 @@ def test_schemas_refer_to_each_other_in_a_diamond(client: AnsweringClient) -> No
     assert AvroDeserializer(client)(written, TOPIC) == it
 
 
-def test_a_json_schema_that_refers_to_nothing_known_is_told(client: AnsweringClient) -> None:
+def test_a_json_schema_with_an_unknown_ref_is_an_error(client: AnsweringClient) -> None:
     serialize = JSONSerializer('{"$ref": "elsewhere.json"}', client)
     with pytest.raises(SerializationError, match=r"elsewhere\.json.*not among its references"):
         serialize({}, TOPIC)
 
 
-def test_files_that_a_message_needs_are_registered_before_it(client: AnsweringClient) -> None:
+def test_imported_files_are_registered_before_a_message(client: AnsweringClient) -> None:
     ProtobufSerializer(Order, client)(Order(id=1), TOPIC)
     assert list(client.versions) == ["shop/customer.proto", "orders-value"]
     (order,) = client.versions["orders-value"]
@@ -167,7 +167,7 @@ def test_files_that_a_message_needs_are_registered_before_it(client: AnsweringCl
     ]
 
 
-def test_known_files_are_registered_where_they_are_not_to_be_skipped(
+def test_bundled_files_are_registered_if_they_are_not_skipped(
     client: AnsweringClient,
 ) -> None:
     ProtobufSerializer(Order, client, {"skip.known.types": False})(Order(id=1), TOPIC)
@@ -204,13 +204,15 @@ def test_a_schema_without_a_name_has_no_subject_by_record(client: AnsweringClien
         ({"schema.id.serializer": "x"}, "must be callable"),
     ],
 )
-def test_a_wrong_setting_is_named(conf: dict[str, Any], told: str, client: AnsweringClient) -> None:
+def test_the_error_for_an_invalid_setting_names_it(
+    conf: dict[str, Any], told: str, client: AnsweringClient
+) -> None:
     with pytest.raises(ValueError, match=r".") as wrong:
         AvroSerializer(client, LONG, conf=conf)
     assert told in str(wrong.value)
 
 
-def test_a_builder_takes_a_client_or_settings_for_one(client: AnsweringClient) -> None:
+def test_a_builder_accepts_a_client_or_the_settings_of_one(client: AnsweringClient) -> None:
     builder = AvroSerializerBuilder(schema_registry_client=client, schema=LONG)
     serializer, left = builder.build({"client.id": "x"}, is_key=False)
     assert left == {"client.id": "x"}

@@ -23,7 +23,7 @@ VALUE = SerializationContext("orders", MessageField.VALUE)
 KEY = SerializationContext("orders", MessageField.KEY)
 
 
-def test_the_strategies_name_subjects_as_everywhere() -> None:
+def test_the_strategies_name_subjects_as_confluents_do() -> None:
     assert topic_subject_name_strategy(VALUE, "shop.Order") == "orders-value"
     assert topic_subject_name_strategy(KEY, "shop.Order") == "orders-key"
     assert record_subject_name_strategy(None, "shop.Order") == "shop.Order"
@@ -42,7 +42,9 @@ def test_the_strategies_name_subjects_as_everywhere() -> None:
         ("TOPIC_RECORD", "orders-R"),
     ],
 )
-def test_a_strategy_can_be_named(kind: str | None, name: str, client: AnsweringClient) -> None:
+def test_a_strategy_can_be_selected_by_type(
+    kind: str | None, name: str, client: AnsweringClient
+) -> None:
     assert SubjectNameResolver(None, kind, None, client).name(VALUE, "R") == name
 
 
@@ -57,7 +59,7 @@ class Associating(AnsweringClient):
         return [Association(subject=subject) for subject in self.subjects]
 
 
-def test_an_associated_subject_is_asked_for_once() -> None:
+def test_an_associated_subject_is_requested_once() -> None:
     client = Associating("sales")
     strategy = AssociatedNameStrategy()
     strategy.set_cluster_id_resolver(lambda: "cluster-1")
@@ -70,7 +72,7 @@ def test_an_associated_subject_is_asked_for_once() -> None:
     assert client.wanted[-1]["resource_namespace"] == "told"
 
 
-def test_without_an_association_another_strategy_decides(client: AnsweringClient) -> None:
+def test_without_an_association_the_fallback_strategy_decides(client: AnsweringClient) -> None:
     strategy = AssociatedNameStrategy()
     assert strategy(VALUE, "R", client, {FALLBACK_TYPE: "RECORD"}) == "R"
     with pytest.raises(SerializationError, match="no subject is associated with topic orders"):
@@ -79,7 +81,7 @@ def test_without_an_association_another_strategy_decides(client: AnsweringClient
         AssociatedNameStrategy()(VALUE, "R", Associating("a", "b"))
 
 
-def test_a_strategy_that_is_none_is_refused(client: AnsweringClient) -> None:
+def test_an_invalid_strategy_is_rejected(client: AnsweringClient) -> None:
     with pytest.raises(ValueError, match="must be one of"):
         SubjectNameResolver(None, "SIDEWAYS", None, client)
     with pytest.raises(ValueError, match="cannot be NONE"):

@@ -68,7 +68,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("schema", "says"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
-def test_what_is_no_schema_is_refused_with_its_place(schema: object, says: str) -> None:
+def test_an_invalid_schema_is_rejected_with_its_location(schema: object, says: str) -> None:
     assert says in refusal(schema)
 
 
@@ -99,7 +99,7 @@ BAD_DEFAULTS = [
 
 
 @pytest.mark.parametrize(("type_", "default"), BAD_DEFAULTS)
-def test_a_default_that_is_no_value_of_its_type_is_refused(type_: object, default: object) -> None:
+def test_a_default_that_is_not_of_its_type_is_rejected(type_: object, default: object) -> None:
     assert "field shop.Order.a" in refusal(record(field("a", type_, default=default)))
 
 
@@ -117,7 +117,7 @@ GOOD_DEFAULTS = [
 
 
 @pytest.mark.parametrize(("type_", "default"), GOOD_DEFAULTS)
-def test_a_default_that_is_a_value_of_its_type_is_taken(type_: object, default: object) -> None:
+def test_a_default_of_its_type_is_accepted(type_: object, default: object) -> None:
     text = json.dumps(record(field("a", type_, default=default)))
     schema = parse(SchemaType.AVRO, text, {})
     schema.require_valid()
@@ -148,7 +148,7 @@ def test_a_fault_in_a_reference_names_the_reference() -> None:
     )
 
 
-def test_references_that_need_each_other_are_refused() -> None:
+def test_references_that_need_each_other_are_rejected() -> None:
     references = {
         "A": '{"type":"record","name":"A2","fields":[{"name":"b","type":"B"}]}',
         "B": '{"type":"record","name":"B2","fields":[{"name":"a","type":"A"}]}',
@@ -156,7 +156,7 @@ def test_references_that_need_each_other_are_refused() -> None:
     assert refusal('"A"', references).startswith("In the reference A: In the reference B: ")
 
 
-def test_a_default_in_a_reference_is_left_as_it_was_registered() -> None:
+def test_defaults_in_references_are_not_validated_again() -> None:
     registered = '{"type":"record","name":"A","fields":[{"name":"n","type":"int","default":"x"}]}'
     schema = parse(SchemaType.AVRO, '"A"', {"A": registered})
     schema.require_valid()
@@ -179,7 +179,7 @@ def test_a_name_may_be_used_before_it_is_defined() -> None:
     assert parse(SchemaType.AVRO, schema.text, {}).text == schema.text
 
 
-def test_only_a_record_gives_its_name() -> None:
+def test_only_a_record_has_a_name() -> None:
     assert parse(SchemaType.AVRO, json.dumps(record()), {}).name == "shop.Order"
     assert parse(SchemaType.AVRO, '"string"', {}).name is None
 
@@ -202,7 +202,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("schema", [row[1] for row in HOSTILE], ids=[row[0] for row in HOSTILE])
-def test_a_schema_made_to_hurt_is_refused_and_no_more(schema: object) -> None:
+def test_a_hostile_schema_is_rejected_without_harm(schema: object) -> None:
     chain = {
         f"R{i}": json.dumps(
             {"type": "record", "name": f"R{i}", "fields": [field("f", f"R{i - 1}")]}

@@ -124,7 +124,7 @@ def test_a_schema_reads_itself(schema: object) -> None:
 
 @slowly
 @given(schemas())
-def test_texts_are_fixed_points_and_mean_the_same_to_fastavro(schema: object) -> None:
+def test_written_texts_are_stable_and_equal_for_fastavro(schema: object) -> None:
     parsed = parse(SchemaType.AVRO, json.dumps(schema), {})
     canonical = to_parsing_canonical_form(schema)
     for text in (parsed.text, parsed.normalized):
@@ -135,7 +135,7 @@ def test_texts_are_fixed_points_and_mean_the_same_to_fastavro(schema: object) ->
 
 @slowly
 @given(evolutions())
-def test_what_is_compatible_fastavro_reads(pair: tuple[object, object]) -> None:
+def test_fastavro_reads_data_of_compatible_schemas(pair: tuple[object, object]) -> None:
     reader, writer = pair
     reading, written = (parse(SchemaType.AVRO, json.dumps(item), {}) for item in pair)
     if reading.find_incompatibilities(written):

@@ -107,7 +107,7 @@ SAME = [
 @pytest.mark.parametrize(
     ("given", "normalized"), [row[1:] for row in SAME], ids=[row[0] for row in SAME]
 )
-def test_what_has_no_meaning_of_its_own_is_normalised(given: str, normalized: str) -> None:
+def test_parts_without_meaning_are_normalized(given: str, normalized: str) -> None:
     parsed = parse(SchemaType.AVRO, given, {})
     assert parsed.normalized == normalized
     assert parse(SchemaType.AVRO, normalized, {}).normalized == normalized
@@ -121,7 +121,7 @@ def test_the_order_of_fields_symbols_and_branches_is_kept() -> None:
     assert parse(SchemaType.AVRO, text, {}).normalized == text
 
 
-def test_resolved_a_schema_stands_alone() -> None:
+def test_a_resolved_text_needs_no_references() -> None:
     customer = '{"type":"record","name":"shop.Customer","fields":[{"name":"n","type":"string"}]}'
     order = (
         '{"type":"record","name":"Order","namespace":"shop","fields":'

@@ -52,7 +52,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("schema", "says"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
-def test_what_is_no_schema_is_refused_with_its_place(schema: object, says: str) -> None:
+def test_an_invalid_schema_is_rejected_with_its_location(schema: object, says: str) -> None:
     assert says in refusal(schema)
 
 
@@ -66,11 +66,11 @@ def test_each_draft_is_checked_by_its_own_rules(draft: str) -> None:
 
 
 @pytest.mark.parametrize("schema", ["true", "false", "{}", '{"$schema":"urn:our-own"}'])
-def test_booleans_and_unknown_dialects_are_schemas(schema: str) -> None:
+def test_booleans_and_schemas_of_unknown_dialects_are_accepted(schema: str) -> None:
     assert parse(SchemaType.JSON, schema, {}).text == schema
 
 
-def test_the_text_keeps_its_order_and_the_normalised_one_has_its_own() -> None:
+def test_the_text_keeps_its_order_and_the_normalized_text_is_sorted() -> None:
     parsed = parse(
         SchemaType.JSON,
         '{ "title": "T", "type": "object", "required": ["b", "a"], "maximum": 1.0}',
@@ -101,7 +101,7 @@ def test_a_reference_is_found_by_its_name(reference: str, identity: str | None) 
     )
 
 
-def test_a_reference_finds_its_own_by_name_wherever_it_lies() -> None:
+def test_a_reference_finds_its_own_references_by_name_whatever_its_id() -> None:
     references = {"shop/address.json": '{"$ref":"town.json"}', "town.json": '{"type":"string"}'}
     order = parse(SchemaType.JSON, '{"items":{"$ref":"shop/address.json"}}', references)
     assert (
@@ -118,7 +118,7 @@ def test_a_fault_in_a_reference_names_the_reference() -> None:
     "reference",
     ["#/definitions/a", "#/$defs/a", "#named", "http://json-schema.org/draft-07/schema#"],
 )
-def test_what_the_schema_itself_or_a_meta_schema_has_is_found(reference: str) -> None:
+def test_a_ref_into_the_schema_or_a_meta_schema_is_found(reference: str) -> None:
     definitions = {"a": {"$id": "#named", "type": "string"}}
     text = json.dumps({"properties": {"x": {"$ref": reference}}, "definitions": definitions})
     assert parse(SchemaType.JSON, text, {})
@@ -134,17 +134,17 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("schema", [row[1] for row in HOSTILE], ids=[row[0] for row in HOSTILE])
-def test_a_schema_made_to_hurt_is_refused_and_no_more(schema: object) -> None:
+def test_a_hostile_schema_is_rejected_without_harm(schema: object) -> None:
     assert refusal(schema)
 
 
-def test_a_deep_schema_within_bounds_is_taken() -> None:
+def test_a_deep_schema_within_the_bounds_is_accepted() -> None:
     text = '{"not":' * 190 + "{}" + "}" * 190
     parsed = parse(SchemaType.JSON, text, {})
     assert parsed.find_incompatibilities(parsed) == []
 
 
-def test_a_long_enumeration_is_taken() -> None:
+def test_a_long_enumeration_is_accepted() -> None:
     text = json.dumps({"enum": [f"value {i}" for i in range(5_000)]})
     assert parse(SchemaType.JSON, text, {}).text
 
@@ -158,6 +158,6 @@ UNCHECKED = [
 
 
 @pytest.mark.parametrize("schema", UNCHECKED)
-def test_what_no_meta_schema_looks_at_does_no_harm(schema: object) -> None:
+def test_invalid_parts_that_no_meta_schema_checks_do_no_harm(schema: object) -> None:
     parsed = parse(SchemaType.JSON, json.dumps(schema), {})
     assert parsed.find_incompatibilities(parsed) == []

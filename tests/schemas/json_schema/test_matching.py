@@ -18,5 +18,5 @@ def by_trying(partners: list[list[int]]) -> int:
 
 
 @given(st.lists(st.lists(st.integers(0, 3), unique=True), max_size=5))
-def test_no_other_matching_is_larger(partners: list[list[int]]) -> None:
+def test_the_matching_is_as_large_as_the_largest_by_brute_force(partners: list[list[int]]) -> None:
     assert largest_matching(partners) == by_trying(partners)

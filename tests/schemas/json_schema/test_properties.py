@@ -161,7 +161,9 @@ def test_a_schema_reads_itself(made: tuple[object, object, list[object]]) -> Non
 
 @slowly
 @given(evolutions())
-def test_what_is_compatible_is_accepted(made: tuple[object, object, list[object]]) -> None:
+def test_documents_of_a_compatible_writer_are_accepted_by_the_reader(
+    made: tuple[object, object, list[object]],
+) -> None:
     reader, writer, values = made
     reading, written = (parse(SchemaType.JSON, json.dumps(item), {}) for item in (reader, writer))
     if reading.find_incompatibilities(written):

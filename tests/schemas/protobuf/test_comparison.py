@@ -72,11 +72,13 @@ CASES = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), CASES.values(), ids=CASES)
-def test_changes(before: str, now: str, expected: set[tuple[str, str]]) -> None:
+def test_a_change_is_compatible_or_has_confluents_error_type(
+    before: str, now: str, expected: set[tuple[str, str]]
+) -> None:
     assert differences(proto3(before), proto3(now)) == expected
 
 
-def test_required_fields_come_and_go_at_a_price() -> None:
+def test_adding_or_removing_a_required_field_is_incompatible() -> None:
     with_it = "message A { required int32 a = 1; }"
     optional = "message A { optional int32 a = 1; }"
     assert differences("message A {}", with_it) == {("REQUIRED_FIELD_ADDED", "#/A/1")}
@@ -85,7 +87,7 @@ def test_required_fields_come_and_go_at_a_price() -> None:
     assert differences(with_it, optional) == set()
 
 
-def test_a_message_less_and_another_package() -> None:
+def test_removing_a_message_or_changing_the_package_is_incompatible() -> None:
     before = 'syntax = "proto3"; package p; message A {} message B {}'
     now = 'syntax = "proto3"; package q; message A {}'
     assert differences(before, now) == {("PACKAGE_CHANGED", "#/"), ("MESSAGE_REMOVED", "#/B")}
@@ -115,7 +117,7 @@ def test_the_description_names_the_field_and_both_types() -> None:
     )
 
 
-def test_recursive_and_long_and_branching_types_end() -> None:
+def test_comparing_recursive_long_and_branching_types_terminates() -> None:
     """A walk along every path would take 2**2000 steps, and 2000 frames."""
     messages = "".join(
         f"message M{i} {{ M{i + 1} a = 1; M{i + 1} b = 2; M0 back = 3; }}" for i in range(2000)

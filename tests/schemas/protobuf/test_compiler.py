@@ -28,7 +28,7 @@ def test_a_schema_is_named_after_its_first_message() -> None:
     assert parse_protobuf('syntax = "proto3";', {}).name is None
 
 
-def test_an_error_tells_its_line_and_column(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_error_has_its_line_and_column(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SchemaError, match=r'^line 3, column 3: "Money" is not defined'):
         parse_protobuf('syntax = "proto3";\nmessage A {\n  Money money = 1;\n}', {})
     with pytest.raises(SchemaError, match=r"^line 1, column 9: Expected message name"):
@@ -41,7 +41,7 @@ def test_an_error_in_a_reference_names_it() -> None:
         parse_protobuf(ORDER, {"shop/money.proto": 'syntax = "proto3";\nmessag Money {}'})
 
 
-def test_a_text_without_syntax_is_proto2_and_says_nothing(
+def test_a_text_without_syntax_is_proto2_and_prints_no_warning(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     schema = parse_protobuf("/* syntax */ // and so on\nmessage A { required int32 a = 1; }", {})
@@ -55,7 +55,7 @@ def test_a_missing_import_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["../secret.proto", "/etc/hosts", "a/../../secret.proto", "a\\b"])
-def test_imports_do_not_leave_what_was_given(name: str) -> None:
+def test_imports_cannot_read_other_files(name: str) -> None:
     quoted = name.replace("\\", "\\\\")
     with pytest.raises(SchemaError, match="was not found or had errors"):
         parse_protobuf(f'syntax = "proto3"; import "{quoted}";', {})
@@ -69,13 +69,13 @@ def test_references_do_not_leave_the_directory(name: str) -> None:
         parse_protobuf('syntax = "proto3";', {name: MONEY})
 
 
-def test_a_schema_of_any_size_is_not_compiled() -> None:
+def test_a_schema_that_is_too_large_is_rejected() -> None:
     with pytest.raises(SchemaError, match="larger than"):
         parse_protobuf("//" + "x" * 9_000_000, {})
 
 
 @pytest.mark.parametrize("value", ["{ r ", "{ r: <r: ", "{ r: [{ r: [", "/*\n{*/ { r '{' "])
-def test_values_nested_too_deep_for_the_compilers_stack_are_refused(value: str) -> None:
+def test_values_nested_too_deep_for_the_compilers_stack_are_rejected(value: str) -> None:
     text = f"""
         syntax = "proto3";
         import "google/protobuf/descriptor.proto";
@@ -87,12 +87,12 @@ def test_values_nested_too_deep_for_the_compilers_stack_are_refused(value: str) 
         parse_protobuf(text, {})
 
 
-def test_references_without_end_are_not_compiled() -> None:
+def test_too_many_references_are_rejected() -> None:
     with pytest.raises(SchemaError, match="more than 1000 references"):
         parse_protobuf('syntax = "proto3";', {f"f{i}.proto": MONEY for i in range(1001)})
 
 
-def test_files_that_come_with_compiler_and_registry_need_no_reference() -> None:
+def test_bundled_files_need_no_reference() -> None:
     schema = parse_protobuf(
         """
         syntax = "proto3";
@@ -155,19 +155,19 @@ def test_references_that_import_each_other_are_an_error() -> None:
         {"dependency": ['a"; message B {}']},
     ],
 )
-def test_a_descriptor_that_is_none_is_an_error(broken: dict[str, Any]) -> None:
+def test_an_invalid_descriptor_is_an_error(broken: dict[str, Any]) -> None:
     descriptor = FileDescriptorProto(name="a.proto", syntax="proto3", **broken)
     with pytest.raises(SchemaError):
         parse_protobuf(base64.b64encode(descriptor.SerializeToString()).decode(), {})
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_nothing_is_no_schema(text: str) -> None:
+def test_an_empty_text_is_an_error(text: str) -> None:
     with pytest.raises(SchemaError, match="empty"):
         parse_protobuf(text, {})
 
 
-def test_a_compiled_class_gives_its_schema() -> None:
+def test_the_descriptor_of_a_compiled_class_is_a_schema() -> None:
     sent = base64.b64encode(timestamp_pb2.DESCRIPTOR.serialized_pb).decode()
     assert parse_protobuf(sent, {}).name == "google.protobuf.Timestamp"
 
@@ -181,14 +181,14 @@ def test_a_compiled_class_gives_its_schema() -> None:
         ([0, 0, 0], "shop.Order.Line.Part"),
     ],
 )
-def test_indexes_choose_a_message(indexes: list[int], name: str) -> None:
+def test_an_index_path_selects_a_message(indexes: list[int], name: str) -> None:
     chosen = order().message_at(indexes)
     assert chosen.full_name == name
     assert message_indexes(chosen) == tuple(indexes or [0])
 
 
 @pytest.mark.parametrize("indexes", [[2], [0, 1], [-1], [0, -1]])
-def test_indexes_of_no_message_are_an_error(indexes: list[int]) -> None:
+def test_an_index_path_without_a_message_is_an_error(indexes: list[int]) -> None:
     with pytest.raises(SchemaError, match="no message at"):
         order().message_at(indexes)
 

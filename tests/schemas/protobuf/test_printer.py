@@ -129,14 +129,14 @@ EDITION = dedent(
 
 
 @pytest.mark.parametrize("text", [EVERYTHING, PROTO2, EDITION])
-def test_canonical_text_stays_as_it_is(text: str) -> None:
+def test_printing_a_canonical_text_does_not_change_it(text: str) -> None:
     schema = parse(text, {})
     assert schema.text == text
     assert parse(schema.serialized, {}).text == text
 
 
 @pytest.mark.parametrize("file", [descriptor_pb2, api_pb2, struct_pb2, any_pb2, wrappers_pb2])
-def test_what_is_printed_compiles_to_the_same_descriptor(file: object) -> None:
+def test_printed_text_compiles_to_the_same_descriptor(file: object) -> None:
     serialized = file.DESCRIPTOR.serialized_pb  # type: ignore[attr-defined]
     schema = parse(b64encode(serialized).decode(), {})
     descriptor = descriptor_pb2.FileDescriptorProto.FromString(serialized)
@@ -154,7 +154,7 @@ def forget_implied_names(message: descriptor_pb2.DescriptorProto) -> None:
         forget_implied_names(nested)
 
 
-def test_messages_keep_their_places_among_the_entries_of_maps() -> None:
+def test_messages_keep_their_index_among_map_entries() -> None:
     text = """
         syntax = "proto3";
         message A {
@@ -184,13 +184,13 @@ def test_groups_of_extensions_are_printed_once() -> None:
     assert parse(schema.text, {}).text == schema.text
 
 
-def test_comments_and_layout_and_short_names_are_one_schema() -> None:
+def test_texts_that_differ_in_comments_layout_or_short_names_are_one_schema() -> None:
     short = 'syntax="proto3";package p;message A{/* of it */B b=1;}message B{}// end'
     full = 'syntax = "proto3";\npackage p;\n\nmessage A {\n  .p.B b = 1;\n}\nmessage B {}\n'
     assert parse(short, {}).text == full
 
 
-def test_normalising_sorts_what_order_says_nothing_about() -> None:
+def test_normalization_sorts_parts_whose_order_has_no_meaning() -> None:
     one = """
         syntax = "proto3"; import "google/protobuf/wrappers.proto";
         import "google/protobuf/timestamp.proto"; option java_package = "p";
@@ -219,7 +219,7 @@ def test_normalising_sorts_what_order_says_nothing_about() -> None:
     assert parse(normal, {}).normalized == normal
 
 
-def test_normalising_keeps_the_order_of_messages_since_payloads_count_them() -> None:
+def test_normalization_keeps_the_order_of_messages() -> None:
     text = 'syntax = "proto3"; message B {} message A { message D {} message C {} }'
     normal = parse(parse(text, {}).normalized, {})
     assert normal.message_at([0]).name == "B"
