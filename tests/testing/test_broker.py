@@ -116,9 +116,9 @@ def test_a_broker_that_cannot_start_says_why(settings: dict[str, str], reason: s
 
 
 def test_a_broker_that_is_not_running_says_so() -> None:
-    with pytest.raises(BrokerError, match="does not run"):
+    with pytest.raises(BrokerError, match="is not running"):
         Broker().create_topic("orders")
-    with Broker() as broker, pytest.raises(BrokerError, match="runs already"):
+    with Broker() as broker, pytest.raises(BrokerError, match="is already running"):
         broker.start()
 
 

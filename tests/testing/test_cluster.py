@@ -96,7 +96,7 @@ def test_a_stopped_broker_moves_its_leaders_first(cluster: Cluster) -> None:
     leader = cluster.leader_of("handed")
     cluster.stop(leader)
     assert cluster.leader_of("handed") != leader
-    with pytest.raises(BrokerError, match=f"Broker {leader} does not run"):
+    with pytest.raises(BrokerError, match=f"Broker {leader} is not running"):
         cluster.kill(leader)
 
 

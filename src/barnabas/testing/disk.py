@@ -13,7 +13,7 @@ from barnabas.log import OpenFiles
 from barnabas.log.segments.open_files import OpenFile
 from barnabas.wire.records.batch import Readable
 
-METADATA_FOLDER = "__cluster_metadata-0"
+METADATA_DIRECTORY = "__cluster_metadata-0"
 
 
 class FaultyDisk:
@@ -25,7 +25,7 @@ class FaultyDisk:
         """Writes that failed for lack of space."""
 
     def files(self) -> OpenFiles:
-        return _Files(self)
+        return _FaultyFiles(self)
 
 
 class FullDisk:
@@ -53,20 +53,20 @@ class FullDisk:
         self.heal()
 
 
-class _Files(OpenFiles):
+class _FaultyFiles(OpenFiles):
     __slots__ = ("_disk",)
 
     def __init__(self, disk: FaultyDisk) -> None:
         super().__init__()
         self._disk = disk
 
-    def handle_of(self, path: str, fd: int) -> OpenFile:
-        if Path(path).parent.name == METADATA_FOLDER:
+    def wrap_descriptor(self, path: str, fd: int) -> OpenFile:
+        if Path(path).parent.name == METADATA_DIRECTORY:
             return OpenFile(fd)
-        return _File(fd, self._disk)
+        return _FaultyFile(fd, self._disk)
 
 
-class _File(OpenFile):
+class _FaultyFile(OpenFile):
     __slots__ = ("_disk",)
 
     def __init__(self, fd: int, disk: FaultyDisk) -> None:
