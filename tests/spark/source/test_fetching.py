@@ -10,7 +10,9 @@ from tests.client.scripted import ScriptedBroker, metadata_of, topic_id
 from tests.replication.world import batch_of
 
 from barnabas.client.cluster import Deadline, TopicInfo
-from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN
+from barnabas.client.consumer import range_reader
+from barnabas.client.consumer.offset_lookup import MAX_UNKNOWN_TOPIC_ATTEMPTS
+from barnabas.client.consumer.range_reader import RangeReader
 from barnabas.spark.source import fetching
 from barnabas.spark.source.connection import SourceError, connect
 from barnabas.spark.source.loss import Loss
@@ -75,10 +77,10 @@ def test_what_may_not_be_read_is_told_at_once(broker: Broker, topic_of, reads) -
 
 def test_many_partitions_cost_few_requests(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(200, partitions=100)
-    before = broker.faults.seen.copy()
+    before = broker.faults.request_counts.copy()
     rows = reads.batch(topic.name)
     assert numbers(rows) == [*range(200)]
-    asked = broker.faults.seen - before
+    asked = broker.faults.request_counts - before
     assert asked["ListOffsets"] <= 2
     assert asked["Fetch"] <= 5
 
@@ -91,16 +93,16 @@ def test_no_more_is_fetched_than_there_is_room_for(broker: Broker, topic_of, rea
 
 def test_many_topics_cost_few_requests(broker: Broker, topic_of, reads) -> None:
     topics = ",".join(topic_of(1, partitions=1).name for _ in range(20))
-    before = broker.faults.seen.copy()
+    before = broker.faults.request_counts.copy()
     own = {"kafka.client.id": "knows no topic yet"}
     assert reads.batch(topics, **own).num_rows == 20
-    assert (broker.faults.seen - before)["Metadata"] <= 5
+    assert (broker.faults.request_counts - before)["Metadata"] <= 5
 
 
 def test_a_topic_that_is_gone_is_not_asked_for_any_more(
     broker: Broker, topic_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "_LOOK_MS", 50)
+    monkeypatch.setattr(range_reader, "METADATA_ATTEMPT_MS", 50)
     gone = topic_of(1, partitions=1).name
     client = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "looks for what is gone"}
     broker.delete_topic(gone)
@@ -112,7 +114,7 @@ def test_a_topic_that_is_gone_is_not_asked_for_any_more(
 def test_time_in_which_nobody_takes_records_is_not_the_brokers(
     broker: Broker, topic_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "AHEAD_BYTES", 1)
+    monkeypatch.setattr(range_reader, "READ_AHEAD_BYTES", 1)
     topic = topic_of(1, partitions=1)
     topic.add(1)  # in a batch of its own
     client = {"bootstrap.servers": broker.bootstrap_servers, "fetch.max.bytes": "1"}
@@ -121,13 +123,13 @@ def test_time_in_which_nobody_takes_records_is_not_the_brokers(
     task = fetching.Fetching(connect(client), [wanted], Loss(True, int(patience_s * 1000)))
     answers = iter(task)
     (first,) = next(answers)
-    assert first.next_offset == 1
+    assert first.fetched.next_offset == 1
     until_s = time.monotonic() + 2 * patience_s
     while time.monotonic() < until_s:  # whoever takes them has other things to do
         time.sleep(0.05)
     with broker.faults.fail("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1):
         ((second,),) = answers
-    assert second.next_offset == 2
+    assert second.fetched.next_offset == 2
 
 
 def told(index: int, **fields: object) -> PartitionData:
@@ -215,14 +217,16 @@ def test_a_topic_that_was_found_again_has_as_many_looks_as_before(
             return answer(told(0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
         return answer(told(0, records=batch_of(b"0", b"1")))
 
-    hidden = iter(2 * [*(ATTEMPTS_AT_UNKNOWN - 1) * [True], False])
-    look = fetching._Engine._topic
+    hidden = iter(2 * [*(MAX_UNKNOWN_TOPIC_ATTEMPTS - 1) * [True], False])
+    look = RangeReader._find_topic
 
-    async def looked(engine: fetching._Engine, name: str, deadline: Deadline) -> TopicInfo | None:
+    async def looked(
+        reader: RangeReader[OffsetRange], name: str, deadline: Deadline
+    ) -> TopicInfo | None:
         unknown = TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return unknown if next(hidden, False) else await look(engine, name, deadline)
+        return unknown if next(hidden, False) else await look(reader, name, deadline)
 
-    monkeypatch.setattr(fetching._Engine, "_topic", looked)
+    monkeypatch.setattr(RangeReader, "_find_topic", looked)
     broker = ScriptedBroker({ApiKey.FETCH: fetch}, topics={"t": 1})
     backoff = {"retry.backoff.ms": "1", "retry.backoff.max.ms": "1"}
     assert read_scripted(1, broker, **backoff) == [0, 1]

@@ -1,4 +1,4 @@
-"""Fetched batches to Arrow, across partitions, without an object per record."""
+"""Builds Arrow batches of fetched records, across partitions, without an object per record."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,51 +15,51 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_BYTES = 1 << 30
-"""Of one batch: Arrow's own offsets end at 2 GiB."""
+"""Limit of one Arrow batch: its 32-bit offsets end at 2 GiB."""
 
 
 class ArrowBatchBuilder:
-    """The rows of one RecordBatch while they are gathered."""
+    """Collects the rows of one RecordBatch."""
 
-    def __init__(self, max_rows: int, inbox: FetchBuffer, tap: Poller) -> None:
+    def __init__(self, max_rows: int, buffer: FetchBuffer, poller: Poller) -> None:
         if max_rows < 1:
             raise ValueError("max_rows must be at least 1")
         self.rows = 0
         self.is_full = False
         self._max_rows = max_rows
-        self._inbox = inbox
-        self._tap = tap
+        self._buffer = buffer
+        self._poller = poller
         self._size_bytes = 0
         self._runs: list[Run] = []
         self._sizes: list[Sizes] = []
-        self._places: list[tuple[str, int, int]] = []  # topic, partition, rows
+        self._segments: list[tuple[str, int, int]] = []  # topic, partition, rows
 
     def take(self) -> None:
-        """Take what is there. KafkaException for an error, once the rows before it are given."""
+        """Takes the buffered rows. Raises KafkaException for an error before the first row."""
         while not self.is_full:
-            cursor = self._tap.current_fetch
+            fetch = self._poller.current_fetch
             try:
-                if cursor is not None:
-                    self._read(cursor)
+                if fetch is not None:
+                    self._read(fetch)
                     if self.is_full:
                         return
-            except WireError as error:
-                broken = KafkaError(KafkaError._BAD_MSG, str(error))
-                self._fail(BufferedError(error_message(broken)))
-            notice = self._inbox.advance()
-            if notice is not None:
-                self._fail(notice)
-            elif self._tap.current_fetch is None:
+            except WireError as corrupt:
+                error = KafkaError(KafkaError._BAD_MSG, str(corrupt))
+                self._on_error(BufferedError(error_message(error)))
+            buffered = self._buffer.advance()
+            if buffered is not None:
+                self._on_error(buffered)
+            elif self._poller.current_fetch is None:
                 return
 
-    def batch(self) -> "pa.RecordBatch":
-        """The columns topic, partition, offset, timestamp, key, value and headers."""
+    def build(self) -> "pa.RecordBatch":
+        """Returns the columns topic, partition, offset, timestamp, key, value and headers."""
         import pyarrow as pa
 
         read = runs_to_arrow(self._runs, self._sizes)
         columns = {
-            "topic": _repeated(pa.string(), [(name, rows) for name, _, rows in self._places]),
-            "partition": _repeated(pa.int32(), [(index, rows) for _, index, rows in self._places]),
+            "topic": _repeat(pa.string(), [(name, rows) for name, _, rows in self._segments]),
+            "partition": _repeat(pa.int32(), [(index, rows) for _, index, rows in self._segments]),
         }
         for name in ("offset", "timestamp", "key", "value", "headers"):
             columns[name] = read.column(name)
@@ -81,22 +81,22 @@ class ArrowBatchBuilder:
         finally:
             if self.rows > rows_before:
                 rows = self.rows - rows_before
-                if self._places and self._places[-1][:2] == (topic, partition):
-                    rows += self._places.pop()[2]
-                self._places.append((topic, partition, rows))
+                if self._segments and self._segments[-1][:2] == (topic, partition):
+                    rows += self._segments.pop()[2]
+                self._segments.append((topic, partition, rows))
 
-    def _fail(self, notice: BufferedError) -> None:
-        error = notice.message.error()
+    def _on_error(self, buffered: BufferedError) -> None:
+        error = buffered.message.error()
         if error == KafkaError._PARTITION_EOF:
             return
         if not self.rows:
             raise KafkaException(error)
-        self._inbox.put_back(notice)
+        self._buffer.put_back(buffered)
         self.is_full = True
 
 
-def _repeated(kind: "pa.DataType", parts: Sequence[tuple[object, int]]) -> "pa.Array":
-    """Each value so many times."""
+def _repeat(kind: "pa.DataType", parts: Sequence[tuple[object, int]]) -> "pa.Array":
+    """Returns an array that repeats each value by its count."""
     import pyarrow as pa
 
     repeated = [pa.repeat(pa.scalar(value, kind), count) for value, count in parts]

@@ -1,7 +1,7 @@
-"""`barnabas.Consumer`: the consumer for those who wait in their own thread.
+"""`barnabas.Consumer`: the consumer for programs without an event loop.
 
-Its core lives on the loop of a thread that all plain clients share. What users call is handed to
-it and waited for; only messages come another way, through the inbox (see `_cursor.py`).
+Its core runs on the loop of a thread that all such clients share. Calls run there while the user's
+thread waits; messages come to the user's thread through the fetch buffer.
 """
 
 import time
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OnRebalance = Callable[["Consumer", list[TopicPartition]], None]
 
-_SLICE_S = 0.1
+_EVENT_WAIT_S = 0.1
 
 
 class Consumer(SyncPoller):
@@ -37,24 +37,27 @@ class Consumer(SyncPoller):
     def __init__(self, *conf: Any, **more: Any) -> None:
         super().__init__()
         self._settings = validation.parse_settings(conf, more)
-        # Nothing on the loop holds it: a consumer that nobody needs any more ends by itself.
-        me = weakref.proxy(self)
-        self._inbox = SyncFetchBuffer(me)
+        # The loop has no reference to it, so that an unreferenced consumer is closed.
+        reference = weakref.proxy(self)
+        self._buffer = SyncFetchBuffer(reference)
         self._callbacks: dict[RebalanceType, OnRebalance | None] = {}
         self._is_closed = False
         self._thread = LoopThread.shared()
         try:
-            self._core = self._thread.run(_make(self._settings, me, self._inbox))
+            self._core = self._thread.run(_open(self._settings, reference, self._buffer))
         except BaseException:
             self._thread.release()
             raise
         self._end = weakref.finalize(self, _end, self._thread, self._core)
-        self._end.atexit = False  # its thread ends with the process anyway
+        self._end.atexit = False  # the thread ends with the process anyway
 
     # Messages: `poll` is inherited.
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """So many messages, or those that come within `timeout` seconds (-1: however long)."""
+        """Returns `num_messages` messages, or those that come within `timeout` seconds.
+
+        -1 waits as long as it takes.
+        """
         validation.message_count(num_messages)
         messages = self.take(num_messages)
         if messages and len(messages) == num_messages:
@@ -63,43 +66,44 @@ class Consumer(SyncPoller):
         while True:
             if self.has_events or self._is_closed:
                 if messages:
-                    return messages  # the callbacks, which may raise, come with the next call
-                self._serve()
-            notice = self._inbox.advance()
-            if notice is not None:
-                messages.append(notice.message)
+                    return messages  # callbacks may raise: they run in the next call
+                self._run_callbacks()
+            error = self._buffer.advance()
+            if error is not None:
+                messages.append(error.message)
             elif self.current_fetch is not None:
                 messages += self.take(num_messages - len(messages))
             if len(messages) >= num_messages:
                 return messages
-            if notice is None and self.current_fetch is None and not self._wait(deadline_s):
+            if error is None and self.current_fetch is None and not self._wait(deadline_s):
                 return messages
 
     def consume_arrow(self, max_rows: int = 100_000, timeout: float = -1) -> "pa.RecordBatch":
-        """So many rows, or those that come within `timeout` seconds (-1: however long).
+        """Returns `max_rows` rows, or those that come within `timeout` seconds.
 
-        The columns are topic, partition, offset, timestamp, key, value and headers.
+        -1 waits as long as it takes. The columns are topic, partition, offset, timestamp, key,
+        value and headers.
         """
         from barnabas.client.consumer.arrow import ArrowBatchBuilder
 
-        gathering = ArrowBatchBuilder(max_rows, self._inbox, self)
+        builder = ArrowBatchBuilder(max_rows, self._buffer, self)
         deadline_s = _deadline_s(timeout)
         while True:
             if self.has_events or self._is_closed:
-                if gathering.rows:
+                if builder.rows:
                     break
-                self._serve()
+                self._run_callbacks()
             self.poll_count += 1
-            gathering.take()
-            if gathering.is_full or not self._wait(deadline_s):
+            builder.take()
+            if builder.is_full or not self._wait(deadline_s):
                 break
-        return gathering.batch()
+        return builder.build()
 
     def _poll(self, timeout: float) -> Message | None:
         deadline_s = _deadline_s(timeout)
         while True:
-            self._serve()
-            message = self._inbox.next_message()
+            self._run_callbacks()
+            message = self._buffer.next_message()
             if message is not None:
                 return message
             if not self._wait(deadline_s):
@@ -107,34 +111,34 @@ class Consumer(SyncPoller):
 
     def _wait(self, deadline_s: float | None) -> bool:
         self._thread.check_not_forked()
-        self._core.is_waiting = True
+        self._core.is_user_waiting = True
         try:
-            left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-            return self._inbox.wait(left_s)
+            remaining_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+            return self._buffer.wait(remaining_s)
         finally:
-            self._core.is_waiting = False
+            self._core.is_user_waiting = False
 
     # Callbacks
 
-    def _serve(self) -> None:
-        """Call the callbacks that wait for this thread."""
+    def _run_callbacks(self) -> None:
+        """Runs the callbacks that wait for the user's thread."""
         if self._is_closed:
             raise RuntimeError("Consumer closed")
-        self._serve_events()
+        self._run_events()
 
-    def _serve_events(self) -> None:
-        while (event := self._inbox.next_event()) is not None:
+    def _run_events(self) -> None:
+        while (event := self._buffer.next_event()) is not None:
             if isinstance(event, CallbackEvent):
                 event.function(*event.arguments)
             else:
-                self._ask_about(event)
+                self._run_rebalance(event)
 
-    def _ask_about(self, rebalance: RebalanceEvent) -> None:
+    def _run_rebalance(self, rebalance: RebalanceEvent) -> None:
         callback = self._callbacks.get(rebalance.type)
         self._core.begin_rebalance(rebalance)
         try:
             if callback is not None:
-                callback(self, [TopicPartition(*each) for each in rebalance.partitions])
+                callback(self, [TopicPartition(*partition) for partition in rebalance.partitions])
         finally:
             self._thread.run(self._core.end_rebalance(rebalance))
 
@@ -147,9 +151,10 @@ class Consumer(SyncPoller):
         on_revoke: OnRebalance | None = None,
         on_lost: OnRebalance | None = None,
     ) -> None:
-        """Read these topics as a member of the group; `^...` is a pattern of names.
+        """Subscribes to topics as a member of the group, instead of the last subscription.
 
-        The callbacks are called in `poll`, with this consumer and the partitions.
+        A name that starts with `^` is a regular expression of topic names. The callbacks run in
+        `poll`, with this consumer and the partitions; `on_lost` defaults to `on_revoke`.
         """
         names = validation.topics(topics)
         on_revoke = validation.callback(on_revoke, "on_revoke")
@@ -163,10 +168,11 @@ class Consumer(SyncPoller):
         self._thread.run(core.subscribe(names))
 
     def unsubscribe(self) -> None:
-        self._run_serving(self._open_core().unsubscribe())
+        """Leaves the group, or unassigns the assigned partitions."""
+        self._run_with_callbacks(self._open_core().unsubscribe())
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Read these partitions and nothing else, each from its offset or the committed one."""
+        """Reads these partitions alone, from their offsets or from the committed ones."""
         core = self._open_core()
         self._thread.run(core.assign(validation.distinct_topic_partitions(partitions)))
 
@@ -174,6 +180,7 @@ class Consumer(SyncPoller):
         self._thread.run(self._open_core().unassign())
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Reads these partitions besides the assigned ones."""
         core = self._open_core()
         self._call(core.incremental_assign, validation.distinct_topic_partitions(partitions))
 
@@ -182,9 +189,10 @@ class Consumer(SyncPoller):
         self._thread.run(core.incremental_unassign(validation.topic_partitions(partitions)))
 
     def assignment(self) -> list[TopicPartition]:
-        return self._call(self._open_core().queries.assignment)
+        return self._call(self._open_core().offset_queries.assignment)
 
     def pause(self, partitions: list[TopicPartition]) -> None:
+        """Delivers no messages of these partitions until `resume`; they stay assigned."""
         self._call(self._open_core().pause, validation.topic_partitions(partitions))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
@@ -193,23 +201,25 @@ class Consumer(SyncPoller):
     # Offsets
 
     def seek(self, partition: TopicPartition) -> None:
-        """Read the partition from its offset on."""
+        """Continues to read the assigned partition at its offset."""
         self._call(self._open_core().seek, validation.topic_partition(partition))
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """The offset after the last message that was consumed."""
+        """Returns the offsets after the last consumed messages; OFFSET_INVALID without one."""
         return self._call(
-            self._open_core().queries.positions, validation.topic_partitions(partitions)
+            self._open_core().offset_queries.positions, validation.topic_partitions(partitions)
         )
 
     def committed(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
-        places, wait_ms = (
+        topic_partitions, timeout_ms = (
             validation.topic_partitions(partitions),
             validation.timeout_milliseconds(timeout),
         )
-        return self._thread.run(self._open_core().queries.committed(places, wait_ms))
+        return self._thread.run(
+            self._open_core().offset_queries.committed(topic_partitions, timeout_ms)
+        )
 
     def commit(
         self,
@@ -217,62 +227,72 @@ class Consumer(SyncPoller):
         offsets: list[TopicPartition] | None = None,
         asynchronous: bool = True,
     ) -> list[TopicPartition] | None:
-        """Commit the offset after a message, these offsets, or what is stored.
+        """Commits the offset after a message, these offsets, or all stored offsets.
 
-        Asynchronous, it returns at once and on_commit tells the outcome.
+        If `asynchronous`, it returns at once, and `on_commit` is called with the outcome.
+        Otherwise it returns the committed offsets, or raises KafkaException.
         """
         core = self._open_core()
-        places = validation.offsets_to_commit(message, offsets, "commit")
-        committing = core.commit(places, asynchronous=asynchronous)
-        return self._thread.run(committing)
+        to_commit = validation.offsets_to_commit(message, offsets, "commit")
+        commit = core.commit(to_commit, asynchronous=asynchronous)
+        return self._thread.run(commit)
 
     def store_offsets(
         self, message: Message | None = None, offsets: list[TopicPartition] | None = None
     ) -> list[TopicPartition]:
-        """Keep offsets for the next commit; needs enable.auto.offset.store to be false."""
+        """Stores offsets for the next commit; needs `enable.auto.offset.store` to be false."""
         core = self._open_core()
-        places = validation.offsets_to_commit(message, offsets, "store")
-        if places is None:
+        to_store = validation.offsets_to_commit(message, offsets, "store")
+        if to_store is None:
             raise ValueError("expected either message or offsets")
-        return self._call(core.offset_committer.store, places)
+        return self._call(core.offset_committer.store, to_store)
 
     def offsets_for_times(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
-        """The first offsets at or after the times that stand in place of offsets, in ms."""
-        places, wait_ms = (
+        """Returns the first offsets at or after timestamps, in ms, given as the offsets."""
+        topic_partitions, timeout_ms = (
             validation.topic_partitions(partitions),
             validation.timeout_milliseconds(timeout),
         )
-        return self._thread.run(self._open_core().queries.offsets_for_times(places, wait_ms))
+        return self._thread.run(
+            self._open_core().offset_queries.offsets_for_times(topic_partitions, timeout_ms)
+        )
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
-        """The first offset, and the one after the last; cached: as the last fetch told them."""
-        core, place = self._open_core(), validation.topic_partition(partition)
+        """Returns the log start offset and the high watermark of a partition.
+
+        If `cached`, they are those of the last fetch, and no request is sent.
+        """
+        core, topic_partition = self._open_core(), validation.topic_partition(partition)
         if cached:
-            return self._call(core.queries.cached_watermarks, place)
+            return self._call(core.offset_queries.cached_watermarks, topic_partition)
         return self._thread.run(
-            core.queries.watermarks(place, validation.timeout_milliseconds(timeout))
+            core.offset_queries.watermarks(
+                topic_partition, validation.timeout_milliseconds(timeout)
+            )
         )
 
     def lag(self, partitions: list[TopicPartition] | None = None) -> dict[TopicPartition, int]:
-        """How many offsets are ahead, by partition (default: all); -1 before that is known."""
+        """Returns the lag of partitions (default: all assigned); -1 if it is not known yet."""
         core = self._open_core()
-        places = None if partitions is None else validation.topic_partitions(partitions)
-        return self._call(core.queries.lags, places)
+        topic_partitions = None if partitions is None else validation.topic_partitions(partitions)
+        return self._call(core.offset_queries.lags, topic_partitions)
 
     # The cluster and the group
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
         return self._thread.run(
-            self._open_core().queries.list_topics(topic, validation.timeout_milliseconds(timeout))
+            self._open_core().offset_queries.list_topics(
+                topic, validation.timeout_milliseconds(timeout)
+            )
         )
 
     def cluster_id(self, timeout: float = -1) -> str | None:
         return self._thread.run(
-            self._open_core().queries.cluster_id(validation.timeout_milliseconds(timeout))
+            self._open_core().offset_queries.cluster_id(validation.timeout_milliseconds(timeout))
         )
 
     def memberid(self) -> str | None:
@@ -282,27 +302,30 @@ class Consumer(SyncPoller):
         return self._call(self._open_core().group_metadata)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """For the connections that are made from now on."""
+        """Uses these credentials for connections opened from now on."""
         self._call(self._open_core().cluster.set_sasl_credentials, username, password)
 
     def metrics(self) -> Metrics:
-        """Figures under the names that Java's consumer has for them: "group:name:{tags}"."""
+        """Returns metrics by the names of the Java consumer: "group:name:{tags}"."""
         return self._call(self._open_core().metrics)
 
-    # The end
+    # Closing
 
     def close(self) -> None:
-        """Commit what auto commit has to, leave the group, hang up. A second time does nothing."""
+        """Commits offsets if auto commit is enabled, leaves the group and disconnects.
+
+        A second call does nothing.
+        """
         if self._is_closed or self._thread.is_in_forked_child:
             return
         try:
-            self._run_serving(self._core.close())
+            self._run_with_callbacks(self._core.close())
         finally:
             self._end.detach()
             self._is_closed = True
-            self.has_events = True  # whatever is called next finds it closed
+            self.has_events = True  # the next call finds the consumer closed
             self.current_fetch = None
-            self._inbox.close()
+            self._buffer.close()
             self._thread.release()
 
     def __enter__(self) -> Self:
@@ -316,50 +339,50 @@ class Consumer(SyncPoller):
     ) -> None:
         self.close()
 
-    # Ways to the core
+    # Calls of the core
 
     def _open_core(self) -> ConsumerCore:
         if self._is_closed:
             raise RuntimeError("Consumer closed")
         return self._core
 
-    def _call(self, function: Callable[..., T], *given: Any) -> T:
-        """Call a function of the core on its loop."""
+    def _call(self, function: Callable[..., T], *args: Any) -> T:
+        """Calls a function of the core on its loop."""
 
         async def call() -> T:
-            return function(*given)
+            return function(*args)
 
         return self._thread.run(call())
 
-    def _run_serving(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for what may need this thread's callbacks; the first that raises, raises after."""
+    def _run_with_callbacks(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Waits for a coroutine that may need callbacks; the first error of one is raised."""
         future = self._thread.submit(coroutine)
-        future.add_done_callback(lambda _: self._inbox.wake())
+        future.add_done_callback(lambda _: self._buffer.wake())
         raised: Exception | None = None
         while not future.done():
             try:
-                self._serve_events()
+                self._run_events()
             except Exception as error:
                 raised = raised or error
             if not future.done():
-                self._inbox.wait_for_event(_SLICE_S)
+                self._buffer.wait_for_event(_EVENT_WAIT_S)
         result = future.result()
         if raised is not None:
             raise raised
         return result
 
 
-async def _make(settings: Any, tap: SyncPoller, inbox: SyncFetchBuffer) -> ConsumerCore:
-    return ConsumerCore(settings, tap, inbox)
+async def _open(settings: Any, poller: SyncPoller, buffer: SyncFetchBuffer) -> ConsumerCore:
+    return ConsumerCore(settings, poller, buffer)
 
 
 def _end(thread: LoopThread, core: ConsumerCore) -> None:
-    """Does not wait: it may be the loop's own thread that finds that nobody needs the consumer."""
+    """Does not wait: the garbage collector may call it in the thread of the loop itself."""
     if not thread.is_in_forked_child:
-        ended = thread.submit(core.abandon())
-        ended.add_done_callback(lambda _: thread.release())
+        closed = thread.submit(core.abandon())
+        closed.add_done_callback(lambda _: thread.release())
 
 
 def _deadline_s(timeout: float) -> float | None:
-    wait_s = validation.timeout_seconds(timeout)
-    return None if wait_s is None else time.monotonic() + wait_s
+    timeout_s = validation.timeout_seconds(timeout)
+    return None if timeout_s is None else time.monotonic() + timeout_s

@@ -1,7 +1,7 @@
 """The core of a consumer: joins assignment, fetching, positions, commits and the group.
 
-It lives on one loop and is touched only from there. The facades, plain and aio, hand it what
-users call, and take from its inbox what they get.
+It runs on one event loop. The facades `Consumer` and `AioConsumer` call it there, and take
+messages and events from the fetch buffer.
 """
 
 import asyncio
@@ -26,78 +26,80 @@ from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition, TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 
-_LOOKS_PER_POLL_INTERVAL = 10
+_CHECKS_PER_POLL_INTERVAL = 10
 
 
 class ConsumerCore:
-    """A consumer without its facade; what a group calls an assignee."""
+    """A consumer without its facade; it is the `RebalanceListener` of its group."""
 
-    def __init__(self, settings: ConsumerSettings, tap: Poller, inbox: FetchBuffer) -> None:
+    def __init__(self, settings: ConsumerSettings, poller: Poller, buffer: FetchBuffer) -> None:
         self.settings = settings
         self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
-        self._news = UserEvents(settings, inbox)
-        self.cluster = Cluster(settings, self._news.on_connection_error)
+        self._events = UserEvents(settings, buffer)
+        self.cluster = Cluster(settings, self._events.on_connection_error)
         self.coordinator = (
             ConsumerCoordinator(self.cluster, settings, self) if settings.group_id else None
         )
         offsets = OffsetLookup(self.cluster, settings)
-        self.queries = OffsetQueries(self.cluster, self.coordinator, offsets, self.assignment)
-        self.offset_committer = OffsetCommitter(self.coordinator, settings, self.assignment, inbox)
-        self._tap = tap
-        self._inbox = inbox
+        self.offset_queries = OffsetQueries(
+            self.cluster, self.coordinator, offsets, self.assignment
+        )
+        self.offset_committer = OffsetCommitter(self.coordinator, settings, self.assignment, buffer)
+        self._poller = poller
+        self._buffer = buffer
         self._loop = asyncio.get_running_loop()
         self._reset = AutoOffsetResetStrategy(settings.auto_offset_reset)
         self._fetcher = Fetcher(
             self.cluster,
             settings,
             self.assignment,
-            inbox,
+            buffer,
             on_position_unknown=self._on_position_unknown,
-            error_to_report=self._news.error_to_report,
+            error_to_report=self._events.error_to_report,
             on_throttled=self._on_throttled,
         )
-        self._positions = PositionUpdater(
+        self._position_updater = PositionUpdater(
             self.cluster,
             self.coordinator,
             offsets,
             settings,
             self.assignment,
-            self._news.report_for,
+            self._events.report_for,
             self._fetcher.send_fetches,
         )
-        self.rebalance: RebalanceEvent | None = None  # that the user is being asked about
-        self.is_waiting = False  # the user waits in poll
-        self._polls_seen = 0
+        self.current_rebalance: RebalanceEvent | None = None  # that the user is being asked about
+        self.is_user_waiting = False  # the user waits in poll
+        self._last_poll_count = 0
         self._is_subscribed = False
-        self._is_abandoned = False
-        inbox.on_space_freed = self._room_made
-        self.cluster.add_listener(self._metadata_changed)
-        self._watch: asyncio.TimerHandle | None = None
-        self._look_at_user()
+        self._is_unreferenced = False
+        buffer.on_space_freed = self._on_space_freed
+        self.cluster.add_listener(self._on_metadata)
+        self._poll_check: asyncio.TimerHandle | None = None
+        self._check_user_polls()
         self._statistics = ConsumerStatistics(
-            settings, self.cluster, self.assignment, self.offset_committer, self._news
+            settings, self.cluster, self.assignment, self.offset_committer, self._events
         )
         self._metrics = ConsumerMetrics(settings, self.cluster, self.assignment)
 
     async def close(self) -> None:
-        """Commit what auto commit has to, give back what is assigned, leave, hang up."""
+        """Commits offsets if auto commit is enabled, leaves the group and disconnects."""
         self._statistics.close()
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._poll_check is not None:
+            self._poll_check.cancel()
         try:
             if self.coordinator is not None:
                 await self.coordinator.close()
             await self.remove(list(self.assignment))
             await self.offset_committer.close()
         finally:
-            self._positions.close()
+            self._position_updater.close()
             self._fetcher.close()
             await self.cluster.close()
 
     async def abandon(self) -> None:
-        """The same when there is no user any more, who could be asked about it."""
-        self._is_abandoned = True
-        for event in self._inbox.take_events():
+        """Closes a consumer that the user has dropped: no callback can run any more."""
+        self._is_unreferenced = True
+        for event in self._buffer.take_events():
             if isinstance(event, RebalanceEvent):
                 await self.end_rebalance(event)
         await self.close()
@@ -105,10 +107,10 @@ class ConsumerCore:
     def metrics(self) -> Metrics:
         return self._metrics.metrics(self._statistics.rebalances)
 
-    # What is subscribed and assigned
+    # Subscription and assignment
 
     async def subscribe(self, topics: Sequence[str]) -> None:
-        """Become a member for these topics; what was assigned by hand is given up."""
+        """Joins the group for these topics; manually assigned partitions are unassigned."""
         if self.coordinator is None:
             fail(KafkaError._UNKNOWN_GROUP, "subscribe() needs a group.id")
         if not self._is_subscribed:
@@ -117,180 +119,194 @@ class ConsumerCore:
         self.coordinator.subscribe(topics)
 
     async def unsubscribe(self) -> None:
-        """Leave the group, or give up what was assigned by hand."""
+        """Leaves the group, or unassigns manually assigned partitions."""
         if self.coordinator is not None and self._is_subscribed:
             self._is_subscribed = False
             await self.coordinator.unsubscribe()
         await self.remove(list(self.assignment))
 
     async def assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read these and nothing else."""
-        self._require_suits(RebalanceType.ASSIGNED, incremental=False)
-        kept = {(each.topic, each.partition) for each in partitions}
-        await self.remove([key for key in self.assignment if key not in kept])
-        self._applied()
-        for each in partitions:
-            self._begin(each)
-        self._start()
+        """Reads these partitions alone."""
+        self._require_rebalance_calls(RebalanceType.ASSIGNED, incremental=False)
+        assigned = {(partition.topic, partition.partition) for partition in partitions}
+        await self.remove([key for key in self.assignment if key not in assigned])
+        self._mark_applied()
+        for partition in partitions:
+            self._start_partition(partition)
+        self._start_fetching()
 
     async def unassign(self) -> None:
-        self._require_suits(RebalanceType.REVOKED, incremental=False)
+        self._require_rebalance_calls(RebalanceType.REVOKED, incremental=False)
         await self.remove(list(self.assignment))
-        self._applied()
+        self._mark_applied()
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read these besides."""
-        self._require_suits(RebalanceType.ASSIGNED, incremental=True)
-        for each in partitions:
-            if (each.topic, each.partition) in self.assignment:
-                named = f"{each.topic} [{each.partition}]"
-                fail(KafkaError._CONFLICT, f"{named} is already part of the current assignment")
-        self._applied()
-        for each in partitions:
-            self._begin(each)
-        self._start()
+        """Reads these partitions besides the assigned ones."""
+        self._require_rebalance_calls(RebalanceType.ASSIGNED, incremental=True)
+        for partition in partitions:
+            if (partition.topic, partition.partition) in self.assignment:
+                name = f"{partition.topic} [{partition.partition}]"
+                fail(KafkaError._CONFLICT, f"{name} is already part of the current assignment")
+        self._mark_applied()
+        for partition in partitions:
+            self._start_partition(partition)
+        self._start_fetching()
 
     async def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
-        self._require_suits(RebalanceType.REVOKED, incremental=True)
-        for each in partitions:
-            if (each.topic, each.partition) not in self.assignment:
+        self._require_rebalance_calls(RebalanceType.REVOKED, incremental=True)
+        for partition in partitions:
+            if (partition.topic, partition.partition) not in self.assignment:
                 fail(
                     KafkaError._INVALID_ARG,
-                    f"{each.topic} [{each.partition}] can't be unassigned since it is not in the "
-                    f"current assignment",
+                    f"{partition.topic} [{partition.partition}] can't be unassigned since it is "
+                    f"not in the current assignment",
                 )
-        await self.remove([(each.topic, each.partition) for each in partitions])
-        self._applied()
+        await self.remove([(partition.topic, partition.partition) for partition in partitions])
+        self._mark_applied()
 
     async def remove(
         self, keys: Collection[TopicPartitionTuple], *, are_lost: bool = False
     ) -> None:
-        """Read these no more; what was consumed of them is committed, unless they are lost."""
-        removed = [self.assignment[key] for key in keys if key in self.assignment]
-        for each in removed:
-            each.revoke()
-        if removed and not are_lost:
-            await self.offset_committer.auto_commit(removed)
-        for each in removed:
-            if self.assignment.pop(each.key, None) is not None:
-                self._metrics.on_unassigned(each)
-            self._inbox.discard(each.progress)
+        """Unassigns partitions; their offsets are committed, unless other members own them."""
+        states = [self.assignment[key] for key in keys if key in self.assignment]
+        for state in states:
+            state.revoke()
+        if states and not are_lost:
+            await self.offset_committer.auto_commit(states)
+        for state in states:
+            if self.assignment.pop(state.key, None) is not None:
+                self._metrics.on_unassigned(state)
+            self._buffer.discard(state.progress)
         self._fetcher.send_fetches()
 
-    def seek(self, place: TopicPartition) -> None:
-        each = self.assignment.get((place.topic, place.partition))
-        if each is None:
+    def seek(self, partition: TopicPartition) -> None:
+        state = self.assignment.get((partition.topic, partition.partition))
+        if state is None:
             fail(
                 KafkaError._STATE,
-                f"Failed to seek to offset {place.offset}: {place.topic} [{place.partition}] is "
-                f"not assigned",
+                f"Failed to seek to offset {partition.offset}: {partition.topic} "
+                f"[{partition.partition}] is not assigned",
             )
-        each.seek(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
-        self._inbox.discard(each.progress)
-        self._start()
+        state.seek(
+            partition.offset, -1 if partition.leader_epoch is None else partition.leader_epoch
+        )
+        self._buffer.discard(state.progress)
+        self._start_fetching()
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        for place in partitions:
-            each = self.assignment.get((place.topic, place.partition))
-            if each is not None:
-                each.pause()
+        for partition in partitions:
+            state = self.assignment.get((partition.topic, partition.partition))
+            if state is not None:
+                state.pause()
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        for place in partitions:
-            each = self.assignment.get((place.topic, place.partition))
-            if each is not None and each.is_paused:
-                each.resume()
-                self._inbox.restore_paused(each.progress)
+        for partition in partitions:
+            state = self.assignment.get((partition.topic, partition.partition))
+            if state is not None and state.is_paused:
+                state.resume()
+                self._buffer.restore_paused(state.progress)
         self._fetcher.send_fetches()
 
-    def _begin(self, place: TopicPartition) -> None:
-        key = (place.topic, place.partition)
-        each = self.assignment.get(key)
-        if each is None:
-            each = self.assignment[key] = TopicPartitionState(*key, self._reset)
+    def _start_partition(self, partition: TopicPartition) -> None:
+        key = (partition.topic, partition.partition)
+        state = self.assignment.get(key)
+        if state is None:
+            state = self.assignment[key] = TopicPartitionState(*key, self._reset)
         else:
-            self._inbox.discard(each.progress)
-        each.seek(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
+            self._buffer.discard(state.progress)
+        state.seek(
+            partition.offset, -1 if partition.leader_epoch is None else partition.leader_epoch
+        )
 
-    def _start(self) -> None:
+    def _start_fetching(self) -> None:
         self.cluster.add_topics({topic for topic, _ in self.assignment})
-        self._positions.update()
+        self._position_updater.update()
         self._fetcher.send_fetches()
         self.offset_committer.start_auto_commit()
 
-    def _require_suits(self, change: RebalanceType, *, incremental: bool) -> None:
-        """A callback that is given all partitions, or some, has to take them as such."""
-        asked = self.rebalance
-        if asked is not None and asked.type is change and asked.is_incremental != incremental:
+    def _require_rebalance_calls(self, change: RebalanceType, *, incremental: bool) -> None:
+        """Raises _STATE if a callback mixes incremental and complete assignments."""
+        rebalance = self.current_rebalance
+        if (
+            rebalance is not None
+            and rebalance.type is change
+            and rebalance.is_incremental != incremental
+        ):
             calls = "incremental_assign() and incremental_unassign()"
-            calls = calls if asked.is_incremental else "assign() and unassign()"
+            calls = calls if rebalance.is_incremental else "assign() and unassign()"
             fail(KafkaError._STATE, f"the group rebalances by {calls}")
 
-    def _applied(self) -> None:
-        if self.rebalance is not None:
-            self.rebalance.is_applied = True
+    def _mark_applied(self) -> None:
+        if self.current_rebalance is not None:
+            self.current_rebalance.is_applied = True
 
-    # What a group calls its assignee
+    # Rebalances
 
     async def on_partitions_assigned(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
-        await self._ask_user(RebalanceType.ASSIGNED, partitions, incremental)
+        await self._run_user_callback(RebalanceType.ASSIGNED, partitions, incremental)
 
     async def on_partitions_revoked(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
-        await self._ask_user(RebalanceType.REVOKED, partitions, incremental)
+        await self._run_user_callback(RebalanceType.REVOKED, partitions, incremental)
 
     async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
-        await self._ask_user(RebalanceType.LOST, partitions, True)
+        await self._run_user_callback(RebalanceType.LOST, partitions, True)
 
     def owned(self) -> frozenset[TopicPartitionTuple]:
         return frozenset(self.assignment)
 
     def on_error(self, error: KafkaError) -> None:
-        """Something that `poll` has to tell."""
-        self._news.report(error)
+        """Reports an error from `poll`."""
+        self._events.report(error)
 
-    async def _ask_user(
+    async def _run_user_callback(
         self, change: RebalanceType, partitions: Collection[TopicPartitionTuple], incremental: bool
     ) -> None:
         rebalance = RebalanceEvent(
             change, tuple(sorted(partitions)), incremental, self._loop.create_future()
         )
         self._statistics.rebalances += 1
-        if self._is_abandoned:
+        if self._is_unreferenced:
             await self._apply(rebalance)
             return
-        self._inbox.put_event(rebalance)
+        self._buffer.put_event(rebalance)
         await rebalance.done
 
     def begin_rebalance(self, rebalance: RebalanceEvent) -> None:
-        """The user's callback, if there is one, is called now."""
-        self.rebalance = rebalance
+        """Notes that the user's callback runs now."""
+        self.current_rebalance = rebalance
 
     async def end_rebalance(self, rebalance: RebalanceEvent) -> None:
-        """It has returned: do what it has not done itself."""
+        """Applies the rebalance, unless the user's callback has done so itself."""
         try:
             if not rebalance.is_applied:
                 await self._apply(rebalance)
         finally:
-            self.rebalance = None
+            self.current_rebalance = None
             if not rebalance.done.done():
                 rebalance.done.set_result(None)
 
     async def _apply(self, rebalance: RebalanceEvent) -> None:
-        places = [TopicPartition(*each) for each in rebalance.partitions]
+        partitions = [TopicPartition(*partition) for partition in rebalance.partitions]
         match rebalance.type:
             case RebalanceType.ASSIGNED if rebalance.is_incremental:
                 self.incremental_assign(
-                    [each for each in places if (each.topic, each.partition) not in self.assignment]
+                    [
+                        partition
+                        for partition in partitions
+                        if (partition.topic, partition.partition) not in self.assignment
+                    ]
                 )
             case RebalanceType.ASSIGNED:
-                await self.assign(places)
+                await self.assign(partitions)
             case RebalanceType.REVOKED:
-                gone = rebalance.partitions if rebalance.is_incremental else list(self.assignment)
-                await self.remove(gone)
+                revoked = (
+                    rebalance.partitions if rebalance.is_incremental else list(self.assignment)
+                )
+                await self.remove(revoked)
             case RebalanceType.LOST:
                 await self.remove(rebalance.partitions, are_lost=True)
 
@@ -299,13 +315,17 @@ class ConsumerCore:
     async def commit(
         self, offsets: Sequence[TopicPartition] | None, *, asynchronous: bool
     ) -> list[TopicPartition] | None:
-        """Commit these, or what is stored."""
-        places = self.offset_committer.uncommitted_offsets() if offsets is None else offsets
+        """Commits these offsets, or all stored ones."""
+        to_commit = self.offset_committer.uncommitted_offsets() if offsets is None else offsets
         if asynchronous:
-            self.offset_committer.commit_async(places)
+            self.offset_committer.commit_async(to_commit)
             return None
-        committed = await self.offset_committer.commit(places, self.settings.default_api_timeout_ms)
-        error = next((each.error for each in committed if each.error is not None), None)
+        committed = await self.offset_committer.commit(
+            to_commit, self.settings.default_api_timeout_ms
+        )
+        error = next(
+            (partition.error for partition in committed if partition.error is not None), None
+        )
         if error is not None:
             raise KafkaException(error)
         return committed
@@ -320,44 +340,48 @@ class ConsumerCore:
             fail(KafkaError._UNKNOWN_GROUP, "a consumer without a group.id is in no group")
         return self.coordinator.metadata
 
-    # News
+    # Events of the cluster and the user
 
     def _on_throttled(self, node_id: int, throttle_ms: int) -> None:
         broker = self.cluster.metadata.brokers.get(node_id)
         if broker is not None:
-            self._news.on_throttled(f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms)
+            self._events.on_throttled(
+                f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms
+            )
 
-    def _metadata_changed(self, metadata: Metadata) -> None:
-        for (topic, index), each in self.assignment.items():
-            known = metadata.topics.get(topic)
-            if known is None or known.error is ErrorCode.LEADER_NOT_AVAILABLE:
+    def _on_metadata(self, metadata: Metadata) -> None:
+        for (topic, index), state in self.assignment.items():
+            info = metadata.topics.get(topic)
+            if info is None or info.error is ErrorCode.LEADER_NOT_AVAILABLE:
                 continue
-            if known.error:
-                self._news.report_for(each, KafkaError(known.error, f"{topic}: {known.error.name}"))
-            elif index >= len(known.partitions):
+            if info.error:
+                self._events.report_for(
+                    state, KafkaError(info.error, f"{topic}: {info.error.name}")
+                )
+            elif index >= len(info.partitions):
                 self.cluster.refresh()
-                missing = f"{topic} has {len(known.partitions)} partitions, no partition {index}"
-                self._news.report_for(each, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
-        self._positions.update()
+                missing = f"{topic} has {len(info.partitions)} partitions, no partition {index}"
+                self._events.report_for(state, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
+        self._position_updater.update()
         self._fetcher.send_fetches()
 
     def _on_position_unknown(self) -> None:
-        self._loop.call_soon(self._positions.update)
+        self._loop.call_soon(self._position_updater.update)
 
-    def _room_made(self) -> None:
-        """Called in the user's thread."""
+    def _on_space_freed(self) -> None:
+        """Runs in the user's thread."""
         self._loop.call_soon_threadsafe(self._fetcher.send_fetches)
 
-    def _look_at_user(self) -> None:
-        """Tell the group now and then that the user still polls: each poll would cost too much."""
+    def _check_user_polls(self) -> None:
+        """Notices from time to time that the user polls: a call with every poll costs too much."""
         if self.coordinator is None:
             return
         try:
-            polls = self._tap.poll_count
-        except ReferenceError:  # the user has dropped his consumer
+            poll_count = self._poller.poll_count
+        except ReferenceError:  # the user has dropped the consumer
             return
-        if self.is_waiting or polls != self._polls_seen:
-            self._polls_seen = polls
+        if self.is_user_waiting or poll_count != self._last_poll_count:
+            self._last_poll_count = poll_count
             self.coordinator.on_poll()
-        pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _LOOKS_PER_POLL_INTERVAL)
-        self._watch = self._loop.call_later(pause_s, self._look_at_user)
+        pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _CHECKS_PER_POLL_INTERVAL)
+        self._poll_check = self._loop.call_later(pause_s, self._check_user_polls)

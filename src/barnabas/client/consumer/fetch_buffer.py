@@ -1,8 +1,8 @@
-"""From the loop to the user: what was fetched, and what he is to be told or asked.
+"""The buffer between the loop, which fetches, and the user, who polls.
 
-Two queues. Messages wait in the first, in the order they were fetched; what changes the
-assignment, and callbacks, in the second, which goes first. The loop puts; the user takes, in his
-own thread or, of `barnabas.aio`, on the same loop.
+It has two queues: fetches and errors in the order they came, and events (rebalances and
+callbacks), which go first. The loop puts; the user takes, in a thread of their own or, with
+`barnabas.aio`, on the same loop.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from barnabas.client.errors import KafkaError
 
 @dataclass(slots=True, frozen=True)
 class BufferedError:
-    """A message that tells of an error or of an end, and goes with a partition if it has one."""
+    """A message with an error, or with the end of a partition, in the order of the fetches."""
 
     message: Message
     progress: ConsumerProgress | None = None
@@ -34,63 +34,63 @@ def error_message(
     partition: int | None = None,
     offset: int | None = None,
 ) -> Message:
-    """What poll gives for an error. Its words are the value: an empty message would be false."""
+    """Returns the message of an error. Its value is the text: an empty message would be false."""
     return Message(topic, partition, offset, value=error.str().encode(), error=error)
 
 
 class FetchBuffer:
-    """What waits for the user."""
+    """Fetches, errors and events that wait for the user."""
 
-    def __init__(self, tap: Poller) -> None:
-        self._tap = tap
+    def __init__(self, poller: Poller) -> None:
+        self._poller = poller
         self._fetched: deque[CompletedFetch | BufferedError] = deque()
         self._parked: dict[
             ConsumerProgress, list[CompletedFetch | BufferedError]
-        ] = {}  # while they are paused
+        ] = {}  # of paused partitions
         self.paused_bytes = 0
         self._events: deque[Any] = deque()
-        self.drained: deque[CompletedFetch] = deque()  # for the loop to take: there is room again
-        self.needs_space = False  # the loop waits for that
+        self.drained: deque[CompletedFetch] = deque()  # fetches read to their end, for the loop
+        self.needs_space = False  # the fetcher waits for space
         self.on_space_freed: Callable[[], None] | None = None
 
-    # The loop's side
+    # For the loop
 
     def put(self, fetched: Iterable[CompletedFetch | BufferedError]) -> None:
-        """Messages, behind the others."""
+        """Adds fetches and errors behind the others."""
         self._fetched.extend(fetched)
         self.notify()
 
     def put_event(self, event: object) -> None:
-        """Something that goes before all messages."""
+        """Adds an event, which goes before all messages."""
         self._events.append(event)
-        with suppress(ReferenceError):  # the user has dropped his consumer
-            self._tap.has_events = True
+        with suppress(ReferenceError):  # the user has dropped the consumer
+            self._poller.has_events = True
         self.notify()
 
     def take_events(self) -> list[Any]:
-        """The events that nobody will come for."""
+        """Returns and removes the events, of a consumer that the user has dropped."""
         events, self._events = self._events, deque()
         return list(events)
 
     def restore_paused(self, progress: ConsumerProgress) -> None:
-        """The partition flows again: what was set aside goes before the rest."""
+        """Puts the fetches of a resumed partition before the others."""
         self._fetched.extendleft(reversed(self._unparked(progress)))
         self.notify()
 
-    # The user's side
+    # For the user
 
     def next_event(self) -> Any:
-        """The next event, or None."""
+        """Returns the next event, or None."""
         if self._events:
             return self._events.popleft()
-        self._tap.has_events = False
-        if self._events:  # it came in between
-            self._tap.has_events = True
+        self._poller.has_events = False
+        if self._events:  # one came in between
+            self._poller.has_events = True
         return None
 
     def next_message(self) -> Message | None:
-        """The next message, if there is one; the tap goes on from it."""
-        tap = self._tap
+        """Returns the next message, or None; the poller continues with its fetch."""
+        tap = self._poller
         while True:
             if tap.current_fetch is not None:
                 message = tap.current_fetch.next()
@@ -103,8 +103,8 @@ class FetchBuffer:
                 return None
 
     def advance(self) -> BufferedError | None:
-        """Give the tap the next cursor, or None if there is none, or a notice comes first."""
-        tap = self._tap
+        """Gives the poller the next fetch, if there is one; returns an error that comes first."""
+        tap = self._poller
         if tap.current_fetch is not None:
             self._leave(tap.current_fetch)
             tap.current_fetch = None
@@ -126,11 +126,11 @@ class FetchBuffer:
         return None
 
     def put_back(self, notice: BufferedError) -> None:
-        """It is the first again."""
+        """Makes an error the first in the buffer again."""
         self._fetched.appendleft(notice)
 
     def _leave(self, cursor: CompletedFetch) -> None:
-        """The cursor is read to its end, or is not to be read now, or never."""
+        """Sets the fetch of a paused partition aside, and releases any other."""
         if cursor.version == cursor.progress.version and cursor.progress.live_version < 0:
             self._park(cursor.progress, cursor, is_first=True)
         else:
@@ -148,7 +148,7 @@ class FetchBuffer:
         *,
         is_first: bool = False,
     ) -> None:
-        """Set it aside, out of the way of the other partitions and of the room they have."""
+        """Sets a fetch aside while its partition is paused: it takes no space of the others."""
         parked = self._parked.setdefault(progress, [])
         parked.insert(0 if is_first else len(parked), fetched)
         if isinstance(fetched, CompletedFetch):
@@ -168,7 +168,7 @@ class FetchBuffer:
             self.on_space_freed()
 
     def discard(self, progress: ConsumerProgress) -> None:
-        """The partition is gone: what was set aside of it will not be read."""
+        """Releases the fetches of a paused partition that will not be read."""
         for fetched in self._unparked(progress):
             self._finish(fetched)
 
@@ -177,7 +177,7 @@ class FetchBuffer:
 
 
 class SyncFetchBuffer(FetchBuffer):
-    """For a user who waits in his own thread; a signal, as of Ctrl-C, ends the wait."""
+    """For a user who waits in a thread; a signal, such as that of Ctrl-C, ends the wait."""
 
     def __init__(self, tap: Poller) -> None:
         super().__init__(tap)
@@ -185,12 +185,12 @@ class SyncFetchBuffer(FetchBuffer):
         self._is_over = False
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Until something is there or nothing will be any more, or the time is over: then False."""
+        """Waits until the buffer has something or is closed; returns False after the timeout."""
         with self._changed:
             return self._changed.wait_for(self._is_worth_a_look, timeout_s)
 
     def close(self) -> None:
-        """Nothing will come any more: another thread may wait for it."""
+        """Wakes the threads that wait: nothing will come any more."""
         self._is_over = True
         self.wake()
 
@@ -198,7 +198,7 @@ class SyncFetchBuffer(FetchBuffer):
         return bool(self._fetched or self._events) or self._is_over
 
     def wait_for_event(self, timeout_s: float | None) -> None:
-        """Until an event is there, somebody calls `wake`, or the time is over."""
+        """Waits until there is an event, `notify` is called, or the timeout has passed."""
         with self._changed:
             if not self._events:
                 self._changed.wait(timeout_s)
@@ -209,14 +209,14 @@ class SyncFetchBuffer(FetchBuffer):
 
 
 class AioFetchBuffer(FetchBuffer):
-    """For a user on the loop."""
+    """For a user on the event loop."""
 
     def __init__(self, tap: Poller) -> None:
         super().__init__(tap)
         self._changed = asyncio.Event()
 
     async def wait(self, timeout_s: float | None) -> bool:
-        """Until something is there, or the time is over: then False."""
+        """Waits until the buffer has something; returns False after the timeout."""
         if self._fetched or self._events:
             return True
         self._changed.clear()
@@ -227,7 +227,7 @@ class AioFetchBuffer(FetchBuffer):
         return True
 
     async def wait_for_event(self) -> None:
-        """Until an event is there, or somebody calls `wake`."""
+        """Waits until there is an event, or `notify` is called."""
         if not self._events:
             self._changed.clear()
             await self._changed.wait()

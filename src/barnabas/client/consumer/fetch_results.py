@@ -138,6 +138,10 @@ class ReadReplica:
             return self._current_leader.leader_epoch
         return -1 if leader is None else leader.leader_epoch
 
+    @property
+    def has_preferred(self) -> bool:
+        return self._preferred is not None
+
     def is_follower(self, node_id: int) -> bool:
         return self._preferred == node_id
 

@@ -1,8 +1,8 @@
-"""A fetch session (KIP-227): only what has changed since the last request is said again.
+"""A fetch session (KIP-227): requests have only what has changed since the last request.
 
-The broker keeps what a session fetches. A request says what to fetch from now on, or from other
-offsets, and what no more; the answer leaves out partitions of which there is nothing to tell. A
-session that the broker does not know any more begins anew with everything.
+The broker keeps the partitions of a session. A request adds partitions, changes their offsets, or
+removes them; the response leaves out partitions without news. If the broker has evicted the
+session, a new one starts with all partitions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _LAST_EPOCH = 2**31 - 1
 
 @dataclass(slots=True, frozen=True)
 class PartitionFetch:
-    """What to fetch of one partition."""
+    """A partition in a fetch request."""
 
     topic_id: bytes
     offset: int
@@ -35,7 +35,7 @@ class PartitionFetch:
 
 
 class FetchSession:
-    """One session with one broker. Its requests are answered one by one."""
+    """One session with one broker; it has one request in flight."""
 
     __slots__ = ("_epoch", "_id", "_names", "_sent")
 
@@ -44,11 +44,11 @@ class FetchSession:
         self._epoch = NEW_EPOCH
         self._sent: dict[
             TopicPartitionTuple, PartitionFetch
-        ] = {}  # what the broker fetches unless told otherwise
+        ] = {}  # partitions of the session on the broker
         self._names: dict[bytes, str] = {}
 
     def request(self, wanted: Mapping[TopicPartitionTuple, PartitionFetch]) -> FetchRequest:
-        """Fetch these, and nothing else. The caller fills in how much and how long."""
+        """Returns the request that fetches these partitions alone; the caller sets the limits."""
         if self._epoch == NEW_EPOCH:
             self._sent = {}
             self._names = {}
@@ -69,25 +69,25 @@ class FetchSession:
         return FetchRequest(
             session_id=self._id,
             session_epoch=self._epoch,
-            topics=_topics(changed),
+            topics=fetch_topics(changed),
             forgotten_topics_data=_forgotten(forgotten),
         )
 
     def closing_request(self) -> FetchRequest | None:
-        """The last request, after which the broker forgets the session; None if there is none."""
+        """Returns the request that closes the session on the broker; None if there is none."""
         if self._id == 0:
             return None
         return FetchRequest(session_id=self._id, session_epoch=FINAL_EPOCH)
 
     def on_response(self, response: FetchResponse) -> bool:
-        """Whether the answer tells of partitions: else the session begins anew."""
+        """Returns whether the response has partitions; otherwise the session starts anew."""
         if response.error_code != ErrorCode.NONE:
             self.reset()
             if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self._id = 0
             return False
         if response.session_id == 0:
-            self._id = 0  # the broker has no room for it: everything is said every time
+            self._id = 0  # the broker's cache is full: every request has all partitions
             self.reset()
         elif self._epoch == NEW_EPOCH or response.session_id != self._id:
             self._id = response.session_id
@@ -97,37 +97,45 @@ class FetchSession:
         return True
 
     def reset(self) -> None:
-        """Say everything next, in a session instead of this one, which the broker may drop."""
+        """Starts a new session with the next request, which has all partitions."""
         self._epoch = NEW_EPOCH
 
     def has_sent(self, partition: TopicPartitionTuple) -> bool:
-        """Whether the broker tells of this partition only what has changed."""
+        """Whether the session has the partition, so that responses have only its changes."""
         return self._epoch != NEW_EPOCH and partition in self._sent
 
     def partitions(
         self, response: FetchResponse
     ) -> Iterator[tuple[TopicPartitionTuple, PartitionData]]:
-        """What an answer tells of partitions that were asked for."""
-        for topic in response.responses:
-            name = topic.topic or self._names.get(topic.topic_id)
-            if name is not None:
-                for each in topic.partitions:
-                    yield (name, each.partition_index), each
+        """Yields the partitions of a response."""
+        return response_partitions(response, self._names)
 
 
-def _topics(wanted: Mapping[TopicPartitionTuple, PartitionFetch]) -> list[FetchTopic]:
+def response_partitions(
+    response: FetchResponse, topic_names: Mapping[bytes, str]
+) -> Iterator[tuple[TopicPartitionTuple, PartitionData]]:
+    """Yields the partitions of a response, without those of unknown topic ids."""
+    for topic in response.responses:
+        name = topic.topic or topic_names.get(topic.topic_id)
+        if name is not None:
+            for data in topic.partitions:
+                yield (name, data.partition_index), data
+
+
+def fetch_topics(partitions: Mapping[TopicPartitionTuple, PartitionFetch]) -> list[FetchTopic]:
+    """Returns partitions to fetch, grouped by topic."""
     topics: dict[tuple[str, bytes], FetchTopic] = {}
-    for (name, index), want in wanted.items():
-        topic = topics.get((name, want.topic_id))
+    for (name, index), fetch in partitions.items():
+        topic = topics.get((name, fetch.topic_id))
         if topic is None:
-            topic = FetchTopic(topic=name, topic_id=want.topic_id, partitions=[])
-            topics[name, want.topic_id] = topic
+            topic = FetchTopic(topic=name, topic_id=fetch.topic_id, partitions=[])
+            topics[name, fetch.topic_id] = topic
         topic.partitions.append(
             FetchPartition(
                 partition=index,
-                current_leader_epoch=want.leader_epoch,
-                fetch_offset=want.offset,
-                partition_max_bytes=want.max_bytes,
+                current_leader_epoch=fetch.leader_epoch,
+                fetch_offset=fetch.offset,
+                partition_max_bytes=fetch.max_bytes,
             )
         )
     return list(topics.values())

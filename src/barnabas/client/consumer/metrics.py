@@ -1,4 +1,4 @@
-"""What a consumer tells of itself, under the names of Java's."""
+"""Metrics of a consumer, by the names of the Java consumer."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _GROUP = "consumer-coordinator-metrics"
 
 
 class ConsumerMetrics:
-    """Looks at what is counted anyway, when it is asked."""
+    """Computes metrics on demand, from counters that the consumer keeps anyway."""
 
     def __init__(
         self,
@@ -28,14 +28,14 @@ class ConsumerMetrics:
         self._assignment = assignment
         self._totals = CounterRates()
         self._began_s = time.time()
-        self._given_up: dict[str, tuple[int, int]] = {}
+        self._unassigned: dict[str, tuple[int, int]] = {}
 
-    def on_unassigned(self, each: TopicPartitionState) -> None:
-        """A partition is no longer assigned; what it brought still counts."""
-        records, size_bytes = self._given_up.get(each.key[0], (0, 0))
-        self._given_up[each.key[0]] = (
-            records + each.received_records,
-            size_bytes + each.received_bytes,
+    def on_unassigned(self, partition: TopicPartitionState) -> None:
+        """Keeps the totals of a partition that is no longer assigned."""
+        records, size_bytes = self._unassigned.get(partition.key[0], (0, 0))
+        self._unassigned[partition.key[0]] = (
+            records + partition.received_records,
+            size_bytes + partition.received_bytes,
         )
 
     def metrics(self, rebalances: int) -> Metrics:
@@ -52,16 +52,19 @@ class ConsumerMetrics:
         return sheet.finish(self._began_s)
 
     def _put_consumed(self, sheet: MetricsBuilder, now_s: float, fetches: int) -> None:
-        consumed = dict(self._given_up)
-        for (topic, _), each in self._assignment.items():
+        consumed = dict(self._unassigned)
+        for (topic, _), partition in self._assignment.items():
             records, size_bytes = consumed.get(topic, (0, 0))
-            consumed[topic] = (records + each.received_records, size_bytes + each.received_bytes)
+            consumed[topic] = (
+                records + partition.received_records,
+                size_bytes + partition.received_bytes,
+            )
         totals = [0, 0]
-        for topic, counts in consumed.items():
-            for at, name in enumerate(("records-consumed", "bytes-consumed")):
-                window = self._totals.stat(f"{name} {topic}", counts[at], now_s)
+        for topic, consumed_totals in consumed.items():
+            for position, name in enumerate(("records-consumed", "bytes-consumed")):
+                window = self._totals.stat(f"{name} {topic}", consumed_totals[position], now_s)
                 sheet.put_rate_total(name, window, _FETCHES, topic=topic)
-                totals[at] += counts[at]
+                totals[position] += consumed_totals[position]
         for name, total in zip(("records-consumed", "bytes-consumed"), totals, strict=True):
             sheet.put_rate_total(name, self._totals.stat(name, total, now_s), _FETCHES)
         if fetches:
@@ -71,15 +74,19 @@ class ConsumerMetrics:
     def _put_lags(self, sheet: MetricsBuilder) -> None:
         lags: list[int] = []
         leads: list[int] = []
-        for (topic, index), each in self._assignment.items():
-            end = each.last_stable_offset if each.last_stable_offset >= 0 else each.high_watermark
-            position = each.progress.position
+        for (topic, index), partition in self._assignment.items():
+            end = (
+                partition.last_stable_offset
+                if partition.last_stable_offset >= 0
+                else partition.high_watermark
+            )
+            position = partition.progress.position
             if end < 0 or position < 0:
                 continue
             lags.append(max(0, end - position))
             sheet.put("records-lag", lags[-1], _FETCHES, partition=index, topic=topic)
-            if each.log_start_offset >= 0:
-                leads.append(position - each.log_start_offset)
+            if partition.log_start_offset >= 0:
+                leads.append(position - partition.log_start_offset)
                 sheet.put("records-lead", leads[-1], _FETCHES, partition=index, topic=topic)
         sheet.put("records-lag-max", max(lags, default=0), _FETCHES)
         sheet.put("records-lead-min", min(leads, default=0), _FETCHES)

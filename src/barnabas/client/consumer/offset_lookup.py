@@ -1,7 +1,7 @@
-"""Offsets by time and the ends of leader epochs, asked of whoever leads the partitions.
+"""Requests offsets from partition leaders: ListOffsets and OffsetForLeaderEpoch.
 
-Both are asked again, of a new leader if there is one, until they are answered or the time is
-over; what a partition's answer is then is its error.
+Retriable errors are retried, with a new leader if there is one, until the deadline; the result of
+a partition is then its last error.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ from barnabas.wire.schema import Message
 
 READ_COMMITTED = 1
 MAX_UNKNOWN_TOPIC_ATTEMPTS = 5
-"""A new topic may not be known everywhere yet; one that was deleted never will be again."""
-_CONSUMER = -1
+"""A new topic may not have reached every broker; a deleted one will not come back."""
+_NO_REPLICA = -1
 
 
 @dataclass(slots=True, frozen=True)
 class OffsetAndTimestamp:
-    """An offset, -1 if there is none, with the epoch of the leader that wrote there."""
+    """An offset, -1 if there is none, with the leader epoch and timestamp of its record."""
 
     offset: int
     leader_epoch: int
@@ -47,16 +47,16 @@ OffsetResults = dict[TopicPartitionTuple, OffsetAndTimestamp | KafkaError]
 
 
 class OffsetLookup:
-    """Asks the leaders."""
+    """Sends requests for offsets to the leaders of partitions."""
 
     def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
         self._cluster = cluster
         self._settings = settings
 
     async def list_offsets(
-        self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline
+        self, timestamps: Mapping[TopicPartitionTuple, int], deadline: Deadline
     ) -> OffsetResults:
-        """The first offset at or after a timestamp; -1 asks for the end, -2 for the beginning."""
+        """Returns the first offsets at or after timestamps; -1 is the end, -2 the beginning."""
         isolation = int(self._settings.isolation_level == "read_committed") * READ_COMMITTED
 
         def request(partitions: Iterable[tuple[TopicPartitionTuple, PartitionInfo]]) -> Message:
@@ -67,32 +67,34 @@ class OffsetLookup:
                     ListOffsetsPartition(
                         partition_index=index,
                         current_leader_epoch=leader.leader_epoch,
-                        timestamp=wanted[topic, index],
+                        timestamp=timestamps[topic, index],
                     )
                 )
             return ListOffsetsRequest(
-                replica_id=_CONSUMER,
+                replica_id=_NO_REPLICA,
                 isolation_level=isolation,
                 topics=list(topics.values()),
                 timeout_ms=self._settings.request_timeout_ms,
             )
 
-        def answers(response: Any) -> OffsetResults:
+        def read(response: Any) -> OffsetResults:
             return {
-                (topic.name, each.partition_index): _outcome(
-                    each.error_code,
-                    OffsetAndTimestamp(each.offset, each.leader_epoch, each.timestamp),
+                (topic.name, partition.partition_index): _result(
+                    partition.error_code,
+                    OffsetAndTimestamp(
+                        partition.offset, partition.leader_epoch, partition.timestamp
+                    ),
                 )
                 for topic in response.topics
-                for each in topic.partitions
+                for partition in topic.partitions
             }
 
-        return await self._ask(wanted, request, answers, deadline)
+        return await self._send_until_answered(timestamps, request, read, deadline)
 
     async def offsets_for_leader_epochs(
         self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline
     ) -> OffsetResults:
-        """Where an epoch ends, or the last before it that the leader has; -1 if it has none."""
+        """Returns the end offsets of epochs, or of the last epoch before; -1 if there is none."""
 
         def request(partitions: Iterable[tuple[TopicPartitionTuple, PartitionInfo]]) -> Message:
             topics: dict[str, OffsetForLeaderTopic] = {}
@@ -105,77 +107,84 @@ class OffsetLookup:
                         leader_epoch=epochs[topic, index],
                     )
                 )
-            return OffsetForLeaderEpochRequest(replica_id=_CONSUMER, topics=list(topics.values()))
+            return OffsetForLeaderEpochRequest(replica_id=_NO_REPLICA, topics=list(topics.values()))
 
-        def answers(response: Any) -> OffsetResults:
+        def read(response: Any) -> OffsetResults:
             return {
-                (topic.topic, each.partition): _outcome(
-                    each.error_code, OffsetAndTimestamp(each.end_offset, each.leader_epoch)
+                (topic.topic, partition.partition): _result(
+                    partition.error_code,
+                    OffsetAndTimestamp(partition.end_offset, partition.leader_epoch),
                 )
                 for topic in response.topics
-                for each in topic.partitions
+                for partition in topic.partitions
             }
 
-        return await self._ask(epochs, request, answers, deadline)
+        return await self._send_until_answered(epochs, request, read, deadline)
 
-    async def _ask(
-        self,
-        wanted: Iterable[TopicPartitionTuple],
-        request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
-        answers: Callable[[Any], OffsetResults],
-        deadline: Deadline,
-    ) -> OffsetResults:
-        """Ask leaders, until each partition has an answer that would stay the same."""
-        found: OffsetResults = {}
-        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
-        left = set(wanted)
-        topics = {topic for topic, _ in left}
-        self._cluster.add_topics(topics)
-        for attempt in itertools.count(1):
-            found |= await self._ask_once(left, request, answers, deadline)
-            left = {each for each in left if _may_pass(found[each], attempt)}
-            pause_ms = backoff.next_ms()
-            if not left or deadline.remaining_ms() <= pause_ms:
-                break
-            self._cluster.refresh()
-            await asyncio.sleep(pause_ms / 1000)
-        return found
-
-    async def _ask_once(
+    async def _send_until_answered(
         self,
         partitions: Iterable[TopicPartitionTuple],
         request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
-        answers: Callable[[Any], OffsetResults],
+        read: Callable[[Any], OffsetResults],
         deadline: Deadline,
     ) -> OffsetResults:
-        found: OffsetResults = {}
+        """Sends requests until no partition has a retriable error, or the deadline passes."""
+        results: OffsetResults = {}
+        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
+        remaining = set(partitions)
+        topics = {topic for topic, _ in remaining}
+        self._cluster.add_topics(topics)
+        for attempt in itertools.count(1):
+            results |= await self._send_once(remaining, request, read, deadline)
+            remaining = {
+                partition for partition in remaining if _is_retriable(results[partition], attempt)
+            }
+            pause_ms = backoff.next_ms()
+            if not remaining or deadline.remaining_ms() <= pause_ms:
+                break
+            self._cluster.refresh()
+            await asyncio.sleep(pause_ms / 1000)
+        return results
+
+    async def _send_once(
+        self,
+        partitions: Iterable[TopicPartitionTuple],
+        request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
+        read: Callable[[Any], OffsetResults],
+        deadline: Deadline,
+    ) -> OffsetResults:
+        results: OffsetResults = {}
         by_leader: defaultdict[int, list[tuple[TopicPartitionTuple, PartitionInfo]]] = defaultdict(
             list
         )
-        for each in partitions:
-            leader = self._cluster.metadata.leader(*each)
+        for partition in partitions:
+            leader = self._cluster.metadata.leader(*partition)
             if leader is None or leader.leader < 0:
-                found[each] = self._without_leader(each)
+                results[partition] = self._leader_error(partition)
             else:
-                by_leader[leader.leader].append((each, leader))
+                by_leader[leader.leader].append((partition, leader))
 
-        async def ask(node_id: int, led: list[tuple[TopicPartitionTuple, PartitionInfo]]) -> None:
+        async def send(
+            node_id: int, partitions_led: list[tuple[TopicPartitionTuple, PartitionInfo]]
+        ) -> None:
             timeout_ms = max(1, min(deadline.remaining_ms(), self._settings.request_timeout_ms))
             try:
                 response = await self._cluster.send_request(
-                    request(led), to=node_id, timeout_ms=timeout_ms
+                    request(partitions_led), to=node_id, timeout_ms=timeout_ms
                 )
             except KafkaException as failure:
-                found.update({each: failure.args[0] for each, _ in led})
+                results.update({partition: failure.args[0] for partition, _ in partitions_led})
             else:
                 missing = KafkaError(KafkaError._UNKNOWN_PARTITION, retriable=True)
-                found.update({each: missing for each, _ in led})
-                found.update(answers(response))
+                results.update({partition: missing for partition, _ in partitions_led})
+                results.update(read(response))
 
-        await asyncio.gather(*(ask(node_id, led) for node_id, led in by_leader.items()))
-        return found
+        await asyncio.gather(
+            *(send(node_id, partitions_led) for node_id, partitions_led in by_leader.items())
+        )
+        return results
 
-    def _without_leader(self, partition: TopicPartitionTuple) -> KafkaError:
+    def _leader_error(self, partition: TopicPartitionTuple) -> KafkaError:
         name, index = partition
         topic = self._cluster.metadata.topics.get(name)
         if topic is None:
@@ -190,11 +199,11 @@ class OffsetLookup:
         return broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} [{index}] has no leader")
 
 
-def _outcome(code: int, found: OffsetAndTimestamp) -> OffsetAndTimestamp | KafkaError:
-    return broker_error(code) if code else found
+def _result(code: int, offset: OffsetAndTimestamp) -> OffsetAndTimestamp | KafkaError:
+    return broker_error(code) if code else offset
 
 
-def _may_pass(outcome: OffsetAndTimestamp | KafkaError, attempt: int) -> bool:
+def _is_retriable(outcome: OffsetAndTimestamp | KafkaError, attempt: int) -> bool:
     if not isinstance(outcome, KafkaError):
         return False
     is_unknown = outcome == KafkaError.UNKNOWN_TOPIC_OR_PART

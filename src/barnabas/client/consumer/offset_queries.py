@@ -1,4 +1,4 @@
-"""Questions of users that change nothing: offsets, times, topics."""
+"""Read-only calls of users: positions, committed offsets, watermarks, lags and topics."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,112 +21,127 @@ if TYPE_CHECKING:
 
 
 class OffsetQueries:
-    """Answers from what the consumer knows, or from the cluster."""
+    """Reads offsets of the assignment, and requests others from the cluster."""
 
     def __init__(
         self,
         cluster: Cluster,
-        group: ConsumerCoordinator | None,
+        coordinator: ConsumerCoordinator | None,
         offsets: OffsetLookup,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
     ) -> None:
         self._cluster = cluster
-        self._group = group
+        self._coordinator = coordinator
         self._offsets = offsets
         self._assignment = assignment
 
-    # What the consumer knows
+    # Without a request
 
     def assignment(self) -> list[TopicPartition]:
         return [
-            TopicPartition(*key, each.requested_offset) for key, each in self._assignment.items()
+            TopicPartition(*key, state.requested_offset) for key, state in self._assignment.items()
         ]
 
     def positions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Where the user is: after the last message he got."""
-        found = []
-        for place in partitions:
-            each = self._assignment.get((place.topic, place.partition))
-            delivered = None if each is None else each.position()
-            found.append(delivered or TopicPartition(place.topic, place.partition, OFFSET_INVALID))
-        return found
+        """Returns the offsets after the last delivered messages."""
+        positions = []
+        for partition in partitions:
+            state = self._assignment.get((partition.topic, partition.partition))
+            position = None if state is None else state.position()
+            positions.append(
+                position or TopicPartition(partition.topic, partition.partition, OFFSET_INVALID)
+            )
+        return positions
 
-    def cached_watermarks(self, place: TopicPartition) -> tuple[int, int]:
-        """As the last fetch told them."""
-        each = self._assignment.get((place.topic, place.partition))
-        if each is None:
+    def cached_watermarks(self, partition: TopicPartition) -> tuple[int, int]:
+        """Returns the watermarks of the last fetch."""
+        state = self._assignment.get((partition.topic, partition.partition))
+        if state is None:
             return OFFSET_INVALID, OFFSET_INVALID
-        return each.log_start_offset, each.high_watermark
+        return state.log_start_offset, state.high_watermark
 
     def lags(self, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, int]:
-        """How many offsets are ahead of the user; -1 where that is not known yet."""
-        asked = self.assignment() if partitions is None else partitions
-        found = {each: self._assignment.get((each.topic, each.partition)) for each in asked}
-        return {each: -1 if at is None else at.lag for each, at in found.items()}
+        """Returns the lag of partitions; -1 if it is not known yet."""
+        requested = self.assignment() if partitions is None else partitions
+        states = {
+            partition: self._assignment.get((partition.topic, partition.partition))
+            for partition in requested
+        }
+        return {
+            partition: -1 if state is None else state.lag for partition, state in states.items()
+        }
 
-    # What the cluster knows
+    # With requests
 
     async def committed(
         self, partitions: Sequence[TopicPartition], timeout_ms: int
     ) -> list[TopicPartition]:
-        if self._group is None:
+        if self._coordinator is None:
             fail(KafkaError._UNKNOWN_GROUP, "committed() needs a group.id")
-        keys = [(each.topic, each.partition) for each in partitions]
-        found = await self._group.committed(keys, deadline=Deadline.after(timeout_ms))
-        for each in found.values():
-            if each.error is not None and each.error.retriable():
-                reason = f"{each.topic} [{each.partition}]: {each.error.str()}"
-                fail(KafkaError._TIMED_OUT, f"committed() was not answered in time: {reason}")
-        return [found[key] for key in keys]
+        keys = [(offset.topic, offset.partition) for offset in partitions]
+        offsets = await self._coordinator.committed(keys, deadline=Deadline.after(timeout_ms))
+        for offset in offsets.values():
+            if offset.error is not None and offset.error.retriable():
+                reason = f"{offset.topic} [{offset.partition}]: {offset.error.str()}"
+                fail(KafkaError._TIMED_OUT, f"committed() timed out: {reason}")
+        return [offsets[key] for key in keys]
 
-    async def watermarks(self, place: TopicPartition, timeout_ms: int) -> tuple[int, int]:
-        key = (place.topic, place.partition)
+    async def watermarks(self, partition: TopicPartition, timeout_ms: int) -> tuple[int, int]:
+        key = (partition.topic, partition.partition)
         deadline = Deadline.after(timeout_ms)
         low, high = await asyncio.gather(
-            self._by_time({key: EARLIEST_TIMESTAMP}, deadline),
-            self._by_time({key: LATEST_TIMESTAMP}, deadline),
+            self._list_offsets({key: EARLIEST_TIMESTAMP}, deadline),
+            self._list_offsets({key: LATEST_TIMESTAMP}, deadline),
         )
-        return _offset(low[key]), _offset(high[key])
+        return _require_offset(low[key]), _require_offset(high[key])
 
     async def offsets_for_times(
         self, partitions: Sequence[TopicPartition], timeout_ms: int
     ) -> list[TopicPartition]:
-        """For each the first offset at or after the time that stands in place of its offset."""
-        wanted = {(each.topic, each.partition): each.offset for each in partitions}
-        found = await self._by_time(wanted, Deadline.after(timeout_ms))
-        answers = []
-        for each in partitions:
-            outcome = found[each.topic, each.partition]
-            answer = TopicPartition(each.topic, each.partition)
+        """Returns the first offsets at or after the timestamps given as offsets."""
+        timestamps = {
+            (partition.topic, partition.partition): partition.offset for partition in partitions
+        }
+        offsets = await self._list_offsets(timestamps, Deadline.after(timeout_ms))
+        results = []
+        for partition in partitions:
+            outcome = offsets[partition.topic, partition.partition]
+            result = TopicPartition(partition.topic, partition.partition)
             if isinstance(outcome, KafkaError):
-                answer.error = outcome
+                result.error = outcome
             else:
-                answer.offset = outcome.offset if outcome.offset >= 0 else OFFSET_END
-                answer.leader_epoch = outcome.leader_epoch if outcome.leader_epoch >= 0 else None
-            answers.append(answer)
-        if answers and all(each.error is not None for each in answers):
-            raise KafkaException(answers[0].error)
-        return answers
+                result.offset = outcome.offset if outcome.offset >= 0 else OFFSET_END
+                result.leader_epoch = outcome.leader_epoch if outcome.leader_epoch >= 0 else None
+            results.append(result)
+        if results and all(partition.error is not None for partition in results):
+            raise KafkaException(results[0].error)
+        return results
 
-    async def _by_time(
-        self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline
+    async def _list_offsets(
+        self, timestamps: Mapping[TopicPartitionTuple, int], deadline: Deadline
     ) -> OffsetResults:
-        """As the leaders tell; topics that do not exist are not waited for."""
-        missing = await self._missing({topic for topic, _ in wanted}, deadline)
-        known = {key: time for key, time in wanted.items() if key[0] not in missing}
-        found = await self._offsets.list_offsets(known, deadline) if known else {}
-        for topic, index in wanted.keys() - known.keys():
-            reason = f"{topic} [{index}]: there is no such topic"
-            found[topic, index] = KafkaError(KafkaError._UNKNOWN_PARTITION, reason)
-        return found
+        """Requests offsets from leaders; a topic that does not exist fails at once."""
+        missing = await self._missing_topics({topic for topic, _ in timestamps}, deadline)
+        existing = {
+            key: timestamp for key, timestamp in timestamps.items() if key[0] not in missing
+        }
+        offsets = await self._offsets.list_offsets(existing, deadline) if existing else {}
+        for topic, index in timestamps.keys() - existing.keys():
+            reason = f"{topic} [{index}]: the topic does not exist"
+            offsets[topic, index] = KafkaError(KafkaError._UNKNOWN_PARTITION, reason)
+        return offsets
 
-    async def _missing(self, topics: set[str], deadline: Deadline) -> set[str]:
-        unheard_of = topics - self._cluster.metadata.topics.keys()
-        if not unheard_of:
+    async def _missing_topics(self, topics: set[str], deadline: Deadline) -> set[str]:
+        unknown_topics = topics - self._cluster.metadata.topics.keys()
+        if not unknown_topics:
             return set()
-        told = await self._cluster.describe(unheard_of, timeout_ms=deadline.remaining_ms())
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return {each.name for each in told.topics if each.name and each.error_code == unknown}
+        response = await self._cluster.describe(unknown_topics, timeout_ms=deadline.remaining_ms())
+        unknown_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return {
+            topic.name
+            for topic in response.topics
+            if topic.name and topic.error_code == unknown_error
+        }
 
     async def list_topics(self, topic: str | None, timeout_ms: int) -> "ClusterMetadata":
         from barnabas.client.admin.metadata import cluster_metadata
@@ -137,11 +152,11 @@ class OffsetQueries:
         )
 
     async def cluster_id(self, timeout_ms: int) -> str | None:
-        known = self._cluster.metadata.cluster_id
-        return known or (await self._cluster.describe([], timeout_ms=timeout_ms)).cluster_id
+        cluster_id = self._cluster.metadata.cluster_id
+        return cluster_id or (await self._cluster.describe([], timeout_ms=timeout_ms)).cluster_id
 
 
-def _offset(outcome: OffsetAndTimestamp | KafkaError) -> int:
+def _require_offset(outcome: OffsetAndTimestamp | KafkaError) -> int:
     if isinstance(outcome, KafkaError):
         raise KafkaException(outcome)
     return outcome.offset

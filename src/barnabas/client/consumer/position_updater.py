@@ -1,7 +1,7 @@
-"""Finds out where partitions are to be read from, whenever that is not known (see `assigned.py`).
+"""Finds the fetch positions of partitions that have none (see `subscription_state.py`).
 
-Each question is asked for all partitions at once that have it. An answer that comes after the
-partition was sought elsewhere, or given up, counts for nothing.
+One request is about all partitions that need it. A result for a partition that was sought or
+unassigned meanwhile is ignored.
 """
 
 import asyncio
@@ -20,48 +20,49 @@ from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
 
-Told = Callable[[TopicPartitionState, KafkaError], None]
+ReportError = Callable[[TopicPartitionState, KafkaError], None]
 
 
 class PositionUpdater:
-    """Asks what is to be asked; calls `settled` when partitions can be fetched."""
+    """Requests positions, and calls `on_updated` when partitions can be fetched."""
 
     def __init__(
         self,
         cluster: Cluster,
-        group: ConsumerCoordinator | None,
+        coordinator: ConsumerCoordinator | None,
         offsets: OffsetLookup,
         settings: ConsumerSettings,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
-        told: Told,
-        settled: Callable[[], None],
+        report: ReportError,
+        on_updated: Callable[[], None],
     ) -> None:
         self._cluster = cluster
-        self._group = group
+        self._coordinator = coordinator
         self._offsets = offsets
         self._settings = settings
         self._assignment = assignment
-        self._told = told
-        self._settled = settled
+        self._report = report
+        self._on_updated = on_updated
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def update(self) -> None:
-        """Ask for everything that has to be known and is not asked for yet."""
-        for state, ask in (
-            (FetchState.INITIALIZING, self._ask_group),
-            (FetchState.AWAIT_RESET, self._search),
+        """Requests the positions that are unknown and not requested yet."""
+        for state, update in (
+            (FetchState.INITIALIZING, self._fetch_committed),
+            (FetchState.AWAIT_RESET, self._reset),
             (FetchState.AWAIT_VALIDATION, self._validate),
         ):
-            asked = {
-                each: each.progress.version
-                for each in self._assignment.values()
-                if each.state is state and each.pending_version != each.progress.version
+            pending = {
+                partition: partition.progress.version
+                for partition in self._assignment.values()
+                if partition.state is state
+                and partition.pending_version != partition.progress.version
             }
-            for each, version in asked.items():
-                each.pending_version = version
-            if asked:
-                self._start(self._until_answered(asked, ask))
+            for partition, version in pending.items():
+                partition.pending_version = version
+            if pending:
+                self._start(self._update_until_complete(pending, update))
 
     def close(self) -> None:
         for task in self._tasks:
@@ -72,132 +73,147 @@ class PositionUpdater:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _until_answered(
+    async def _update_until_complete(
         self,
-        asked: Mapping[TopicPartitionState, int],
-        ask: Callable[
+        pending: Mapping[TopicPartitionState, int],
+        update: Callable[
             [Mapping[TopicPartitionTuple, TopicPartitionState]], Coroutine[Any, Any, bool]
         ],
     ) -> None:
-        """Ask once, and again after a pause for those that have not got an answer."""
-        is_answered = await ask({each.key: each for each in asked})
-        for each, version in asked.items():
-            if each.pending_version == version:
-                each.pending_version = None
-        if is_answered:
+        """Requests once, and after a backoff again for partitions with an error."""
+        is_complete = await update({partition.key: partition for partition in pending})
+        for partition, version in pending.items():
+            if partition.pending_version == version:
+                partition.pending_version = None
+        if is_complete:
             self._backoff.reset()
         else:
             await asyncio.sleep(self._backoff.next_ms() / 1000)
         self.update()
-        self._settled()
+        self._on_updated()
 
-    # The three questions. Each says whether there was an answer for all.
+    # Updates by state. Each returns whether no partition has an error.
 
-    async def _ask_group(self, asked: Mapping[TopicPartitionTuple, TopicPartitionState]) -> bool:
-        versions = _versions(asked)
-        if self._group is None:
-            for each in asked.values():
-                self._start_over(each, KafkaError._NO_OFFSET, "no offset is stored")
+    async def _fetch_committed(
+        self, partitions: Mapping[TopicPartitionTuple, TopicPartitionState]
+    ) -> bool:
+        versions = _versions(partitions)
+        if self._coordinator is None:
+            for partition in partitions.values():
+                self._request_reset(partition, KafkaError._NO_OFFSET, "no offset is stored")
             return True
         deadline = Deadline.after(self._settings.request_timeout_ms)
         try:
-            committed = await self._group.committed(asked.keys(), deadline=deadline)
+            committed = await self._coordinator.committed(partitions.keys(), deadline=deadline)
         except KafkaException as failure:
             if not failure.args[0].retriable():
-                for each in _current(asked, versions):
-                    self._told(each, failure.args[0])
+                for partition in _current(partitions, versions):
+                    self._report(partition, failure.args[0])
             return False
-        is_answered = True
-        for each in _current(asked, versions):
-            answer = committed[each.key]
-            if answer.error is not None:
-                is_answered = False
-                if not answer.error.retriable():
-                    self._told(each, answer.error)
-            elif answer.offset >= 0:
-                each.committed_offset = answer.offset
-                epoch = answer.leader_epoch
-                each.set_position(answer.offset, -1 if epoch is None else epoch)
+        is_complete = True
+        for partition in _current(partitions, versions):
+            offset = committed[partition.key]
+            if offset.error is not None:
+                is_complete = False
+                if not offset.error.retriable():
+                    self._report(partition, offset.error)
+            elif offset.offset >= 0:
+                partition.committed_offset = offset.offset
+                epoch = offset.leader_epoch
+                partition.set_position(offset.offset, -1 if epoch is None else epoch)
             else:
-                self._start_over(each, KafkaError._NO_OFFSET, "the group has committed no offset")
-        return is_answered
+                self._request_reset(
+                    partition, KafkaError._NO_OFFSET, "the group has committed no offset"
+                )
+        return is_complete
 
-    async def _search(self, asked: Mapping[TopicPartitionTuple, TopicPartitionState]) -> bool:
-        versions = _versions(asked)
-        wanted = {key: each.reset_timestamp for key, each in asked.items()}
-        answers = await self._offsets.list_offsets(wanted, self._deadline())
-        nothing_so_late = {
+    async def _reset(self, partitions: Mapping[TopicPartitionTuple, TopicPartitionState]) -> bool:
+        versions = _versions(partitions)
+        timestamps = {key: partition.reset_timestamp for key, partition in partitions.items()}
+        results = await self._offsets.list_offsets(timestamps, self._deadline())
+        without_record = {
             key: LATEST_TIMESTAMP
-            for key, answer in answers.items()
-            if isinstance(answer, OffsetAndTimestamp) and answer.offset < 0 and wanted[key] >= 0
+            for key, result in results.items()
+            if isinstance(result, OffsetAndTimestamp) and result.offset < 0 and timestamps[key] >= 0
         }
-        if nothing_so_late:
-            answers |= await self._offsets.list_offsets(nothing_so_late, self._deadline())
-        return self._take(
-            asked, versions, answers, lambda each, found: each.set_position(found.offset)
+        if without_record:
+            results |= await self._offsets.list_offsets(without_record, self._deadline())
+        return self._apply(
+            partitions,
+            versions,
+            results,
+            lambda partition, found: partition.set_position(found.offset),
         )
 
-    async def _validate(self, asked: Mapping[TopicPartitionTuple, TopicPartitionState]) -> bool:
-        versions = _versions(asked)
-        epochs = {key: each.fetch_epoch for key, each in asked.items()}
-        answers = await self._offsets.offsets_for_leader_epochs(epochs, self._deadline())
-        return self._take(asked, versions, answers, self._validated)
+    async def _validate(
+        self, partitions: Mapping[TopicPartitionTuple, TopicPartitionState]
+    ) -> bool:
+        versions = _versions(partitions)
+        epochs = {key: partition.fetch_epoch for key, partition in partitions.items()}
+        results = await self._offsets.offsets_for_leader_epochs(epochs, self._deadline())
+        return self._apply(partitions, versions, results, self._validated)
 
-    def _validated(self, each: TopicPartitionState, end: OffsetAndTimestamp) -> None:
-        each.state = FetchState.FETCHING
-        leader = self._cluster.metadata.leader(*each.key)
-        each.leader_epoch = -1 if leader is None else leader.leader_epoch
+    def _validated(self, partition: TopicPartitionState, end: OffsetAndTimestamp) -> None:
+        partition.state = FetchState.FETCHING
+        leader = self._cluster.metadata.leader(*partition.key)
+        partition.leader_epoch = -1 if leader is None else leader.leader_epoch
         if end.offset < 0 or end.leader_epoch < 0:
-            self._start_over(each, KafkaError._LOG_TRUNCATION, "the log before it is gone")
-        elif end.offset < each.fetch_offset:
+            self._request_reset(partition, KafkaError._LOG_TRUNCATION, "the log before it is gone")
+        elif end.offset < partition.fetch_offset:
             truncated = (
                 f"the log was truncated to offset {end.offset} in epoch {end.leader_epoch}, "
-                f"before offset {each.fetch_offset}"
+                f"before offset {partition.fetch_offset}"
             )
-            if each.reset_strategy.timestamp(0) is None:
-                self._start_over(each, KafkaError._LOG_TRUNCATION, truncated)
+            if partition.reset_strategy.timestamp(0) is None:
+                self._request_reset(partition, KafkaError._LOG_TRUNCATION, truncated)
             else:
-                each.seek(end.offset)  # what comes from there on is new
+                partition.seek(end.offset)  # records from there on are new
 
-    # Answers
+    # Results
 
-    def _take(
+    def _apply(
         self,
-        asked: Mapping[TopicPartitionTuple, TopicPartitionState],
+        partitions: Mapping[TopicPartitionTuple, TopicPartitionState],
         versions: Mapping[TopicPartitionTuple, int],
-        answers: OffsetResults,
-        found: Callable[[TopicPartitionState, OffsetAndTimestamp], None],
+        results: OffsetResults,
+        on_found: Callable[[TopicPartitionState, OffsetAndTimestamp], None],
     ) -> bool:
-        is_answered = True
-        for each in _current(asked, versions):
-            answer = answers[each.key]
-            if isinstance(answer, KafkaError):
-                is_answered = False
-                if not answer.retriable() or answer == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    self._told(each, answer)
+        is_complete = True
+        for partition in _current(partitions, versions):
+            result = results[partition.key]
+            if isinstance(result, KafkaError):
+                is_complete = False
+                if not result.retriable() or result == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    self._report(partition, result)
             else:
-                found(each, answer)
-        return is_answered
+                on_found(partition, result)
+        return is_complete
 
-    def _start_over(self, each: TopicPartitionState, code: int, why: str) -> None:
-        if not each.request_reset():
+    def _request_reset(self, partition: TopicPartitionState, code: int, why: str) -> None:
+        if not partition.request_reset():
             is_truncated = code == KafkaError._LOG_TRUNCATION
-            told = code if is_truncated else KafkaError._AUTO_OFFSET_RESET
-            self._told(each, KafkaError(told, f"{why}, and auto.offset.reset is none"))
+            reported_code = code if is_truncated else KafkaError._AUTO_OFFSET_RESET
+            self._report(
+                partition, KafkaError(reported_code, f"{why}, and auto.offset.reset is none")
+            )
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._settings.request_timeout_ms)
 
 
 def _versions(
-    asked: Mapping[TopicPartitionTuple, TopicPartitionState],
+    partitions: Mapping[TopicPartitionTuple, TopicPartitionState],
 ) -> dict[TopicPartitionTuple, int]:
-    return {key: each.progress.version for key, each in asked.items()}
+    return {key: partition.progress.version for key, partition in partitions.items()}
 
 
 def _current(
-    asked: Mapping[TopicPartitionTuple, TopicPartitionState],
+    partitions: Mapping[TopicPartitionTuple, TopicPartitionState],
     versions: Mapping[TopicPartitionTuple, int],
 ) -> list[TopicPartitionState]:
-    """Those that still are where they were when they were asked for."""
-    return [each for key, each in asked.items() if each.progress.version == versions[key]]
+    """Returns the partitions that were not sought or unassigned since the request."""
+    return [
+        partition
+        for key, partition in partitions.items()
+        if partition.progress.version == versions[key]
+    ]

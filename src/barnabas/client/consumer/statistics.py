@@ -1,4 +1,4 @@
-"""The JSON that stats_cb is given, in librdkafka's shape: its main fields."""
+"""The JSON of stats_cb: the main fields of librdkafka's statistics."""
 
 import asyncio
 import json
@@ -24,64 +24,64 @@ _FETCH_STATES = {
 
 
 class ConsumerStatistics:
-    """Calls stats_cb every statistics.interval.ms."""
+    """Calls stats_cb with statistics every statistics.interval.ms."""
 
     def __init__(
         self,
         settings: ConsumerSettings,
         cluster: Cluster,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
-        commits: OffsetCommitter,
-        news: UserEvents,
+        committer: OffsetCommitter,
+        events: UserEvents,
     ) -> None:
         self.rebalances = 0
         self._settings = settings
         self._cluster = cluster
         self._assignment = assignment
-        self._commits = commits
-        self._news = news
+        self._committer = committer
+        self._events = events
         self._began_s = time.time()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         if settings.stats_cb is not None and settings.statistics_interval_ms > 0:
-            self._tell_later(settings.stats_cb)
+            self._schedule(settings.stats_cb)
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _tell_later(self, callback: Callable[[str], None]) -> None:
+    def _schedule(self, callback: Callable[[str], None]) -> None:
         pause_s = self._settings.statistics_interval_ms / 1000
-        self._timer = self._loop.call_later(pause_s, self._tell, callback)
+        self._timer = self._loop.call_later(pause_s, self._emit, callback)
 
-    def _tell(self, callback: Callable[[str], None]) -> None:
-        told = _statistics(
+    def _emit(self, callback: Callable[[str], None]) -> None:
+        statistics = _statistics(
             self._settings,
             self._cluster,
             self._assignment,
-            self._commits,
+            self._committer,
             self.rebalances,
             self._began_s,
         )
-        self._news.call(callback, told)
-        self._tell_later(callback)
+        self._events.call(callback, statistics)
+        self._schedule(callback)
 
 
 def _statistics(
     settings: ConsumerSettings,
     cluster: Cluster,
     assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
-    commits: OffsetCommitter,
+    committer: OffsetCommitter,
     rebalances: int,
     began_s: float,
 ) -> str:
     now_s = time.time()
     brokers = broker_statistics(cluster)
     topics: dict[str, dict[str, Any]] = {}
-    for (name, index), each in assignment.items():
+    for (name, index), partition in assignment.items():
         topic = topics.setdefault(name, {"topic": name, "partitions": {}})
-        topic["partitions"][str(index)] = _partition(cluster, each, commits)
-    told: dict[str, Any] = {
+        topic["partitions"][str(index)] = _partition(cluster, partition, committer)
+    statistics: dict[str, Any] = {
         "name": f"{settings.client_id}#consumer-1",
         "client_id": settings.client_id,
         "type": "consumer",
@@ -90,8 +90,8 @@ def _statistics(
         "age": round((now_s - began_s) * 1e6),
         "metadata_cache_cnt": len(cluster.metadata.topics),
         **traffic_totals(brokers),
-        "rxmsgs": sum(each.received_records for each in assignment.values()),
-        "rxmsg_bytes": sum(each.received_bytes for each in assignment.values()),
+        "rxmsgs": sum(partition.received_records for partition in assignment.values()),
+        "rxmsg_bytes": sum(partition.received_bytes for partition in assignment.values()),
         "brokers": brokers,
         "topics": topics,
         "cgrp": {
@@ -100,33 +100,37 @@ def _statistics(
             "assignment_size": len(assignment),
         },
     }
-    return json.dumps(told)
+    return json.dumps(statistics)
 
 
 def _partition(
-    cluster: Cluster, each: TopicPartitionState, commits: OffsetCommitter
+    cluster: Cluster, partition: TopicPartitionState, committer: OffsetCommitter
 ) -> dict[str, Any]:
-    leader = cluster.metadata.leader(*each.key)
-    stored = commits.stored_offset(each)
-    committed = each.committed_offset
-    end = each.last_stable_offset if each.last_stable_offset >= 0 else each.high_watermark
+    leader = cluster.metadata.leader(*partition.key)
+    stored = committer.stored_offset(partition)
+    committed = partition.committed_offset
+    end = (
+        partition.last_stable_offset
+        if partition.last_stable_offset >= 0
+        else partition.high_watermark
+    )
     return {
-        "partition": each.key[1],
+        "partition": partition.key[1],
         "broker": -1 if leader is None else leader.leader,
         "leader": -1 if leader is None else leader.leader,
-        "fetchq_cnt": each.queued_records,
-        "fetch_state": _FETCH_STATES[each.state],
-        "next_offset": each.fetch_offset,
-        "app_offset": each.progress.position,
+        "fetchq_cnt": partition.queued_records,
+        "fetch_state": _FETCH_STATES[partition.state],
+        "next_offset": partition.fetch_offset,
+        "app_offset": partition.progress.position,
         "stored_offset": OFFSET_INVALID if stored is None else stored.offset,
         "committed_offset": committed,
-        "eof_offset": each.eof_offset,
-        "lo_offset": each.log_start_offset,
-        "hi_offset": each.high_watermark,
-        "ls_offset": each.last_stable_offset,
+        "eof_offset": partition.eof_offset,
+        "lo_offset": partition.log_start_offset,
+        "hi_offset": partition.high_watermark,
+        "ls_offset": partition.last_stable_offset,
         "consumer_lag": end - committed if committed >= 0 and end >= 0 else -1,
         "consumer_lag_stored": end - stored.offset if stored is not None and end >= 0 else -1,
         "leader_epoch": -1 if leader is None else leader.leader_epoch,
-        "rxmsgs": each.received_records,
-        "rxbytes": each.received_bytes,
+        "rxmsgs": partition.received_records,
+        "rxbytes": partition.received_bytes,
     }

@@ -1,13 +1,15 @@
-"""One assigned partition, as the loop sees it: where to fetch next, and how that is found out.
+"""The state of an assigned partition: its fetch position, and how the position is found.
 
-                  assign, seek
-offset stored? ------+------ beginning, end ------+------ an offset
-     |                                            |            |
- COMMITTED  -- none, by auto.offset.reset -->  SEARCHED    VALIDATED
-     |                                            |            |
-     +---------------------> FETCHED <------------+------------+
-                                |    a new leader: VALIDATED
-                                +--- out of range: SEARCHED, or STUCK without a policy
+    assign or seek, to
+committed offset           beginning or end         an offset
+        |                          |                     |
+        v     no offset            v                     v
+  INITIALIZING  ----------->  AWAIT_RESET        AWAIT_VALIDATION
+        |                          |                     |
+        +--------------------> FETCHING <----------------+
+                                   |
+    a new leader epoch: AWAIT_VALIDATION; out of range: AWAIT_RESET,
+    or STOPPED if auto.offset.reset is none
 """
 
 import re
@@ -31,19 +33,17 @@ LATEST_TIMESTAMP = -1
 
 
 class FetchState(Enum):
-    """What has to happen before, or instead of, the next fetch."""
+    """What a partition needs before its next fetch."""
 
-    INITIALIZING = auto()  # the group is asked for its offset
-    AWAIT_RESET = auto()  # the leader is asked for an offset by time
-    AWAIT_VALIDATION = (
-        auto()
-    )  # the leader is asked whether it has what comes before the offset (KIP-320)
+    INITIALIZING = auto()  # the committed offset is requested from the group
+    AWAIT_RESET = auto()  # an offset by timestamp is requested from the leader
+    AWAIT_VALIDATION = auto()  # the leader may have truncated the log before it (KIP-320)
     FETCHING = auto()
-    STOPPED = auto()  # the user has been told, and has to seek
+    STOPPED = auto()  # the error was reported, and the user has to seek
 
 
 class TopicPartitionState:
-    """A partition from its assignment until it is given up."""
+    """An assigned partition: its fetch position, progress and offsets."""
 
     __slots__ = (
         "committed_offset",
@@ -104,62 +104,62 @@ class TopicPartitionState:
         self.stored_offset: TopicPartition | None = None  # by the user himself
         self.committed_offset = OFFSET_INVALID
 
-    # Where to read
+    # Position
 
     def seek(self, offset: int, epoch: int = -1) -> None:
-        """Read from there on, and deliver nothing that was fetched before."""
-        self._renew()
+        """Continues at an offset, and discards what was fetched before."""
+        self._discard_fetched()
         self.offset_before_seek = self.offset_to_commit()
         self.progress.position = OFFSET_INVALID
         self.requested_offset = OFFSET_STORED if offset == OFFSET_INVALID else offset
         self.reported_error_code = 0
         if offset >= 0:
-            self._begin_at(offset, epoch)
+            self._fetch_from(offset, epoch)
         elif offset == OFFSET_BEGINNING:
-            self._search(EARLIEST_TIMESTAMP)
+            self._await_reset(EARLIEST_TIMESTAMP)
         elif offset == OFFSET_END:
-            self._search(LATEST_TIMESTAMP)
+            self._await_reset(LATEST_TIMESTAMP)
         else:
             self.state = FetchState.INITIALIZING
 
     def set_position(self, offset: int, epoch: int = -1) -> None:
-        """The offset that was asked for."""
-        self._begin_at(offset, epoch)
+        """Sets the position that was requested."""
+        self._fetch_from(offset, epoch)
 
     def request_reset(self) -> bool:
-        """There is no offset to read from; False if there is no policy for that either."""
+        """Resets the position by auto.offset.reset; returns False, and stops, if it is none."""
         timestamp = self.reset_strategy.timestamp(time.time())
         if timestamp is None:
             self.state = FetchState.STOPPED
             return False
-        self._search(timestamp)
+        self._await_reset(timestamp)
         return True
 
     def revoke(self) -> None:
-        """Nothing that was fetched is delivered any more."""
-        self._renew()
+        """Stops the partition, and discards what was fetched."""
+        self._discard_fetched()
         self.progress.live_version = -1
         self.state = FetchState.STOPPED
 
-    def _begin_at(self, offset: int, epoch: int) -> None:
+    def _fetch_from(self, offset: int, epoch: int) -> None:
         self.fetch_offset = offset
         self.fetch_epoch = epoch
         self.eof_offset = OFFSET_INVALID
         self.leader_epoch = -1
         self.state = FetchState.AWAIT_VALIDATION if epoch >= 0 else FetchState.FETCHING
 
-    def _search(self, timestamp: int) -> None:
+    def _await_reset(self, timestamp: int) -> None:
         self.reset_timestamp = timestamp
         self.state = FetchState.AWAIT_RESET
 
-    def _renew(self) -> None:
+    def _discard_fetched(self) -> None:
         self.progress.version += 1
         self.progress.live_version = -1 if self.is_paused else self.progress.version
         self.queued_records = 0
         self.retry_at_s = 0.0
         self.read_replica.prefer_leader()
 
-    # Whether to read
+    # Fetching
 
     def pause(self) -> None:
         self.is_paused = True
@@ -179,13 +179,13 @@ class TopicPartitionState:
 
     @property
     def is_unfetched(self) -> bool:
-        """Whether no fetch has told anything of it yet."""
+        """Whether no fetch response had the partition yet."""
         return self.high_watermark < 0
 
     # What came
 
     def on_fetched(self, next_offset: int, epoch: int, records: int, size_bytes: int) -> None:
-        """Whole batches were fetched, up to there."""
+        """Advances the position after whole batches were fetched."""
         self.received_records += records
         self.received_bytes += size_bytes
         self.fetch_offset = max(self.fetch_offset, next_offset)
@@ -195,17 +195,17 @@ class TopicPartitionState:
         self.unknown_since_s = None
 
     def on_leader_epoch(self, epoch: int) -> None:
-        """Its leader has this epoch: a new one may lack what was read before (KIP-320)."""
+        """Notes the leader epoch: a new leader may have truncated its log (KIP-320)."""
         if self.state is not FetchState.FETCHING or epoch <= self.leader_epoch:
             return
         if self.leader_epoch >= 0 and self.fetch_epoch >= 0:
             self.state = FetchState.AWAIT_VALIDATION
         self.leader_epoch = epoch
 
-    # What the user has read
+    # Consumed offsets
 
     def position(self) -> TopicPartition | None:
-        """The offset after the last message that came since it was assigned or sought."""
+        """Returns the offset after the last message delivered since the assignment or seek."""
         if self.progress.position < 0:
             return None
         topic, partition = self.key
@@ -213,12 +213,12 @@ class TopicPartitionState:
         return TopicPartition(topic, partition, self.progress.position, leader_epoch=epoch)
 
     def offset_to_commit(self) -> TopicPartition | None:
-        """What there is to commit: seeking alone changes nothing about that."""
+        """Returns the offset to commit; a seek alone does not change it."""
         return self.position() or self.offset_before_seek
 
     @property
     def lag(self) -> int:
-        """How many offsets are ahead; -1 before the first fetch has told."""
+        """The number of offsets to the end of the partition; -1 before the first fetch."""
         end = self.last_stable_offset if self.last_stable_offset >= 0 else self.high_watermark
         position = self.progress.position if self.progress.position >= 0 else self.fetch_offset
         return max(0, end - position) if end >= 0 and position >= 0 else -1
@@ -233,12 +233,12 @@ _BY_DURATION = "by_duration:"
 
 @dataclass(slots=True, frozen=True)
 class AutoOffsetResetStrategy:
-    """The policy: earliest, latest, none, or by_duration with a duration as ISO 8601 has it."""
+    """auto.offset.reset: earliest, latest, none, or by_duration with an ISO 8601 duration."""
 
     policy: str
 
     def timestamp(self, now_s: float) -> int | None:
-        """The time to ask ListOffsets for; None if the user has to say himself."""
+        """Returns the timestamp for ListOffsets; None if the user has to seek."""
         match self.policy:
             case "earliest":
                 return -2

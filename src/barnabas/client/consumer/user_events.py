@@ -1,4 +1,4 @@
-"""What the user is told besides messages: errors in poll, and his callbacks."""
+"""What the user receives besides messages: errors from poll, rebalances and callbacks."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from barnabas.client.values import ThrottleEvent, TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 
 TOPIC_PROPAGATION_S = 30.0
-"""How long it may take until every broker knows a new topic."""
+"""How long a new topic may take to reach every broker."""
 
 _UNKNOWN = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -25,66 +25,68 @@ _UNKNOWN = {
 
 
 class UserEvents:
-    """Puts them into the inbox."""
+    """Puts errors and callbacks into the fetch buffer, for the user's thread."""
 
     def __init__(
         self,
         settings: ConsumerSettings,
-        inbox: FetchBuffer,
+        buffer: FetchBuffer,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._inbox = inbox
+        self._buffer = buffer
         self._clock = clock
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Have a callback called in the user's thread."""
-        self._inbox.put_event(CallbackEvent(function, arguments))
+        """Runs a callback in the user's thread."""
+        self._buffer.put_event(CallbackEvent(function, arguments))
 
     def report(self, error: KafkaError) -> None:
-        """An error that is of no partition comes out of poll."""
-        self._inbox.put([BufferedError(error_message(error))])
+        """Returns an error that belongs to no partition from poll."""
+        self._buffer.put([BufferedError(error_message(error))])
 
-    def report_for(self, each: TopicPartitionState, error: KafkaError) -> None:
-        """An error of one partition comes out of poll, unless the user knows it."""
-        notice = self.error_to_report(each, error)
-        if notice is not None:
-            self._inbox.put([notice])
+    def report_for(self, partition: TopicPartitionState, error: KafkaError) -> None:
+        """Returns an error of a partition from poll, unless it was reported before."""
+        buffered = self.error_to_report(partition, error)
+        if buffered is not None:
+            self._buffer.put([buffered])
 
-    def error_to_report(self, each: TopicPartitionState, error: KafkaError) -> BufferedError | None:
-        """The same for whoever puts it into the inbox himself, in order.
+    def error_to_report(
+        self, partition: TopicPartitionState, error: KafkaError
+    ) -> BufferedError | None:
+        """Returns the error to put into the buffer, or None if it must not be reported.
 
-        An error is told once, until something else happens; that nobody knows the partition only
-        when it lasts, since it may be new.
+        An error is reported once, until the partition has another error or makes progress. An
+        unknown partition is reported after a while, since it may be new.
         """
         if error.code() in _UNKNOWN:
             now_s = self._clock()
-            if each.unknown_since_s is None:
-                each.unknown_since_s = now_s
-            if now_s - each.unknown_since_s < TOPIC_PROPAGATION_S:
+            if partition.unknown_since_s is None:
+                partition.unknown_since_s = now_s
+            if now_s - partition.unknown_since_s < TOPIC_PROPAGATION_S:
                 return None
-        if each.reported_error_code == error.code():
+        if partition.reported_error_code == error.code():
             return None
-        each.reported_error_code = error.code()
-        message = error_message(error, *each.key, max(each.fetch_offset, -1))
-        return BufferedError(message, each.progress, each.progress.version)
+        partition.reported_error_code = error.code()
+        message = error_message(error, *partition.key, max(partition.fetch_offset, -1))
+        return BufferedError(message, partition.progress, partition.progress.version)
 
     def on_connection_error(self, error: KafkaError) -> None:
-        """For error_cb."""
+        """Calls error_cb, or logs the error without one."""
         if self._settings.error_cb is not None:
             self.call(self._settings.error_cb, error)
         else:
             log_unhandled_error(self._settings, error)
 
     def on_throttled(self, broker_name: str, node_id: int, throttle_ms: int) -> None:
-        """For throttle_cb."""
+        """Calls throttle_cb."""
         if self._settings.throttle_cb is not None:
             event = ThrottleEvent(broker_name, node_id, throttle_ms / 1000)
             self.call(self._settings.throttle_cb, event)
 
 
 class RebalanceType(Enum):
-    """What happens to partitions when a group is rebalanced."""
+    """How a rebalance changes the assignment."""
 
     ASSIGNED = auto()
     REVOKED = auto()
@@ -93,18 +95,18 @@ class RebalanceType(Enum):
 
 @dataclass(slots=True)
 class RebalanceEvent:
-    """Partitions come or go. The group waits until the user has been asked."""
+    """A change of the assignment. The group waits until the user's callback has run."""
 
     type: RebalanceType
     partitions: tuple[TopicPartitionTuple, ...]
     is_incremental: bool
     done: "asyncio.Future[None]"
-    is_applied: bool = False  # by the user himself, in his callback
+    is_applied: bool = False  # by the user's callback
 
 
 @dataclass(slots=True, frozen=True)
 class CallbackEvent:
-    """A callback and what to call it with."""
+    """A callback with its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]

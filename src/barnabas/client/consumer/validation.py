@@ -1,4 +1,4 @@
-"""What users hand in, checked as `confluent_kafka` checks it."""
+"""Checks of users' arguments, as `confluent_kafka` checks them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ FOREVER_MS = 2**31 - 1
 
 
 def parse_settings(conf: tuple[Any, ...], more: Mapping[str, Any]) -> ConsumerSettings:
-    """The settings in a dictionary, or in keywords, or in both; a consumer has a group."""
+    """Returns the settings of a dict, of keywords, or of both. Requires a group.id."""
     if len(conf) > 1 or (conf and not isinstance(conf[0], dict)) or not (conf or more):
         raise TypeError("expected configuration dict")
     settings = consumer_settings({**(conf[0] if conf else {}), **more})
@@ -22,48 +22,48 @@ def parse_settings(conf: tuple[Any, ...], more: Mapping[str, Any]) -> ConsumerSe
     return settings
 
 
-def topic_partitions(given: object) -> list[TopicPartition]:
-    if not isinstance(given, list):
+def topic_partitions(value: object) -> list[TopicPartition]:
+    if not isinstance(value, list):
         raise TypeError("requires list of TopicPartition")
-    return [topic_partition(each) for each in given]
+    return [topic_partition(item) for item in value]
 
 
-def distinct_topic_partitions(given: object) -> list[TopicPartition]:
-    """Partitions to be assigned."""
-    places = topic_partitions(given)
-    if len(set(places)) < len(places):
+def distinct_topic_partitions(value: object) -> list[TopicPartition]:
+    """Returns partitions to assign. Raises _INVALID_ARG for duplicates."""
+    partitions = topic_partitions(value)
+    if len(set(partitions)) < len(partitions):
         fail(KafkaError._INVALID_ARG, "a partition is named more than once")
-    return places
+    return partitions
 
 
-def topic_partition(given: object) -> TopicPartition:
-    if not isinstance(given, TopicPartition):
+def topic_partition(value: object) -> TopicPartition:
+    if not isinstance(value, TopicPartition):
         raise TypeError("expected barnabas.TopicPartition")
-    return given
+    return value
 
 
-def topics(given: object) -> list[str]:
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+def topics(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise TypeError("expected list of topic unicode strings")
-    if not given:
+    if not value:
         fail(KafkaError._INVALID_ARG, "Failed to set subscription: it names no topic")
-    return given
+    return value
 
 
-def callback(given: object, name: str) -> Callable[..., Any] | None:
-    if given is not None and not callable(given):
+def callback(value: object, name: str) -> Callable[..., Any] | None:
+    if value is not None and not callable(value):
         raise TypeError(f"{name} expects a callable")
-    return given
+    return value
 
 
-def message_count(given: int) -> int:
-    if not 0 <= given <= MAX_MESSAGES:
+def message_count(value: int) -> int:
+    if not 0 <= value <= MAX_MESSAGES:
         raise ValueError("num_messages must be between 0 and 1000000 (1M)")
-    return given
+    return value
 
 
 def timeout_seconds(timeout: float) -> float | None:
-    """How long to wait; None is as long as it takes."""
+    """Returns the timeout in seconds; None to wait as long as it takes."""
     if not isinstance(timeout, int | float):
         raise TypeError(f"must be real number, not {type(timeout).__name__}")
     return None if timeout < 0 else timeout
@@ -75,13 +75,13 @@ def timeout_milliseconds(timeout: float) -> int:
 
 
 def offsets_to_commit(
-    message: Message | None, given: list[TopicPartition] | None, act: str
+    message: Message | None, value: list[TopicPartition] | None, act: str
 ) -> list[TopicPartition] | None:
-    """The offsets that a message stands for, or those given; None if there is neither."""
-    if message is not None and given is not None:
+    """Returns the offset after a message, or the given offsets; None if there is neither."""
+    if message is not None and value is not None:
         raise ValueError("message and offsets are mutually exclusive")
-    if given is not None:
-        return topic_partitions(given)
+    if value is not None:
+        return topic_partitions(value)
     if message is None:
         return None
     if not isinstance(message, Message):

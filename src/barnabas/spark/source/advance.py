@@ -55,17 +55,17 @@ def ranges_between(
     `loss` is told of partitions that are gone, and of those whose offsets went back.
     """
     for each in sorted(start.keys() - end.keys()):
-        loss.tell(f"{each}, read to offset {start[each]}, does not exist any more.")
+        loss.on_data_loss(f"{each}, read to offset {start[each]}, does not exist any more.")
     ranges = []
     for each, last in sorted(end.items()):
         first = start.get(each, new.get(each))
         if first is None:
-            loss.tell(f"{each} is new, and does not exist any more.")
+            loss.on_data_loss(f"{each} is new, and does not exist any more.")
             continue
         if each not in start and first > 0:
-            loss.tell(f"{each} is new, and begins at offset {first}, not at 0.")
+            loss.on_data_loss(f"{each} is new, and begins at offset {first}, not at 0.")
         if last < first:
-            loss.tell(f"{each} ends at offset {last}, although it was read to {first}.")
+            loss.on_data_loss(f"{each} ends at offset {last}, although it was read to {first}.")
         elif last > first:
             ranges.append(OffsetRange(*each, first, last))
     return ranges

@@ -64,7 +64,7 @@ def _ends_there(
     for each, end in sorted(ends.items()):
         last = latest.get(each, 0)  # it may be gone since it was planned
         if end > last:
-            loss.tell(f"endingOffsets has {end} for {each}, which ends at offset {last}.")
+            loss.on_data_loss(f"endingOffsets has {end} for {each}, which ends at offset {last}.")
     return {each: min(end, latest.get(each, 0)) for each, end in ends.items()}
 
 

@@ -29,14 +29,14 @@ def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
     They are a record batch each, decompressed when it is its turn; the last may have records
     after the range.
     """
-    wanted = fetched.range
+    wanted, batches = fetched.range, fetched.fetched
     cursor = CompletedFetch(
         ConsumerProgress(wanted.topic, wanted.partition),
-        fetched.batches,
-        fetched.from_offset,
-        fetched.next_offset,
-        fetched.record_count,
-        fetched.aborted,
+        batches.batches,
+        batches.fetch_offset,
+        batches.next_offset,
+        batches.record_count,
+        batches.aborted,
         settings.isolation_level == "read_committed",
         settings.check_crcs,
     )
@@ -74,7 +74,7 @@ class Gathering:
         self._runs.append(run)
         self._size_bytes += len(run.records)
         timestamp_type = CREATE_TIME if run.append_time is None else LOG_APPEND_TIME
-        is_cut = fetched.next_offset > wanted.end
+        is_cut = fetched.fetched.next_offset > wanted.end
         place = _Place(wanted.topic, wanted.partition, timestamp_type, wanted.end, is_cut)
         if self._places and self._places[-1][0] == place:
             self._places[-1] = place, self._places[-1][1] + run.record_count

@@ -2,9 +2,9 @@
 
 import logging
 from dataclasses import dataclass
+from typing import ClassVar
 
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.offsets import OffsetRange
 
 log = logging.getLogger(__name__)
 
@@ -16,23 +16,14 @@ ADVICE = (
 
 @dataclass(slots=True, frozen=True)
 class Loss:
-    """Whether to fail, and how long what is missing may take to come."""
+    """Whether to fail, and how long a partition may make no progress."""
 
     fails: bool
-    patience_ms: int
+    timeout_ms: int
+    timeout_setting: ClassVar[str] = "kafkaConsumer.pollTimeoutMs"
 
-    def tell(self, what: str) -> None:
-        """SourceError, or a line in the log."""
+    def on_data_loss(self, reason: str) -> None:
+        """Raises SourceError, or logs that the records are skipped."""
         if self.fails:
-            raise SourceError(f"{what} {ADVICE}")
-        log.warning("%s It is passed over, since failOnDataLoss is false.", what)
-
-    def goes_on_at(self, wanted: OffsetRange, offset: int, first: int, end: int) -> int:
-        """Where to go on in a range whose `offset` is outside of the log."""
-        place = wanted.place
-        if offset > end:
-            self.tell(f"{place} ends at offset {end}, before {offset}, where reading was to go on.")
-            return wanted.end
-        lost = min(first, wanted.end)
-        self.tell(f"{place} begins at offset {first}: those from {offset} to {lost} are gone.")
-        return lost
+            raise SourceError(f"{reason} {ADVICE}")
+        log.warning("%s It is passed over, since failOnDataLoss is false.", reason)

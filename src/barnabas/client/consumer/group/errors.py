@@ -1,4 +1,4 @@
-"""Why a member is not served, and which of that passes by itself."""
+"""The errors of group requests, and which of them are retriable."""
 
 from typing import Any
 
@@ -7,27 +7,31 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.schema import Message
 
 COORDINATOR_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
-_PASSING = COORDINATOR_MOVED | {
+_RETRIABLE = COORDINATOR_MOVED | {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NETWORK_EXCEPTION,
 }
 
 
-def response_error(response: Message) -> KafkaError:
-    """The error of a response that has one: which request failed, and why."""
-    answer: Any = response
-    error = broker_error(answer.error_code, getattr(answer, "error_message", None))
-    what = type(response).__name__.removesuffix("Response")
-    return KafkaError(error.code(), f"{what} failed: {error.str()}", retriable=error.retriable())
+def error_of(outcome: Message | KafkaError) -> KafkaError | None:
+    """Returns the error of a request's outcome: it names the request that failed."""
+    if isinstance(outcome, KafkaError):
+        return outcome
+    response: Any = outcome
+    if not response.error_code:
+        return None
+    error = broker_error(response.error_code, getattr(response, "error_message", None))
+    name = type(response).__name__.removesuffix("Response")
+    return KafkaError(error.code(), f"{name} failed: {error.str()}", retriable=error.retriable())
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """Whether trying again is all there is to do: nobody answered, or not its coordinator.
+    """Whether a retry is all there is to do: no response, or not from the coordinator.
 
-    What no broker has said is of the network, and its own listeners are told.
+    Errors without a response are of the network, which are reported to `error_cb`.
     """
-    return error.code() < ErrorCode.UNKNOWN_SERVER_ERROR or error.code() in _PASSING
+    return error.code() < ErrorCode.UNKNOWN_SERVER_ERROR or error.code() in _RETRIABLE
 
 
 def max_poll_exceeded_error(interval_ms: int) -> KafkaError:
@@ -39,8 +43,8 @@ def max_poll_exceeded_error(interval_ms: int) -> KafkaError:
 
 
 def inconsistent_protocol_error(violation: Exception) -> KafkaError:
-    """A member of another make said something that its leader or its followers cannot read."""
+    """Returns the error for metadata or an assignment of another member that is unreadable."""
     return KafkaError(
         ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-        f"what another member said cannot be understood: {violation}",
+        f"the metadata of another member is unreadable: {violation}",
     )

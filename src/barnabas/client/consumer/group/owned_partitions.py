@@ -1,56 +1,55 @@
-"""What a member holds at its assignee, and whether its user is still there."""
+"""The partitions that a member owns, and the timer of the user's polls."""
 
 from collections import deque
 
-from barnabas.client.consumer.group.member import Assign, AssignmentChange, Lose
+from barnabas.client.consumer.group.member import Assign, AssignmentChange, Lose, Revoke
 from barnabas.client.values import TopicPartitionTuple
 
 
 class OwnedPartitions:
-    """The partitions handed over so far, and the hand-overs to come, one after the other."""
+    """The partitions that the user has, and the planned changes, which happen one at a time."""
 
     def __init__(self) -> None:
-        self.owned: frozenset[TopicPartitionTuple] = frozenset()
-        self._under_way: AssignmentChange | None = None
+        self.partitions: frozenset[TopicPartitionTuple] = frozenset()
+        self._in_progress: AssignmentChange | None = None
         self._planned: deque[AssignmentChange] = deque()
-        self._is_lost = False
+        self._are_lost = False
 
     @property
     def is_changing(self) -> bool:
-        """Whether what is owned is about to be something else."""
-        return self._under_way is not None or bool(self._planned) or self._is_lost
+        """Whether a change is planned or in progress."""
+        return self._in_progress is not None or bool(self._planned) or self._are_lost
 
-    def plan(self, hand_over: AssignmentChange) -> None:
-        self._planned.append(hand_over)
+    def plan(self, change: AssignmentChange) -> None:
+        self._planned.append(change)
 
     def lose_all(self) -> None:
-        """All of it is somebody else's: whatever was planned, that comes next."""
+        """Other members own all partitions: losing them is the next change, instead of others."""
         self._planned.clear()
-        self._is_lost = True
+        self._are_lost = True
 
     def next_change(self) -> AssignmentChange | None:
-        """The next hand-over to begin, once the last is done."""
-        if self._under_way is not None:
+        """Starts the next change, once the last is complete, and returns it."""
+        if self._in_progress is not None:
             return None
-        if self._is_lost:
-            self._is_lost = False
-            self._under_way = Lose(self.owned) if self.owned else None
+        if self._are_lost:
+            self._are_lost = False
+            self._in_progress = Lose(self.partitions) if self.partitions else None
         elif self._planned:
-            self._under_way = self._planned.popleft()
-        return self._under_way
+            self._in_progress = self._planned.popleft()
+        return self._in_progress
 
     def complete_change(self) -> None:
-        """The hand-over under way has taken place."""
-        match self._under_way:
+        match self._in_progress:
             case Assign(partitions, incremental=True):
-                self.owned |= partitions
+                self.partitions |= partitions
             case Assign(partitions):
-                self.owned = partitions
+                self.partitions = partitions
+            case Revoke(partitions) | Lose(partitions):
+                self.partitions -= partitions
             case None:
-                raise AssertionError("nothing is being handed over")
-            case revoked_or_lost:
-                self.owned -= revoked_or_lost.partitions
-        self._under_way = None
+                raise AssertionError("no change is in progress")
+        self._in_progress = None
 
 
 class PollTimer:
@@ -66,7 +65,7 @@ class PollTimer:
         self.deadline_ms = now_ms + self._max_interval_ms
 
     def expire(self, now_ms: float) -> bool:
-        """Whether the user has just been found absent; said once."""
+        """Expires the timer if it is due; returns True only when it expires."""
         if self.is_expired or now_ms < self.deadline_ms:
             return False
         self.is_expired = True
