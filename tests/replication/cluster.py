@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.replication.world import START_MS, World, batch_of, registration, topic_records
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import PartitionState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.replication import Partition
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import metadata_records as records
@@ -36,7 +36,7 @@ class Cluster:
             broker_id: World(folder / str(broker_id), node_id=broker_id, **settings)
             for broker_id in broker_ids
         }
-        self.image = Image()
+        self.image = MetadataImage()
         """What the controller has committed."""
         self.down: set[int] = set()
         self.unheard: dict[int, list[Message]] = {}
@@ -48,7 +48,7 @@ class Cluster:
     def tell(self, *changes: Message) -> None:
         """Commit records, and let everybody know who listens."""
         for record in changes:
-            self.image.apply(record, Delta())
+            self.image.apply(record, MetadataDelta())
         for broker_id, world in self.worlds.items():
             if broker_id in self.unheard:
                 self.unheard[broker_id] += changes
@@ -116,7 +116,7 @@ class Cluster:
         )
 
     @property
-    def state(self) -> PartitionState:
+    def state(self) -> PartitionRegistration:
         """The partition as the metadata has it."""
         topic = self.image.topics.by_name(TOPIC)
         assert topic is not None
@@ -164,6 +164,12 @@ class Cluster:
         batch = batch_of(*values, now_ms=self.now_ms)
         return partition.append(batch, acks=acks, now_ms=self.now_ms).last_offset + 1
 
+    def shrink_isr(self, broker_id: int) -> None:
+        """Submits an ISR without lagging followers, if the broker leads."""
+        leader_state = self[broker_id].leader_state
+        if leader_state is not None:
+            leader_state.shrink_isr(self.now_ms)
+
     def fetch(self, follower_id: int, *, is_lost: bool = False) -> ErrorCode:
         """One fetch of a follower from whom it believes to be the leader, with what follows, unless
         the answer is lost on the way."""
@@ -174,11 +180,11 @@ class Cluster:
             found = leader.fetch_as_follower(
                 follower_id,
                 EPOCH,
-                log.end_offset,
+                log.log_end_offset,
                 1 << 20,
                 leader_epoch=follower.leader_epoch,
                 last_fetched_epoch=log.latest_epoch,
-                start_offset=log.start_offset,
+                log_start_offset=log.log_start_offset,
                 now_ms=self.now_ms,
             )
         except KafkaError as refusal:
@@ -187,17 +193,17 @@ class Cluster:
             return ErrorCode.NONE
         told = {
             "leader_high_watermark": found.high_watermark,
-            "leader_start_offset": found.start_offset,
+            "leader_log_start_offset": found.log_start_offset,
         }
-        if found.diverging is not None:
-            epoch, end_offset = log.epoch_end(found.diverging.epoch)
-            ends = [found.diverging.end_offset, *([end_offset] if epoch >= 0 else [])]
-            follower.truncate_to(min(ends))
+        if found.diverging_epoch is not None:
+            epoch, end_offset = log.epoch_end_offset(found.diverging_epoch.epoch)
+            ends = [found.diverging_epoch.end_offset, *([end_offset] if epoch >= 0 else [])]
+            follower.follower.truncate_to(min(ends))
         elif found.records is not None:
             sent = memoryview(found.records.read())
-            follower.replicate(sent, now_ms=self.now_ms, **told)
+            follower.follower.append(sent, now_ms=self.now_ms, **told)
         else:
-            follower.follow_high_watermark(**told)
+            follower.follower.update_offsets(**told)
         return ErrorCode.NONE
 
     def fetch_all(self, *follower_ids: int) -> None:
@@ -210,11 +216,11 @@ class Cluster:
 def contents(partition: Partition, *, upto: int | None = None) -> list[tuple[int, bytes | None]]:
     """The leader epoch and the value of every record in a log."""
     log = partition.log
-    upto = log.end_offset if upto is None else upto
+    upto = log.log_end_offset if upto is None else upto
     found: list[tuple[int, bytes | None]] = []
-    offset = log.start_offset
+    offset = log.log_start_offset
     while offset < upto:
-        slice_ = log.read(offset, 1 << 20, upto=log.end_offset)
+        slice_ = log.read(offset, 1 << 20, upto=log.log_end_offset)
         assert slice_ is not None
         batches = slice_.read()
         for position, header in iterate_batches(batches):

@@ -10,10 +10,10 @@ from tests.here import here
 from tests.replication.world import World, batch_of
 
 from barnabas.log import LogDirFailure
-from barnabas.log.checkpoints import read_offsets
-from barnabas.log.epochs import EpochHistory
-from barnabas.replication.flushing import AT_ONCE, Flushing
-from barnabas.replication.housekeeping import STEPS_A_SLICE
+from barnabas.log.checkpoint_file import read_offsets
+from barnabas.log.leader_epochs import LeaderEpochCache
+from barnabas.replication.flush_scheduler import MAX_CONCURRENT_FLUSHES, FlushScheduler
+from barnabas.replication.maintenance_tasks import STEPS_PER_SLICE
 from barnabas.wire.errors import ErrorCode
 
 HOUR_MS = 60 * 60 * 1000
@@ -25,7 +25,7 @@ def test_segments_past_their_retention_go(world: World) -> None:
     world.now_ms += 2 * HOUR_MS
     world.append("orders", b"new")
     world.keep_house(for_ms=10 * 60 * 1000)
-    assert world.partition("orders").log.start_offset == 1
+    assert world.partition("orders").log.log_start_offset == 1
     assert world.partition("orders").high_watermark == 2
 
 
@@ -41,8 +41,8 @@ def test_a_partition_nobody_opened_loses_its_old_segments_too(world: World) -> N
         os.utime(log, ns=(written_ns, written_ns))
     world.now_ms += 3 * HOUR_MS
     world.keep_house()
-    assert [partition.topic for partition in world.partitions.live()] == ["old"]
-    assert world.partition("old").log.start_offset == 1
+    assert [partition.topic for partition in world.partitions.opened()] == ["old"]
+    assert world.partition("old").log.log_start_offset == 1
 
 
 def test_logs_are_flushed_when_their_time_has_come(world: World) -> None:
@@ -93,9 +93,9 @@ def test_a_slice_does_a_bounded_amount_of_work(
     )
     while True:
         before = len(made)
-        if world.partitions.housekeeping(world.now_ms) > 0:
+        if world.partitions.run_maintenance(world.now_ms) > 0:
             break
-        assert len(made) - before <= STEPS_A_SLICE
+        assert len(made) - before <= STEPS_PER_SLICE
     assert len(world.folders()) == 300
 
 
@@ -108,14 +108,14 @@ def test_a_disk_that_fails_to_sync_is_lost(world: World, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fdatasync", here("fdatasync", fail))
     world.keep_house(for_ms=5_000)
-    assert world.partitions.disks.lost_paths == [str(world.paths[0])]
+    assert world.partitions.log_dirs.offline_paths == [str(world.paths[0])]
     assert not world.partition("orders").is_leader
 
 
 def test_a_quiet_broker_has_long_waits(world: World) -> None:
     world.create_topic("orders")
     world.keep_house(for_ms=HOUR_MS)
-    assert world.partitions.housekeeping(world.now_ms) >= 0
+    assert world.partitions.run_maintenance(world.now_ms) >= 0
     assert Path(world.paths[0], "orders-0").is_dir()
 
 
@@ -135,8 +135,8 @@ def test_a_flush_that_cannot_begin_is_tried_again(
     world.append("orders", b"a")
     log = world.partition("orders").log
     with monkeypatch.context() as full:
-        full.setattr(log.epochs, "unsynced", True)
-        full.setattr(EpochHistory, "save", refuse(errno.ENOSPC))
+        full.setattr(log.leader_epochs, "needs_sync", True)
+        full.setattr(LeaderEpochCache, "save", refuse(errno.ENOSPC))
         world.keep_house(for_ms=3_000)
         assert log.recovery_point == 0
     world.keep_house(for_ms=3_000)
@@ -152,7 +152,7 @@ def test_a_disk_that_is_full_when_it_syncs_has_failed(
     monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse(errno.ENOSPC)))
     world.keep_house(for_ms=3_000)
     assert world.directories[0].failed is not None
-    assert world.partition("orders").failure is ErrorCode.KAFKA_STORAGE_ERROR
+    assert world.partition("orders").error_code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_a_full_disk_is_told_of_once_and_again_when_there_was_space(
@@ -181,7 +181,7 @@ def test_a_process_out_of_files_keeps_its_directories(
             world.append("orders", b"a")
     assert "ulimit -n" in caplog.text
     world.append("orders", b"b")
-    assert world.partition("orders").log.end_offset == 1
+    assert world.partition("orders").log.log_end_offset == 1
 
 
 def test_a_sync_that_could_not_open_its_files_is_tried_again(
@@ -207,17 +207,17 @@ def test_few_logs_are_flushed_at_once_however_many_are_due(world: World) -> None
             self.begun.append((work, done))
 
     later = Later()
-    flushing = Flushing(later, world.partitions.lose)
-    world.create_topic("orders", AT_ONCE * 2)
-    for index in range(AT_ONCE * 2):
+    flushing = FlushScheduler(later, world.partitions.handle_log_dir_failure)
+    world.create_topic("orders", MAX_CONCURRENT_FLUSHES * 2)
+    for index in range(MAX_CONCURRENT_FLUSHES * 2):
         world.append("orders", b"a", index=index)
-        flushing.flush(world.partition("orders", index))
-    assert len(later.begun) == AT_ONCE
+        flushing.request(world.partition("orders", index))
+    assert len(later.begun) == MAX_CONCURRENT_FLUSHES
     while later.begun:
         work, done = later.begun.pop()
         work()
         done(None)
-    assert {each.log.recovery_point for each in world.partitions.live()} == {1}
+    assert {each.log.recovery_point for each in world.partitions.opened()} == {1}
 
 
 def refuse(number: int) -> Callable[..., None]:

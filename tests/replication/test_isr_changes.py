@@ -4,7 +4,7 @@ import pytest
 from tests.replication.cluster import let_pass
 from tests.replication.world import World, id_of, registration
 
-from barnabas.replication import isr_changes
+from barnabas.replication import alter_partition_manager
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -24,14 +24,14 @@ def led(world: World) -> World:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isr_changes, "RETRY_S", 0)
+    monkeypatch.setattr(alter_partition_manager, "RETRY_S", 0)
 
 
 def catch_up(world: World, *indexes: int) -> None:
     """Broker 2 shows that it has everything."""
     for index in indexes:
         world.partition("orders", index).fetch_as_follower(
-            2, 5, 0, 99, start_offset=0, now_ms=world.now_ms
+            2, 5, 0, 99, log_start_offset=0, now_ms=world.now_ms
         )
 
 
@@ -88,7 +88,7 @@ def test_the_controllers_answer_is_believed_before_the_metadata_tells(led: World
     catch_up(led, 0)
     answer(led)
     assert in_sync(led, 0) == (1, 2)
-    assert led.partition("orders").has_in_sync(2)
+    assert led.partition("orders").is_in_sync(2)
 
 
 def test_what_is_refused_for_now_is_asked_again_with_what_came_since(led: World) -> None:

@@ -43,7 +43,7 @@ def take(world: World, step: Step, written: list[bytes]) -> None:
         case "keep house", for_ms:
             world.keep_house(for_ms=for_ms)
         case "move", disk:
-            world.partitions.move("orders", 0, str(world.paths[disk]))
+            world.partitions.move_to_log_dir("orders", 0, str(world.paths[disk]))
 
 
 def read_all(world: World) -> list[bytes | None]:
@@ -70,8 +70,8 @@ def test_what_was_readable_once_stays_readable_and_nothing_written_is_lost(
     for step in steps:
         take(world, step, written)
         partition = world.partition("orders")
-        assert high_watermark <= partition.high_watermark <= partition.log.end_offset
+        assert high_watermark <= partition.high_watermark <= partition.log.log_end_offset
         high_watermark = partition.high_watermark
-        assert partition.log.end_offset == len(written)
+        assert partition.log.log_end_offset == len(written)
         if partition.is_leader:
             assert read_all(world) == written[:high_watermark]

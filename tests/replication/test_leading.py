@@ -37,22 +37,22 @@ def test_consumers_see_only_what_counts_and_followers_all_there_is(cluster: Clus
     cluster.append(b"a")
     assert cluster.leader.fetch(0, 1 << 20).records is None
     cluster.fetch(2)
-    assert cluster[2].log.end_offset == 1
+    assert cluster[2].log.log_end_offset == 1
 
 
 def test_acks_all_is_promised_by_all_in_sync_and_acks_one_by_the_leader(cluster: Cluster) -> None:
     end = cluster.append(b"a")
-    assert cluster.leader.has_promised(end, 1)
-    assert cluster.leader.outcome(end, -1) is None
+    assert cluster.leader.is_committed(end, 1)
+    assert cluster.leader.commit_result(end, -1) is None
     cluster.fetch_all(2, 3)
-    assert cluster.leader.outcome(end, -1) is ErrorCode.NONE
+    assert cluster.leader.commit_result(end, -1) is ErrorCode.NONE
 
 
 def test_who_loses_the_lead_says_so_to_producers_that_wait(cluster: Cluster) -> None:
     end = cluster.append(b"a")
     old = cluster.leader
     cluster.elect(2)
-    assert old.outcome(end, -1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert old.commit_result(end, -1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_with_too_few_in_sync_nothing_is_taken_at_acks_all_and_nothing_counts(
@@ -74,7 +74,7 @@ def test_an_append_that_counts_with_too_few_left_in_sync_is_told_as_such(
     end = cluster.append(b"a")
     cluster.fetch_all(2, 3)
     cluster.change(isr=[1])
-    assert cluster.leader.outcome(end, -1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert cluster.leader.commit_result(end, -1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
 def test_fewer_replicas_than_the_minimum_need_all_of_them_and_no_more(
@@ -84,7 +84,7 @@ def test_fewer_replicas_than_the_minimum_need_all_of_them_and_no_more(
     cluster.create_topic(min_insync_replicas="3")
     end = cluster.append(b"a")
     cluster.fetch_all(2)
-    assert cluster.leader.outcome(end, -1) is ErrorCode.NONE
+    assert cluster.leader.commit_result(end, -1) is ErrorCode.NONE
     cluster.change(isr=[1])
     with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
         cluster.append(b"b")
@@ -115,23 +115,27 @@ def test_a_new_leader_does_not_guess_what_counted_before(cluster: Cluster) -> No
     cluster.fetch(2)
     cluster.elect(2, isr=(2, 3))
     new = cluster.leader
-    assert (new.high_watermark, new.log.end_offset, new.is_catching_up) == (1, 2, True)
+    assert (new.high_watermark, new.log.log_end_offset, new.has_stale_high_watermark) == (
+        1,
+        2,
+        True,
+    )
     cluster.fetch_all(3)
-    assert (new.high_watermark, new.is_catching_up) == (2, False)
+    assert (new.high_watermark, new.has_stale_high_watermark) == (2, False)
 
 
 def test_a_leader_begins_its_epoch_where_its_log_ends(cluster: Cluster) -> None:
     cluster.append(b"a")
     cluster.fetch_all(2, 3)
     cluster.elect(2)
-    assert tuple(cluster[2].log.epochs.starts)[-1] == (1, 1)
+    assert tuple(cluster[2].log.leader_epochs.entries)[-1] == (1, 1)
     cluster.append(b"b")
-    assert cluster[2].log.epochs.epoch_at(1) == 1
+    assert cluster[2].log.leader_epochs.epoch_for_offset(1) == 1
 
 
 def test_an_old_leader_is_told_by_its_epoch_and_a_hasty_follower_too(cluster: Cluster) -> None:
     cluster.elect(2)
-    asked = {"start_offset": 0, "now_ms": cluster.now_ms}
+    asked = {"log_start_offset": 0, "now_ms": cluster.now_ms}
     with refused(ErrorCode.FENCED_LEADER_EPOCH):
         cluster[2].fetch_as_follower(1, EPOCH, 0, 99, leader_epoch=0, **asked)
     with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
@@ -141,7 +145,7 @@ def test_an_old_leader_is_told_by_its_epoch_and_a_hasty_follower_too(cluster: Cl
 
 
 def test_a_broker_without_a_replica_is_refused_as_who_may_know_more(cluster: Cluster) -> None:
-    asked = {"start_offset": 0, "now_ms": cluster.now_ms}
+    asked = {"log_start_offset": 0, "now_ms": cluster.now_ms}
     with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
         cluster[1].fetch_as_follower(9, EPOCH, 0, 99, leader_epoch=0, **asked)
     with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
@@ -155,7 +159,7 @@ def test_a_follower_beyond_the_log_or_before_it_is_out_of_range(cluster: Cluster
     for offset in (0, 2):
         with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
             cluster.leader.fetch_as_follower(
-                2, EPOCH, offset, 99, start_offset=0, now_ms=cluster.now_ms
+                2, EPOCH, offset, 99, log_start_offset=0, now_ms=cluster.now_ms
             )
 
 
@@ -167,10 +171,10 @@ def test_a_follower_that_lags_too_long_is_proposed_to_be_left_out(cluster: Clust
     cluster.fetch_all(2)
     cluster.pass_time(LAG_MS)
     cluster.fetch(2)
-    cluster.leader.drop_laggards(cluster.now_ms)
+    cluster.shrink_isr(cluster.state.leader)
     assert cluster.proposed() == []
     cluster.pass_time(1)
-    cluster.leader.drop_laggards(cluster.now_ms)
+    cluster.shrink_isr(cluster.state.leader)
     assert cluster.proposed() == [(1, 2)]
 
 
@@ -182,7 +186,7 @@ def test_a_clock_that_is_set_back_prolongs_nobodys_time(cluster: Cluster) -> Non
     for value in (b"c", b"d"):
         cluster.fetch(2)  # gets a record, and is behind again
         cluster.append(value)
-    cluster.leader.drop_laggards(cluster.now_ms)
+    cluster.shrink_isr(cluster.state.leader)
     assert cluster.proposed() == [(1, 2)]
 
 
@@ -191,7 +195,7 @@ def test_nobody_is_left_out_before_the_controller_says_so(cluster: Cluster) -> N
     cluster.fetch_all(2)
     cluster.pass_time(LAG_MS + 1)
     cluster.fetch(2)
-    cluster.leader.drop_laggards(cluster.now_ms)
+    cluster.shrink_isr(cluster.state.leader)
     assert cluster.leader.high_watermark == 0
     cluster.decide()
     assert cluster.leader.high_watermark == end
@@ -205,7 +209,7 @@ def test_a_follower_that_had_everything_is_not_late_right_after_an_append(
     cluster.fetch_all(2, 3)
     cluster.pass_time(10 * LAG_MS)  # its fetches find nothing, and cost nothing
     cluster.append(b"b")
-    cluster.leader.drop_laggards(cluster.now_ms)
+    cluster.shrink_isr(cluster.state.leader)
     assert cluster.proposed() == []
 
 
@@ -215,7 +219,7 @@ def test_a_follower_that_is_always_a_little_behind_stays_in_sync(cluster: Cluste
         cluster.fetch(2)  # gets this one, and has what there was at its fetch before
         cluster.fetch(3)
         cluster.pass_time(LAG_MS // 2)
-        cluster.leader.drop_laggards(cluster.now_ms)
+        cluster.shrink_isr(cluster.state.leader)
     assert cluster.proposed() == []
 
 
@@ -254,10 +258,10 @@ def test_who_was_about_to_join_and_died_is_not_waited_for_for_ever(cluster: Clus
     cluster.decide(ErrorCode.INELIGIBLE_REPLICA)
     end = cluster.append(b"a")
     cluster.fetch_all(2)
-    assert cluster.leader.outcome(end, -1) is None
+    assert cluster.leader.commit_result(end, -1) is None
     cluster.pass_time(LAG_MS + 1)
-    cluster.leader.drop_laggards(cluster.now_ms)
-    assert cluster.leader.outcome(end, -1) is ErrorCode.NONE
+    cluster.shrink_isr(cluster.state.leader)
+    assert cluster.leader.commit_result(end, -1) is ErrorCode.NONE
     assert cluster.proposed() == []
 
 
@@ -329,7 +333,7 @@ def test_a_proposal_that_was_refused_for_good_can_be_made_again(cluster: Cluster
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
     cluster.decide(ErrorCode.INELIGIBLE_REPLICA)
-    assert not cluster.leader.has_in_sync(3)
+    assert not cluster.leader.is_in_sync(3)
     cluster.fetch(3)
     assert cluster.proposed() == [(1, 2, 3)]
 
@@ -340,9 +344,9 @@ def test_who_may_have_been_taken_in_is_waited_for_until_the_metadata_tells(
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
     cluster.decide(ErrorCode.INVALID_UPDATE_VERSION)  # an answer may have been lost before
-    assert cluster.leader.has_in_sync(3)
+    assert cluster.leader.is_in_sync(3)
     cluster.change(isr=[1, 2])
-    assert not cluster.leader.has_in_sync(3)
+    assert not cluster.leader.is_in_sync(3)
 
 
 def test_metadata_older_than_the_controllers_answer_is_passed_over(cluster: Cluster) -> None:
@@ -350,7 +354,7 @@ def test_metadata_older_than_the_controllers_answer_is_passed_over(cluster: Clus
     old = leader.state
     assert old is not None
     cluster.change(isr=[1, 2])
-    leader.take(old, cluster.now_ms)
+    leader.make_leader_or_follower(old, cluster.now_ms)
     assert leader.state == cluster.state
 
 
@@ -367,7 +371,7 @@ def test_records_are_deleted_when_every_living_follower_has_deleted_them(
     assert cluster.leader.low_watermark == 0
     cluster.fetch_all(3)
     assert cluster.leader.low_watermark == 1
-    assert [cluster[each].log.start_offset for each in (1, 2, 3)] == [1, 1, 1]
+    assert [cluster[each].log.log_start_offset for each in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_the_dead_are_not_waited_for(cluster: Cluster) -> None:

@@ -17,7 +17,7 @@ def world(new_world: Callable[..., World]) -> World:
 def values(world: World, topic: str) -> list[int]:
     """The base offsets of all batches, as a reader from the start finds them."""
     partition = world.partition(topic)
-    offset, found = partition.log.start_offset, []
+    offset, found = partition.log.log_start_offset, []
     while (records := partition.fetch(offset, 1 << 20).records) is not None:
         found += [header.base_offset for _, header in iterate_batches(records.read())]
         offset = records.next_offset
@@ -34,13 +34,13 @@ def test_everything_is_in_the_new_directory_and_nothing_in_the_old(world: World)
     for _ in range(5):
         world.append("orders", b"x" * 400_000)
     target = elsewhere(world, "orders")
-    epochs = world.partition("orders").log.epochs.starts
-    world.partitions.move("orders", 0, target)
+    epochs = world.partition("orders").log.leader_epochs.entries
+    world.partitions.move_to_log_dir("orders", 0, target)
     world.keep_house(for_ms=5_000)
     partition = world.partition("orders")
     assert partition.directory.path == target
     assert values(world, "orders") == [0, 1, 2, 3, 4]
-    assert partition.log.epochs.starts == epochs
+    assert partition.log.leader_epochs.entries == epochs
     assert world.append("orders", b"more") == 5
     here, there = (world.folders(disk) for disk in (0, 1))
     assert sorted(name.rpartition("-")[2] for name in here + there) == ["0", "delete"]
@@ -49,13 +49,13 @@ def test_everything_is_in_the_new_directory_and_nothing_in_the_old(world: World)
 def test_appends_during_the_move_come_along(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a" * 900_000)
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     for _ in range(200):
         world.append("orders", b"meanwhile")
         world.now_ms += 50
-        world.partitions.housekeeping(world.now_ms)
+        world.partitions.run_maintenance(world.now_ms)
     world.keep_house(for_ms=1_000)
-    assert not world.partitions.moves.under_way
+    assert not world.partitions.log_dir_moves.in_progress
     assert values(world, "orders") == list(range(201))
 
 
@@ -64,9 +64,9 @@ def test_it_starts_where_the_log_does(world: World) -> None:
     for _ in range(3):
         world.append("orders", b"a")
     world.partition("orders").delete_records(2)
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.keep_house(for_ms=1_000)
-    assert world.partition("orders").log.start_offset == 2
+    assert world.partition("orders").log.log_start_offset == 2
     assert values(world, "orders") == [2]
 
 
@@ -77,11 +77,11 @@ def test_a_log_that_starts_within_a_batch_moves_with_the_whole_batch(world: Worl
     world.append("orders", b"e")
     world.partition("orders").delete_records(2)
     target = elsewhere(world, "orders")
-    world.partitions.move("orders", 0, target)
+    world.partitions.move_to_log_dir("orders", 0, target)
     world.keep_house(for_ms=1_000)
     partition = world.partition("orders")
     assert partition.directory.path == target
-    assert partition.log.start_offset == 2
+    assert partition.log.log_start_offset == 2
     assert values(world, "orders") == [1, 4]
 
 
@@ -89,21 +89,21 @@ def test_records_deleted_during_the_move_do_not_come_back(world: World) -> None:
     world.create_topic("orders")
     for _ in range(3):
         world.append("orders", b"a" * 900_000)
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
-    (move,) = world.partitions.moves.under_way.values()
-    while move.copy(world.now_ms):
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
+    (move,) = world.partitions.log_dir_moves.in_progress.values()
+    while move.copy_next_slice(world.now_ms):
         pass
     world.partition("orders").delete_records(2)
     world.keep_house(for_ms=1_000)
-    assert not world.partitions.moves.under_way
-    assert world.partition("orders").log.start_offset == 2
+    assert not world.partitions.log_dir_moves.in_progress
+    assert world.partition("orders").log.log_start_offset == 2
 
 
 def test_the_moved_replica_is_there_after_a_restart(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     target = elsewhere(world, "orders")
-    world.partitions.move("orders", 0, target)
+    world.partitions.move_to_log_dir("orders", 0, target)
     world.keep_house(for_ms=1_000)
     world.restart()
     assert world.partition("orders").directory.path == target
@@ -112,10 +112,10 @@ def test_the_moved_replica_is_there_after_a_restart(world: World) -> None:
 
 def test_the_new_directory_is_reported(world: World) -> None:
     topic_id = world.create_topic("orders")
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.keep_house(for_ms=1_000)
     directory = world.partition("orders").directory
-    assert world.partitions.unreported == {(topic_id, 0): directory.directory_id}
+    assert world.partitions.unassigned_dirs == {(topic_id, 0): directory.directory_id}
 
 
 def test_idempotent_producers_are_still_known_after_the_move(world: World) -> None:
@@ -125,7 +125,7 @@ def test_idempotent_producers_are_still_known_after_the_move(world: World) -> No
     fields = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0}
     partition = world.partition("orders")
     partition.append(batch_of(b"a", **fields), acks=-1, now_ms=world.now_ms)
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.keep_house(for_ms=1_000)
     again = partition.append(batch_of(b"a", **fields), acks=-1, now_ms=world.now_ms)
     assert again.duplicate
@@ -136,8 +136,8 @@ def test_a_move_that_a_stop_interrupted_is_taken_up_again(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     target = elsewhere(world, "orders")
-    world.partitions.move("orders", 0, target)
-    world.partitions.moves.under_way.clear()  # a kill leaves the future folder behind
+    world.partitions.move_to_log_dir("orders", 0, target)
+    world.partitions.log_dir_moves.in_progress.clear()  # a kill leaves the future folder behind
     world.restart()
     world.keep_house(for_ms=10_000)
     assert world.partition("orders").directory.path == target
@@ -148,8 +148,8 @@ def test_a_move_back_home_calls_the_move_off(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     home = world.partition("orders").directory.path
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
-    world.partitions.move("orders", 0, home)
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
+    world.partitions.move_to_log_dir("orders", 0, home)
     world.keep_house(for_ms=10_000)
     assert world.partition("orders").directory.path == home
     assert sorted(world.folders(0) + world.folders(1)) == ["orders-0"]
@@ -157,7 +157,7 @@ def test_a_move_back_home_calls_the_move_off(world: World) -> None:
 
 def test_deleting_the_topic_calls_the_move_off(world: World) -> None:
     world.create_topic("orders")
-    world.partitions.move("orders", 0, elsewhere(world, "orders"))
+    world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.delete_topic("orders")
     world.keep_house(for_ms=100_000)
     assert world.folders(0) + world.folders(1) == []
@@ -166,6 +166,6 @@ def test_deleting_the_topic_calls_the_move_off(world: World) -> None:
 def test_where_it_cannot_go(world: World) -> None:
     world.create_topic("orders")
     with pytest.raises(KafkaError, match=ErrorCode.LOG_DIR_NOT_FOUND.name):
-        world.partitions.move("orders", 0, "/nowhere")
+        world.partitions.move_to_log_dir("orders", 0, "/nowhere")
     with pytest.raises(KafkaError, match=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.name):
-        world.partitions.move("orders", 9, str(world.paths[0]))
+        world.partitions.move_to_log_dir("orders", 9, str(world.paths[0]))

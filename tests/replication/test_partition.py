@@ -75,13 +75,13 @@ def test_a_follower_in_sync_holds_the_high_watermark_back(world: World) -> None:
     world.append("orders", b"a")
     partition = world.partition("orders")
     assert partition.high_watermark == 0
-    assert not partition.has_promised(1, acks=-1)
-    assert partition.has_promised(1, acks=1)
+    assert not partition.is_committed(1, acks=-1)
+    assert partition.is_committed(1, acks=1)
     assert partition.fetch(0, 100).records is None
     assert partition.fetch(1, 100).records is None  # between the watermark and the end
     world.lead("orders", isr=(1,))
     assert partition.high_watermark == 1
-    assert partition.has_promised(1, acks=-1)
+    assert partition.is_committed(1, acks=-1)
 
 
 def test_reading_outside_the_log_is_out_of_range(world: World) -> None:
@@ -101,10 +101,10 @@ def test_a_reader_whose_log_diverged_is_told_where(world: World) -> None:
     world.lead("orders")
     world.append("orders", b"c")
     partition = world.partition("orders")
-    assert partition.fetch(2, 100, last_fetched_epoch=0).diverging is None
-    assert partition.fetch(3, 100, last_fetched_epoch=0).diverging == (0, 2)
+    assert partition.fetch(2, 100, last_fetched_epoch=0).diverging_epoch is None
+    assert partition.fetch(3, 100, last_fetched_epoch=0).diverging_epoch == (0, 2)
     # The leader of epoch 1 wrote nothing here.
-    assert partition.fetch(3, 100, last_fetched_epoch=1).diverging == (0, 2)
+    assert partition.fetch(3, 100, last_fetched_epoch=1).diverging_epoch == (0, 2)
     with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
         partition.fetch(1, 100, last_fetched_epoch=9)
 
@@ -136,11 +136,11 @@ def test_an_open_transaction_is_hidden_from_readers_of_committed_records(world: 
     committed = partition.fetch(0, 1 << 20, isolation=1)
     assert committed.records is not None
     assert committed.records.next_offset == 1
-    assert committed.aborted == []
+    assert committed.aborted_transactions == []
     uncommitted = partition.fetch(0, 1 << 20)
     assert uncommitted.records is not None
     assert uncommitted.records.next_offset == 3
-    assert uncommitted.aborted is None
+    assert uncommitted.aborted_transactions is None
 
 
 def test_aborted_transactions_are_listed_for_readers_of_committed_records(world: World) -> None:
@@ -149,7 +149,7 @@ def test_aborted_transactions_are_listed_for_readers_of_committed_records(world:
     world.write_in_transaction("orders", b"t")
     assert world.end_transaction("orders", committed=False) == 1
     fetched = partition.fetch(0, 1 << 20, isolation=1)
-    assert fetched.aborted == [(7, 0)]
+    assert fetched.aborted_transactions == [(7, 0)]
     assert fetched.last_stable_offset == 2
 
 
@@ -175,7 +175,7 @@ def test_a_marker_wakes_who_waits_for_committed_records(world: World) -> None:
     partition = world.partition("orders")
     world.write_in_transaction("orders", b"t")
     seen: list[int] = []
-    parked = world.purgatory.park(
+    parked = world.purgatory.delay(
         [partition], 1000, lambda *_: bool(seen.append(partition.last_stable_offset)), "Fetch"
     )
     world.end_transaction("orders", committed=True)
@@ -197,7 +197,7 @@ def test_open_transactions_are_open_after_a_restart(world: World) -> None:
     world.restart(clean=False)
     assert world.partition("orders").last_stable_offset == 0
     world.end_transaction("orders", committed=False)
-    assert world.partition("orders").fetch(0, 1 << 20, isolation=1).aborted == [(7, 0)]
+    assert world.partition("orders").fetch(0, 1 << 20, isolation=1).aborted_transactions == [(7, 0)]
 
 
 def test_a_transaction_is_ended_only_where_this_broker_leads(world: World) -> None:
@@ -250,13 +250,13 @@ def test_with_flush_messages_an_append_is_acknowledged_when_the_disk_has_it(worl
     partition = world.partition("orders")
     world.background.hold()
     world.append("orders", b"a")
-    assert partition.has_promised(1, acks=1)
+    assert partition.is_committed(1, acks=1)
     world.append("orders", b"b")
-    assert not partition.has_promised(2, acks=1)
+    assert not partition.is_committed(2, acks=1)
     world.append("orders", b"c")
-    assert not partition.has_promised(3, acks=1)
+    assert not partition.is_committed(3, acks=1)
     world.background.release()
-    assert partition.has_promised(2, acks=1)
+    assert partition.is_committed(2, acks=1)
     assert partition.log.recovery_point >= 2
 
 

@@ -43,9 +43,9 @@ def test_partitions_of_other_brokers_have_no_folder_here(world: World) -> None:
 def test_what_the_metadata_does_not_know_is_unknown(world: World) -> None:
     world.create_topic("orders")
     with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-        world.partitions.by_name("order", 0)
+        world.partitions.get_by_name("order", 0)
     with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-        world.partitions.by_name("orders", 1)
+        world.partitions.get_by_name("orders", 1)
     with refused(ErrorCode.UNKNOWN_TOPIC_ID):
         world.partitions.get(b"\1" * 16, 0)
 
@@ -54,9 +54,9 @@ def test_a_start_opens_no_partition(world: World) -> None:
     world.create_topic("orders", 50)
     world.append("orders", b"a", index=7)
     world.restart()
-    assert world.partitions.live() == []
+    assert world.partitions.opened() == []
     assert world.append("orders", b"b", index=7) == 1
-    assert len(world.partitions.live()) == 1
+    assert len(world.partitions.opened()) == 1
 
 
 def test_partitions_added_to_a_topic_get_their_folders(world: World) -> None:
@@ -171,7 +171,7 @@ def test_the_high_watermark_survives_a_restart_where_followers_hold_it_back(worl
     assert world.partition("orders").high_watermark == 2
     world.restart()
     assert world.partition("orders").high_watermark == 2
-    assert world.partition("orders").log.end_offset == 3
+    assert world.partition("orders").log.log_end_offset == 3
 
 
 def test_new_partitions_go_to_the_directory_that_has_fewest(
@@ -203,14 +203,14 @@ def test_a_cordoned_directory_gets_nothing_new(new_world: Callable[..., World]) 
 
 def test_a_star_cordons_every_directory(new_world: Callable[..., World]) -> None:
     world = new_world(disks=2)
-    assert world.partitions.disks.cordoned_ids == []
+    assert world.partitions.log_dirs.cordoned_ids == []
     world.metadata(
         records.ConfigRecord(
             resource_type=4, resource_name=str(NODE_ID), name="cordoned.log.dirs", value="*"
         )
     )
-    directories = world.partitions.disks.directories
-    assert world.partitions.disks.cordoned_ids == [each.directory_id for each in directories]
+    directories = world.partitions.log_dirs.directories
+    assert world.partitions.log_dirs.cordoned_ids == [each.directory_id for each in directories]
 
 
 def test_the_directory_of_a_partition_is_reported_until_the_metadata_has_it(
@@ -219,11 +219,11 @@ def test_the_directory_of_a_partition_is_reported_until_the_metadata_has_it(
     world = new_world(disks=2)
     topic_id = world.create_topic("orders")
     directory_id = world.partition("orders").directory.directory_id
-    assert world.partitions.unreported == {(topic_id, 0): directory_id}
+    assert world.partitions.unassigned_dirs == {(topic_id, 0): directory_id}
     world.metadata(
         records.PartitionChangeRecord(topic_id=topic_id, partition_id=0, directories=[directory_id])
     )
-    assert world.partitions.unreported == {}
+    assert world.partitions.unassigned_dirs == {}
 
 
 def test_a_failed_directory_takes_only_its_own_partitions_offline(
@@ -240,7 +240,7 @@ def test_a_failed_directory_takes_only_its_own_partitions_offline(
     with refused(ErrorCode.KAFKA_STORAGE_ERROR):
         world.append("orders", b"a", index=0)
     assert world.append("orders", b"a", index=1) == 0
-    assert world.partitions.disks.lost_paths == [broken.directory.path]
+    assert world.partitions.log_dirs.offline_paths == [broken.directory.path]
     world.keep_house(for_ms=DAY_MS // 24)
     world.create_topic("payments", 2)
     assert {world.partition("payments", i).directory for i in (0, 1)} == {whole.directory}
@@ -301,7 +301,7 @@ def test_a_directory_that_refuses_to_be_stopped_does_not_keep_the_others(
     monkeypatch.setattr(first, "begin_checkpoint", refuse)
     assert not world.partitions.close()
     world.start()
-    assert [directory.was_clean for directory in world.directories] == [False, True]
+    assert [directory.was_clean_shutdown for directory in world.directories] == [False, True]
 
 
 def test_damage_met_by_readers_is_told_of_once(

@@ -29,10 +29,10 @@ def from_leader(first_offset: int, *values: bytes, epoch: int = 0) -> memoryview
 def replicate(
     follower: Partition, records: memoryview, *, high_watermark: int = 0, start_offset: int = 0
 ) -> None:
-    follower.replicate(
+    follower.follower.append(
         records,
         leader_high_watermark=high_watermark,
-        leader_start_offset=start_offset,
+        leader_log_start_offset=start_offset,
         now_ms=1,
     )
 
@@ -53,7 +53,7 @@ def test_the_leaders_batches_keep_their_offsets_and_epochs(
 def test_batches_of_a_later_epoch_than_the_leaders_cannot_be_its_own(follower: Partition) -> None:
     batches = bytes(from_leader(0, b"a")) + bytes(from_leader(1, b"b", epoch=1))
     replicate(follower, memoryview(batches))
-    assert follower.log.end_offset == 1
+    assert follower.log.log_end_offset == 1
 
 
 def test_what_counts_at_the_leader_counts_here_as_far_as_the_log_reaches(
@@ -61,7 +61,7 @@ def test_what_counts_at_the_leader_counts_here_as_far_as_the_log_reaches(
 ) -> None:
     replicate(follower, from_leader(0, b"a", b"b"), high_watermark=1)
     assert follower.high_watermark == 1
-    follower.follow_high_watermark(leader_high_watermark=9, leader_start_offset=0)
+    follower.follower.update_offsets(leader_high_watermark=9, leader_log_start_offset=0)
     assert follower.high_watermark == 2
 
 
@@ -69,13 +69,13 @@ def test_a_leader_whose_high_watermark_is_still_behind_does_not_lower_ours(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a", b"b"), high_watermark=2)
-    follower.follow_high_watermark(leader_high_watermark=0, leader_start_offset=0)
+    follower.follower.update_offsets(leader_high_watermark=0, leader_log_start_offset=0)
     assert follower.high_watermark == 2
 
 
 def test_records_the_leader_has_let_go_of_are_let_go_of_here(follower: Partition) -> None:
     replicate(follower, from_leader(0, b"a", b"b", b"c"), high_watermark=3, start_offset=2)
-    assert follower.log.start_offset == 2
+    assert follower.log.log_start_offset == 2
 
 
 def test_damaged_bytes_are_not_appended(follower: Partition) -> None:
@@ -83,7 +83,7 @@ def test_damaged_bytes_are_not_appended(follower: Partition) -> None:
     damaged[-1] ^= 1
     with pytest.raises(CorruptBatch):
         replicate(follower, damaged)
-    assert follower.log.end_offset == 0
+    assert follower.log.log_end_offset == 0
 
 
 def test_a_batch_that_does_not_go_on_where_the_log_ends_is_refused(follower: Partition) -> None:
@@ -93,10 +93,14 @@ def test_a_batch_that_does_not_go_on_where_the_log_ends_is_refused(follower: Par
 
 
 def test_an_empty_log_may_begin_within_the_leaders_first_batch(follower: Partition) -> None:
-    follower.restart_at(2)
+    follower.follower.truncate_fully_and_start_at(2)
     records = from_leader(0, b"a", b"b", b"c", b"d")
     replicate(follower, records, high_watermark=4, start_offset=2)
-    assert (follower.log.start_offset, follower.high_watermark, follower.log.end_offset) == (
+    assert (
+        follower.log.log_start_offset,
+        follower.high_watermark,
+        follower.log.log_end_offset,
+    ) == (
         2,
         4,
         4,
@@ -109,8 +113,8 @@ def test_what_never_counted_is_truncated_without_a_word(
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
     replicate(follower, from_leader(1, b"b"))
     with caplog.at_level(logging.WARNING):
-        follower.truncate_to(1)
-    assert (follower.log.end_offset, follower.high_watermark) == (1, 1)
+        follower.follower.truncate_to(1)
+    assert (follower.log.log_end_offset, follower.high_watermark) == (1, 1)
     assert not logged(caplog)
 
 
@@ -120,17 +124,21 @@ def test_what_counted_is_truncated_only_with_a_word(
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
     replicate(follower, from_leader(1, b"b"), high_watermark=2)
     with caplog.at_level(logging.WARNING):
-        follower.truncate_to(1)
-    assert (follower.log.end_offset, follower.high_watermark) == (1, 1)
-    assert "orders-0 loses records that counted" in caplog.text
+        follower.follower.truncate_to(1)
+    assert (follower.log.log_end_offset, follower.high_watermark) == (1, 1)
+    assert "orders-0 loses committed records" in caplog.text
 
 
 def test_a_log_too_old_for_the_leader_restarts_where_the_leader_begins(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
-    follower.restart_at(7)
-    assert (follower.log.start_offset, follower.high_watermark, follower.log.end_offset) == (
+    follower.follower.truncate_fully_and_start_at(7)
+    assert (
+        follower.log.log_start_offset,
+        follower.high_watermark,
+        follower.log.log_end_offset,
+    ) == (
         7,
         7,
         7,
@@ -143,6 +151,6 @@ def test_an_epoch_in_which_nothing_was_written_is_forgotten_where_the_leader_has
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
-    follower.log.start_epoch(4, 1)  # it led, and nobody came
-    follower.truncate_to(1)
-    assert [*follower.log.epochs.starts] == [(0, 0)]
+    follower.log.assign_epoch_start_offset(4, 1)  # it led, and nobody came
+    follower.follower.truncate_to(1)
+    assert [*follower.log.leader_epochs.entries] == [(0, 0)]

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.replication.cluster import Cluster, contents
 
-from barnabas.replication import isr_changes
+from barnabas.replication import alter_partition_manager
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 BROKERS = (1, 2, 3)
@@ -80,7 +80,7 @@ OUT_OF_DATE = (
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be told to the controller is told again at once."""
-    monkeypatch.setattr(isr_changes, "RETRY_S", 0)
+    monkeypatch.setattr(alter_partition_manager, "RETRY_S", 0)
 
 
 class Run:
@@ -102,7 +102,7 @@ class Run:
                 self.cluster.pass_time(31_000)
                 for broker_id in BROKERS:
                     if broker_id not in self.cluster.down:
-                        self.cluster[broker_id].drop_laggards(self.cluster.now_ms)
+                        self.cluster.shrink_isr(broker_id)
             case "decide" | "decide in vain":
                 self.cluster.decide(ErrorCode(what), is_lost=kind == "decide in vain")
             case "elect":
@@ -161,7 +161,7 @@ class Run:
     def collect_promises(self) -> None:
         left = []
         for leader, end, value in self.waiting:
-            match self.cluster[leader].outcome(end, -1):
+            match self.cluster[leader].commit_result(end, -1):
                 case ErrorCode.NONE:
                     self.promised[end - 1] = value
                 case None:
@@ -184,7 +184,7 @@ class Run:
             counted = contents(replica, upto=replica.high_watermark)
             assert counted == everything[: len(counted)], f"the log of {broker_id} parted"
             if broker_id in cluster.state.isr:
-                assert replica.log.end_offset >= max(self.promised, default=-1) + 1
+                assert replica.log.log_end_offset >= max(self.promised, default=-1) + 1
 
 
 @settings(max_examples=60)
@@ -221,4 +221,4 @@ def heal(run: Run) -> None:
     run.check()
     assert set(cluster.state.isr) == set(BROKERS)
     assert contents(cluster[1]) == contents(cluster[2]) == contents(cluster[3])
-    assert {cluster[each].high_watermark for each in BROKERS} == {cluster.leader.log.end_offset}
+    assert {cluster[each].high_watermark for each in BROKERS} == {cluster.leader.log.log_end_offset}

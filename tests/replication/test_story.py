@@ -14,7 +14,7 @@ from barnabas.wire.errors import ErrorCode
 
 def offsets(cluster: Cluster, broker_id: int) -> tuple[int, int]:
     """The high watermark and the log end offset of a replica."""
-    return cluster[broker_id].high_watermark, cluster[broker_id].log.end_offset
+    return cluster[broker_id].high_watermark, cluster[broker_id].log.log_end_offset
 
 
 def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
@@ -29,14 +29,14 @@ def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
     for value in (b"m0", b"m1", b"m2"):
         promised = cluster.append(value)
     cluster.fetch_all(102, 103)
-    assert cluster[101].outcome(promised, -1) is ErrorCode.NONE
+    assert cluster[101].commit_result(promised, -1) is ErrorCode.NONE
     assert [offsets(cluster, each) for each in (101, 102, 103)] == [(3, 3), (3, 3), (3, 3)]
 
     # Two more come in. 102 fetches the first of them, 103 none; neither counts.
     unpromised = cluster.append(b"m3")
     cluster.fetch(102)
     cluster.append(b"m4")
-    assert cluster[101].outcome(unpromised, -1) is None
+    assert cluster[101].commit_result(unpromised, -1) is None
     assert offsets(cluster, 101) == (3, 5)
     assert offsets(cluster, 102) == (3, 4)
     assert offsets(cluster, 103) == (3, 3)
@@ -46,9 +46,9 @@ def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
     cluster.kill(101)
     cluster.elect(103, isr=(102, 103))
     assert cluster.state.leader_epoch == 2
-    assert [*cluster[103].log.epochs.starts] == [(1, 0), (2, 3)]
+    assert [*cluster[103].log.leader_epochs.entries] == [(1, 0), (2, 3)]
     assert offsets(cluster, 103) == (3, 3)
-    assert not cluster[103].is_catching_up
+    assert not cluster[103].has_stale_high_watermark
 
     # 103 takes records of its own, at the offsets that m3 and m4 had.
     promised = cluster.append(b"n3")
@@ -74,26 +74,26 @@ def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
     cluster.fetch(102)
     assert offsets(cluster, 102) == (5, 5)
     assert offsets(cluster, 103) == (5, 5)
-    assert cluster[103].outcome(promised, -1) is ErrorCode.NONE
+    assert cluster[103].commit_result(promised, -1) is ErrorCode.NONE
     assert contents(cluster[102]) == contents(cluster[103])
 
     # 101 comes back with m3 and m4 in its log, which never counted, and a high watermark that it
     # had no time to write down. It is no longer asked to lead: it hears of epoch 2 and follows.
     cluster.revive(101)
-    assert cluster[101].log.end_offset == 5
+    assert cluster[101].log.log_end_offset == 5
     assert cluster[101].high_watermark <= 3
     assert not cluster[101].is_leader
     assert [value for _, value in contents(cluster[101])] == [b"m0", b"m1", b"m2", b"m3", b"m4"]
 
     # Its first fetch tells it the same as 102: epoch 1 ended at offset 3.
     cluster.fetch(101)
-    assert cluster[101].log.end_offset == 3
+    assert cluster[101].log.log_end_offset == 3
     assert contents(cluster[101]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]
 
     # It is not in sync before it has all that counts; then 103 proposes it, and it is.
     assert cluster.proposed() == []
     cluster.fetch(101)
-    assert cluster[101].log.end_offset == 5
+    assert cluster[101].log.log_end_offset == 5
     assert cluster.proposed() == []
     cluster.fetch(101)
     assert cluster.proposed() == [(102, 103, 101)]
@@ -106,4 +106,4 @@ def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
     assert [offsets(cluster, each) for each in (101, 102, 103)] == [(6, 6), (6, 6), (6, 6)]
     assert contents(cluster[101]) == contents(cluster[102]) == contents(cluster[103])
     for broker_id in (101, 102, 103):
-        assert [*cluster[broker_id].log.epochs.starts] == [(1, 0), (2, 3)]
+        assert [*cluster[broker_id].log.leader_epochs.entries] == [(1, 0), (2, 3)]

@@ -5,54 +5,58 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.replication.world import World
 
-from barnabas.replication.throttle import Quota, Side, Throttle
+from barnabas.replication.throttle import ReplicationQuota, ReplicationThrottle, ThrottleSide
 
 UNLIMITED = 2**63 - 1
 
 
 @pytest.fixture
-def throttle(world: World) -> Throttle:
-    return Throttle(Side.LEADER, world.node_id, world.resolver)
+def throttle(world: World) -> ReplicationThrottle:
+    return ReplicationThrottle(ThrottleSide.LEADER, world.node_id, world.resolver)
 
 
-def quota(bytes_per_second: int = 100) -> Quota:
-    return Quota(bytes_per_second, windows=11, window_ms=1_000)
+def quota(bytes_per_second: int = 100) -> ReplicationQuota:
+    return ReplicationQuota(bytes_per_second, windows=11, window_ms=1_000)
 
 
-def test_nothing_is_throttled_unless_it_is_said(throttle: Throttle) -> None:
+def test_nothing_is_throttled_unless_it_is_said(throttle: ReplicationThrottle) -> None:
     assert not throttle
-    assert not throttle.covers("orders", 0)
+    assert not throttle.is_throttled("orders", 0)
     assert throttle.quota.bytes_per_second == UNLIMITED
 
 
-def test_a_topic_names_its_throttled_replicas(world: World, throttle: Throttle) -> None:
+def test_a_topic_names_its_throttled_replicas(world: World, throttle: ReplicationThrottle) -> None:
     world.create_topic("orders", **{"leader.replication.throttled.replicas": "0:1,1:2,2:1"})
     world.create_topic("payments", **{"leader.replication.throttled.replicas": "*"})
     world.create_topic("others", **{"follower.replication.throttled.replicas": "*"})
-    throttle.obey([(2, "orders"), (2, "payments"), (2, "others")])
+    throttle.apply_configs([(2, "orders"), (2, "payments"), (2, "others")])
     assert throttle
-    assert [throttle.covers("orders", index) for index in range(3)] == [True, False, True]
-    assert throttle.covers("payments", 99)
-    assert not throttle.covers("others", 0)
+    assert [throttle.is_throttled("orders", index) for index in range(3)] == [True, False, True]
+    assert throttle.is_throttled("payments", 99)
+    assert not throttle.is_throttled("others", 0)
 
 
-def test_a_throttle_that_is_taken_back_covers_nothing(world: World, throttle: Throttle) -> None:
+def test_a_throttle_that_is_taken_back_covers_nothing(
+    world: World, throttle: ReplicationThrottle
+) -> None:
     world.create_topic("orders", **{"leader.replication.throttled.replicas": "*"})
-    throttle.obey([(2, "orders")])
+    throttle.apply_configs([(2, "orders")])
     world.configure("orders", **{"leader.replication.throttled.replicas": None})
-    throttle.obey([(2, "orders")])
+    throttle.apply_configs([(2, "orders")])
     assert not throttle
 
 
-def test_only_what_is_covered_counts_and_is_held_back(world: World, throttle: Throttle) -> None:
+def test_only_what_is_covered_counts_and_is_held_back(
+    world: World, throttle: ReplicationThrottle
+) -> None:
     world.create_topic("orders", 2, **{"leader.replication.throttled.replicas": "0:1"})
     world.configure_broker(**{"leader.replication.throttled.rate": "100"})
-    throttle.obey([(2, "orders"), (4, "")])
+    throttle.apply_configs([(2, "orders"), (4, "")])
     throttle.record("orders", 1, 10_000, 0)
-    assert not throttle.holds_back("orders", 0, 0)
+    assert not throttle.is_over_quota("orders", 0, 0)
     throttle.record("orders", 0, 10_000, 0)
-    assert throttle.holds_back("orders", 0, 0)
-    assert not throttle.holds_back("orders", 1, 0)
+    assert throttle.is_over_quota("orders", 0, 0)
+    assert not throttle.is_over_quota("orders", 1, 0)
 
 
 def test_the_rate_is_measured_over_one_window_at_least() -> None:
@@ -85,7 +89,7 @@ def test_the_time_to_look_again_comes_when_the_rate_has_fallen(
         now_ms += pause_ms
         measured.record(size_bytes, now_ms)
     looks = 0
-    while (wait_ms := measured.free_in_ms(now_ms)) > 0:
+    while (wait_ms := measured.ms_until_within_quota(now_ms)) > 0:
         assert measured.is_exceeded(now_ms)
         now_ms += wait_ms
         looks += 1

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.config import BrokerSettings, Resolver
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.log import LogDirectory
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.replication import Partition, Partitions
-from barnabas.server.broker import Broker
-from barnabas.server.call import Call
+from barnabas.server.broker_node import BrokerNode
+from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.purgatory import Purgatory
-from barnabas.server.sessions import FetchSessions
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.build import Record, build_batch
@@ -51,7 +51,7 @@ class World:
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
-        self.image = Image()
+        self.image = MetadataImage()
         self.metadata_without_broker(registration(node_id))
         self.timer = ManualTimer()
         self.background = Inline()
@@ -66,13 +66,13 @@ class World:
             self.directories,
             self.resolver,
             self.image,
-            waiting=self.purgatory,
+            purgatory=self.purgatory,
             background=self.background,
-            ask_controller=self._ask_controller,
+            send_to_controller=self._ask_controller,
             clock=lambda: self.now_ms,
-            lost_paths=lost_paths,
+            offline_paths=lost_paths,
         )
-        self.broker = Broker(
+        self.broker = BrokerNode(
             node_id=self.node_id,
             cluster_id="cluster",
             settings=self.settings,
@@ -82,7 +82,7 @@ class World:
             controller=None,  # type: ignore[arg-type]
             timer=self.timer,  # type: ignore[arg-type]
             purgatory=self.purgatory,
-            fetch_sessions=FetchSessions(100),
+            fetch_sessions=FetchSessionCache(100),
             clock=lambda: self.now_ms,
         )
 
@@ -104,11 +104,11 @@ class World:
         self.broker.image = self.image
         self.resolver.configs = self.image.configs
         self.resolver.changed(delta.configs_changed)
-        self.partitions.apply(delta, self.image)
+        self.partitions.apply_delta(delta, self.image)
 
-    def metadata_without_broker(self, *changes: Message) -> Delta:
+    def metadata_without_broker(self, *changes: Message) -> MetadataDelta:
         self.image = self.image.copy()
-        delta = Delta()
+        delta = MetadataDelta()
         for record in changes:
             self.image.apply(record, delta)
         self.image.offset += len(changes)
@@ -188,9 +188,9 @@ class World:
 
     # Requests
 
-    def call(self, version: int, *, client_id: str = "test") -> Call:
+    def call(self, version: int, *, client_id: str = "test") -> RequestContext:
         connection: Any = SimpleNamespace(listener=LISTENER, host="there", principal="User:me")
-        return Call(version, 1, client_id, connection, self.broker, self.now_ms, 0)
+        return RequestContext(version, 1, client_id, connection, self.broker, self.now_ms, 0)
 
     def ask(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
         """The answer to a request that need not wait."""
@@ -202,7 +202,7 @@ class World:
         return Pending(handle(_over_the_wire(request, version), self.call(version, **caller)))
 
     def partition(self, topic: str, index: int = 0) -> Partition:
-        return self.partitions.by_name(topic, index)
+        return self.partitions.get_by_name(topic, index)
 
     def append(self, topic: str, *values: bytes, index: int = 0, acks: int = -1) -> int:
         """Append a batch; its first offset."""
@@ -223,7 +223,9 @@ class World:
             producer_epoch=epoch,
             base_sequence=sequence,
         )
-        verification = partition.verify(read_header(batch), from_zero=False, now_ms=self.now_ms)
+        verification = partition.start_verification(
+            read_header(batch), from_zero=False, now_ms=self.now_ms
+        )
         return partition.append(
             batch, acks=-1, now_ms=self.now_ms, verification=verification
         ).first_offset
@@ -239,7 +241,7 @@ class World:
         version: int = 1,
     ) -> int:
         """Write a marker as a coordinator does; its offset."""
-        marker = Marker(producer_id, epoch, coordinator_epoch, committed, version)
+        marker = TransactionMarker(producer_id, epoch, coordinator_epoch, committed, version)
         return self.partition(topic).end_transaction(marker, now_ms=self.now_ms).last_offset
 
     def _ask_controller(self, request: Message) -> "asyncio.Future[Message]":
@@ -251,7 +253,7 @@ class World:
         """Let that much time pass, doing all that falls due in it."""
         until_ms = self.now_ms + for_ms
         while True:
-            delay_ms = self.partitions.housekeeping(self.now_ms)
+            delay_ms = self.partitions.run_maintenance(self.now_ms)
             if delay_ms == 0:
                 continue
             if self.now_ms + delay_ms > until_ms:
@@ -374,7 +376,7 @@ class ManualTimer:
     def __init__(self) -> None:
         self.alarms: list[tuple[int, Callable[[], object]]] = []
 
-    def after(self, delay_ms: int, callback: Callable[[], object]) -> Hashable:
+    def call_after(self, delay_ms: int, callback: Callable[[], object]) -> Hashable:
         alarm = (delay_ms, callback)
         self.alarms.append(alarm)
         return alarm

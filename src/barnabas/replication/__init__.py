@@ -1,23 +1,24 @@
-"""The data plane: partitions as leader or follower, on the disks of one broker."""
+"""The partitions of one broker, as leader or follower, and their place in its log directories.
 
-from barnabas.replication.log_dir_replicas import Holding, holdings_of
-from barnabas.replication.alter_partition_manager import AskController
-from barnabas.replication.leading import FetchedPartition
-from barnabas.replication.partition import Partition
+Begin with `partition.py`: it names the hot path. `Partitions` is Kafka's ReplicaManager.
+"""
+
+from barnabas.replication.alter_partition_manager import SendToController
+from barnabas.replication.log_dir_replicas import LogDirReplica, list_replicas
+from barnabas.replication.partition import NO_EPOCH, LogReadResult, Partition
 from barnabas.replication.partitions import Partitions
-from barnabas.replication.ports import Waiting
-from barnabas.replication.replica import NO_EPOCH
-from barnabas.replication.topic_config import TopicRules, rules_of
+from barnabas.replication.ports import DelayedOperations
+from barnabas.replication.topic_config import TopicConfig, resolve_topic_config
 
 __all__ = [
     "NO_EPOCH",
-    "AskController",
-    "FetchedPartition",
-    "Holding",
+    "DelayedOperations",
+    "LogDirReplica",
+    "LogReadResult",
     "Partition",
     "Partitions",
-    "TopicRules",
-    "Waiting",
-    "holdings_of",
-    "rules_of",
+    "SendToController",
+    "TopicConfig",
+    "list_replicas",
+    "resolve_topic_config",
 ]

@@ -1,11 +1,11 @@
-"""Taking to the controller who is in sync: one AlterPartition at a time, for all that changed."""
+"""Sends ISR changes to the controller: one AlterPartition request at a time, for all partitions."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.replication.leadership import NO_BROKER_EPOCH, Brokers, Proposal
+from barnabas.replication.leader_state import NO_BROKER_EPOCH, Brokers, PendingIsrChange
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -18,108 +18,121 @@ from barnabas.wire.messages.alter_partition import (
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.replication.leading import LeadingReplica
+    from barnabas.replication.partition import Partition
 
-AskController = Callable[[Message], "asyncio.Future[Message]"]
-"""Sends a request to the active controller, wherever that is; OSError or KafkaError if it fails."""
+SendToController = Callable[[Message], "asyncio.Future[Message]"]
+"""Sends a request to the active controller; the future raises OSError or KafkaError."""
 
 RETRY_S = 0.05
 
-Asked = dict[tuple[bytes, int], tuple["LeadingReplica", Proposal]]
+SentChanges = dict[tuple[bytes, int], tuple["Partition", PendingIsrChange]]
 
 _logger = logging.getLogger(__name__)
 
 
-class IsrChanges:
-    """The proposals of this broker's partitions that the controller has not decided yet."""
+class AlterPartitionManager:
+    """The ISR changes of this broker's partitions that the controller has not decided yet."""
 
     __slots__ = (
-        "_ask",
         "_brokers",
         "_clock",
-        "_is_asking",
+        "_is_in_flight",
         "_node_id",
+        "_send_to_controller",
         "_unsent",
         "expanded",
-        "refused",
+        "failed",
         "shrunk",
     )
 
     def __init__(
-        self, node_id: int, ask: AskController, brokers: Brokers, clock: Callable[[], int]
+        self,
+        node_id: int,
+        send_to_controller: SendToController,
+        brokers: Brokers,
+        clock: Callable[[], int],
     ) -> None:
         self._node_id = node_id
-        self._ask = ask
+        self._send_to_controller = send_to_controller
         self._brokers = brokers
         self._clock = clock
-        self._unsent: dict[LeadingReplica, None] = {}
-        self._is_asking = False
+        self._unsent: dict[Partition, None] = {}
+        self._is_in_flight = False
         self.expanded = 0
         self.shrunk = 0
-        self.refused = 0
-        """How many proposals came to what, since the start."""
+        self.failed = 0
+        """How many changes succeeded or failed, since the start."""
 
-    def propose(self, partition: "LeadingReplica") -> None:
-        """Take the partition's proposal along with the next request."""
+    def submit(self, partition: "Partition") -> None:
+        """Includes the partition's pending change in the next request."""
         self._unsent[partition] = None
-        if not self._is_asking:
+        if not self._is_in_flight:
             self._send()
 
     def _send(self) -> None:
-        asked: Asked = {
-            (partition.topic_id, partition.index): (partition, partition.proposal)
+        sent: SentChanges = {
+            (partition.topic_id, partition.index): (partition, change)
             for partition in self._unsent
-            if partition.proposal is not None  # or the metadata has overtaken it
+            if (change := _pending_change(partition)) is not None  # or the metadata was faster
         }
         self._unsent.clear()
-        self._is_asking = bool(asked)
-        if not asked:
+        self._is_in_flight = bool(sent)
+        if not sent:
             return
         broker = self._brokers(self._node_id)
         epoch = broker.epoch if broker is not None else NO_BROKER_EPOCH
-        answer = self._ask(_request(self._node_id, epoch, asked))
-        answer.add_done_callback(lambda answer: self._answered(asked, answer))
+        response = self._send_to_controller(_request(self._node_id, epoch, sent))
+        response.add_done_callback(lambda response: self._on_response(sent, response))
 
-    def _answered(self, asked: Asked, answer: "asyncio.Future[Message]") -> None:
-        """Tell every partition its outcome; what may still be done is asked for once more."""
+    def _on_response(self, sent: SentChanges, response: "asyncio.Future[Message]") -> None:
+        """Gives every partition its result; changes that may still succeed are sent again."""
         try:
-            outcomes = _outcomes(answer.result())
+            results = _results(response.result())
         except Exception as failure:
-            _logger.warning("Who is in sync could not be told to the controller: %r", failure)
-            outcomes = {}
+            _logger.warning("An ISR change did not reach the controller: %r", failure)
+            results = {}
         is_done = True
-        for key, (partition, proposal) in asked.items():
-            outcome = outcomes.get(key)
-            self._count(proposal, outcome)
-            if outcome is None or partition.isr_answered(proposal, outcome, self._clock()):
+        for key, (partition, change) in sent.items():
+            result = results.get(key)
+            self._count(change, result)
+            leader_state = partition.leader_state
+            if result is None or (
+                leader_state is not None
+                and leader_state.on_alter_partition_response(change, result, self._clock())
+            ):
                 self._unsent[partition] = None
                 is_done = False
         if is_done:
             self._send()
         else:
-            answer.get_loop().call_later(RETRY_S, self._send)
+            response.get_loop().call_later(RETRY_S, self._send)
 
-    def _count(self, proposal: Proposal, outcome: ResponsePartitionData | None) -> None:
-        if outcome is None or outcome.error_code:
-            self.refused += 1
-        elif proposal.joining is not None:
+    def _count(self, change: PendingIsrChange, result: ResponsePartitionData | None) -> None:
+        if result is None or result.error_code:
+            self.failed += 1
+        elif change.joining is not None:
             self.expanded += 1
         else:
             self.shrunk += 1
 
 
-def _request(node_id: int, broker_epoch: int, asked: Asked) -> AlterPartitionRequest:
+def _pending_change(partition: "Partition") -> PendingIsrChange | None:
+    leader_state = partition.leader_state
+    return leader_state.pending_isr_change if leader_state is not None else None
+
+
+def _request(node_id: int, broker_epoch: int, sent: SentChanges) -> AlterPartitionRequest:
     topics: dict[bytes, list[RequestPartitionData]] = {}
-    for (topic_id, index), (_, proposal) in asked.items():
+    for (topic_id, index), (_, change) in sent.items():
         topics.setdefault(topic_id, []).append(
             RequestPartitionData(
                 partition_index=index,
-                leader_epoch=proposal.leader_epoch,
+                leader_epoch=change.leader_epoch,
                 new_isr_with_epochs=[
                     BrokerState(broker_id=broker_id, broker_epoch=epoch)
-                    for broker_id, epoch in proposal.isr
+                    for broker_id, epoch in change.isr
                 ],
-                partition_epoch=proposal.partition_epoch,
+                partition_epoch=change.partition_epoch,
             )
         )
     return AlterPartitionRequest(
@@ -132,11 +145,11 @@ def _request(node_id: int, broker_epoch: int, asked: Asked) -> AlterPartitionReq
     )
 
 
-def _outcomes(response: Message) -> dict[tuple[bytes, int], ResponsePartitionData]:
+def _results(response: Message) -> dict[tuple[bytes, int], ResponsePartitionData]:
     assert isinstance(response, AlterPartitionResponse)
     if response.error_code:
         _logger.warning(
-            "The controller does not take in who is in sync: %s",
+            "The controller rejected ISR changes: %s",
             ErrorCode(response.error_code).name,
         )
         return {}

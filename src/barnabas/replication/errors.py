@@ -1,18 +1,18 @@
-"""Why a partition does not do what it is asked, in the protocol's codes."""
+"""The errors with which a partition rejects requests."""
 
 from typing import TYPE_CHECKING
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.replication.replica import Replica
+    from barnabas.replication.partition import Partition
 
 
-def not_served(partition: "Replica", leader_epoch: int = -1) -> KafkaError:
-    """It is not led here, or not in the epoch that the caller believes."""
+def not_leader(partition: "Partition", leader_epoch: int = -1) -> KafkaError:
+    """This replica does not lead, or not in the epoch of the request."""
     name = f"{partition.topic}-{partition.index}"
-    if partition.failure is not None:
-        return KafkaError(partition.failure, f"{name} is not served here any more.")
+    if partition.error_code is not None:
+        return KafkaError(partition.error_code, f"{name} is no longer served by this broker.")
     if 0 <= leader_epoch < partition.leader_epoch:
         return KafkaError(
             ErrorCode.FENCED_LEADER_EPOCH,
@@ -22,8 +22,8 @@ def not_served(partition: "Replica", leader_epoch: int = -1) -> KafkaError:
     if leader_epoch > partition.leader_epoch:
         return KafkaError(
             ErrorCode.UNKNOWN_LEADER_EPOCH,
-            f"{name} is at leader epoch {partition.leader_epoch} here and at {leader_epoch} in "
-            "the request: this broker will learn of it.",
+            f"{name} is at leader epoch {partition.leader_epoch}, the request at {leader_epoch}: "
+            "this broker does not have that metadata yet.",
         )
     return KafkaError(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -31,36 +31,36 @@ def not_served(partition: "Replica", leader_epoch: int = -1) -> KafkaError:
     )
 
 
-def no_replica(partition: "Replica", replica_id: int, leader_epoch: int) -> KafkaError:
-    """A broker that has no replica, as far as is known here, fetches as a follower."""
-    knows_epochs = leader_epoch >= 0
-    # One that is to have a replica may know before its leader does: it will try again.
+def unknown_replica(partition: "Partition", replica_id: int, leader_epoch: int) -> KafkaError:
+    """The broker that fetches has no replica according to the metadata of this broker."""
+    has_epoch = leader_epoch >= 0
+    # The metadata may reach a new follower before its leader: UNKNOWN_LEADER_EPOCH is retried.
     return KafkaError(
-        ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epochs else ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER,
         f"broker {replica_id} has no replica of {partition.topic}-{partition.index}.",
     )
 
 
-def stale_replica(partition: "Replica", replica_id: int, replica_epoch: int) -> KafkaError:
+def stale_broker_epoch(partition: "Partition", replica_id: int, replica_epoch: int) -> KafkaError:
     return KafkaError(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        f"broker {replica_id} fetches {partition.topic}-{partition.index} with its former epoch "
-        f"{replica_epoch}: it has registered again since.",
+        f"broker {replica_id} fetches {partition.topic}-{partition.index} with broker epoch "
+        f"{replica_epoch}, but has registered again since.",
     )
 
 
-def too_few_replicas(partition: "Replica") -> KafkaError:
+def not_enough_replicas(partition: "Partition") -> KafkaError:
     in_sync = len(partition.state.isr) if partition.state is not None else 0
     return KafkaError(
         ErrorCode.NOT_ENOUGH_REPLICAS,
-        f"{partition.topic}-{partition.index} has {in_sync} replicas in sync, its "
-        f"min.insync.replicas is {partition.rules.min_insync_replicas}.",
+        f"{partition.topic}-{partition.index} has {in_sync} in-sync replicas, its "
+        f"min.insync.replicas is {partition.config.min_insync_replicas}.",
     )
 
 
-def out_of_range(partition: "Replica", offset: int) -> KafkaError:
+def offset_out_of_range(partition: "Partition", offset: int) -> KafkaError:
     return KafkaError(
         ErrorCode.OFFSET_OUT_OF_RANGE,
         f"offset {offset} of {partition.topic}-{partition.index} is outside "
-        f"[{partition.log.start_offset}, {partition.high_watermark}].",
+        f"[{partition.log.log_start_offset}, {partition.high_watermark}].",
     )

@@ -1,7 +1,7 @@
 """Moving replicas between the log directories of this broker (AlterReplicaLogDirs, KIP-113).
 
-The records are copied into a future log, slice by slice, while the present one goes on. When the
-future log has caught up and is on disk, it takes the other's place between two requests.
+The records are copied into a future log, slice by slice, while the current log serves requests.
+When the future log has caught up and is on disk, it replaces the current log between two requests.
 """
 
 import logging
@@ -10,156 +10,158 @@ from contextlib import suppress
 from pathlib import Path
 
 from barnabas.log import Log, LogDirectory
-from barnabas.log.background import Background
-from barnabas.log.directory.future_log import adopt, create_future
-from barnabas.replication.partition_folders import DELETED, FUTURE
+from barnabas.log.background import BackgroundExecutor
+from barnabas.log.directory.future_log import create_future_log, promote_future_log
 from barnabas.replication.partition import Partition
+from barnabas.replication.partition_folders import DELETED, FUTURE
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records.batch import iterate_batches
 
-COPIED_AT_ONCE_BYTES = 256 * 1024
+SLICE_BYTES = 256 * 1024
 
 _logger = logging.getLogger(__name__)
 
 
-class Move:
-    """One replica on its way."""
+class LogDirMove:
+    """The move of one replica to another log directory."""
 
-    __slots__ = ("future", "is_flushing", "is_nearly_safe", "partition", "target")
+    __slots__ = ("future", "is_flushed", "is_flushing", "partition", "target")
 
     def __init__(self, partition: Partition, target: LogDirectory) -> None:
         log = partition.log
         self.partition = partition
         self.target = target
-        self.future = create_future(
+        self.future = create_future_log(
             target,
             log.topic,
             log.partition,
             log.topic_id,
             log.config,
-            start_offset=log.start_offset,
+            start_offset=log.log_start_offset,
         )
         self.is_flushing = False
-        self.is_nearly_safe = False
-        """The disk has all but what was appended while it was being written to."""
+        self.is_flushed = False
+        """Everything is on disk, except what was appended during the last flush."""
 
     @property
     def lag(self) -> int:
-        """How many offsets the future log is behind."""
-        return max(self.partition.log.end_offset - self.future.end_offset, 0)
+        """By how many offsets the future log is behind."""
+        return max(self.partition.log.log_end_offset - self.future.log_end_offset, 0)
 
-    def copy(self, now_ms: int) -> bool:
-        """Copy the next slice; False if there is none."""
+    def copy_next_slice(self, now_ms: int) -> bool:
+        """Copies the next slice; returns False if there is none."""
         log, future = self.partition.log, self.future
-        if future.end_offset < log.start_offset:
-            future.truncate_fully_and_start_at(log.start_offset)
-        records = log.read(future.end_offset, COPIED_AT_ONCE_BYTES, upto=log.end_offset)
+        if future.log_end_offset < log.log_start_offset:
+            future.truncate_fully_and_start_at(log.log_start_offset)
+        records = log.read(future.log_end_offset, SLICE_BYTES, upto=log.log_end_offset)
         if records is None:
             return False
         batches = records.read()
         _, first = next(iterate_batches(batches))
-        if first.base_offset < future.start_offset == future.end_offset:
+        if first.base_offset < future.log_start_offset == future.log_end_offset:
             # DeleteRecords may have left the start of the log within a batch.
             future.truncate_fully_and_start_at(first.base_offset)
         future.append_as_follower(batches, now_ms)
-        self.follow_start()
+        self.follow_log_start_offset()
         return True
 
-    def follow_start(self) -> None:
-        """Records that were deleted meanwhile must not come back with the move."""
-        self.future.advance_start(min(self.partition.log.start_offset, self.future.end_offset))
+    def follow_log_start_offset(self) -> None:
+        """Deletes from the future log what was deleted from the current one."""
+        self.future.advance_log_start_offset(
+            min(self.partition.log.log_start_offset, self.future.log_end_offset)
+        )
 
-    def follow_end(self) -> None:
-        """What was cut off the present log is not to be had from the future one either."""
-        self.future.truncate_to(self.partition.log.end_offset)
-        self.is_nearly_safe = False
+    def follow_truncation(self) -> None:
+        """Truncates the future log as the current one was truncated."""
+        self.future.truncate_to(self.partition.log.log_end_offset)
+        self.is_flushed = False
 
-    def give_up(self) -> None:
-        self.future.abandon()
+    def cancel(self) -> None:
+        self.future.close_files()
         folder = Path(self.future.path)
-        # Renamed, so that a restart does not take the move up again.
+        # Renamed, so that a restart does not resume the move.
         renamed = folder.with_name(f"{folder.name.removesuffix(FUTURE)}{DELETED}")
         with suppress(OSError):
             folder.rename(renamed)
-            self.target.doom([str(renamed)], delay_ms=0)
+            self.target.schedule_delete([str(renamed)], delay_ms=0)
 
 
-class Moves:
-    """All replicas on their way. `swapped` is told of each that has arrived, with its old log."""
+class LogDirMoves:
+    """All moves in progress. `on_moved` is called after each, with the old log."""
 
-    __slots__ = ("_background", "_lose", "_swapped", "under_way")
+    __slots__ = ("_background", "_on_log_dir_failure", "_on_moved", "in_progress")
 
     def __init__(
         self,
-        background: Background,
-        lose: Callable[[LogDirectory, OSError], None],
-        swapped: Callable[[Partition, Log], None],
+        background: BackgroundExecutor,
+        on_log_dir_failure: Callable[[LogDirectory, OSError], None],
+        on_moved: Callable[[Partition, Log], None],
     ) -> None:
-        self.under_way: dict[Partition, Move] = {}
+        self.in_progress: dict[Partition, LogDirMove] = {}
         self._background = background
-        self._lose = lose
-        self._swapped = swapped
+        self._on_log_dir_failure = on_log_dir_failure
+        self._on_moved = on_moved
 
-    def begin(self, partition: Partition, target: LogDirectory) -> None:
-        """Move the replica there, whatever move of it was under way before."""
-        move = self.under_way.get(partition)
+    def start(self, partition: Partition, target: LogDirectory) -> None:
+        """Starts a move, and cancels a move of the replica to another directory."""
+        move = self.in_progress.get(partition)
         if move is not None:
             if move.target is target:
                 return
             self.cancel(partition)
         if partition.directory is not target:
-            self.under_way[partition] = Move(partition, target)
+            self.in_progress[partition] = LogDirMove(partition, target)
 
     def cancel(self, partition: Partition) -> None:
-        move = self.under_way.pop(partition, None)
+        move = self.in_progress.pop(partition, None)
         if move is not None:
-            move.give_up()
+            move.cancel()
 
-    def truncated(self, partition: Partition) -> None:
-        """The replica's log was cut to be like its leader's."""
-        move = self.under_way.get(partition)
+    def on_truncated(self, partition: Partition) -> None:
+        """The replica's log was truncated to be like its leader's."""
+        move = self.in_progress.get(partition)
         if move is None:
             return
         try:
-            move.follow_end()
+            move.follow_truncation()
         except OSError as failure:
             self._fail(move, failure)
 
-    def is_filling(self, path: str) -> bool:
-        """Whether a future log is in that folder."""
-        return any(move.future.path == path for move in self.under_way.values())
+    def has_future_log_in(self, path: str) -> bool:
+        """Returns whether the folder has the future log of a move."""
+        return any(move.future.path == path for move in self.in_progress.values())
 
-    def steps(self, now_ms: int) -> Iterator[None]:
-        """Advance every move; each step is a slice of one."""
-        for move in list(self.under_way.values()):
-            while self.under_way.get(move.partition) is move and not move.is_flushing:
+    def run(self, now_ms: int) -> Iterator[None]:
+        """Advances every move; each step copies one slice."""
+        for move in list(self.in_progress.values()):
+            while self.in_progress.get(move.partition) is move and not move.is_flushing:
                 try:
-                    if not move.copy(now_ms):
-                        self._arrive(move)
+                    if not move.copy_next_slice(now_ms):
+                        self._finish_if_flushed(move)
                 except (KafkaError, OSError) as failure:
                     self._fail(move, failure)
                 yield
 
-    def _arrive(self, move: Move) -> None:
-        if not move.is_nearly_safe:
+    def _finish_if_flushed(self, move: LogDirMove) -> None:
+        if not move.is_flushed:
             self._flush(move)
             return
         partition, old = move.partition, move.partition.log
-        del self.under_way[partition]
-        move.follow_start()
-        partition.move_to(adopt(move.future))
-        _logger.info("%s-%d now lives in %s", old.topic, old.partition, move.target.path)
-        self._swapped(partition, old)
+        del self.in_progress[partition]
+        move.follow_log_start_offset()
+        partition.replace_log(promote_future_log(move.future))
+        _logger.info("%s-%d was moved to %s", old.topic, old.partition, move.target.path)
+        self._on_moved(partition, old)
 
-    def _flush(self, move: Move) -> None:
-        """The copy must be as safe as the original before the original goes."""
-        flush = move.future.begin_flush()
+    def _flush(self, move: LogDirMove) -> None:
+        """Flushes the copy, which must be on disk before the original is deleted."""
+        flush = move.future.flusher.begin()
 
         def done(failure: BaseException | None) -> None:
             move.is_flushing = False
             if failure is None:
-                move.future.finish_flush(flush)
-                move.is_nearly_safe = True
+                move.future.flusher.finish(flush)
+                move.is_flushed = True
             elif isinstance(failure, OSError):
                 self._fail(move, failure)
             else:
@@ -168,11 +170,11 @@ class Moves:
         move.is_flushing = True
         self._background.run(flush.sync, done)
 
-    def _fail(self, move: Move, failure: KafkaError | OSError) -> None:
+    def _fail(self, move: LogDirMove, failure: KafkaError | OSError) -> None:
         partition = move.partition
         _logger.error("%r stays in %s: %s", partition, partition.directory.path, failure)
         self.cancel(partition)
         if isinstance(failure, OSError):
-            where = getattr(failure, "directory", move.target.path)
-            is_source = where == partition.directory.path
-            self._lose(partition.directory if is_source else move.target, failure)
+            failed_path = getattr(failure, "directory", move.target.path)
+            is_source = failed_path == partition.directory.path
+            self._on_log_dir_failure(partition.directory if is_source else move.target, failure)

@@ -1,4 +1,4 @@
-"""What lies in a log directory, as DescribeLogDirs tells it."""
+"""The replicas in a log directory, for DescribeLogDirs."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,8 +9,8 @@ from barnabas.replication import partition_folders
 from barnabas.replication.partitions import Partitions
 
 
-class Holding(NamedTuple):
-    """A log in a directory; a future one is on its way to being the partition's."""
+class LogDirReplica(NamedTuple):
+    """A log in a log directory; `is_future` while it is the copy of a move."""
 
     topic: str
     partition: int
@@ -19,21 +19,23 @@ class Holding(NamedTuple):
     is_future: bool
 
 
-def holdings_of(
-    directory: LogDirectory, partitions: Partitions, wanted: set[tuple[str, int]] | None
-) -> Iterator[Holding]:
-    """The logs of `wanted` partitions, or of all; one a step, as each may cost a look at disk."""
+def list_replicas(
+    directory: LogDirectory, partitions: Partitions, requested: set[tuple[str, int]] | None
+) -> Iterator[LogDirReplica]:
+    """Yields the logs of `requested` partitions, or of all. Each step may read a folder."""
     for topic, index in directory.partitions():
-        if wanted is not None and (topic, index) not in wanted:
+        if requested is not None and (topic, index) not in requested:
             continue
-        partition = partitions.find_live(topic, index)
+        partition = partitions.find_opened(topic, index)
         if partition is not None and partition.directory is directory:
-            lag = max(partition.high_watermark - partition.log.end_offset, 0)
-            yield Holding(topic, index, partition.log.size_bytes, lag, False)
+            lag = max(partition.high_watermark - partition.log.log_end_offset, 0)
+            yield LogDirReplica(topic, index, partition.log.size_bytes, lag, False)
         elif partition is None and partitions.image.topics.by_name(topic) is not None:
             with suppress(FileNotFoundError):  # deleted meanwhile
-                yield Holding(topic, index, partition_folders.size_bytes(directory, topic, index), 0, False)
-    for partition, move in list(partitions.moves.under_way.items()):
+                yield LogDirReplica(
+                    topic, index, partition_folders.size_bytes(directory, topic, index), 0, False
+                )
+    for partition, move in list(partitions.log_dir_moves.in_progress.items()):
         key = (partition.topic, partition.index)
-        if move.target is directory and (wanted is None or key in wanted):
-            yield Holding(*key, move.future.size_bytes, move.lag, True)
+        if move.target is directory and (requested is None or key in requested):
+            yield LogDirReplica(*key, move.future.size_bytes, move.lag, True)

@@ -1,30 +1,142 @@
-"""One partition as this broker holds it: what its leader checks, appends, serves and promises.
+"""One replica of a partition on this broker: what clients append, fetch and wait for.
 
-The partition decides, the log stores. Here is what clients ask for; `leading` has what followers
-ask for, and `replica` how this replica follows.
+The partition decides, the log stores. What belongs to one role only is in an object of its own:
+`LeaderState` while this replica leads and has followers, `FollowerReplica` for what its leader
+sends.
+
+`append` runs for every partition of every produce request, `fetch` and `fetch_as_follower` for
+every partition of every fetch request. These three are the hot path: a call or an allocation more
+in them costs throughput.
 """
 
-from barnabas.log import Appended, EpochEnd, LogDirFailure, Verification
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from barnabas.log import (
+    CorruptLog,
+    EpochEndOffset,
+    Log,
+    LogAppendInfo,
+    LogDirectory,
+    LogDirFailure,
+    LogSlice,
+    VerificationGuard,
+)
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.replication import errors
-from barnabas.replication.leading import FetchedPartition, LeadingReplica
-from barnabas.replication.ports import Marker
-from barnabas.replication.replica import NO_EPOCH, READ_UNCOMMITTED
+from barnabas.replication.follower_replica import FollowerReplica
+from barnabas.replication.leader_state import FollowerState, LeaderState
+from barnabas.replication.ports import DelayedOperations, PartitionHost, TransactionMarker
+from barnabas.replication.topic_config import TopicConfig
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import BatchHeader, read_header
 from barnabas.wire.records.control import build_marker
 from barnabas.wire.records.validate import InvalidRecords, ProduceRules, ValidBatch, validate
 
-ALL_IN_SYNC = -1
-"""The `acks` of a producer that waits for every replica in sync."""
+NO_EPOCH = -1
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+ACKS_ALL = -1
+"""The `acks` of a producer that waits for every in-sync replica."""
 
 UP_TO_HIGH_WATERMARK = -1
-"""The offset that DeleteRecords gives to delete everything it may."""
+"""The offset with which DeleteRecords deletes everything it may."""
+
+_logger = logging.getLogger(__name__)
 
 
-class Partition(LeadingReplica):
-    """A replica of a partition, and its leader if the metadata says so."""
+class LogReadResult(NamedTuple):
+    """The result of a fetch of one partition.
 
-    __slots__ = ()
+    `diverging_epoch` is set if the reader must truncate.
+    """
+
+    records: LogSlice | None
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted_transactions: list[tuple[int, int]] | None = None
+    diverging_epoch: EpochEndOffset | None = None
+
+
+class Partition:
+    """A replica of a partition, which leads or follows as the metadata says."""
+
+    __slots__ = (
+        "_flush_before_ack_offset",
+        "_reported_damage",
+        "config",
+        "error_code",
+        "follower",
+        "high_watermark",
+        "host",
+        "index",
+        "is_leader",
+        "is_under_min_isr",
+        "leader_epoch",
+        "leader_state",
+        "log",
+        "node_id",
+        "purgatory",
+        "state",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        log: Log,
+        config: TopicConfig,
+        *,
+        node_id: int,
+        high_watermark: int,
+        host: PartitionHost,
+        purgatory: DelayedOperations,
+    ) -> None:
+        self.topic = log.topic
+        self.topic_id = log.topic_id
+        self.index = log.partition
+        self.log = log
+        self.config = config
+        self.high_watermark = max(log.log_start_offset, min(high_watermark, log.log_end_offset))
+        """Records below it are committed: every replica that may lead has them."""
+        self.is_leader = False
+        self.is_under_min_isr = False
+        self.leader_epoch = NO_EPOCH
+        self.leader_state: LeaderState | None = None
+        """None while this replica follows, and while it is the only one."""
+        self.follower = FollowerReplica(self)
+        self.error_code: ErrorCode | None = None
+        """The error of every request, once the disk has failed or the partition is deleted."""
+        self.state: PartitionRegistration | None = None
+        self.node_id = node_id
+        self.host = host
+        self.purgatory = purgatory
+        # Appends up to here are acknowledged once they are on disk.
+        self._flush_before_ack_offset = 0
+        self._reported_damage = ""
+
+    def __repr__(self) -> str:
+        offsets = f"[{self.log.log_start_offset}, {self.high_watermark}, {self.log.log_end_offset})"
+        return f"<Partition {self.topic}-{self.index} {offsets}>"
+
+    @property
+    def directory(self) -> LogDirectory:
+        return self.log.directory
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Every transaction below it has ended."""
+        return self.log.last_stable_offset(self.high_watermark)
+
+    def last_fetchable_offset(self, isolation: int) -> int:
+        """Returns the offset up to which a consumer sees records."""
+        return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
+
+    # Producing
 
     def append(
         self,
@@ -33,25 +145,25 @@ class Partition(LeadingReplica):
         acks: int,
         now_ms: int,
         from_client: bool = True,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
         transaction_version: int = 0,
-    ) -> Appended:
-        """Append one batch as its leader. `has_promised` says when it may be acknowledged.
+    ) -> LogAppendInfo:
+        """Appends one batch as the leader. `is_committed` tells when it may be acknowledged.
 
-        A client's batch that opens a transaction needs what `verify` gave. What a coordinator of
-        this broker writes is not looked through as a client's batch is, and has no sequence
-        numbers; a marker among it is judged by its `transaction_version`.
+        A client's batch that opens a transaction needs the guard that `start_verification`
+        returned. The records of a coordinator on this broker are not validated as a client's are,
+        and have no sequence numbers; a marker among them is checked by its `transaction_version`.
         """
         if not self.is_leader:
-            raise errors.not_served(self)
-        if self._short_of_replicas and acks == ALL_IN_SYNC:
-            raise errors.too_few_replicas(self)
+            raise errors.not_leader(self)
+        if self.is_under_min_isr and acks == ACKS_ALL:
+            raise errors.not_enough_replicas(self)
         log = self.log
-        rules = self.rules
+        config = self.config
         if from_client:
-            batch = validate(records, rules.produce, now_ms)
+            batch = validate(records, config.produce, now_ms)
         else:
-            batch = _own_batch(records, rules.produce)
+            batch = _own_batch(records, config.produce)
         try:
             appended = log.append_as_leader(
                 batch,
@@ -62,30 +174,37 @@ class Partition(LeadingReplica):
                 transaction_version=transaction_version,
             )
         except LogDirFailure as failure:
-            self._caretaker.lose(self.directory, failure)
+            self.host.handle_log_dir_failure(self.directory, failure)
             raise
-        if self._alone:
-            self.high_watermark = log.end_offset
-            self._waiting.poke(self, len(batch.buffer))
+        leader_state = self.leader_state
+        if leader_state is None:
+            # The only replica commits by appending. This is here, and not in a role object, since
+            # it saves a call for every append of an unreplicated topic.
+            self.high_watermark = log.log_end_offset
+            self.purgatory.notify(self, len(batch.buffer))
         elif not appended.duplicate:
-            self._grew(appended.first_offset, len(batch.buffer), now_ms)
-        if rules.flushes_by_count and log.flush_due(now_ms):
-            self._flush_wanted = log.end_offset
-            self._caretaker.flush(self)
+            leader_state.on_append(appended.first_offset, len(batch.buffer), now_ms)
+        if config.flushes_by_count and log.flusher.is_due(now_ms):
+            self._flush_before_ack_offset = log.log_end_offset
+            self.host.request_flush(self)
         return appended
 
-    def verify(self, batch: BatchHeader, *, from_zero: bool, now_ms: int) -> Verification | None:
-        """Begin to verify a transactional batch: its coordinator is to be asked for its word.
+    def start_verification(
+        self, batch: BatchHeader, *, from_zero: bool, now_ms: int
+    ) -> VerificationGuard | None:
+        """Starts to verify a transactional batch with the transaction's coordinator (KIP-890).
 
-        None if there is nothing to ask, since the transaction is open here. `from_zero` says that
-        each transaction has an epoch of its own.
+        Returns None if the transaction is open here: it needs no verification. `from_zero` says
+        that each transaction has an epoch of its own.
         """
         if not self.is_leader:
-            raise errors.not_served(self)
-        return self.log.producers.verify(batch, from_zero=from_zero, now_ms=now_ms)
+            raise errors.not_leader(self)
+        return self.log.producers.start_batch_verification(
+            batch, from_zero=from_zero, now_ms=now_ms
+        )
 
-    def end_transaction(self, marker: Marker, *, now_ms: int) -> Appended:
-        """Append the marker that decides a producer's transaction, to be kept by all in sync."""
+    def end_transaction(self, marker: TransactionMarker, *, now_ms: int) -> LogAppendInfo:
+        """Appends the marker that commits or aborts a producer's transaction, with acks=all."""
         batch = build_marker(
             producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch,
@@ -95,31 +214,34 @@ class Partition(LeadingReplica):
         )
         appended = self.append(
             memoryview(batch),
-            acks=ALL_IN_SYNC,
+            acks=ACKS_ALL,
             now_ms=now_ms,
             from_client=False,
             transaction_version=marker.transaction_version,
         )
-        self.log.producers.replicated(self.high_watermark)
+        self.log.producers.on_high_watermark_updated(self.high_watermark)
         return appended
 
-    def has_promised(self, next_offset: int, acks: int) -> bool:
-        """Whether an append that ended before `next_offset` is as safe as its producer wants."""
-        if acks == ALL_IN_SYNC and self.high_watermark < next_offset:
+    def is_committed(self, next_offset: int, acks: int) -> bool:
+        """Returns whether an append that ended before `next_offset` is as safe as `acks` asks."""
+        if acks == ACKS_ALL and self.high_watermark < next_offset:
             return False
         return (
-            self.log.recovery_point >= self._flush_wanted or next_offset <= self.log.recovery_point
+            self.log.recovery_point >= self._flush_before_ack_offset
+            or next_offset <= self.log.recovery_point
         )
 
-    def outcome(self, next_offset: int, acks: int) -> ErrorCode | None:
-        """What to tell the producer of such an append; None while it is to wait."""
+    def commit_result(self, next_offset: int, acks: int) -> ErrorCode | None:
+        """Returns the response to the producer of such an append; None while it must wait."""
         if not self.is_leader:
-            return self.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if not self.has_promised(next_offset, acks):
+            return self.error_code or ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not self.is_committed(next_offset, acks):
             return None
-        if acks == ALL_IN_SYNC and self._short_of_replicas:
+        if acks == ACKS_ALL and self.is_under_min_isr:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
+
+    # Fetching
 
     def fetch(
         self,
@@ -131,48 +253,116 @@ class Partition(LeadingReplica):
         only_leader: bool = True,
         leader_epoch: int = NO_EPOCH,
         last_fetched_epoch: int = NO_EPOCH,
-    ) -> FetchedPartition:
-        """Whole batches from `offset` on, none of them beyond what the reader may see."""
+    ) -> LogReadResult:
+        """Returns whole batches from `offset` on that a consumer may see."""
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
             self._require_readable(only_leader, leader_epoch)
         log = self.log
         high_watermark = self.high_watermark
         stable = log.last_stable_offset(high_watermark)
-        start = log.start_offset
+        start = log.log_start_offset
         if last_fetched_epoch >= 0:
-            diverging = self._divergence(offset, last_fetched_epoch)
+            diverging = self._diverging_epoch(offset, last_fetched_epoch)
             if diverging is not None:
-                return FetchedPartition(None, high_watermark, stable, start, None, diverging)
+                return LogReadResult(None, high_watermark, stable, start, None, diverging)
         upto = stable if isolation else high_watermark
         if start <= offset < upto and (max_bytes > 0 or at_least_one):
             records = self._read(offset, max_bytes, upto, at_least_one)
-        elif start <= offset <= log.end_offset:
+        elif start <= offset <= log.log_end_offset:
             records = None
         else:
-            raise errors.out_of_range(self, offset)
+            raise errors.offset_out_of_range(self, offset)
         aborted = None
         if isolation:
             aborted = log.aborted_transactions(offset, records.next_offset) if records else []
-        return FetchedPartition(records, high_watermark, stable, start, aborted)
+        return LogReadResult(records, high_watermark, stable, start, aborted)
+
+    def fetch_as_follower(
+        self,
+        replica_id: int,
+        replica_epoch: int,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool = True,
+        leader_epoch: int = NO_EPOCH,
+        last_fetched_epoch: int = NO_EPOCH,
+        log_start_offset: int,
+        now_ms: int,
+    ) -> LogReadResult:
+        """Returns whole batches from `offset` up to the log end offset.
+
+        The follower has everything before `offset`: its fetch is its acknowledgement.
+        """
+        self.require_leader(leader_epoch)
+        leader_state = self.leader_state
+        if leader_state is None:
+            raise errors.unknown_replica(self, replica_id, leader_epoch)
+        follower = leader_state.follower_of_fetch(replica_id, replica_epoch, leader_epoch)
+        log = self.log
+        diverging = None
+        if last_fetched_epoch >= 0:
+            diverging = self._diverging_epoch(offset, last_fetched_epoch)
+        if not log.log_start_offset <= offset <= log.log_end_offset and diverging is None:
+            raise errors.offset_out_of_range(self, offset)
+        records = None
+        if diverging is None:
+            leader_state.on_fetch(follower, offset, log_start_offset, replica_epoch, now_ms)
+            if offset < log.log_end_offset and (max_bytes > 0 or at_least_one):
+                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)
+        high_watermark = self.high_watermark
+        stable = log.last_stable_offset(high_watermark)
+        return LogReadResult(records, high_watermark, stable, log.log_start_offset, None, diverging)
+
+    def epoch_end_offset(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEndOffset:
+        """Returns where `epoch` ended in this log; both fields are -1 if that is unknown."""
+        self.require_leader(leader_epoch)
+        return self.log.epoch_end_offset(epoch)
+
+    def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
+        """Raises KafkaError unless this replica leads, in `leader_epoch` if that is given."""
+        if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
+            raise errors.not_leader(self, leader_epoch)
 
     def _require_readable(self, only_leader: bool, leader_epoch: int) -> None:
-        """Refuse unless consumers may read here: from the leader, or any replica (KIP-392)."""
+        """Raises KafkaError unless consumers may read here: from the leader, or from any replica
+        (KIP-392)."""
         is_current = leader_epoch in (NO_EPOCH, self.leader_epoch)
-        if only_leader or self.failure is not None or not is_current:
-            raise errors.not_served(self, leader_epoch)
+        if only_leader or self.error_code is not None or not is_current:
+            raise errors.not_leader(self, leader_epoch)
 
-    def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
-        """Where `epoch` ended in this log; both -1 where the log cannot tell."""
-        self.require_leader(leader_epoch)
-        return self.log.epoch_end(epoch)
+    def _diverging_epoch(self, offset: int, last_fetched_epoch: int) -> EpochEndOffset | None:
+        """Returns where the reader's log diverged from this one, if it did (KIP-595)."""
+        end = self.log.epoch_end_offset(last_fetched_epoch)
+        if end.epoch == NO_EPOCH or offset < self.log.log_start_offset:
+            raise errors.offset_out_of_range(self, offset)
+        if end.epoch < last_fetched_epoch or end.end_offset < offset:
+            return end
+        return None
+
+    def _read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice | None:
+        try:
+            return self.log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
+        except LogDirFailure as failure:
+            self.host.handle_log_dir_failure(self.directory, failure)
+            raise
+        except CorruptLog as damage:
+            # Logged once: the readers will come back to the same offset.
+            if damage.message != self._reported_damage:
+                self._reported_damage = damage.message
+                _logger.error("%s-%d cannot be read: %s", self.topic, self.index, damage.message)
+            raise
+
+    # Deleting records
 
     def delete_records(self, before_offset: int) -> int:
-        """Let go of the records before an offset; the offset at which the log now starts.
+        """Deletes the records before an offset; returns the new log start offset.
 
-        Followers learn of it: once `low_watermark` is there, the records are gone everywhere.
+        Followers learn of it from their fetches. Once `low_watermark` is there, the records are
+        gone everywhere.
         """
         self.require_leader()
-        if self.rules.only_compacted:
+        if self.config.only_compacted:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION,
                 f"{self.topic}-{self.index} is compacted: its records cannot be deleted by offset. "
@@ -181,13 +371,139 @@ class Partition(LeadingReplica):
         if before_offset == UP_TO_HIGH_WATERMARK:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:
-            raise errors.out_of_range(self, before_offset)
-        self.advance_start(before_offset)
-        return self.log.start_offset
+            raise errors.offset_out_of_range(self, before_offset)
+        self.advance_log_start_offset(before_offset)
+        return self.log.log_start_offset
+
+    def advance_log_start_offset(self, offset: int) -> None:
+        with self.reporting_log_dir_failure():
+            self.log.advance_log_start_offset(offset)
+        self.high_watermark = max(self.high_watermark, offset)
+        self.notify_all()
+
+    @property
+    def low_watermark(self) -> int:
+        """No replica on a live broker has any record below it."""
+        log_start_offset = self.log.log_start_offset
+        if self.leader_state is None:
+            return log_start_offset
+        return self.leader_state.low_watermark(log_start_offset)
+
+    # Leading and following
+
+    def make_leader_or_follower(self, state: PartitionRegistration, now_ms: int) -> None:
+        """Leads or follows, as the metadata now says."""
+        if self.state is not None and state.partition_epoch < self.state.partition_epoch:
+            return  # a response of the controller was faster than the metadata
+        was_leader, old_epoch = self.is_leader, self.leader_epoch
+        self.state = state
+        self.leader_epoch = state.leader_epoch
+        self.is_leader = state.leader == self.node_id and self.error_code is None
+        self._update_is_under_min_isr()
+        if self.is_leader:
+            self._make_leader(
+                state, now_ms, is_new=not was_leader or state.leader_epoch != old_epoch
+            )
+        else:
+            self._make_follower()
+        if (self.is_leader, self.leader_epoch) != (was_leader, old_epoch):
+            self.notify_all()
+        elif self.leader_state is not None and self.leader_state.has_out_of_sync_followers:
+            self.purgatory.notify(self.log)  # their next fetch may bring them in sync
+
+    def _make_leader(self, state: PartitionRegistration, now_ms: int, *, is_new: bool) -> None:
+        log = self.log
+        if log.latest_epoch != state.leader_epoch:
+            log.assign_epoch_start_offset(state.leader_epoch, log.log_end_offset)
+        if state.replicas == (self.node_id,):
+            self.leader_state = None
+            self.high_watermark = log.log_end_offset
+            self.purgatory.notify(self)
+            return
+        leader_state = self.leader_state
+        if leader_state is None:
+            is_new = True
+            leader_state = self.leader_state = LeaderState(self, state)
+        leader_state.update(state)
+        if is_new:
+            leader_state.begin_epoch(log.log_end_offset, now_ms)
+        leader_state.maybe_increment_high_watermark(now_ms)
+
+    def _make_follower(self) -> None:
+        self.leader_state = None
+        self._flush_before_ack_offset = 0
+
+    def apply_config(self, config: TopicConfig, now_ms: int) -> None:
+        """Uses new settings of the topic from now on."""
+        self.config = config
+        self.log.config = config.log
+        self._update_is_under_min_isr()
+        if self.leader_state is not None:
+            self.leader_state.maybe_increment_high_watermark(now_ms)
+
+    def replace_log(self, log: Log) -> None:
+        """Continues with an equal log in another directory."""
+        old, self.log = self.log, log
+        self.purgatory.notify(old)
+
+    def stop(self, error_code: ErrorCode) -> None:
+        """Responds to every request with an error from now on, also to those that wait."""
+        self.error_code = error_code
+        self.is_leader = False
+        self._make_follower()
+        self.notify_all()
+
+    def on_flushed(self) -> None:
+        """The log is on disk: acknowledgements that waited for it can be sent."""
+        self.purgatory.notify(self)
+
+    def notify_all(self) -> None:
+        """Makes every request that waits for this partition look at it again."""
+        self.purgatory.notify(self)
+        self.purgatory.notify(self.log)
+
+    @contextmanager
+    def reporting_log_dir_failure(self) -> Iterator[None]:
+        """Reports a failure of the disk to the host, and raises it."""
+        try:
+            yield
+        except LogDirFailure as failure:
+            self.host.handle_log_dir_failure(self.directory, failure)
+            raise
+
+    def _update_is_under_min_isr(self) -> None:
+        state = self.state
+        # KIP-966: a partition with fewer replicas than min.insync.replicas needs them all.
+        self.is_under_min_isr = state is not None and len(state.isr) < min(
+            self.config.min_insync_replicas, len(state.replicas)
+        )
+
+    # The in-sync replicas
+
+    @property
+    def has_stale_high_watermark(self) -> bool:
+        """Whether it does not know yet everything that was committed under former leaders."""
+        leader_state = self.leader_state
+        return leader_state is not None and leader_state.epoch_start_offset > self.high_watermark
+
+    def is_in_sync(self, replica_id: int) -> bool:
+        """Returns whether a follower is in sync, or will be if the controller agrees."""
+        return self.leader_state is not None and replica_id in self.leader_state.maximal_isr
+
+    def in_sync_followers(self) -> list[FollowerState]:
+        """Returns the followers that are in sync according to the controller."""
+        if self.leader_state is None or self.state is None:
+            return []
+        isr = self.state.isr
+        return [
+            follower
+            for follower in self.leader_state.followers.values()
+            if follower.broker_id in isr
+        ]
 
 
 def _own_batch(records: memoryview, rules: ProduceRules) -> ValidBatch:
-    """A batch that this broker built itself; only its size is not for it to choose."""
+    """A batch that this broker built itself: only its size is checked."""
     if len(records) > rules.max_message_bytes:
         raise InvalidRecords(
             ErrorCode.MESSAGE_TOO_LARGE,

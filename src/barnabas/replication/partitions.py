@@ -1,7 +1,7 @@
-"""The partitions of this broker: found when they are asked for, changed as the metadata changes.
+"""The partitions of this broker, opened on first use and changed as the metadata changes.
 
-A partition that nobody asks for costs nothing: its entry in the metadata image is all there is.
-The first request for it opens its log and builds a Partition; from then on it is kept.
+A partition that is never used costs nothing but its entry in the metadata image. The first request
+for it opens its log and creates a Partition, which is kept from then on.
 """
 
 import logging
@@ -9,107 +9,118 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, PartitionKey
-from barnabas.log.background import Background
+from barnabas.log.background import BackgroundExecutor
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.states import BrokerRegistration, ConfigResource, PartitionRegistration, TopicImage
+from barnabas.metadata.states import (
+    BrokerRegistration,
+    ConfigResource,
+    PartitionRegistration,
+    TopicImage,
+)
 from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import partition_folders
-from barnabas.replication.log_dirs import Disks
-from barnabas.replication.flush_scheduler import Flushing
-from barnabas.replication.maintenance_tasks import LOOKED_AT_IN_A_STEP, Housekeeping
-from barnabas.replication.alter_partition_manager import AskController, IsrChanges
-from barnabas.replication.leading import LeadingReplica
-from barnabas.replication.log_dir_moves import Moves
+from barnabas.replication.alter_partition_manager import AlterPartitionManager, SendToController
+from barnabas.replication.flush_scheduler import FlushScheduler
+from barnabas.replication.log_dir_moves import LogDirMoves
+from barnabas.replication.log_dirs import LogDirs
+from barnabas.replication.maintenance_tasks import CHECKED_PER_STEP, MaintenanceTasks
 from barnabas.replication.partition import Partition
-from barnabas.replication.ports import Waiting
-from barnabas.replication.replica import Replica
-from barnabas.replication.throttle import Side, Throttle
-from barnabas.replication.topic_config import BROKER, TOPIC, Settings, TopicRules, rules_of
+from barnabas.replication.ports import DelayedOperations
+from barnabas.replication.throttle import ReplicationThrottle, ThrottleSide
+from barnabas.replication.topic_config import (
+    BROKER,
+    TOPIC,
+    ConfigProvider,
+    TopicConfig,
+    resolve_topic_config,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 
-CHANGED_AT_ONCE = 16
-"""How many folders a metadata change makes or removes right away; housekeeping does the rest."""
+FOLDERS_PER_DELTA = 16
+"""How many folders a metadata change creates or deletes at once; a task does the rest."""
 
 _logger = logging.getLogger(__name__)
 
 
-class Removal(NamedTuple):
-    """A deleted partition whose folder is still there, opened or not."""
+class PendingRemoval(NamedTuple):
+    """A deleted partition whose folder still exists, opened or not."""
 
     topic_id: bytes
     partition: Partition | None
 
 
 class Partitions:
-    """Every replica this broker holds, by topic id or name and by index."""
+    """Every replica of this broker, by topic id or name and by index (Kafka's ReplicaManager)."""
 
     __slots__ = (
         "_by_id",
         "_by_name",
         "_clock",
-        "_damaged",
-        "_flushing",
-        "_housekeeping",
-        "_led",
-        "_rules",
+        "_configs",
+        "_corrupt",
+        "_flush_scheduler",
+        "_leading",
+        "_maintenance_tasks",
+        "_purgatory",
         "_settings",
-        "_to_make",
+        "_to_create",
         "_to_remove",
-        "_waiting",
-        "disks",
+        "alter_partition_manager",
         "image",
-        "isr_changes",
-        "moves",
+        "log_dir_moves",
+        "log_dirs",
         "node_id",
         "replica_lag_max_ms",
         "throttle",
-        "unreported",
+        "unassigned_dirs",
     )
 
     def __init__(
         self,
         node_id: int,
         directories: Sequence[LogDirectory],
-        settings: Settings,
+        settings: ConfigProvider,
         image: MetadataImage,
         *,
-        waiting: Waiting,
-        background: Background,
-        ask_controller: AskController,
+        purgatory: DelayedOperations,
+        background: BackgroundExecutor,
+        send_to_controller: SendToController,
         clock: Callable[[], int],
-        lost_paths: Sequence[str] = (),
+        offline_paths: Sequence[str] = (),
     ) -> None:
         self.node_id = node_id
         self.image = image
-        self.disks = Disks(
+        self.log_dirs = LogDirs(
             directories,
-            lost_paths=lost_paths,
+            offline_paths=offline_paths,
             cordoned=lambda: settings.broker("cordoned.log.dirs"),
         )
-        self.moves = Moves(background, self.lose, self._moved)
-        self.unreported: dict[tuple[bytes, int], bytes] = {}
+        self.log_dir_moves = LogDirMoves(background, self.handle_log_dir_failure, self._on_moved)
+        self.unassigned_dirs: dict[tuple[bytes, int], bytes] = {}
         """Partitions whose directory the metadata does not know yet (AssignReplicasToDirs)."""
         self.replica_lag_max_ms: int = settings.broker("replica.lag.time.max.ms")
-        self.throttle = Throttle(Side.LEADER, node_id, settings)
-        """What followers that are not in sync may cost."""
-        self.throttle.obey(image.configs)
+        self.throttle = ReplicationThrottle(ThrottleSide.LEADER, node_id, settings)
+        """Limits the bytes that out-of-sync followers fetch."""
+        self.throttle.apply_configs(image.configs)
         self._clock = clock
-        self.isr_changes = IsrChanges(node_id, ask_controller, self.broker, clock)
-        self._led: dict[Partition, None] = {}  # those that others follow
+        self.alter_partition_manager = AlterPartitionManager(
+            node_id, send_to_controller, self.broker, clock
+        )
+        self._leading: dict[Partition, None] = {}  # those that have followers
         self._settings = settings
-        self._waiting = waiting
+        self._purgatory = purgatory
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._by_name: dict[tuple[str, int], Partition] = {}
-        self._damaged: dict[tuple[bytes, int], KafkaError] = {}
-        self._rules: dict[str, TopicRules] = {}
-        self._to_make: dict[tuple[bytes, int], None] = {}
-        self._to_remove: dict[tuple[str, int], Removal] = {}
-        self._flushing = Flushing(background, self.lose)
-        self._housekeeping = Housekeeping(self, settings, background)
+        self._corrupt: dict[tuple[bytes, int], KafkaError] = {}
+        self._configs: dict[str, TopicConfig] = {}
+        self._to_create: dict[tuple[bytes, int], None] = {}
+        self._to_remove: dict[tuple[str, int], PendingRemoval] = {}
+        self._flush_scheduler = FlushScheduler(background, self.handle_log_dir_failure)
+        self._maintenance_tasks = MaintenanceTasks(self, settings, background)
 
     def get(self, topic_id: bytes, index: int) -> Partition:
-        """The partition of a topic by its id; KafkaError where there is none here."""
+        """Returns a partition by topic id. Raises KafkaError if this broker does not have it."""
         partition = self._by_id.get((topic_id, index))
         if partition is not None:
             return partition
@@ -118,8 +129,8 @@ class Partitions:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "No topic has that id.")
         return self._open(topic, index)
 
-    def by_name(self, topic: str, index: int) -> Partition:
-        """The partition of a topic by its name; KafkaError where there is none here."""
+    def get_by_name(self, topic: str, index: int) -> Partition:
+        """Returns a partition by topic name. Raises KafkaError if this broker does not have it."""
         partition = self._by_name.get((topic, index))
         if partition is not None:
             return partition
@@ -128,78 +139,79 @@ class Partitions:
             raise _unknown(topic, index)
         return self._open(state, index)
 
-    def live(self) -> list[Partition]:
-        """The partitions that have been asked for."""
+    def opened(self) -> list[Partition]:
+        """Returns the partitions that were used since the start."""
         return list(self._by_id.values())
 
-    def find_live(self, topic: str, index: int) -> Partition | None:
+    def find_opened(self, topic: str, index: int) -> Partition | None:
         return self._by_name.get((topic, index))
 
-    def rules_of(self, topic: str) -> TopicRules:
-        """What a topic's settings ask for, worked out once per change of them."""
-        rules = self._rules.get(topic)
-        if rules is None:
-            rules = self._rules[topic] = rules_of(topic, self._settings)
-        return rules
+    def config_of(self, topic: str) -> TopicConfig:
+        """Returns the settings of a topic, resolved once per change."""
+        config = self._configs.get(topic)
+        if config is None:
+            config = self._configs[topic] = resolve_topic_config(topic, self._settings)
+        return config
 
-    def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Follow the metadata. The settings must have been told of changed configs before."""
+    def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Applies a metadata change. The config provider must have the changed configs already."""
         self.image = image
         for topic in delta.topics_deleted.values():
-            self._delete(topic)
-        self.throttle.obey(delta.configs_changed)
-        self._refresh_rules(delta.configs_changed)
+            self._delete_topic(topic)
+        self.throttle.apply_configs(delta.configs_changed)
+        self._refresh_configs(delta.configs_changed)
         for (topic_id, index), state in delta.partitions_changed.items():
             self._change(topic_id, index, state)
-        for _ in zip(range(CHANGED_AT_ONCE), self.catch_up(0), strict=False):
+        for _ in zip(range(FOLDERS_PER_DELTA), self.create_and_delete_folders(0), strict=False):
             pass
 
-    def move(self, topic: str, index: int, path: str) -> None:
-        """Begin to move a replica to another log directory."""
-        target = self.disks.at_path(path)
-        partition = self.by_name(topic, index)
-        if self.disks.is_cordoned(target.path) and partition.directory is not target:
+    def move_to_log_dir(self, topic: str, index: int, path: str) -> None:
+        """Starts to move a replica to another log directory."""
+        target = self.log_dirs.at_path(path)
+        partition = self.get_by_name(topic, index)
+        if self.log_dirs.is_cordoned(target.path) and partition.directory is not target:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{target.path} is cordoned: take it off cordoned.log.dirs first.",
+                f"{target.path} is cordoned: remove it from cordoned.log.dirs first.",
             )
-        self.moves.begin(partition, target)
+        self.log_dir_moves.start(partition, target)
 
-    def flush(self, partition: Replica) -> None:
-        """Bring a partition's log to the disk, off the loop."""
-        self._flushing.flush(partition)
+    def request_flush(self, partition: Partition) -> None:
+        """Flushes a partition's log in the background."""
+        self._flush_scheduler.request(partition)
 
-    def lose(self, directory: LogDirectory, failure: OSError) -> None:
-        """Its disk refused: the partitions there are offline, all others serve on."""
-        if not self.disks.lose(directory, failure):
+    def handle_log_dir_failure(self, directory: LogDirectory, failure: OSError) -> None:
+        """Takes the partitions of a failed directory offline; all others continue."""
+        if not self.log_dirs.mark_offline(directory, failure):
             return
-        for partition in self.live():
+        for partition in self.opened():
             if partition.directory is directory:
-                self.moves.cancel(partition)
-                self._led.pop(partition, None)
+                self.log_dir_moves.cancel(partition)
+                self._leading.pop(partition, None)
                 partition.stop(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def broker(self, broker_id: int) -> BrokerRegistration | None:
-        """A broker of the cluster, as the metadata has it."""
+        """Returns a broker of the cluster, as the metadata has it."""
         return self.image.brokers.get(broker_id)
 
-    def propose(self, partition: LeadingReplica) -> None:
-        """Take to the controller what the partition proposes of who is in sync."""
-        self.isr_changes.propose(partition)
+    def submit_isr_change(self, partition: Partition) -> None:
+        """Sends the partition's pending ISR change to the controller."""
+        self.alter_partition_manager.submit(partition)
 
-    def shrink(self, now_ms: int) -> Iterator[None]:
-        """Leave followers out that lag, wherever this broker leads; some partitions a step."""
-        for number, partition in enumerate(list(self._led)):
-            partition.drop_laggards(now_ms)
-            if number % LOOKED_AT_IN_A_STEP == 0:
+    def shrink_isrs(self, now_ms: int) -> Iterator[None]:
+        """Shrinks the ISR of every partition with lagging followers; some partitions per step."""
+        for number, partition in enumerate(list(self._leading)):
+            if partition.leader_state is not None:
+                partition.leader_state.shrink_isr(now_ms)
+            if number % CHECKED_PER_STEP == 0:
                 yield
 
-    def housekeeping(self, now_ms: int) -> int:
-        """A slice of what is due; in how many ms to call again.
+    def run_maintenance(self, now_ms: int) -> int:
+        """Runs a slice of the periodic tasks; returns in how many ms to call again.
 
-        Not before the image is complete: a folder that is not in it is set aside.
+        Must not be called before the image is complete: folders of unknown topics are marked stray.
         """
-        return self._housekeeping.run(now_ms)
+        return self._maintenance_tasks.run(now_ms)
 
     def high_watermarks_in(self, directory: LogDirectory) -> dict[PartitionKey, int]:
         return {
@@ -209,14 +221,14 @@ class Partitions:
         }
 
     def close(self, clean: bool = True, *, broker_epoch: int = -1) -> bool:
-        """Let go of the directories; a clean stop first brings everything to disk.
+        """Closes the directories; a clean shutdown flushes everything first.
 
-        False if one of them refused: its logs are checked at the next start.
+        Returns False if one of them failed: its logs are recovered at the next start.
         """
         is_clean = clean
-        for move in list(self.moves.under_way):
-            self.moves.cancel(move)
-        for directory in self.disks.directories:
+        for move in list(self.log_dir_moves.in_progress):
+            self.log_dir_moves.cancel(move)
+        for directory in self.log_dirs.directories:
             try:
                 directory.close(
                     clean,
@@ -224,7 +236,7 @@ class Partitions:
                     high_watermarks=self.high_watermarks_in(directory),
                 )
             except LogDirFailure as failure:
-                _logger.error("Not stopped cleanly: %s", failure)
+                _logger.error("Not shut down cleanly: %s", failure)
                 is_clean = False
         return is_clean
 
@@ -240,130 +252,132 @@ class Partitions:
                 f"broker {self.node_id} has no replica of {topic.name}-{index}.",
             )
         key = (topic.topic_id, index)
-        if key in self._damaged:
-            raise self._damaged[key]
-        self._remove_first(topic.name, index)
-        rules = self.rules_of(topic.name)
-        log = self._open_log(topic, index, state, rules)
+        if key in self._corrupt:
+            raise self._corrupt[key]
+        self._delete_folder(topic.name, index)
+        config = self.config_of(topic.name)
+        log = self._open_log(topic, index, state, config)
         partition = Partition(
             log,
-            rules,
+            config,
             node_id=self.node_id,
-            high_watermark=log.directory.offsets.high_watermarks.get((topic.name, index), 0),
-            caretaker=self,
-            waiting=self._waiting,
+            high_watermark=log.directory.checkpoints.high_watermarks.get((topic.name, index), 0),
+            host=self,
+            purgatory=self._purgatory,
         )
-        self._take(partition, state)
+        self._apply_state(partition, state)
         self._by_id[key] = partition
         self._by_name[topic.name, index] = partition
         return partition
 
     def _open_log(
-        self, topic: TopicImage, index: int, state: PartitionRegistration, rules: TopicRules
+        self, topic: TopicImage, index: int, state: PartitionRegistration, config: TopicConfig
     ) -> Log:
         directory_id = state.directory_of(self.node_id)
         try:
             return partition_folders.open_log(
-                self.disks, topic.name, index, topic.topic_id, directory_id, rules.log
+                self.log_dirs, topic.name, index, topic.topic_id, directory_id, config.log
             )
         except LogDirFailure as failure:
-            self.lose(self.disks.by_path[failure.directory], failure)
+            self.handle_log_dir_failure(self.log_dirs.by_path[failure.directory], failure)
             raise
         except CorruptLog as damage:
-            # Not looked at again before a restart: each look would scan the log.
-            self._damaged[topic.topic_id, index] = damage
+            # Not opened again before a restart: each attempt would scan the log.
+            self._corrupt[topic.topic_id, index] = damage
             _logger.error("%s-%d is not served: %s", topic.name, index, damage.message)
             raise
 
-    def _take(self, partition: Partition, state: PartitionRegistration) -> None:
-        """Hand a partition what the metadata says of it."""
+    def _apply_state(self, partition: Partition, state: PartitionRegistration) -> None:
+        """Applies to a partition what the metadata says about it."""
         try:
-            partition.take(state, self._clock())
+            partition.make_leader_or_follower(state, self._clock())
         except LogDirFailure as failure:
-            self.lose(partition.directory, failure)
+            self.handle_log_dir_failure(partition.directory, failure)
             return
-        if partition.has_followers:
-            self._led[partition] = None
+        if partition.leader_state is not None:
+            self._leading[partition] = None
         else:
-            self._led.pop(partition, None)
+            self._leading.pop(partition, None)
         key = (partition.topic_id, partition.index)
         directory_id = partition.directory.directory_id
         if state.directory_of(self.node_id) == directory_id:
-            self.unreported.pop(key, None)
+            self.unassigned_dirs.pop(key, None)
         else:
-            self.unreported[key] = directory_id
+            self.unassigned_dirs[key] = directory_id
 
-    def _moved(self, partition: Partition, old: Log) -> None:
+    def _on_moved(self, partition: Partition, old: Log) -> None:
         old.directory.delete_log(old)
         if partition.state is not None:
-            self._take(partition, partition.state)
+            self._apply_state(partition, partition.state)
 
-    # Following the metadata
+    # Applying the metadata
 
     def _change(self, topic_id: bytes, index: int, state: PartitionRegistration) -> None:
         partition = self._by_id.get((topic_id, index))
-        is_ours = self.node_id in state.replicas
-        if partition is not None and is_ours:
-            self._take(partition, state)
+        is_hosted = self.node_id in state.replicas
+        if partition is not None and is_hosted:
+            self._apply_state(partition, state)
         elif partition is not None:
-            self._forget(partition.topic, index, topic_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif is_ours and (state.partition_epoch == 0 or self.node_id in state.adding):
-            self._to_make[topic_id, index] = None
+            self._remove(partition.topic, index, topic_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif is_hosted and (state.partition_epoch == 0 or self.node_id in state.adding):
+            self._to_create[topic_id, index] = None
 
-    def _delete(self, topic: TopicImage) -> None:
-        self._rules.pop(topic.name, None)
+    def _delete_topic(self, topic: TopicImage) -> None:
+        self._configs.pop(topic.name, None)
         for index, state in topic.partitions.items():
             if self.node_id in state.replicas:
-                self._forget(
+                self._remove(
                     topic.name, index, topic.topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 )
 
-    def _forget(self, topic: str, index: int, topic_id: bytes, reason: ErrorCode) -> None:
-        """The partition is no longer ours: answer so at once, remove its folder in due time."""
+    def _remove(self, topic: str, index: int, topic_id: bytes, reason: ErrorCode) -> None:
+        """Stops serving a partition that this broker no longer has; its folder is deleted later."""
         key = (topic_id, index)
-        self._to_make.pop(key, None)
-        self._damaged.pop(key, None)
-        self.unreported.pop(key, None)
+        self._to_create.pop(key, None)
+        self._corrupt.pop(key, None)
+        self.unassigned_dirs.pop(key, None)
         partition = self._by_id.pop(key, None)
         if partition is not None:
             del self._by_name[topic, index]
-            self._led.pop(partition, None)
-            self.moves.cancel(partition)
+            self._leading.pop(partition, None)
+            self.log_dir_moves.cancel(partition)
             partition.stop(reason)
-        self._remove_first(topic, index)
-        self._to_remove[topic, index] = Removal(topic_id, partition)
+        self._delete_folder(topic, index)
+        self._to_remove[topic, index] = PendingRemoval(topic_id, partition)
 
-    def _refresh_rules(self, changed: set[ConfigResource]) -> None:
+    def _refresh_configs(self, changed: set[ConfigResource]) -> None:
         if any(resource_type == BROKER for resource_type, _ in changed):
-            stale: Iterable[str] = list(self._rules)
+            stale: Iterable[str] = list(self._configs)
         else:
             stale = [name for resource_type, name in changed if resource_type == TOPIC]
         for topic in stale:
-            before = self._rules.pop(topic, None)
+            before = self._configs.pop(topic, None)
             state = self.image.topics.by_name(topic)
-            if before is None or state is None or self.rules_of(topic) == before:
+            if before is None or state is None or self.config_of(topic) == before:
                 continue
             for index in state.partitions:
                 partition = self._by_name.get((topic, index))
                 if partition is not None:
-                    partition.obey(self.rules_of(topic), self._clock())
+                    partition.apply_config(self.config_of(topic), self._clock())
 
-    def catch_up(self, _: int) -> Iterator[None]:
-        """Make and remove the folders of partitions that came and went, one a step."""
+    def create_and_delete_folders(self, _: int) -> Iterator[None]:
+        """Creates and deletes the folders of partitions, one per step."""
         while self._to_remove:
             topic, index = next(iter(self._to_remove))
-            self._remove_first(topic, index)
+            self._delete_folder(topic, index)
             yield
-        while self._to_make:
-            key = self._to_make.popitem()[0]  # the latest first: a small topic need not wait
+        while self._to_create:
+            key = self._to_create.popitem()[
+                0
+            ]  # the newest first: a small topic need not wait for a large one
             try:
                 self.get(*key)
             except (KafkaError, OSError) as failure:
-                _logger.error("A new partition has no folder yet: %s", failure)
+                _logger.error("The folder of a new partition was not created: %s", failure)
             yield
 
-    def _remove_first(self, topic: str, index: int) -> None:
-        """Remove a deleted partition's folder, before another of that name can be made."""
+    def _delete_folder(self, topic: str, index: int) -> None:
+        """Deletes the folder of a deleted partition, before another of that name is created."""
         removal = self._to_remove.pop((topic, index), None)
         if removal is None:
             return
@@ -372,21 +386,23 @@ class Partitions:
                 directory: LogDirectory | None = removal.partition.directory
                 removal.partition.directory.delete_log(removal.partition.log)
             else:
-                delay_ms = self.rules_of(topic).log.delete_delay_ms
-                directory = partition_folders.delete(self.disks, topic, index, removal.topic_id, delay_ms)
+                delay_ms = self.config_of(topic).log.delete_delay_ms
+                directory = partition_folders.delete_folder(
+                    self.log_dirs, topic, index, removal.topic_id, delay_ms
+                )
         except LogDirFailure as failure:
-            self.lose(self.disks.by_path[failure.directory], failure)
+            self.handle_log_dir_failure(self.log_dirs.by_path[failure.directory], failure)
             return
         if directory is not None:
-            self.disks.left(directory)
+            self.log_dirs.on_partition_removed(directory)
 
-    def disown_if_stray(self, directory: LogDirectory, topic: str, index: int) -> None:
-        """Set a folder aside that the metadata knows nothing of."""
+    def mark_if_stray(self, directory: LogDirectory, topic: str, index: int) -> None:
+        """Marks a folder as stray if the metadata has no such partition."""
         state = self.image.topics.by_name(topic)
         partition = state.partitions.get(index) if state is not None else None
-        is_ours = partition is not None and self.node_id in partition.replicas
-        if not is_ours and topic != METADATA_TOPIC and (topic, index) not in self._to_remove:
-            partition_folders.disown(directory, topic, index)
+        is_hosted = partition is not None and self.node_id in partition.replicas
+        if not is_hosted and topic != METADATA_TOPIC and (topic, index) not in self._to_remove:
+            partition_folders.mark_stray(directory, topic, index)
 
 
 def _unknown(topic: str, index: int) -> KafkaError:

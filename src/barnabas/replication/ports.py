@@ -1,4 +1,4 @@
-"""What a partition needs from the house around it."""
+"""What a partition needs from the broker around it."""
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
@@ -7,43 +7,42 @@ from barnabas.log import LogDirectory
 from barnabas.metadata.states import BrokerRegistration
 
 if TYPE_CHECKING:
-    from barnabas.replication.leading import LeadingReplica
-    from barnabas.replication.replica import Replica
+    from barnabas.replication.partition import Partition
 
 
-class Waiting(Protocol):
-    """The requests that wait for a partition to move, parked elsewhere.
+class DelayedOperations(Protocol):
+    """The purgatory: requests that wait for a partition to change.
 
-    Who waits for something to count watches the partition, who waits for the log to grow, that
-    is a follower, watches the log.
+    A request that waits for records to be committed watches the partition. A follower's fetch,
+    which waits for the log to grow, watches the log.
     """
 
-    def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
-        """It moved on, or is no longer what it was; those that have seen enough go."""
+    def notify(self, key: Hashable, readable_bytes: int = 0) -> None:
+        """The key changed: completes the requests that have waited long enough for it."""
 
 
-class Caretaker(Protocol):
-    """Who looks after the partitions of a broker: their disks, and their place in the cluster."""
+class PartitionHost(Protocol):
+    """The broker that hosts a partition: its disks, and its view of the cluster."""
 
     @property
     def replica_lag_max_ms(self) -> int:
-        """How long a follower may lag before it is no longer in sync."""
+        """How long a follower may lag before it is out of sync."""
 
-    def flush(self, partition: "Replica") -> None:
-        """Bring its log to the disk, off the loop, and poke it when that is done."""
+    def request_flush(self, partition: "Partition") -> None:
+        """Flushes the partition's log off the loop, then calls `Partition.on_flushed`."""
 
-    def lose(self, directory: LogDirectory, failure: OSError) -> None:
-        """The disk refused."""
+    def handle_log_dir_failure(self, directory: LogDirectory, failure: OSError) -> None:
+        """The disk of a log directory failed."""
 
     def broker(self, broker_id: int) -> BrokerRegistration | None:
-        """A broker of the cluster, as the metadata has it."""
+        """Returns a broker of the cluster, as the metadata has it."""
 
-    def propose(self, partition: "LeadingReplica") -> None:
-        """Take to the controller what the partition proposes of who is in sync."""
+    def submit_isr_change(self, partition: "Partition") -> None:
+        """Sends the partition's pending ISR change to the controller."""
 
 
-class Marker(Protocol):
-    """How a transaction ended, and who says so."""
+class TransactionMarker(Protocol):
+    """The end of a transaction, and the coordinator that decided it."""
 
     @property
     def producer_id(self) -> int: ...

@@ -1,4 +1,4 @@
-"""A topic's settings turned into what its partitions and logs work by, once per change."""
+"""The settings of a topic, resolved once per change into the form that partitions and logs use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ TOPIC = 2
 BROKER = 4
 """Types of config resources, as the protocol numbers them."""
 
-NEVER_FLUSHED_BY_COUNT = 0x7FFFFFFFFFFFFFFF
+NO_FLUSH_BY_COUNT = 0x7FFFFFFFFFFFFFFF
 
 _CODECS = {
     "uncompressed": Codec.NONE,
@@ -23,8 +23,8 @@ _CODECS = {
 }
 
 
-class Settings(Protocol):
-    """Where settings come from: a topic's own over the broker's over the defaults."""
+class ConfigProvider(Protocol):
+    """Resolves settings: a topic's own, else the broker's, else the defaults."""
 
     def topic(self, topic: str) -> Mapping[str, Any]: ...
 
@@ -32,8 +32,8 @@ class Settings(Protocol):
 
 
 @dataclass(slots=True, frozen=True)
-class TopicRules:
-    """What holds for every partition of one topic."""
+class TopicConfig:
+    """The settings of every partition of one topic."""
 
     produce: ProduceRules
     log: LogConfig
@@ -41,18 +41,18 @@ class TopicRules:
 
     @property
     def only_compacted(self) -> bool:
-        """Nothing may be deleted but what a newer record of the same key replaces."""
+        """Whether cleanup.policy is `compact` alone, so that records are not deleted by offset."""
         return self.log.compact and not self.log.delete
 
     @property
     def flushes_by_count(self) -> bool:
-        """Some appends are acknowledged only when they are on disk."""
-        return self.log.flush_messages < NEVER_FLUSHED_BY_COUNT
+        """Whether `flush.messages` makes some appends wait for the disk."""
+        return self.log.flush_messages < NO_FLUSH_BY_COUNT
 
 
-def rules_of(topic: str, settings: Settings) -> TopicRules:
+def resolve_topic_config(topic: str, settings: ConfigProvider) -> TopicConfig:
     config = settings.topic(topic)
-    return TopicRules(
+    return TopicConfig(
         produce=_produce_rules(config),
         log=_log_config(config, settings),
         min_insync_replicas=config["min.insync.replicas"],
@@ -81,7 +81,7 @@ def _level(codec: Codec | None, config: Mapping[str, Any]) -> int | None:
             return None
 
 
-def _log_config(config: Mapping[str, Any], settings: Settings) -> LogConfig:
+def _log_config(config: Mapping[str, Any], settings: ConfigProvider) -> LogConfig:
     policy = config["cleanup.policy"]
     return LogConfig(
         segment_bytes=config["internal.segment.bytes"] or config["segment.bytes"],

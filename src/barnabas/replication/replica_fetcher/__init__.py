@@ -1,6 +1,9 @@
-"""The follower's side of replication: fetch what the leaders have, and be like them."""
+"""The follower's side of replication: fetches from leaders, and makes logs like theirs.
 
-from barnabas.replication.replica_fetcher.manager import Fetchers
-from barnabas.replication.replica_fetcher.followed_partition import Followed, Standing
+Begin with `replica_fetcher.py`, which has no I/O; `manager.py` follows the metadata.
+"""
 
-__all__ = ["Fetchers", "Followed", "Standing"]
+from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
+from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
+
+__all__ = ["FetchState", "FollowedPartition", "ReplicaFetcherManager"]

@@ -1,74 +1,80 @@
-"""What a leader's answers do to the log of a follower: append, cut, begin elsewhere."""
+"""Applies a leader's responses to the log of a follower: appends, truncates, restarts."""
 
 import logging
 from collections.abc import Callable
 
 from barnabas.log import Log
 from barnabas.replication.partition import Partition
-from barnabas.replication.replica_fetcher.followed_partition import Followed
-from barnabas.replication.replica_fetcher.leader_bounds import Located
+from barnabas.replication.replica_fetcher.followed_partition import FollowedPartition
+from barnabas.replication.replica_fetcher.leader_bounds import LeaderBounds
 from barnabas.wire.messages.fetch import PartitionData
 
 _logger = logging.getLogger(__name__)
 
 
-class Nonsense(Exception):  # noqa: N818 - it is theirs, not ours
-    """The leader's answer cannot be true, or nothing follows from it."""
+class InvalidLeaderResponse(Exception):  # noqa: N818 - the leader's error, not ours
+    """The leader's response contradicts itself or this log."""
 
 
-class Intake:
-    """Changes logs as leaders say, where that makes sense.
+class Appender:
+    """Changes the logs of followed partitions.
 
-    `clock` is the wall clock, `truncated` is told of each log that was cut.
+    `clock` is the wall clock; `on_truncated` is called for each log that was truncated.
     """
 
-    __slots__ = ("_clock", "_truncated")
+    __slots__ = ("_clock", "_on_truncated")
 
-    def __init__(self, clock: Callable[[], int], truncated: Callable[[Partition], None]) -> None:
+    def __init__(self, clock: Callable[[], int], on_truncated: Callable[[Partition], None]) -> None:
         self._clock = clock
-        self._truncated = truncated
+        self._on_truncated = on_truncated
 
-    def take(self, followed: Followed, answer: PartitionData) -> None:
-        """Append the records of an answer without error, or cut what they cannot go on from."""
-        diverging = answer.diverging_epoch
+    def append_response(self, followed: FollowedPartition, response: PartitionData) -> None:
+        """Appends the records of a response, or truncates the log where it diverges."""
+        diverging = response.diverging_epoch
         if diverging.epoch >= 0:
-            self._part(followed, diverging.epoch, diverging.end_offset)
+            self._truncate_diverging(followed, diverging.epoch, diverging.end_offset)
             return
-        high_watermark, start_offset = answer.high_watermark, answer.log_start_offset
+        high_watermark, start_offset = response.high_watermark, response.log_start_offset
         if not 0 <= start_offset <= high_watermark:
-            raise Nonsense(f"it begins at {start_offset} and counts up to {high_watermark}")
-        partition, records = followed.partition, answer.records
+            raise InvalidLeaderResponse(
+                f"its log start offset {start_offset} is above its high watermark {high_watermark}"
+            )
+        partition, records = followed.partition, response.records
         if records:
             assert isinstance(records, memoryview)
-            end_offset = partition.log.end_offset
-            partition.replicate(
+            end_offset = partition.log.log_end_offset
+            partition.follower.append(
                 records,
                 leader_high_watermark=high_watermark,
-                leader_start_offset=start_offset,
+                leader_log_start_offset=start_offset,
                 now_ms=self._clock(),
             )
-            if partition.log.end_offset == end_offset:
-                raise Nonsense(f"its {len(records)} bytes hold no whole batch")
+            if partition.log.log_end_offset == end_offset:
+                raise InvalidLeaderResponse(f"its {len(records)} bytes have no whole batch")
         else:
-            partition.follow_high_watermark(
-                leader_high_watermark=high_watermark, leader_start_offset=start_offset
+            partition.follower.update_offsets(
+                leader_high_watermark=high_watermark, leader_log_start_offset=start_offset
             )
         followed.leader_high_watermark = high_watermark
-        followed.refusals = 0
+        followed.error_count = 0
 
-    def place(self, located: Located) -> None:
-        """Go on within the leader's log, whose bounds are known now."""
-        followed, _, start_offset, end_offset = located
+    def restart_within_bounds(self, bounds: LeaderBounds) -> None:
+        """Truncates or restarts the log so that it continues within the leader's."""
+        followed, _, start_offset, end_offset = bounds
         partition = followed.partition
-        own_end_offset = partition.log.end_offset
+        own_end_offset = partition.log.log_end_offset
         if not 0 <= start_offset <= end_offset:
-            raise Nonsense(f"it has offsets {start_offset} to {end_offset}")
+            raise InvalidLeaderResponse(
+                f"its log begins at {start_offset} and ends at {end_offset}"
+            )
         if start_offset <= own_end_offset <= end_offset:
-            raise Nonsense(f"offset {own_end_offset} is within {start_offset} to {end_offset}")
-        is_new = partition.log.start_offset == own_end_offset
+            raise InvalidLeaderResponse(
+                f"offset {own_end_offset} is not out of range {start_offset} to {end_offset}"
+            )
+        is_new = partition.log.log_start_offset == own_end_offset
         _logger.log(
             logging.INFO if is_new else logging.WARNING,
-            "%s ends at offset %d, its leader has %d to %d: it follows from there",
+            "%s ends at offset %d, its leader has %d to %d: it continues within these",
             followed.name,
             own_end_offset,
             start_offset,
@@ -77,39 +83,44 @@ class Intake:
         if end_offset < own_end_offset:
             self.truncate(partition, end_offset)
         else:
-            partition.restart_at(start_offset)
-            self._truncated(partition)
+            partition.follower.truncate_fully_and_start_at(start_offset)
+            self._on_truncated(partition)
 
     def truncate(self, partition: Partition, offset: int) -> None:
-        partition.truncate_to(offset)
-        self._truncated(partition)
+        partition.follower.truncate_to(offset)
+        self._on_truncated(partition)
 
-    def _part(self, followed: Followed, leader_epoch: int, leader_end_offset: int) -> None:
+    def _truncate_diverging(
+        self, followed: FollowedPartition, leader_epoch: int, leader_end_offset: int
+    ) -> None:
         log = followed.partition.log
         if leader_end_offset < 0:
-            raise Nonsense(f"its epoch {leader_epoch} ended at offset {leader_end_offset}")
-        before = log.end_offset, log.latest_epoch
+            raise InvalidLeaderResponse(
+                f"its epoch {leader_epoch} ended at offset {leader_end_offset}"
+            )
+        before = log.log_end_offset, log.latest_epoch
         self.truncate(followed.partition, truncation_offset(log, leader_epoch, leader_end_offset))
-        if log.end_offset < before[0]:
+        if log.log_end_offset < before[0]:
             _logger.info(
-                "%s lets go of offsets %d to %d, which its leader never had",
+                "%s is truncated: its leader does not have offsets %d to %d",
                 followed.name,
-                log.end_offset,
+                log.log_end_offset,
                 before[0] - 1,
             )
-        if (log.end_offset, log.latest_epoch) == before:
-            raise Nonsense(f"its epoch {leader_epoch} parts from nothing that is here")
+        if (log.log_end_offset, log.latest_epoch) == before:
+            raise InvalidLeaderResponse(f"the logs do not diverge at its epoch {leader_epoch}")
 
 
 def truncation_offset(log: Log, leader_epoch: int, leader_end_offset: int) -> int:
-    """The end of what may be common, by the leader's largest epoch not above ours, and its end.
+    """Returns where to truncate a log that diverged from its leader's (KIP-279, KIP-595).
 
-    An epoch that this log does not have cannot end the common part: then it ends with our
-    largest epoch before that one, and the next fetch asks about that.
+    `leader_epoch` is the leader's largest epoch not above ours, `leader_end_offset` its end. If
+    this log does not have that epoch, it is truncated to the end of its largest epoch before, and
+    the next fetch compares that one.
     """
-    epoch, end_offset = log.epoch_end(leader_epoch)
+    epoch, end_offset = log.epoch_end_offset(leader_epoch)
     if epoch < 0:
-        return min(leader_end_offset, log.end_offset)
+        return min(leader_end_offset, log.log_end_offset)
     if epoch != leader_epoch:
-        return min(end_offset, log.end_offset)
-    return min(end_offset, leader_end_offset, log.end_offset)
+        return min(end_offset, log.log_end_offset)
+    return min(end_offset, leader_end_offset, log.log_end_offset)

@@ -1,4 +1,4 @@
-"""One partition that this broker follows: where it stands with its leader."""
+"""One partition that this broker follows, and the state of its fetches."""
 
 from enum import Enum, auto
 from typing import NamedTuple
@@ -6,57 +6,58 @@ from typing import NamedTuple
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.replication.partition import Partition
 
-NEVER_TOLD = -1
+UNKNOWN_HIGH_WATERMARK = -1
 
 
-class Standing(Enum):
-    """What can be done with a followed partition next."""
+class FetchState(Enum):
+    """What happens next with a followed partition."""
 
     FETCHING = auto()
-    LOCATING = auto()
-    """Its offset is outside the leader's log: the leader is asked where that begins and ends."""
+    OUT_OF_RANGE = auto()
+    """Its offset is outside the leader's log: ListOffsets finds where that begins and ends."""
     DELAYED = auto()
-    """The leader refused it, or sent what cannot be: asked for again after a while."""
+    """The leader responded with an error or an invalid response: fetched again after a backoff."""
     FAILED = auto()
-    """Nothing helps but another leader epoch, or another disk."""
+    """Not fetched before there is another leader epoch, or another disk."""
 
 
-class Asked(NamedTuple):
-    """What a fetch says of a partition; an answer counts only while all of it still holds."""
+class FetchPosition(NamedTuple):
+    """What a fetch says about a partition; its response is ignored once that has changed."""
 
     offset: int
     last_epoch: int
-    start_offset: int
+    log_start_offset: int
 
 
-class Followed:
-    """A partition and its leader's epoch. How far it is, its log knows."""
+class FollowedPartition:
+    """A partition and its leader's epoch. Its log has the fetch offset."""
 
     __slots__ = (
-        "is_held_back",
+        "delayed_until_ms",
+        "error_count",
+        "fetch_state",
+        "is_throttled",
         "key",
         "leader_epoch",
         "leader_high_watermark",
         "partition",
-        "refusals",
-        "resumes_ms",
-        "standing",
     )
 
     def __init__(self, partition: Partition, leader_epoch: int) -> None:
         self.partition = partition
         self.key: PartitionKey = (partition.topic_id, partition.index)
         self.leader_epoch = leader_epoch
-        self.standing = Standing.FETCHING
-        self.leader_high_watermark = NEVER_TOLD
-        self.refusals = 0
-        """How often in a row it was refused: the wait grows with it."""
-        self.resumes_ms = 0
-        self.is_held_back = False
-        """The throttle keeps it out of the fetches for now."""
+        self.fetch_state = FetchState.FETCHING
+        self.leader_high_watermark = UNKNOWN_HIGH_WATERMARK
+        self.error_count = 0
+        """How many errors there were in a row: the backoff grows with it."""
+        self.delayed_until_ms = 0
+        self.is_throttled = False
+        """The quota is exceeded: it is left out of fetches for now."""
 
     def __repr__(self) -> str:
-        return f"<Followed {self.partition!r} {self.standing.name} at epoch {self.leader_epoch}>"
+        state = f"{self.fetch_state.name} at epoch {self.leader_epoch}"
+        return f"<FollowedPartition {self.partition!r} {state}>"
 
     @property
     def name(self) -> str:
@@ -64,15 +65,15 @@ class Followed:
 
     @property
     def lag(self) -> int:
-        """How many offsets the leader has that count and are not here."""
-        return max(self.leader_high_watermark - self.partition.log.end_offset, 0)
+        """By how many offsets this log is behind the leader's high watermark."""
+        return max(self.leader_high_watermark - self.partition.log.log_end_offset, 0)
 
     @property
     def is_in_sync(self) -> bool:
-        """Whether it had all that counts when the leader last spoke of it."""
-        return self.leader_high_watermark != NEVER_TOLD and self.lag == 0
+        """Whether this log had reached the leader's high watermark at the last response."""
+        return self.leader_high_watermark != UNKNOWN_HIGH_WATERMARK and self.lag == 0
 
-    def ask(self) -> Asked:
-        """The next fetch of it. An empty log has no epoch, and so nothing to diverge."""
+    def fetch_position(self) -> FetchPosition:
+        """Returns what the next fetch says. An empty log has no epoch: it cannot diverge."""
         log = self.partition.log
-        return Asked(log.end_offset, log.latest_epoch, log.start_offset)
+        return FetchPosition(log.log_end_offset, log.latest_epoch, log.log_start_offset)

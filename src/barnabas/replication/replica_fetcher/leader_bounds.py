@@ -1,9 +1,9 @@
-"""Where the leader's log begins and ends, for partitions whose offset is outside of it."""
+"""The bounds of the leader's log, for partitions whose fetch offset is outside of it."""
 
 from typing import NamedTuple
 
 from barnabas.metadata.partition_index import PartitionKey
-from barnabas.replication.replica_fetcher.followed_partition import Followed
+from barnabas.replication.replica_fetcher.followed_partition import FollowedPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -16,77 +16,81 @@ LATEST = -1
 EARLIEST = -2
 
 
-class Located(NamedTuple):
-    """The bounds of the leader's log, or why they are not known."""
+class LeaderBounds(NamedTuple):
+    """The bounds of the leader's log, or the error of the request for them."""
 
-    followed: Followed
+    followed: FollowedPartition
     error_code: int
-    start_offset: int = -1
-    end_offset: int = -1
+    log_start_offset: int = -1
+    log_end_offset: int = -1
 
 
-class Locator:
-    """Asks for the ends of all partitions that need it, then for their beginnings.
+class LeaderBoundsLookup:
+    """Requests the log end offsets of all partitions that need them, then their start offsets.
 
-    A request must not name a partition twice, so it takes two.
+    A ListOffsets request must not name a partition twice, so there are two requests.
     """
 
-    __slots__ = ("_asked", "_ends", "_node_id", "_wanted")
+    __slots__ = ("_ends", "_node_id", "_pending", "_requested")
 
     def __init__(self, node_id: int) -> None:
         self._node_id = node_id
-        self._wanted: dict[PartitionKey, Followed] = {}
+        self._pending: dict[PartitionKey, FollowedPartition] = {}
         self._ends: dict[PartitionKey, int] = {}
-        self._asked: dict[tuple[str, int], Followed] = {}
+        self._requested: dict[tuple[str, int], FollowedPartition] = {}
 
-    def add(self, followed: Followed) -> None:
-        self._wanted[followed.key] = followed
+    def add(self, followed: FollowedPartition) -> None:
+        self._pending[followed.key] = followed
 
     def discard(self, key: PartitionKey) -> None:
-        self._wanted.pop(key, None)
+        self._pending.pop(key, None)
         self._ends.pop(key, None)
 
-    def forget_answers(self) -> None:
-        """The connection broke: what was learned may be of another leader."""
+    def forget_responses(self) -> None:
+        """The connection was lost: the next one may reach another leader."""
         self._ends.clear()
 
     def next_request(self) -> ListOffsetsRequest | None:
-        without_end = [each for each in self._wanted.values() if each.key not in self._ends]
+        without_end = [
+            followed for followed in self._pending.values() if followed.key not in self._ends
+        ]
         if without_end:
             return self._request(without_end, LATEST)
-        if self._wanted:
-            return self._request(list(self._wanted.values()), EARLIEST)
+        if self._pending:
+            return self._request(list(self._pending.values()), EARLIEST)
         return None
 
-    def answered(self, response: ListOffsetsResponse) -> list[Located]:
-        """The partitions of which all is known by now, one way or the other."""
-        asked, self._asked = self._asked, {}
-        located = []
+    def on_response(self, response: ListOffsetsResponse) -> list[LeaderBounds]:
+        """Returns the partitions whose bounds are complete, or whose request failed."""
+        requested, self._requested = self._requested, {}
+        complete = []
         for topic in response.topics:
-            for answer in topic.partitions:
-                followed = asked.pop((topic.name, answer.partition_index), None)
-                if followed is None or self._wanted.get(followed.key) is not followed:
+            for partition in topic.partitions:
+                followed = requested.pop((topic.name, partition.partition_index), None)
+                if followed is None or self._pending.get(followed.key) is not followed:
                     continue
-                if answer.error_code == ErrorCode.NONE and followed.key not in self._ends:
-                    self._ends[followed.key] = answer.offset
+                if partition.error_code == ErrorCode.NONE and followed.key not in self._ends:
+                    self._ends[followed.key] = partition.offset
                     continue
                 end_offset = self._ends.get(followed.key, -1)
-                located.append(Located(followed, answer.error_code, answer.offset, end_offset))
-        located += [
-            Located(followed, ErrorCode.UNKNOWN_SERVER_ERROR)
-            for followed in asked.values()
-            if self._wanted.get(followed.key) is followed
+                complete.append(
+                    LeaderBounds(followed, partition.error_code, partition.offset, end_offset)
+                )
+        complete += [
+            LeaderBounds(followed, ErrorCode.UNKNOWN_SERVER_ERROR)
+            for followed in requested.values()
+            if self._pending.get(followed.key) is followed
         ]
-        for each in located:
-            self.discard(each.followed.key)
-        return located
+        for bounds in complete:
+            self.discard(bounds.followed.key)
+        return complete
 
-    def _request(self, wanted: list[Followed], timestamp: int) -> ListOffsetsRequest:
+    def _request(self, partitions: list[FollowedPartition], timestamp: int) -> ListOffsetsRequest:
         topics: dict[str, ListOffsetsTopic] = {}
-        self._asked = {}
-        for followed in wanted:
+        self._requested = {}
+        for followed in partitions:
             name, index = followed.partition.topic, followed.partition.index
-            self._asked[name, index] = followed
+            self._requested[name, index] = followed
             topics.setdefault(name, ListOffsetsTopic(name=name)).partitions.append(
                 ListOffsetsPartition(
                     partition_index=index,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.replication.following.pair import TOPIC, Leader, Pair, content
+from tests.replication.replica_fetcher.pair import TOPIC, Leader, Pair, content
 
 from barnabas.wire.messages.fetch import (
     EpochEndOffset,
@@ -113,11 +113,11 @@ def test_nothing_false_is_appended_and_it_is_asked_again_after_a_while(
     pair.exchange()
     world = pair.worlds[pair.follower_id]
     good, bad = world.partition(TOPIC, GOOD), world.partition(TOPIC, BAD)
-    assert (good.log.end_offset, bad.log.end_offset) == (1, 0)
+    assert (good.log.log_end_offset, bad.log.log_end_offset) == (1, 0)
     assert bad.log.size_bytes == 0
     pair.leader.spoil = None
     pair.exchange()
-    assert bad.log.end_offset == 0
+    assert bad.log.log_end_offset == 0
     pair.settle()
     assert content(bad.log) == content(pair.worlds[pair.leader_id].partition(TOPIC, BAD).log)
 
@@ -129,7 +129,7 @@ def test_a_partition_said_twice_is_appended_once(pair: Pair) -> None:
     pair.append(b"a")
     pair.leader.spoil = say_twice
     pair.exchange()
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
     assert content(pair.followed.log) == content(pair.led.log)
 
 
@@ -147,7 +147,7 @@ def test_partitions_nobody_asked_for_change_nothing(pair: Pair) -> None:
     pair.append(b"a")
     pair.leader.spoil = add_others
     pair.exchange()
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
 
 
 def test_bounds_that_cannot_be_change_nothing(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,8 +171,8 @@ def test_bounds_that_cannot_be_change_nothing(pair: Pair, monkeypatch: pytest.Mo
     monkeypatch.setattr(Leader, "answer", lie)
     pair.exchange()
     pair.exchange()
-    assert pair.followed.log.end_offset == 1
-    assert pair.fetcher.due_ms(pair.now_ms) == 1_000
+    assert pair.followed.log.log_end_offset == 1
+    assert pair.fetcher.next_due_ms(pair.now_ms) == 1_000
 
 
 @settings(max_examples=80)
@@ -197,7 +197,7 @@ def test_changed_bytes_are_found_or_do_no_harm(
     for _ in range(3):
         pair.exchange()
     log = pair.followed.log
-    stored = content(log, log.start_offset)
+    stored = content(log, log.log_start_offset)
     check_crcs(stored)
     headers = [header for _, header in iterate_batches(stored)]
     offsets = [header.base_offset for header in headers]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.logged import logged
-from tests.replication.following.pair import Pair, content
+from tests.replication.replica_fetcher.pair import Pair, content
 
 STEPS = st.lists(
     st.one_of(
@@ -41,12 +41,12 @@ def take(pair: Pair, kind: str, number: int, written: list[bytes]) -> None:
 
 def assert_alike(pair: Pair) -> None:
     led, followed = pair.led.log, pair.followed.log
-    assert followed.end_offset == led.end_offset
-    start_offset = followed.start_offset
-    assert start_offset >= led.start_offset
+    assert followed.log_end_offset == led.log_end_offset
+    start_offset = followed.log_start_offset
+    assert start_offset >= led.log_start_offset
     assert content(followed, start_offset) == content(led, start_offset)
-    for offset in range(start_offset, led.end_offset):
-        epochs = [log.epochs.epoch_at(offset) for log in (led, followed)]
+    for offset in range(start_offset, led.log_end_offset):
+        epochs = [log.leader_epochs.epoch_for_offset(offset) for log in (led, followed)]
         # A kill may bring deleted records back, but not the epoch that was forgotten with them.
         assert epochs[0] == epochs[1] or -1 in epochs
 
@@ -63,7 +63,7 @@ def test_a_follower_always_comes_to_have_its_leaders_log(
         take(pair, kind, number, written)
     pair.settle()
     assert_alike(pair)
-    assert pair.led.high_watermark == pair.followed.high_watermark == pair.led.log.end_offset
+    assert pair.led.high_watermark == pair.followed.high_watermark == pair.led.log.log_end_offset
 
 
 def test_what_only_a_former_leader_had_is_cut_off(pair: Pair) -> None:
@@ -75,7 +75,7 @@ def test_what_only_a_former_leader_had_is_cut_off(pair: Pair) -> None:
     pair.append(b"kept")
     pair.settle()
     assert_alike(pair)
-    assert pair.led.log.end_offset == 2
+    assert pair.led.log.log_end_offset == 2
 
 
 def test_logs_that_took_turns_to_part_are_brought_together_epoch_by_epoch(pair: Pair) -> None:
@@ -97,7 +97,7 @@ def test_a_leader_that_wrote_nothing_leaves_no_epoch_behind(pair: Pair) -> None:
     pair.append(b"next")
     pair.settle()
     assert_alike(pair)
-    assert pair.followed.log.epochs.starts == pair.led.log.epochs.starts
+    assert pair.followed.log.leader_epochs.entries == pair.led.log.leader_epochs.entries
 
 
 def test_an_empty_log_has_nothing_to_part_from(pair: Pair) -> None:
@@ -121,7 +121,7 @@ def test_who_is_before_the_leaders_start_begins_there_anew(pair: Pair) -> None:
     pair.led.delete_records(3)
     pair.exchange()
     pair.settle()
-    assert (pair.followed.log.start_offset, pair.followed.log.end_offset) == (3, 4)
+    assert (pair.followed.log.log_start_offset, pair.followed.log.log_end_offset) == (3, 4)
     assert pair.followed.high_watermark == 4
 
 
@@ -133,7 +133,7 @@ def test_a_start_within_a_batch_brings_the_whole_batch(
     pair.led.high_watermark = 4
     pair.led.delete_records(2)
     pair.settle()
-    assert (pair.followed.log.start_offset, pair.followed.log.end_offset) == (2, 4)
+    assert (pair.followed.log.log_start_offset, pair.followed.log.log_end_offset) == (2, 4)
     # Nothing is amiss: the follower had nothing before.
     assert not logged(caplog, logging.WARNING)
 
@@ -143,12 +143,12 @@ def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair:
     pair.append(b"a")
     pair.append(b"b")
     pair.settle()
-    pair.led.restart_at(0)
+    pair.led.follower.truncate_fully_and_start_at(0)
     pair.lead(1)
     pair.append(b"x")
     pair.settle()
     assert_alike(pair)
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
 
 
 def test_a_move_between_disks_is_cut_with_the_log_it_copies(new_pair: Callable[..., Pair]) -> None:
@@ -162,11 +162,11 @@ def test_a_move_between_disks_is_cut_with_the_log_it_copies(new_pair: Callable[.
     target = next(
         path for path in former.paths if str(path) != former.partition("orders").directory.path
     )
-    former.partitions.move("orders", 0, str(target))
-    move = former.partitions.moves.under_way[former.partition("orders")]
-    while move.copy(former.now_ms):
+    former.partitions.move_to_log_dir("orders", 0, str(target))
+    move = former.partitions.log_dir_moves.in_progress[former.partition("orders")]
+    while move.copy_next_slice(former.now_ms):
         pass
-    assert move.future.end_offset == 3
+    assert move.future.log_end_offset == 3
     pair.lead(2)
     pair.append(b"kept")
     pair.append(b"kept too")

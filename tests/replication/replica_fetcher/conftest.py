@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.replication.following.pair import Pair
+from tests.replication.replica_fetcher.pair import Pair
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 from tests.replication.world import World, registration
 from tests.simulation.clock import SimulatedLoop
 
-from barnabas.log import Slice
-from barnabas.metadata.delta import Delta
-from barnabas.replication.following import Fetchers
+from barnabas.log import LogSlice
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.replication.replica_fetcher import ReplicaFetcherManager
 from barnabas.server.api import fetch, list_offsets
 from barnabas.server.timer import Timer
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -27,8 +27,8 @@ class Broker(World):
         super().__init__(folder, node_id=node_id, **settings)
         self.timer = Timer(peers.loop)  # type: ignore[assignment]
         self.restart()
-        self.delta = Delta()
-        self.fetchers = Fetchers(
+        self.delta = MetadataDelta()
+        self.fetchers = ReplicaFetcherManager(
             self.partitions,
             peers.of(node_id),
             self.resolver,
@@ -38,13 +38,13 @@ class Broker(World):
             loop=peers.loop,
         )
 
-    def metadata_without_broker(self, *changes: Message) -> Delta:
+    def metadata_without_broker(self, *changes: Message) -> MetadataDelta:
         self.delta = super().metadata_without_broker(*changes)
         return self.delta
 
     def metadata(self, *changes: Message) -> None:
         super().metadata(*changes)
-        self.fetchers.follow(self.delta, self.image)
+        self.fetchers.apply_delta(self.delta, self.image)
 
 
 class MemoryPeers:
@@ -110,7 +110,7 @@ class MemoryPeer:
 def _bring_in_slices(response: FetchResponse) -> None:
     for topic in response.responses:
         for answer in topic.partitions:
-            if isinstance(answer.records, Slice):
+            if isinstance(answer.records, LogSlice):
                 answer.records = answer.records.read()
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.replication.following.cluster import Cluster
-from tests.replication.following.pair import content
+from tests.replication.replica_fetcher.cluster import Cluster
+from tests.replication.replica_fetcher.pair import content
 
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.messages.fetch import FetchRequest
@@ -19,7 +19,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def end_of(cluster: Cluster, node_id: int, topic: str = "orders", index: int = 0) -> int:
-    return cluster.brokers[node_id].partition(topic, index).log.end_offset
+    return cluster.brokers[node_id].partition(topic, index).log.log_end_offset
 
 
 def followed_by(cluster: Cluster, node_id: int) -> list[tuple[int, int]]:
@@ -207,7 +207,7 @@ def test_a_partition_whose_disk_failed_is_not_followed_in_another_epoch(cluster:
     cluster.create_topic("orders")
     cluster.run(10)
     follower = cluster.brokers[2]
-    follower.partitions.lose(follower.directories[0], OSError("it is broken"))
+    follower.partitions.handle_log_dir_failure(follower.directories[0], OSError("it is broken"))
     follower.lead("orders", leader=1)
     assert followed_by(cluster, 2) == []
     assert follower.fetchers.failed_count == 1

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tests.replication.world import START_MS, World, registration
 
-from barnabas.log import Log, Slice
+from barnabas.log import Log, LogSlice
 from barnabas.replication import Partition
-from barnabas.replication.following.fetcher import Fetcher, FetchLimits
-from barnabas.replication.following.followed import Standing
-from barnabas.replication.throttle import Side, Throttle
+from barnabas.replication.replica_fetcher.followed_partition import FetchState
+from barnabas.replication.replica_fetcher.replica_fetcher import FetchLimits, ReplicaFetcher
+from barnabas.replication.throttle import ReplicationThrottle, ThrottleSide
 from barnabas.server.api import list_offsets
-from barnabas.server.sessions import FetchSessions, SessionPartition
+from barnabas.server.fetching.session_cache import FetchSessionCache, SessionPartition
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.fetch import (
     EpochEndOffset,
@@ -43,7 +43,7 @@ class Leader:
 
     def __init__(self, world: World, *, slots: int = 100) -> None:
         self.world = world
-        self.sessions = FetchSessions(slots)
+        self.sessions = FetchSessionCache(slots)
         self.spoil: Spoil | None = None
         self.asked: list[FetchRequest | ListOffsetsRequest] = []
 
@@ -56,7 +56,7 @@ class Leader:
         request, _ = FetchRequest.read(memoryview(request.write(FETCH_VERSION)), FETCH_VERSION)
         context = self.sessions.context(request, FETCH_VERSION, self.world.now_ms)
         found = [(wanted, self._read(wanted, request)) for wanted in context.partitions()]
-        response = context.answer(found, self.world.now_ms)
+        response = context.response(found, self.world.now_ms)
         if self.spoil is not None:
             self.spoil(response)
         frame = bytearray(response.write(FETCH_VERSION))
@@ -74,7 +74,7 @@ class Leader:
                 wanted.max_bytes,
                 leader_epoch=wanted.current_leader_epoch,
                 last_fetched_epoch=wanted.last_fetched_epoch,
-                start_offset=wanted.log_start_offset,
+                log_start_offset=wanted.log_start_offset,
                 now_ms=self.world.now_ms,
             )
         except KafkaError as refusal:
@@ -82,11 +82,11 @@ class Leader:
             answer.high_watermark = -1
             return answer
         answer.high_watermark = found.high_watermark
-        answer.log_start_offset = found.start_offset
-        if isinstance(found.records, Slice):
+        answer.log_start_offset = found.log_start_offset
+        if isinstance(found.records, LogSlice):
             answer.records = found.records.read()
-        if found.diverging is not None:
-            epoch, end_offset = found.diverging
+        if found.diverging_epoch is not None:
+            epoch, end_offset = found.diverging_epoch
             answer.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
         return answer
 
@@ -106,7 +106,7 @@ class Pair:
             world.metadata(registration(3 - node_id))
         self.leaders = {node_id: Leader(world, slots=slots) for node_id, world in self.each()}
         self.throttles = {
-            node_id: Throttle(Side.FOLLOWER, node_id, world.resolver)
+            node_id: ReplicationThrottle(ThrottleSide.FOLLOWER, node_id, world.resolver)
             for node_id, world in self.each()
         }
         self.limits = limits
@@ -125,7 +125,7 @@ class Pair:
         return self.leaders[self.leader_id]
 
     @property
-    def fetcher(self) -> Fetcher:
+    def fetcher(self) -> ReplicaFetcher:
         return self.fetchers[self.follower_id]
 
     @property
@@ -155,8 +155,8 @@ class Pair:
         """Stop a broker, or kill it; it begins with what its disk has."""
         self.worlds[node_id].restart(clean=clean)
         self.fetchers[node_id] = self._new_fetcher(node_id)
-        self.leaders[node_id].sessions = FetchSessions(100)
-        self.fetchers[3 - node_id].moved_away()
+        self.leaders[node_id].sessions = FetchSessionCache(100)
+        self.fetchers[3 - node_id].reset_connection()
         self.lead(self.leader_id)
 
     def append(self, *values: bytes, topic: str = TOPIC, index: int = 0) -> int:
@@ -168,7 +168,7 @@ class Pair:
         request = fetcher.next_request(self.now_ms)
         if request is None:
             return False
-        fetcher.answered(self.leader.answer(request), self.now_ms)
+        fetcher.on_response(self.leader.answer(request), self.now_ms)
         return True
 
     def settle(self, rounds: int = 60) -> None:
@@ -176,35 +176,40 @@ class Pair:
         still = 0
         for _ in range(rounds):
             before = self._ends()
-            if self.exchange() and (self._ends() != before or self.fetcher.has_unnamed):
+            if self.exchange() and (self._ends() != before or self.fetcher.has_unsent_partitions):
                 still = 0
                 continue
             still += 1
             if still > 1 and self._is_quiet:
                 return
-            self.now_ms = self.fetcher.due_ms(self.now_ms) or self.now_ms
+            self.now_ms = self.fetcher.next_due_ms(self.now_ms) or self.now_ms
         raise AssertionError(f"not settled: {self.led!r}, {list(self.fetcher)}")
 
     @property
     def _is_quiet(self) -> bool:
-        quiet = (Standing.FETCHING, Standing.FAILED)
-        return all(followed.standing in quiet for followed in self.fetcher)
+        quiet = (FetchState.FETCHING, FetchState.FAILED)
+        return all(followed.fetch_state in quiet for followed in self.fetcher)
 
     def _ends(self) -> list[tuple[int, ...]]:
         return [
-            (log.end_offset, log.start_offset, log.latest_epoch, followed.partition.high_watermark)
+            (
+                log.log_end_offset,
+                log.log_start_offset,
+                log.latest_epoch,
+                followed.partition.high_watermark,
+            )
             for followed in self.fetcher
             for log in (followed.partition.log,)
         ]
 
-    def _new_fetcher(self, node_id: int) -> Fetcher:
-        return Fetcher(
+    def _new_fetcher(self, node_id: int) -> ReplicaFetcher:
+        return ReplicaFetcher(
             node_id,
             self.limits,
             broker_epoch=lambda: BROKER_EPOCH,
             clock=lambda: START_MS,
             throttle=self.throttles[node_id],
-            truncated=self.worlds[node_id].partitions.moves.truncated,
+            on_truncated=self.worlds[node_id].partitions.log_dir_moves.on_truncated,
         )
 
     def _follow(self, topic: str, index: int) -> None:
@@ -219,7 +224,7 @@ class Pair:
 def content(log: Log, offset: int = 0) -> bytes:
     """The bytes of all batches that reach an offset."""
     found = b""
-    while (records := log.read(offset, 1 << 20, upto=log.end_offset)) is not None:
+    while (records := log.read(offset, 1 << 20, upto=log.log_end_offset)) is not None:
         found += records.read()
         offset = records.next_offset
     return found

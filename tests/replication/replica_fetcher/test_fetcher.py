@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 from tests.logged import logged
-from tests.replication.following.pair import BROKER_EPOCH, LIMITS, TOPIC, Pair
+from tests.replication.replica_fetcher.pair import BROKER_EPOCH, LIMITS, TOPIC, Pair
 
-from barnabas.replication.following.followed import Followed, Standing
+from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
@@ -85,7 +85,7 @@ def test_what_is_removed_while_the_session_is_being_opened_is_forgotten_too(
     assert isinstance(request, FetchRequest)
     answer = pair.leader.answer(request)
     pair.fetcher.remove((pair.followed.topic_id, 0))
-    pair.fetcher.answered(answer, pair.now_ms)
+    pair.fetcher.on_response(answer, pair.now_ms)
     pair.exchange()
     assert forgotten(fetched(pair)[-1]) == [0]
 
@@ -96,8 +96,8 @@ def test_an_answer_for_a_partition_that_was_removed_meanwhile_is_not_taken(pair:
     assert isinstance(request, FetchRequest)
     answer = pair.leader.answer(request)
     pair.fetcher.remove((pair.followed.topic_id, 0))
-    pair.fetcher.answered(answer, pair.now_ms)
-    assert pair.followed.log.end_offset == 0
+    pair.fetcher.on_response(answer, pair.now_ms)
+    assert pair.followed.log.log_end_offset == 0
 
 
 def test_an_answer_to_a_fetch_in_an_older_leader_epoch_is_not_taken(pair: Pair) -> None:
@@ -106,10 +106,10 @@ def test_an_answer_to_a_fetch_in_an_older_leader_epoch_is_not_taken(pair: Pair) 
     assert isinstance(request, FetchRequest)
     answer = pair.leader.answer(request)
     pair.lead(pair.leader_id)
-    pair.fetcher.answered(answer, pair.now_ms)
-    assert pair.followed.log.end_offset == 0
+    pair.fetcher.on_response(answer, pair.now_ms)
+    assert pair.followed.log.log_end_offset == 0
     pair.settle()
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_a_session_that_is_not_as_the_leader_knows_it_is_begun_anew(
     pair.exchange()
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
-    pair.fetcher.answered(FetchResponse(error_code=error), pair.now_ms)
+    pair.fetcher.on_response(FetchResponse(error_code=error), pair.now_ms)
     pair.append(b"a")
     pair.exchange()
     again = fetched(pair)[-1]
     assert (again.session_epoch, named(again)) == (0, [0])
     is_known = error != ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert again.session_id == (request.session_id if is_known else 0)
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
 
 
 def test_a_leader_without_room_for_sessions_is_told_everything_each_time(
@@ -143,7 +143,7 @@ def test_a_leader_without_room_for_sessions_is_told_everything_each_time(
     pair.create_topic(2)
     pair.append(b"a")
     pair.settle()
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
     assert {tuple(sorted(named(request))) for request in fetched(pair)} == {(0, 1)}
     assert named(fetched(pair)[-1]) == [1, 0]  # who got records last comes last
 
@@ -153,16 +153,16 @@ def test_a_connection_that_broke_is_tried_again_after_the_backoff_with_a_new_ses
 ) -> None:
     pair.exchange()
     assert pair.fetcher.next_request(0) is not None
-    pair.fetcher.lost(0)
+    pair.fetcher.on_connection_lost(0)
     assert pair.fetcher.next_request(999) is None
-    assert pair.fetcher.due_ms(999) == 1_000
+    assert pair.fetcher.next_due_ms(999) == 1_000
     request = pair.fetcher.next_request(1_000)
     assert isinstance(request, FetchRequest)
     assert (request.session_epoch, named(request)) == (0, [0])
 
 
 def test_news_of_a_broker_ends_the_wait_for_its_connection(pair: Pair) -> None:
-    pair.fetcher.lost(0)
+    pair.fetcher.on_connection_lost(0)
     assert pair.fetcher.next_request(1) is None
     pair.lead(pair.leader_id)
     assert pair.fetcher.next_request(1) is not None
@@ -177,7 +177,7 @@ def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon_and_then_less_of
         if pair.exchange():
             asked_ms.append(pair.now_ms)
         else:
-            due_ms = pair.fetcher.due_ms(pair.now_ms)
+            due_ms = pair.fetcher.next_due_ms(pair.now_ms)
             assert due_ms is not None
             pair.now_ms = due_ms
     waits_ms = [later - earlier for earlier, later in pairwise(asked_ms)]
@@ -185,7 +185,7 @@ def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon_and_then_less_of
     pair.leader.spoil = None
     pair.append(b"a")
     pair.settle()
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
 
 
 def test_one_that_waits_is_left_out_and_does_not_make_the_others_wait(
@@ -213,14 +213,14 @@ def test_a_leader_epoch_of_the_past_waits_for_the_metadata(
     pair.leader.spoil = refuse(ErrorCode.FENCED_LEADER_EPOCH)
     pair.exchange()
     assert not logged(caplog, logging.WARNING)
-    assert [each.standing for each in pair.fetcher] == [Standing.FAILED]
+    assert [each.fetch_state for each in pair.fetcher] == [FetchState.FAILED]
     assert pair.fetcher.next_request(10**9) is None
-    assert pair.fetcher.due_ms(10**9) is None
+    assert pair.fetcher.next_due_ms(10**9) is None
     pair.leader.spoil = None
     pair.append(b"a")
     pair.lead(pair.leader_id)
     pair.settle()
-    assert pair.followed.log.end_offset == 1
+    assert pair.followed.log.log_end_offset == 1
 
 
 def test_a_disk_that_refuses_stops_its_partitions_alone(
@@ -230,26 +230,26 @@ def test_a_disk_that_refuses_stops_its_partitions_alone(
     pair.create_topic(2)
     for index in (0, 1):
         pair.append(b"a", index=index)
-    failing = pair.followed
+    failing = pair.followed.follower
 
     def refuse_to_append(*_: object, **__: object) -> None:
         raise OSError(28, "no space")
 
-    monkeypatch.setattr(type(failing), "replicate", _only_for(failing, refuse_to_append))
+    monkeypatch.setattr(type(failing), "append", _only_for(failing, refuse_to_append))
     pair.exchange()
     pair.exchange()
-    standings = {each.partition.index: each.standing for each in pair.fetcher}
-    assert standings == {0: Standing.FAILED, 1: Standing.FETCHING}
-    assert pair.worlds[pair.follower_id].partition(TOPIC, 1).log.end_offset == 1
+    standings = {each.partition.index: each.fetch_state for each in pair.fetcher}
+    assert standings == {0: FetchState.FAILED, 1: FetchState.FETCHING}
+    assert pair.worlds[pair.follower_id].partition(TOPIC, 1).log.log_end_offset == 1
 
 
 def _only_for(failing: object, action: Callable[..., None]) -> Callable[..., object]:
-    real = type(failing).replicate  # type: ignore[attr-defined]
+    real = type(failing).append  # type: ignore[attr-defined]
 
-    def replicate(self: object, *args: object, **named: object) -> object:
+    def append(self: object, *args: object, **named: object) -> object:
         return action() if self is failing else real(self, *args, **named)
 
-    return replicate
+    return append
 
 
 def test_bounds_are_asked_for_of_all_lost_partitions_at_once(new_pair: Callable[..., Pair]) -> None:
@@ -264,33 +264,37 @@ def test_bounds_are_asked_for_of_all_lost_partitions_at_once(new_pair: Callable[
     pair.settle()
     located = [each for each in pair.leader.asked if isinstance(each, ListOffsetsRequest)]
     assert [len(each.topics[0].partitions) for each in located] == [2, 2]
-    assert pair.followed.log.start_offset == 1
+    assert pair.followed.log.log_start_offset == 1
 
 
 def test_bounds_that_cannot_be_had_are_asked_for_again_later(pair: Pair) -> None:
     pair.leader.spoil = refuse(ErrorCode.OFFSET_OUT_OF_RANGE)
     pair.exchange()
     assert isinstance(pair.fetcher.next_request(0), ListOffsetsRequest)
-    pair.fetcher.lost(0)
+    pair.fetcher.on_connection_lost(0)
     assert isinstance(pair.fetcher.next_request(1_000), ListOffsetsRequest)
 
 
-def test_partitions_where_nothing_happens_are_not_looked_at(
+def test_partitions_where_nothing_happens_are_not_read(
     new_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = new_pair(limits=replace(LIMITS, response_max_bytes=1 << 20))
     pair.create_topic(50)
     pair.settle()
-    looked_at: list[Followed] = []
-    ask = Followed.ask
-    monkeypatch.setattr(Followed, "ask", lambda each: looked_at.append(each) or ask(each))
+    read: list[FollowedPartition] = []
+    fetch_position = FollowedPartition.fetch_position
+    monkeypatch.setattr(
+        FollowedPartition,
+        "fetch_position",
+        lambda partition: read.append(partition) or fetch_position(partition),
+    )
     pair.append(b"a", index=7)
     pair.exchange()
-    assert {each.partition.index for each in looked_at} == {7}
+    assert {each.partition.index for each in read} == {7}
     pair.settle()
-    looked_at.clear()
+    read.clear()
     pair.exchange()
-    assert looked_at == []
+    assert read == []
 
 
 def test_the_lag_is_what_counts_at_the_leader_and_is_not_here(pair: Pair) -> None:
