@@ -1,13 +1,19 @@
 """The runtime: decide, append, replay, answer when committed; load, resign, time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from tests.coordinator.world import World
 
+from barnabas.coordinator.decision import (
+    CancelTimer,
+    CoordinatorDecision,
+    Effect,
+    ProducerStamp,
+    StartTimer,
+)
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision, ProducerStamp
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import java_hash
@@ -28,7 +34,8 @@ class Ledger:
         self.shard = shard
         self.numbers: dict[str, int] = {}
         self.pending: dict[int, dict[str, int]] = {}
-        self.heard: list[str] = []
+        self.events: list[str] = []
+        self.performed: list[Effect] = []
 
     def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
         numbers = self.numbers if producer_id < 0 else self.pending.setdefault(producer_id, {})
@@ -42,14 +49,21 @@ class Ledger:
         if committed:
             self.numbers |= pending
 
-    def loaded(self) -> None:
-        self.heard.append("loaded")
+    def on_loaded(self, context: Any) -> Sequence[Effect]:
+        self.events.append("loaded")
+        return ()
 
-    def unloaded(self) -> None:
-        self.heard.append("unloaded")
+    def on_unloaded(self) -> None:
+        self.events.append("unloaded")
 
-    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        self.heard.append("metadata")
+    def on_metadata_update(
+        self, delta: MetadataDelta, image: MetadataImage, context: Any
+    ) -> Sequence[Effect]:
+        self.events.append("metadata")
+        return ()
+
+    def perform(self, effect: Effect, context: Any) -> None:
+        self.performed.append(effect)
 
 
 def put(name: str, number: int | None) -> CoordinatorRecord:
@@ -57,10 +71,10 @@ def put(name: str, number: int | None) -> CoordinatorRecord:
     return CoordinatorRecord(TransactionLogKey(transactional_id=name), value)
 
 
-def add_one(name: str) -> Callable[[Ledger], Decision[int]]:
-    def decide(ledger: Ledger) -> Decision[int]:
+def add_one(name: str) -> Callable[[Ledger], CoordinatorDecision[int]]:
+    def decide(ledger: Ledger) -> CoordinatorDecision[int]:
         number = ledger.numbers.get(name, 0) + 1
-        return Decision(number, [put(name, number)])
+        return CoordinatorDecision([put(name, number)], number)
 
     return decide
 
@@ -145,44 +159,81 @@ def test_a_write_that_is_not_committed_in_time_is_not_acknowledged(world: World)
     assert code_of(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_a_response_of_the_state_machines_own_is_its_to_complete(world: World) -> None:
-    own: PendingResponse[str] = PendingResponse()
-    events: list[str] = []
+def test_a_pending_response_is_completed_by_the_state_machine(world: World) -> None:
+    pending: PendingResponse[str] = PendingResponse()
+    outcomes: list[KafkaError | None] = []
     world.log.committing = False
-    answer = world.shard.write(
-        lambda _: Decision(own, [put("a", 1)], committed=lambda: events.append("committed"))
+    response = world.shard.write(
+        lambda _: CoordinatorDecision([put("a", 1)], pending, on_committed=outcomes.append)
     )
-    assert answer is own
+    assert response is pending
+    assert outcomes == []
     world.log.commit()
-    assert events == ["committed"]
-    assert not own.is_done
+    assert outcomes == [None]
+    assert not pending.is_done
 
 
-def test_the_state_machine_hears_of_a_refused_write(world: World) -> None:
+def test_a_failed_append_is_reported_to_the_decision(world: World) -> None:
     world.log.refusal = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "No.")
-    heard: list[ErrorCode] = []
-    own: PendingResponse[None] = PendingResponse()
-    world.shard.write(
-        lambda _: Decision(own, [put("a", 1)], refused=lambda error: heard.append(error.code))
-    )
-    assert heard == [ErrorCode.NOT_COORDINATOR]
+    assert codes_of_a_failed_write(world, "a") == [ErrorCode.NOT_COORDINATOR]
 
 
-def test_what_does_not_fit_into_a_record_is_refused(world: World) -> None:
-    heard: list[ErrorCode] = []
-    own: PendingResponse[None] = PendingResponse()
-    world.shard.write(
-        lambda _: Decision(
-            own, [put("a" * 40_000, 1)], refused=lambda error: heard.append(error.code)
-        )
-    )
-    assert heard == [ErrorCode.UNKNOWN_SERVER_ERROR]
+def test_a_key_that_does_not_fit_into_a_record_is_an_error(world: World) -> None:
+    assert codes_of_a_failed_write(world, "a" * 40_000) == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert code_of(world.shard.write(add_one("a" * 40_000))) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def codes_of_a_failed_write(world: World, name: str) -> list[ErrorCode]:
+    codes: list[ErrorCode] = []
+
+    def on_committed(error: KafkaError | None) -> None:
+        assert error is not None
+        codes.append(error.code)
+
+    pending: PendingResponse[None] = PendingResponse()
+    world.shard.write(
+        lambda _: CoordinatorDecision([put(name, 1)], pending, on_committed=on_committed)
+    )
+    return codes
+
+
+def test_effects_are_performed_after_the_append_and_before_the_commit(world: World) -> None:
+    world.log.committing = False
+    effect = Effect()
+    timer = StartTimer("t", 10, lambda *_: CoordinatorDecision([put("time", 1)], None))
+    world.shard.write(lambda _: CoordinatorDecision([put("a", 1)], None, [effect, timer]))
+    assert world.shard.state.performed == [effect]
+    assert "t" in world.shard.timers
+    world.shard.write(lambda _: CoordinatorDecision((), None, [CancelTimer("t")]))
+    assert "t" not in world.shard.timers
+
+
+def test_a_failed_append_performs_no_effects(world: World) -> None:
+    world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "No.")
+    timer = StartTimer("t", 10, lambda *_: CoordinatorDecision((), None))
+    world.shard.write(lambda _: CoordinatorDecision([put("a", 1)], None, [Effect(), timer]))
+    assert world.shard.state.performed == []
+    assert "t" not in world.shard.timers
+
+
+def test_a_timer_that_is_started_only_if_absent_is_not_postponed(world: World) -> None:
+    for number in (1, 2):
+        records = [put("a", number)]
+        world.shard.timers.start(
+            StartTimer(
+                "t",
+                100,
+                lambda *_, records=records: CoordinatorDecision(records, None),
+                only_if_absent=True,
+            )
+        )
+        world.advance(60)
+    assert world.shard.state.numbers == {"a": 1}
 
 
 def test_many_tombstones_are_cut_into_batches_of_bounded_size(world: World) -> None:
     records = [put(f"name-{number:0100d}", None) for number in range(20_000)]
-    world.shard.write(lambda _: Decision(None, records, is_atomic=False)).result()
+    world.shard.write(lambda _: CoordinatorDecision(records, None, is_atomic=False)).result()
     assert len(world.log.batches) > 3
     assert sum(read_header(batch).record_count for batch in world.log.batches) == 20_000
 
@@ -190,11 +241,11 @@ def test_many_tombstones_are_cut_into_batches_of_bounded_size(world: World) -> N
 def test_loading_brings_back_what_was_written(world: World) -> None:
     for name in "abcab":
         world.shard.write(add_one(name))
-    world.shard.write(lambda _: Decision(None, [put("c", None)]))
+    world.shard.write(lambda _: CoordinatorDecision([put("c", None)], None))
     before = world.shard.state.numbers
     after = lead(world)
     assert after.numbers == before == {"a": 2, "b": 2}
-    assert after.heard == ["loaded"]
+    assert after.events == ["loaded"]
 
 
 def test_records_of_a_kind_from_the_future_are_passed_over(world: World) -> None:
@@ -212,7 +263,7 @@ def _batch_of_unknown_kind() -> bytearray:
 def test_while_it_loads_requests_are_told_to_try_again(world: World) -> None:
     for _ in range(3):
         records = [put(f"n{number}", number) for number in range(1_000)]
-        world.shard.write(lambda _, records=records: Decision(None, records))
+        world.shard.write(lambda _, records=records: CoordinatorDecision(records, None))
     runtime = world.runtime
     runtime.on_election(0, 99)
     assert code_of(runtime.write("a", add_one("a"))) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -224,14 +275,14 @@ def test_while_it_loads_requests_are_told_to_try_again(world: World) -> None:
 
 def test_a_shard_hears_after_loading_what_changed_meanwhile(world: World) -> None:
     records = [put(f"n{number}", number) for number in range(2_000)]
-    world.shard.write(lambda _: Decision(None, records))
+    world.shard.write(lambda _: CoordinatorDecision(records, None))
     runtime = world.runtime
     runtime.on_election(0, 99)
     world.advance(1)
     world.create_topic("meanwhile")
     while runtime.is_loading:
         world.advance(1)
-    assert runtime.shard(0).state.heard == ["loaded", "metadata"]
+    assert runtime.shard(0).state.events == ["loaded", "metadata"]
 
 
 def test_a_short_log_is_loaded_for_the_first_who_asks(world: World) -> None:
@@ -255,14 +306,14 @@ def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(world: World) -> 
 def test_who_resigned_coordinates_no_more(world: World) -> None:
     shard = world.shard
     world.runtime.on_resignation(0)
-    assert shard.state.heard == ["loaded", "unloaded"]
+    assert shard.state.events == ["loaded", "unloaded"]
     assert code_of(shard.write(add_one("a"))) is ErrorCode.NOT_COORDINATOR
     assert code_of(world.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
 
 
 def test_what_a_transaction_writes_counts_when_it_is_committed(world: World) -> None:
     producer = ProducerStamp(7, 0)
-    world.shard.write(lambda _: Decision(None, [put("a", 5)], producer=producer))
+    world.shard.write(lambda _: CoordinatorDecision([put("a", 5)], None, producer=producer))
     assert world.shard.state.numbers == {}
     assert lead(world).pending == {7: {"a": 5}}
     world.shard.end_transaction(TransactionMarker(7, 1, 0, True, 2)).result()
@@ -272,7 +323,7 @@ def test_what_a_transaction_writes_counts_when_it_is_committed(world: World) -> 
 
 def test_what_a_transaction_writes_never_was_when_it_is_aborted(world: World) -> None:
     producer = ProducerStamp(7, 0)
-    world.shard.write(lambda _: Decision(None, [put("a", 5)], producer=producer))
+    world.shard.write(lambda _: CoordinatorDecision([put("a", 5)], None, producer=producer))
     world.shard.end_transaction(TransactionMarker(7, 1, 0, False, 2)).result()
     assert world.shard.state.numbers == {}
     assert lead(world).numbers == {}
@@ -280,7 +331,9 @@ def test_what_a_transaction_writes_never_was_when_it_is_aborted(world: World) ->
 
 def test_time_decides_as_requests_do(world: World) -> None:
     shard = world.shard
-    shard.timers.set("soon", 100, lambda: Decision(None, [put("time", 1)]))
+    shard.timers.start(
+        StartTimer("soon", 100, lambda *_: CoordinatorDecision([put("time", 1)], None))
+    )
     world.advance(99)
     assert shard.state.numbers == {}
     world.advance(1)
@@ -289,10 +342,10 @@ def test_time_decides_as_requests_do(world: World) -> None:
 
 def test_an_alarm_set_again_is_put_off_and_one_cancelled_never_rings(world: World) -> None:
     shard = world.shard
-    shard.timers.set("a", 100, lambda: Decision(None, [put("a", 1)]))
-    shard.timers.set("b", 100, lambda: Decision(None, [put("b", 1)]))
+    shard.timers.start(StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None)))
+    shard.timers.start(StartTimer("b", 100, lambda *_: CoordinatorDecision([put("b", 1)], None)))
     world.advance(60)
-    shard.timers.set("a", 100, lambda: Decision(None, [put("a", 2)]))
+    shard.timers.start(StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 2)], None)))
     shard.timers.cancel("b")
     world.advance(60)
     assert shard.state.numbers == {}
@@ -302,7 +355,9 @@ def test_an_alarm_set_again_is_put_off_and_one_cancelled_never_rings(world: Worl
 
 def test_what_time_decided_is_tried_again_until_it_is_written(world: World) -> None:
     world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Not now.")
-    world.shard.timers.set("a", 100, lambda: Decision(None, [put("a", 1)]))
+    world.shard.timers.start(
+        StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None))
+    )
     world.advance(1_000)
     assert world.shard.state.numbers == {}
     world.log.refusal = None
@@ -311,7 +366,9 @@ def test_what_time_decided_is_tried_again_until_it_is_written(world: World) -> N
 
 
 def test_alarms_end_with_the_leadership(world: World) -> None:
-    world.shard.timers.set("a", 100, lambda: Decision(None, [put("a", 1)]))
+    world.shard.timers.start(
+        StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None))
+    )
     world.runtime.on_resignation(0)
     world.advance(1_000)
     assert world.log.batches == []

@@ -1,21 +1,21 @@
 """A coordinator without a house around it: time that a test moves on, a log in memory."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from barnabas.config import BrokerSettings, Resolver
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
 from barnabas.coordinator.groups.state import GroupCoordinatorState
-from barnabas.coordinator.ports import TransactionMarker
-from barnabas.coordinator.ports import OnCommitted
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import OnCommitted, TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.shard import CoordinatorShard
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import DirectoryId, PartitionRegistration, TopicImage
-from barnabas.server.timer import TimerTask, TimerQueue
+from barnabas.server.timer import TimerQueue, TimerTask
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import assign_offset, iterate_batches, read_header
 from barnabas.wire.records.control import build_marker
@@ -171,7 +171,9 @@ class Settings:
 class World:
     """One shard of a state machine, its log, and the time."""
 
-    def __init__(self, settings: Settings | None = None, image: MetadataImage | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, image: MetadataImage | None = None
+    ) -> None:
         self.clock = SimulatedClock()
         self.settings = settings or Settings()
         self.image = image or MetadataImage()
@@ -182,7 +184,9 @@ class World:
     def advance(self, delay_ms: int) -> None:
         self.clock.advance(delay_ms)
 
-    def lead(self, topic: str, types: RecordTypes, build: Callable[[CoordinatorShard[Any]], Any]) -> Any:
+    def lead(
+        self, topic: str, types: RecordTypes, build: Callable[[CoordinatorShard[Any]], Any]
+    ) -> Any:
         """Become the leader of the one partition there is; the state, loaded from the log."""
         return self._lead(
             CoordinatorRuntime(
@@ -190,6 +194,7 @@ class World:
                 types,
                 build,
                 open_log=lambda _: self.log,
+                context=lambda: None,
                 timer_service=self.clock,
                 clock=lambda: self.clock.now_ms,
                 partition_count=1,
@@ -216,6 +221,7 @@ class World:
             open_log=lambda _: self.log,
             timer_service=self.clock,
             clock=lambda: self.clock.now_ms,
+            random_bytes=os.urandom,
         )
         self.coordinator.runtime.partition_count = 1
         state: GroupCoordinatorState = self._lead(self.coordinator.runtime)

@@ -1,6 +1,7 @@
 """Coordinators live in partitions: they come and go with their leaders, and write through them."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 import pytest
 from tests.replication.world import NODE_ID, World
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.coordinators import add_coordinators
@@ -32,7 +33,7 @@ class House(World):
     def start(self, lost_paths: object = ()) -> None:
         super().start()
         nobody: Any = None  # there is no other broker to ask
-        self.elections = add_coordinators(self.broker, nobody)
+        self.elections = add_coordinators(self.broker, nobody, os.urandom)
         self.elections.start(self.image)
 
     def metadata_without_broker(self, *changes: object) -> MetadataDelta:

@@ -1,1 +1,1 @@
-"""Groups and transactions: state machines that live in the broker's internal topics."""
+"""The coordinators of groups and transactions: state machines kept in the broker's internal topics."""

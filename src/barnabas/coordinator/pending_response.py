@@ -1,7 +1,7 @@
-"""An answer that may come later, without a loop to wait on.
+"""A response that may come later, without an event loop to wait on.
 
-The state machines of this room complete answers; whoever asked hears of it through `then`, or
-awaits the answer where there is a loop. An answer that is there already costs neither.
+State machines complete responses. The caller registers a callback with `when_done`, or awaits the
+response where there is an event loop. A response that is complete from the start costs neither.
 """
 
 import asyncio
@@ -15,30 +15,29 @@ U = TypeVar("U")
 
 
 class PendingResponse(Generic[T]):
-    """What somebody will be told, once: a value or an error."""
+    """A value or an error, set once."""
 
-    __slots__ = ("_error", "_listeners", "_value", "is_done")
+    __slots__ = ("_callbacks", "_error", "_value", "is_done")
 
     def __init__(self) -> None:
         self.is_done = False
         self._value: T | None = None
         self._error: Exception | None = None
-        self._listeners: tuple[Callable[[PendingResponse[T]], None], ...] = ()  # seldom more than one
+        self._callbacks: tuple[Callable[[PendingResponse[T]], None], ...] = ()  # mostly one
 
     @staticmethod
     def completed(value: U) -> "PendingResponse[U]":
-        """An answer that is there."""
-        answer: PendingResponse[U] = PendingResponse()
-        answer.is_done = True
-        answer._value = value
-        return answer
+        response: PendingResponse[U] = PendingResponse()
+        response.is_done = True
+        response._value = value
+        return response
 
     @staticmethod
     def failed(error: Exception) -> "PendingResponse[Any]":
-        answer: PendingResponse[Any] = PendingResponse()
-        answer.is_done = True
-        answer._error = error
-        return answer
+        response: PendingResponse[Any] = PendingResponse()
+        response.is_done = True
+        response._error = error
+        return response
 
     def complete(self, value: T) -> None:
         self._value = value
@@ -49,7 +48,7 @@ class PendingResponse(Generic[T]):
         self._finish()
 
     def result(self) -> T:
-        """The value; raises the error if it is one."""
+        """Returns the value, or raises the error."""
         assert self.is_done
         if self._error is not None:
             raise self._error
@@ -57,53 +56,54 @@ class PendingResponse(Generic[T]):
 
     @property
     def error(self) -> Exception | None:
-        """Why there is no value; None if there is one, or nothing yet."""
+        """The error; None if there is a value, or nothing yet."""
         return self._error
 
-    def when_done(self, listener: "Callable[[PendingResponse[T]], None]") -> None:
-        """Call `listener` with this answer once it is done: now, if it is."""
+    def when_done(self, callback: "Callable[[PendingResponse[T]], None]") -> None:
+        """Calls `callback` with this response once it is done: at once, if it is."""
         if self.is_done:
-            listener(self)
+            callback(self)
         else:
-            self._listeners += (listener,)
+            self._callbacks += (callback,)
 
     def map(self, transform: Callable[[T], U]) -> "PendingResponse[U]":
-        """The answer with its value made into another; an error stays what it is."""
+        """Returns the response with its value transformed. An error stays as it is."""
         mapped: PendingResponse[U] = PendingResponse()
-        self.when_done(lambda answer: mapped.complete_with(lambda: transform(answer.result())))
+        self.when_done(lambda response: mapped.complete_with(lambda: transform(response.result())))
         return mapped
 
     def chain(self, step: "Callable[[T], PendingResponse[U]]") -> "PendingResponse[U]":
-        """The answer to what is asked next with this value; an error stays what it is."""
+        """Returns the response of `step`, which is called with the value of this one. An error
+        stays as it is, and `step` is not called."""
         chained: PendingResponse[U] = PendingResponse()
 
-        def go_on(answer: "PendingResponse[T]") -> None:
-            if answer.error is not None:
-                chained.fail(answer.error)
+        def on_done(response: "PendingResponse[T]") -> None:
+            if response.error is not None:
+                chained.fail(response.error)
             else:
-                step(answer.result()).when_done(lambda last: chained.complete_with(last.result))
+                step(response.result()).when_done(lambda last: chained.complete_with(last.result))
 
-        self.when_done(go_on)
+        self.when_done(on_done)
         return chained
 
-    def recover(self, refused: Callable[[KafkaError], T]) -> "PendingResponse[T]":
-        """The answer with an error of the protocol made into a value; other errors stay."""
+    def recover(self, to_value: Callable[[KafkaError], T]) -> "PendingResponse[T]":
+        """Returns the response with a KafkaError turned into a value. Other errors stay."""
         if self.is_done and self._error is None:
             return self
         recovered: PendingResponse[T] = PendingResponse()
 
-        def go_on(answer: "PendingResponse[T]") -> None:
-            error = answer.error
+        def on_done(response: "PendingResponse[T]") -> None:
+            error = response.error
             if isinstance(error, KafkaError):
-                recovered.complete(refused(error))
+                recovered.complete(to_value(error))
             else:
-                recovered.complete_with(answer.result)
+                recovered.complete_with(response.result)
 
-        self.when_done(go_on)
+        self.when_done(on_done)
         return recovered
 
     def complete_with(self, work: Callable[[], T]) -> None:
-        """Complete with what `work` returns, or fail with what it raises."""
+        """Completes with what `work` returns, or fails with what it raises."""
         try:
             value = work()
         except Exception as error:
@@ -119,11 +119,11 @@ class PendingResponse(Generic[T]):
         return self.result()
 
     def _finish(self) -> None:
-        assert not self.is_done, "an answer is given once"
+        assert not self.is_done, "a response is completed once"
         self.is_done = True
-        listeners, self._listeners = self._listeners, ()
-        for listener in listeners:
-            listener(self)
+        callbacks, self._callbacks = self._callbacks, ()
+        for callback in callbacks:
+            callback(self)
 
 
 def _wake(future: "asyncio.Future[None]") -> None:
@@ -131,19 +131,19 @@ def _wake(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-def all_of(answers: Sequence[PendingResponse[T]]) -> PendingResponse[list[T]]:
-    """All values in order, once the last is there; the first error, if there is one."""
+def all_of(responses: Sequence[PendingResponse[T]]) -> PendingResponse[list[T]]:
+    """Returns all values in order once the last one is there, or the first error."""
     gathered: PendingResponse[list[T]] = PendingResponse()
-    missing = len(answers)
+    missing = len(responses)
 
-    def count(_: PendingResponse[T]) -> None:
+    def on_done(_: PendingResponse[T]) -> None:
         nonlocal missing
         missing -= 1
         if not missing:
-            gathered.complete_with(lambda: [answer.result() for answer in answers])
+            gathered.complete_with(lambda: [response.result() for response in responses])
 
-    if not answers:
+    if not responses:
         return PendingResponse.completed([])
-    for answer in answers:
-        answer.when_done(count)
+    for response in responses:
+        response.when_done(on_done)
     return gathered

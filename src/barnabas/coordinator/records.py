@@ -1,4 +1,4 @@
-"""Records of the internal topics: a typed key, and a value of some version or a tombstone.
+"""Records of the internal topics: a key of some type, with a versioned value or a tombstone.
 
 A key begins with the int16 of its type, a value with the int16 of its version.
 """
@@ -14,13 +14,13 @@ from barnabas.wire.schema import VersionRange
 _INT16 = Struct(">h")
 _KEY_VERSION = 0
 
-_new: Any = tuple.__new__  # what a named tuple's own constructor comes to, in half the time
+_new: Any = tuple.__new__  # takes half the time of a named tuple's own constructor
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 
 
 class RecordKey(Protocol):
-    """A kind of key: a declared message, or something that can do as much faster."""
+    """A type of key: a declared message, or a class that does the same faster."""
 
     API_KEY: ClassVar[int]
 
@@ -31,22 +31,22 @@ class RecordKey(Protocol):
 
 
 class RecordValue(RecordKey, Protocol):
-    """A kind of value."""
+    """A type of value."""
 
     VERSIONS: ClassVar[VersionRange]
 
 
 class CoordinatorRecord(NamedTuple):
-    """One change. A value of None takes back what the key stands for."""
+    """One change of the state. A value of None is a tombstone: it deletes what the key names."""
 
     key: Any
     value: Any
     version: int = 0
-    """The version the value is written in."""
+    """The version in which the value is written."""
 
 
 class RecordTypes:
-    """The kinds of records a topic holds, by the number before their keys."""
+    """The types of records in a topic, by the number that begins their keys."""
 
     __slots__ = ("_by_number",)
 
@@ -57,14 +57,15 @@ class RecordTypes:
         }
 
     def decode(self, key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-        """None if the record is of a kind that is not known here.
+        """Returns the record, or None if this broker does not know its type.
 
-        ProtocolViolation if its value is of a version that is not: what it says must not be lost.
+        Raises ProtocolViolation if this broker does not know the version of its value: to skip
+        the record would lose a part of the state.
         """
-        kind = self._by_number.get(key[:2])
-        if kind is None:
+        readers = self._by_number.get(key[:2])
+        if readers is None:
             return None
-        read_key, value_readers = kind
+        read_key, value_readers = readers
         if value is None:
             return CoordinatorRecord(read_key(key, 2)[0], None)
         read_value, version = value_readers[value[:2]]
@@ -75,7 +76,7 @@ class RecordTypes:
 
 
 class _ValueReaders(dict[bytes, tuple[Reader, int]]):
-    """By the int16 of a version what reads it, made when one is met."""
+    """The readers of a value by the int16 of the version, made on first use."""
 
     def __init__(self, value: type[RecordValue]) -> None:
         self._value = value

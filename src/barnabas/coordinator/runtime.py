@@ -1,15 +1,15 @@
-"""The shards of one internal topic on this broker: who leads a partition coordinates its keys."""
+"""The shards of one internal topic on this broker: the leader of a partition coordinates its keys."""
 
 import logging
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.ports import TimerService, PartitionLog, CoordinatorState
+from barnabas.coordinator.ports import PartitionLog, TimerService
 from barnabas.coordinator.records import RecordTypes
-from barnabas.coordinator.shard import CoordinatorShard, not_coordinator
+from barnabas.coordinator.shard import CoordinatorShard, CoordinatorState, not_coordinator
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class CoordinatorRuntime(Generic[S]):
-    """Loads shards as this broker becomes their leader, drops them as it resigns."""
+    """Loads a shard when this broker becomes its leader and unloads it when it resigns."""
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class CoordinatorRuntime(Generic[S]):
         types: RecordTypes,
         build: Callable[[CoordinatorShard[S]], S],
         *,
+        context: Callable[[], Any],
         open_log: Callable[[int], PartitionLog],
         timer_service: TimerService,
         clock: Callable[[], int],
@@ -39,11 +40,12 @@ class CoordinatorRuntime(Generic[S]):
     ) -> None:
         self.topic = topic
         self.partition_count = partition_count
-        """What the settings say, until the topic exists."""
+        """As configured, until the topic exists."""
         self._types = types
         self._build = build
+        self._context = context
         self._open_log = open_log
-        self._clockwork = timer_service
+        self._timer_service = timer_service
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
         self._base_sequence = base_sequence
@@ -52,17 +54,17 @@ class CoordinatorRuntime(Generic[S]):
         self._failed: set[int] = set()
 
     def partition_of(self, key: str) -> int:
-        """The partition that keeps the state of a group or a transactional id."""
+        """Returns the partition that keeps the state of a group or a transactional id."""
         return java_hash(key) % self.partition_count
 
     def shard_of(self, key: str) -> CoordinatorShard[S]:
         return self.shard(self.partition_of(key))
 
     def shard(self, index: int) -> CoordinatorShard[S]:
-        """The shard, loaded; KafkaError where it is not."""
+        """Returns the loaded shard. Raises KafkaError if it is not led or not loaded here."""
         shard = self._shards.get(index)
         if shard is not None and not shard.is_active:
-            self._load_slice(shard)  # a short log is there for the first who asks
+            self._load_slice(shard)  # a short log is loaded for its first request
             shard = self._shards.get(index)
         if shard is None:
             raise not_coordinator(self.topic, index)
@@ -86,24 +88,24 @@ class CoordinatorRuntime(Generic[S]):
 
     @property
     def failed_count(self) -> int:
-        """How many partitions this broker leads but could not load."""
+        """The number of partitions that this broker leads but could not load."""
         return len(self._failed)
 
-    def write(self, key: str, decide: Callable[[S], Decision[R]]) -> PendingResponse[R]:
-        """Have the shard of `key` decide; the answer may be an error of the coordinator's."""
+    def write(self, key: str, decide: Callable[[S], CoordinatorDecision[R]]) -> PendingResponse[R]:
+        """Has the shard of `key` decide. The response fails if the shard is not loaded here."""
         try:
             return self.shard_of(key).write(decide)
         except KafkaError as error:
             return PendingResponse.failed(error)
 
-    def read(self, key: str, look: Callable[[S], R]) -> PendingResponse[R]:
+    def read(self, key: str, view: Callable[[S], R]) -> PendingResponse[R]:
         try:
-            return self.shard_of(key).read(look)
+            return self.shard_of(key).read(view)
         except KafkaError as error:
             return PendingResponse.failed(error)
 
     def on_election(self, index: int, epoch: int) -> None:
-        """This broker leads the partition from `epoch` on: load what is in it."""
+        """This broker leads the partition from `epoch` on: load its log."""
         shard = self._shards.get(index)
         if shard is not None and shard.epoch == epoch:
             return
@@ -115,39 +117,40 @@ class CoordinatorRuntime(Generic[S]):
             self._open_log,
             self._types,
             self._build,
-            self._clockwork,
+            self._context,
+            self._timer_service,
             self._clock,
             self._write_timeout_ms,
             self._base_sequence,
         )
         self._loading[shard] = shard.load()
         if len(self._loading) == 1:
-            self._clockwork.call_after(0, self._load_on)
+            self._timer_service.call_after(0, self._load_next)
 
     def on_resignation(self, index: int) -> None:
         self._failed.discard(index)
         shard = self._shards.pop(index, None)
         if shard is not None:
             self._loading.pop(shard, None)
-            shard.resign()
+            shard.unload()
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """The metadata changed; elections are told separately."""
+        """Passes the update to all shards. Elections are reported separately."""
         topic = image.topics.by_name(self.topic)
         if topic is not None:
             self.partition_count = len(topic.partitions)
         for shard in self._shards.values():
-            shard.follow(delta, image)
+            shard.on_metadata_update(delta, image)
 
     def close(self) -> None:
         for index in list(self._shards):
             self.on_resignation(index)
 
-    def _load_on(self) -> None:
-        """One shard after the other, a slice at a time; others have their turn in between."""
+    def _load_next(self) -> None:
+        """Loads one shard after the other, a slice at a time, so that requests run in between."""
         if self._loading:
             self._load_slice(next(iter(self._loading)))
-            self._clockwork.call_after(0, self._load_on)
+            self._timer_service.call_after(0, self._load_next)
 
     def _load_slice(self, shard: CoordinatorShard[S]) -> None:
         try:
@@ -162,7 +165,7 @@ class CoordinatorRuntime(Generic[S]):
 
 @lru_cache(maxsize=65_536)
 def java_hash(text: str) -> int:
-    """`String.hashCode` of Java as Kafka takes it: without its sign."""
+    """Returns Java's `String.hashCode`, without its sign as Kafka takes it."""
     value = 0
     for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
         value = (value * 31 + unit) & 0xFFFFFFFF

@@ -1,20 +1,19 @@
-"""One partition of an internal topic and the state machine that lives in it.
+"""One partition of an internal topic and the state machine that is kept in it.
 
-A write is decided on the state as it is, appended, and replayed into the state: so the state is
-never ahead of the log, and nothing has to be taken back when an append fails. It may be ahead of
-what is committed; therefore an answer, of a read as well, leaves only when all that was written
-before it is committed. No snapshots are needed for that.
+A write is decided on the current state, appended, and replayed into the state. So the state is
+never ahead of the log, and nothing has to be undone when an append fails. The state may be ahead
+of what is committed: a response, also that of a read, is therefore sent only when everything
+written before it is committed. No snapshots are needed for that.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from barnabas.coordinator.decision import CancelTimer, CoordinatorDecision, Effect, StartTimer
+from barnabas.coordinator.loader import ReplayedState, load
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.loader import load
-from barnabas.coordinator.ports import TransactionMarker
-from barnabas.coordinator.ports import TimerService, PartitionLog, CoordinatorState
+from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
 from barnabas.coordinator.timers import ShardTimers
 from barnabas.log.errors import LogDirFailure
@@ -24,11 +23,34 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.wire.records.build import Record, build_batch
 
+
+class CoordinatorState(ReplayedState, Protocol):
+    """A state machine kept in one partition of an internal topic.
+
+    Its contents change by `replay` alone. What it holds besides (timers, pending responses) is
+    lost in a failover, and no client depends on it. The effects that methods return are performed
+    by the shard.
+    """
+
+    def on_loaded(self, context: Any) -> Sequence[Effect]:
+        """Everything in the log has been replayed: requests and timers follow."""
+
+    def on_unloaded(self) -> None:
+        """Another broker leads: fail the responses that are pending."""
+
+    def on_metadata_update(
+        self, delta: MetadataDelta, image: MetadataImage, context: Any
+    ) -> Sequence[Effect]: ...
+
+    def perform(self, effect: Effect, context: Any) -> None:
+        """Performs an effect of the state machine's own, one that is not about timers."""
+
+
 S = TypeVar("S", bound=CoordinatorState)
 R = TypeVar("R")
 
 BATCH_BYTES = 512 * 1024
-"""About how large a batch of records gets that need not all be in one."""
+"""The size at which records that need not be in one batch are split into the next one."""
 
 _NO_PRODUCER = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
@@ -36,17 +58,18 @@ log = logging.getLogger(__name__)
 
 
 class CoordinatorShard(Generic[S]):
-    """A leader's hold on one partition, for one leader epoch."""
+    """The leadership of one partition, for one leader epoch."""
 
     __slots__ = (
         "_base_sequence",
         "_clock",
-        "_end",
+        "_end_offset",
         "_log",
-        "_missed",
+        "_missed_updates",
         "_open_log",
         "_types",
         "_write_timeout_ms",
+        "context",
         "epoch",
         "index",
         "is_active",
@@ -63,7 +86,8 @@ class CoordinatorShard(Generic[S]):
         open_log: Callable[[int], PartitionLog],
         types: RecordTypes,
         build: "Callable[[CoordinatorShard[S]], S]",
-        clockwork: TimerService,
+        context: Callable[[], Any],
+        timer_service: TimerService,
         clock: Callable[[], int],
         write_timeout_ms: int,
         base_sequence: int,
@@ -73,125 +97,144 @@ class CoordinatorShard(Generic[S]):
         self.epoch = epoch
         """The leader epoch, which is the coordinator epoch of transaction markers."""
         self.is_active = False
-        self.timers = ShardTimers(clockwork, self)
+        self.timers = ShardTimers(timer_service, self)
+        self.context = context
+        """Returns the context for decisions that no request causes."""
         self._open_log = open_log
         self._types = types
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
         self._base_sequence = base_sequence
-        self._missed: list[tuple[MetadataDelta, MetadataImage]] = []
-        self._end = 0  # the offset after the last write that the state has seen
+        self._missed_updates: list[tuple[MetadataDelta, MetadataImage]] = []
+        self._end_offset = 0  # the offset after the last record that the state has replayed
         self.state = build(self)
 
     def __repr__(self) -> str:
         return f"{self.topic}-{self.index}"
 
-    def now_ms(self) -> int:
-        return self._clock()
-
-    def write(self, decide: Callable[[S], Decision[R]]) -> PendingResponse[R]:
-        """Decide, append, replay; the answer comes when it is committed."""
+    def write(self, decide: Callable[[S], CoordinatorDecision[R]]) -> PendingResponse[R]:
+        """Decides, appends, replays and performs the effects. The response completes when
+        everything is committed."""
         if not self.is_active:
             return PendingResponse.failed(not_coordinator(self.topic, self.index))
         try:
             decision = decide(self.state)
         except Exception as error:
             return PendingResponse.failed(error)
-        response = decision.response
-        answer: PendingResponse[R] = response if isinstance(response, PendingResponse) else PendingResponse()
-        refusal = self._append(decision) if decision.records else None
+        value = decision.response
+        response: PendingResponse[R] = (
+            value if isinstance(value, PendingResponse) else PendingResponse()
+        )
+        append_error = self._append(decision) if decision.records else None
+        end_offset = self._end_offset  # effects may write more
+        if append_error is None and decision.effects:
+            self._perform(decision.effects)
 
-        def settle(failure: KafkaError | None) -> None:
-            if failure is not None:
-                failure = to_client_error(failure)
-            try:
-                if failure is None and decision.committed is not None:
-                    decision.committed()
-                elif failure is not None and decision.refused is not None:
-                    decision.refused(failure)
-            except Exception:  # a fault of ours, which must not leave the client waiting
-                log.exception("%s: what follows a write failed", self)
-            if answer is response:
-                return  # the state machine's to complete
-            if failure is None:
-                answer.complete(response)  # type: ignore[arg-type]
+        def on_committed(error: KafkaError | None) -> None:
+            if error is not None:
+                error = to_client_error(error)
+            if decision.on_committed is not None:
+                try:
+                    decision.on_committed(error)
+                except Exception:  # a bug, which must not leave the client waiting
+                    log.exception("%s: the callback of a write failed", self)
+            if response is value:
+                return  # the state machine completes it
+            if error is None:
+                response.complete(value)  # type: ignore[arg-type]
             else:
-                answer.fail(failure)
+                response.fail(error)
 
-        if refusal is not None:
-            settle(refusal)
+        if append_error is not None:
+            on_committed(append_error)
         else:
-            self._log.when_committed(self._end, self._write_timeout_ms, settle)
-        return answer
+            self._log.when_committed(end_offset, self._write_timeout_ms, on_committed)
+        return response
 
-    def read(self, look: Callable[[S], R]) -> PendingResponse[R]:
-        """What `look` finds, once what it has seen is committed."""
-        return self.write(lambda state: Decision(look(state)))
+    def read(self, view: Callable[[S], R]) -> PendingResponse[R]:
+        """Returns what `view` returns, once everything it has seen is committed."""
+        return self.write(lambda state: CoordinatorDecision((), view(state)))
+
+    def when_committed(self, on_committed: Callable[[KafkaError | None], None]) -> None:
+        """Calls back once everything written so far is committed, or is not in time."""
+        self._log.when_committed(self._end_offset, self._write_timeout_ms, on_committed)
 
     def end_transaction(self, marker: TransactionMarker) -> PendingResponse[None]:
-        """Write a transaction's marker into this partition; what was pending is decided."""
+        """Appends a transaction's marker to this partition: its pending records are committed or
+        aborted."""
         if not self.is_active:
             return PendingResponse.failed(not_coordinator(self.topic, self.index))
-        answer: PendingResponse[None] = PendingResponse()
+        response: PendingResponse[None] = PendingResponse()
         try:
-            self._end = self._log.append_marker(marker)
+            self._end_offset = self._log.append_marker(marker)
         except (KafkaError, LogDirFailure) as error:
-            answer.fail(error)
-            return answer
+            response.fail(error)
+            return response
         self.state.replay_end(marker.producer_id, marker.committed)
-        self._log.when_committed(
-            self._end,
-            self._write_timeout_ms,
-            lambda failure: answer.complete(None) if failure is None else answer.fail(failure),
+        self.when_committed(
+            lambda error: response.complete(None) if error is None else response.fail(error)
         )
-        return answer
+        return response
 
     def load(self) -> Iterator[None]:
-        """Replay the log, a slice at each step; the shard is active after the last."""
+        """Replays the log, a slice at each step. The shard is active after the last step."""
         self._log = self._open_log(self.index)
         yield from load(self._log, self._types, self.state)
-        self._end = self._log.end_offset
+        self._end_offset = self._log.end_offset
         self.is_active = True
-        self.state.loaded()
-        for delta, image in self._missed:
-            self.state.follow(delta, image)
-        self._missed.clear()
+        self._perform(self.state.on_loaded(self.context()))
+        for delta, image in self._missed_updates:
+            self.on_metadata_update(delta, image)
+        self._missed_updates.clear()
 
-    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """The metadata changed; a shard that is being loaded hears of it in the end."""
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """A shard that is being loaded handles the update when it is loaded."""
         if self.is_active:
-            self.state.follow(delta, image)
+            self._perform(self.state.on_metadata_update(delta, image, self.context()))
         else:
-            self._missed.append((delta, image))
+            self._missed_updates.append((delta, image))
 
-    def resign(self) -> None:
-        """Let go: another leads, or nobody."""
+    def unload(self) -> None:
+        """Another broker leads, or none."""
         self.is_active = False
         self.timers.cancel_all()
-        self.state.unloaded()
+        self.state.on_unloaded()
 
-    def _append(self, decision: Decision[R]) -> KafkaError | None:
-        """Append and replay; what stands against it, if anything."""
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case StartTimer():
+                    self.timers.start(effect)
+                case CancelTimer():
+                    self.timers.cancel(effect.key)
+                case _:
+                    try:
+                        self.state.perform(effect, self.context())
+                    except Exception:  # a bug, which must not leave the client waiting
+                        log.exception("%s: %s failed", self, effect)
+
+    def _append(self, decision: CoordinatorDecision[R]) -> KafkaError | None:
+        """Appends and replays; returns the error if that fails."""
         try:
             self._append_all(decision)
-        except Exception as error:  # what a client said may not fit into a record
+        except Exception as error:  # a client's strings may not fit into a record
             return to_client_error(error)
         return None
 
-    def _append_all(self, decision: Decision[R]) -> None:
+    def _append_all(self, decision: CoordinatorDecision[R]) -> None:
         records, now_ms = decision.records, self._clock()
         if decision.is_atomic:
             encoded = [encode(record, now_ms) for record in records]
             self._append_batch(records, encoded, decision)
             return
-        for some, encoded in _batches(records, now_ms):
-            self._append_batch(some, encoded, decision)
+        for batch_records, encoded in _batches(records, now_ms):
+            self._append_batch(batch_records, encoded, decision)
 
     def _append_batch(
         self,
         records: Sequence[CoordinatorRecord],
         encoded: Sequence[Record],
-        decision: Decision[R],
+        decision: CoordinatorDecision[R],
     ) -> None:
         producer_id, producer_epoch = decision.producer or _NO_PRODUCER
         batch = build_batch(
@@ -201,7 +244,7 @@ class CoordinatorShard(Generic[S]):
             base_sequence=self._base_sequence,
             transactional=decision.producer is not None,
         )
-        self._end = self._log.append(batch)
+        self._end_offset = self._log.append(batch)
         if decision.is_replayed:
             replay = self.state.replay
             for record in records:
@@ -211,31 +254,32 @@ class CoordinatorShard(Generic[S]):
 def _batches(
     records: Sequence[CoordinatorRecord], now_ms: int
 ) -> Iterator[tuple[Sequence[CoordinatorRecord], list[Record]]]:
-    """The records with their encoding, cut where a batch would grow beyond the limit."""
-    start, size, encoded = 0, 0, []
+    """Splits the records into batches of at most about BATCH_BYTES, with their encodings."""
+    start, size_bytes, batch = 0, 0, []
     for position, record in enumerate(records):
-        each = encode(record, now_ms)
-        encoded.append(each)
-        size += len(each.key or b"") + len(each.value or b"")
-        if size > BATCH_BYTES:
-            yield records[start : position + 1], encoded
-            start, size, encoded = position + 1, 0, []
-    if encoded:
-        yield records[start:], encoded
+        encoded = encode(record, now_ms)
+        batch.append(encoded)
+        size_bytes += len(encoded.key or b"") + len(encoded.value or b"")
+        if size_bytes > BATCH_BYTES:
+            yield records[start : position + 1], batch
+            start, size_bytes, batch = position + 1, 0, []
+    if batch:
+        yield records[start:], batch
 
 
 def not_coordinator(topic: str, index: int) -> KafkaError:
     return KafkaError(
-        ErrorCode.NOT_COORDINATOR, f"{topic}-{index} is not led by this broker: ask again who does."
+        ErrorCode.NOT_COORDINATOR,
+        f"{topic}-{index} is not led by this broker: find its coordinator again.",
     )
 
 
 def to_client_error(error: Exception) -> KafkaError:
-    """What a coordinator's client is told when the coordinator's own write fails."""
+    """Returns the error that a client gets when the coordinator's own write fails."""
     if isinstance(error, LogDirFailure):
         return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))
     if not isinstance(error, KafkaError):
-        log.error("a coordinator's records cannot be written", exc_info=error)
+        log.error("A coordinator's records cannot be written", exc_info=error)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"It cannot be written: {error}")
     match error.code:
         case (

@@ -1,70 +1,84 @@
-"""The alarms of one shard, each under a key: setting one again puts it off."""
+"""The timers of one shard, each under a key. Starting a timer again restarts it."""
 
 import logging
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from barnabas.coordinator.decision import CoordinatorDecision, StartTimer
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.ports import TimerService
 
 if TYPE_CHECKING:
     from barnabas.coordinator.shard import CoordinatorShard
 
 RETRY_MS = 500
-"""How soon a decision that could not be written is tried again."""
+"""How soon a timer's decision that could not be written is made again."""
 
 log = logging.getLogger(__name__)
 
 
 class ShardTimers:
-    """Decisions that time makes. They are written as those that requests make."""
+    """Runs the decisions of timers, which are written as those of requests are."""
 
-    __slots__ = ("_alarms", "_clockwork", "_shard")
+    __slots__ = ("_service", "_shard", "_tasks")
 
-    def __init__(self, clockwork: TimerService, shard: "CoordinatorShard[Any]") -> None:
-        self._clockwork = clockwork
+    def __init__(self, service: TimerService, shard: "CoordinatorShard[Any]") -> None:
+        self._service = service
         self._shard = shard
-        self._alarms: dict[Hashable, Any] = {}
+        self._tasks: dict[Hashable, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._alarms)
+        return len(self._tasks)
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._alarms
+        return key in self._tasks
 
-    def set(self, key: Hashable, delay_ms: int, decide: Callable[[], Decision[None]]) -> None:
-        """Decide in `delay_ms`, unless cancelled or set again before."""
-        alarm = self._alarms.get(key)
-        if alarm is not None:
-            self._clockwork.cancel(alarm)
-        self._set(key, delay_ms, decide, is_first=True)
+    def start(self, timer: StartTimer) -> None:
+        if not (timer.only_if_absent and timer.key in self._tasks):
+            self.call_after(timer.key, timer.delay_ms, lambda: self._decide(timer))
+
+    def call_after(self, key: Hashable, delay_ms: int, callback: Callable[[], object]) -> None:
+        """Calls `callback` in `delay_ms`, unless the key is cancelled or started again before."""
+        self.cancel(key)
+
+        def on_expired() -> None:
+            del self._tasks[key]
+            callback()
+
+        self._tasks[key] = self._service.call_after(delay_ms, on_expired)
 
     def cancel(self, key: Hashable) -> None:
-        alarm = self._alarms.pop(key, None)
-        if alarm is not None:
-            self._clockwork.cancel(alarm)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            self._service.cancel(task)
 
     def cancel_all(self) -> None:
-        for alarm in self._alarms.values():
-            self._clockwork.cancel(alarm)
-        self._alarms.clear()
+        for task in self._tasks.values():
+            self._service.cancel(task)
+        self._tasks.clear()
 
-    def _set(
-        self, key: Hashable, delay_ms: int, decide: Callable[[], Decision[None]], *, is_first: bool
-    ) -> None:
-        self._alarms[key] = self._clockwork.call_after(
-            delay_ms, lambda: self._ring(key, decide, is_first)
-        )
+    def _decide(self, timer: StartTimer, *, is_retry: bool = False) -> None:
+        shard = self._shard
+        has_records = True
 
-    def _ring(self, key: Hashable, decide: Callable[[], Decision[None]], is_first: bool) -> None:
-        del self._alarms[key]
+        def decide(state: Any) -> CoordinatorDecision[None]:
+            nonlocal has_records
+            decision = timer.decide(state, shard.context())
+            has_records = bool(decision.records)
+            return decision
 
-        def retry(answer: PendingResponse[None]) -> None:
-            if answer.error is None or key in self._alarms or not self._shard.is_active:
+        def on_done(response: PendingResponse[None]) -> None:
+            if response.error is None or not has_records:
                 return
-            if is_first:  # a partition that commits nothing has many that try
-                log.warning("%s: %s is tried again: %s", self._shard, key, answer.error)
-            self._set(key, RETRY_MS, decide, is_first=False)
+            if timer.key in self._tasks or not shard.is_active:
+                return
+            if timer.retry is not None:
+                self.start(timer.retry())
+                return
+            if not is_retry:  # a partition that commits nothing has many timers that retry
+                log.warning("%s: timer %s retries its write: %s", shard, timer.key, response.error)
+            retry = replace(timer, delay_ms=RETRY_MS)
+            self.call_after(timer.key, RETRY_MS, lambda: self._decide(retry, is_retry=True))
 
-        self._shard.write(lambda _: decide()).when_done(retry)
+        shard.write(decide).when_done(on_done)

@@ -1,4 +1,4 @@
-"""The internal topics: where coordinators keep their state, by the names that Kafka gave them."""
+"""The internal topics that coordinators keep their state in, by Kafka's names."""
 
 from typing import Final
 

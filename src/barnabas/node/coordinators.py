@@ -18,13 +18,15 @@ from barnabas.replication.partition import ACKS_ALL
 from barnabas.server.broker_node import BrokerNode
 from barnabas.server.purgatory import Purgatory, when_committed
 from barnabas.server.transactions.broker_requests import BrokerDirectory, BrokerRequestQueues
-from barnabas.server.transactions.cluster_markers import ClusterMarkerWriter
+from barnabas.server.transactions.markers import ClusterMarkerWriter
 from barnabas.server.transactions.partition_verifier import PartitionVerifier
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.peer import Peers
 
 
-def add_coordinators(broker: BrokerNode, peers: Peers) -> "CoordinatorElections":
+def add_coordinators(
+    broker: BrokerNode, peers: Peers, random_bytes: Callable[[int], bytes]
+) -> "CoordinatorElections":
     """Adds the group and transaction coordinators to a broker."""
     brokers = BrokerDirectory(
         broker.node_id, lambda: broker.image, peers, broker.settings.inter_broker_listener_name
@@ -42,6 +44,7 @@ def add_coordinators(broker: BrokerNode, peers: Peers) -> "CoordinatorElections"
         open_log=logs_of(GROUPS_TOPIC),
         timer_service=broker.timer,
         clock=broker.clock,
+        random_bytes=random_bytes,
     )
     broker.transactions = TransactionCoordinator(
         broker.resolver,

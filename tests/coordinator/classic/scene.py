@@ -6,11 +6,11 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World, code_of
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -94,7 +94,9 @@ class Scene:
             protocols=[JoinGroupRequestProtocol(name=name, metadata=what) for name in protocols],
         )
         client = GroupClient("client", "/10.0.0.1", version)
-        return self.world.shard.write(lambda groups: classic.join(groups, request, client))
+        return self.world.shard.write(
+            lambda groups: classic.join(request, groups, self.world.coordinator._context(client))
+        )
 
     def enter(self, **terms: Any) -> tuple[str, PendingResponse[JoinGroupResponse]]:
         """A newcomer as clients are today: it is told its id, and joins with that."""
@@ -127,7 +129,9 @@ class Scene:
             ],
         )
         client = GroupClient("client", "/10.0.0.1", version)
-        return self.world.shard.write(lambda groups: classic.sync(groups, request, client))
+        return self.world.shard.write(
+            lambda groups: classic.sync(request, groups, self.world.coordinator._context(client))
+        )
 
     def heartbeat(
         self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
@@ -144,7 +148,11 @@ class Scene:
             group_instance_id=instance,
         )
         client = GroupClient("client", "/10.0.0.1", 4)
-        return self.world.shard.write(lambda groups: classic.heartbeat(groups, request, client))
+        return self.world.shard.write(
+            lambda groups: classic.heartbeat(
+                request, groups, self.world.coordinator._context(client)
+            )
+        )
 
     def leave(self, *members: tuple[str, str | None], group: str = GROUP) -> LeaveGroupResponse:
         return self.go(*members, group=group).result()
@@ -158,7 +166,9 @@ class Scene:
             members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members],
         )
         client = GroupClient("client", "/10.0.0.1", 5)
-        return self.world.shard.write(lambda groups: classic.leave(groups, request, client))
+        return self.world.shard.write(
+            lambda groups: classic.leave(request, groups, self.world.coordinator._context(client))
+        )
 
     def stable(self, count: int = 1, **terms: Any) -> list[str]:
         """A stable group of so many; their ids, the leader's first."""

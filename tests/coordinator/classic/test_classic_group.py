@@ -4,7 +4,7 @@ import pytest
 from tests.coordinator.classic.scene import DELAY_MS, GROUP, Scene, subscription
 
 from barnabas.coordinator.groups import classic
-from barnabas.coordinator.groups.classic.group import MOVES, ClassicGroup, ClassicState
+from barnabas.coordinator.groups.classic.group import TRANSITIONS, ClassicGroup, ClassicState
 from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group, GroupType
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -34,7 +34,8 @@ def commit_code(
 
 
 def describe(scene: Scene, group: str = GROUP, version: int = 6) -> DescribedGroup:
-    return classic.describe(scene.groups, group, GroupClient("client", "/10.0.0.1", version))
+    context = scene.world.coordinator._context(GroupClient("client", "/10.0.0.1", version))
+    return classic.describe(group, scene.groups, context)
 
 
 def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
@@ -51,13 +52,13 @@ def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
 
 
 def test_there_is_no_way_back_from_the_dead() -> None:
-    assert MOVES[ClassicState.DEAD] == {ClassicState.DEAD}
-    assert all(ClassicState.DEAD in moves for moves in MOVES.values())
+    assert TRANSITIONS[ClassicState.DEAD] == {ClassicState.DEAD}
+    assert all(ClassicState.DEAD in moves for moves in TRANSITIONS.values())
 
 
 def test_a_move_that_is_not_in_the_table_is_a_fault() -> None:
     with pytest.raises(AssertionError):
-        ClassicGroup("g", 0).move(ClassicState.STABLE, 0)
+        ClassicGroup("g", 0).transition(ClassicState.STABLE, 0)
 
 
 # Commits
@@ -102,7 +103,7 @@ def test_a_transaction_commits_without_naming_a_member(scene: Scene) -> None:
 
 def test_nobody_commits_to_the_dead() -> None:
     group = ClassicGroup("g", 0)
-    group.move(ClassicState.DEAD, 1)
+    group.transition(ClassicState.DEAD, 1)
     assert commit_code(group) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     for check in group.check_delete, group.check_delete_offsets:
         with pytest.raises(KafkaError) as refused:
@@ -137,7 +138,7 @@ def test_offsets_of_an_empty_group_expire_from_when_it_became_so(scene: Scene) -
     assert scene.group.retention_start_ms(5) == 5
     scene.advance(100)
     scene.leave((member, None))
-    assert scene.group.retention_start_ms(5) == scene.groups.now_ms()
+    assert scene.group.retention_start_ms(5) == scene.world.clock.now_ms
 
 
 def test_offsets_do_not_expire_while_a_group_rebalances(scene: Scene) -> None:

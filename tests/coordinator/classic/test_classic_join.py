@@ -247,7 +247,7 @@ def test_who_asks_twice_waits_for_one_answer(scene: Scene) -> None:
     second = scene.join(member_id)
     scene.advance(DELAY_MS)
     assert first.result() == second.result()
-    assert scene.group.awaiting_join_count == 0
+    assert scene.group.pending_join_count == 0
 
 
 def test_a_pending_member_is_waited_for(scene: Scene) -> None:

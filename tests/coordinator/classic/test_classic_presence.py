@@ -78,7 +78,7 @@ def test_the_last_to_leave_leaves_an_empty_generation_in_the_log(scene: Scene) -
     value = scene.written[-1].value
     assert (value.generation, value.protocol_type, value.protocol) == (2, "consumer", None)
     assert (value.leader, value.members) == (None, [])
-    assert value.current_state_timestamp == scene.groups.now_ms()
+    assert value.current_state_timestamp == scene.world.clock.now_ms
 
 
 def test_who_leaves_while_it_joins_is_told_to_join_anew(scene: Scene) -> None:
@@ -173,11 +173,11 @@ def test_a_group_to_leave_has_a_name(scene: Scene) -> None:
 @pytest.mark.parametrize("version", range(3))
 def test_before_v3_one_member_leaves_and_the_answer_is_its_own(scene: Scene, version: int) -> None:
     (member,) = scene.stable()
-    client = GroupClient("client", "/10.0.0.1", version)
+    context = scene.world.coordinator._context(GroupClient("client", "/10.0.0.1", version))
     request = LeaveGroupRequest(group_id=GROUP, member_id=member)
 
     def leave() -> ErrorCode:
-        return code_of(scene.world.shard.write(lambda g: classic.leave(g, request, client)))
+        return code_of(scene.world.shard.write(lambda g: classic.leave(request, g, context)))
 
     assert leave() == ErrorCode.NONE
     assert leave() == ErrorCode.UNKNOWN_MEMBER_ID

@@ -92,7 +92,7 @@ def test_an_id_that_cannot_be_written_is_taken_back(scene: Scene, is_late: bool)
     assert member.session_timeout_ms == 60_000
     assert scene.group.leader == old
     assert scene.group.static_members == {"a": old}
-    assert scene.group.awaiting_join_count == 0
+    assert scene.group.pending_join_count == 0
     assert scene.group.supports("consumer", {"sticky": b""})
 
 

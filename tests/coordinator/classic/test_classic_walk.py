@@ -13,8 +13,8 @@ from tests.coordinator.classic.scene import GROUP, Scene
 from tests.coordinator.world import code_of
 from tests.logged import logged
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupResponse
@@ -131,7 +131,9 @@ class Walk:
         generation = client.generation
         syncing.when_done(lambda answer: self.synced(client, generation, answer))
 
-    def synced(self, client: Consumer, generation: int, answer: PendingResponse[SyncGroupResponse]) -> None:
+    def synced(
+        self, client: Consumer, generation: int, answer: PendingResponse[SyncGroupResponse]
+    ) -> None:
         client.is_waiting = False
         self.heed(client, code_of(answer))
         if code_of(answer) is not ErrorCode.NONE:
@@ -192,9 +194,9 @@ def check_whole(scene: Scene) -> None:
     if not isinstance(group, ClassicGroup):
         return
     members = group.members.values()
-    joining = [each for each in members if each.awaiting_join is not None]
-    syncing = [each for each in members if each.awaiting_sync is not None]
-    assert group.awaiting_join_count == len(joining)
+    joining = [each for each in members if each.pending_join is not None]
+    syncing = [each for each in members if each.pending_sync is not None]
+    assert group.pending_join_count == len(joining)
     assert {each.member_id for each in members} == set(group.members)
     assert group.static_members == {
         each.instance_id: each.member_id for each in members if each.instance_id is not None

@@ -5,11 +5,11 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups import consumer
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import (
@@ -64,7 +64,11 @@ class Scene:
             group_id=group, member_id=member_id, member_epoch=epoch, **fields
         )
         client = GroupClient("client", "/10.0.0.1", version)
-        return self.world.shard.write(lambda groups: consumer.heartbeat(groups, request, client))
+        return self.world.shard.write(
+            lambda groups: consumer.heartbeat(
+                request, groups, self.world.coordinator._context(client)
+            )
+        )
 
     def heartbeat(
         self, member_id: str, epoch: int, **fields: Any

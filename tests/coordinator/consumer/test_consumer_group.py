@@ -4,10 +4,9 @@ import pytest
 from tests.coordinator.consumer.scene import GROUP, INTERVAL_MS, Member, Scene
 
 from barnabas.coordinator.groups import consumer
-from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Subscriptions
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.group import GroupType
-from barnabas.coordinator.groups.consumer.group import Subscriptions
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.group_records import ClassicMemberMetadata
 
@@ -146,7 +145,7 @@ def test_a_group_is_described_with_what_its_members_have_and_are_to_have(scene: 
     scene.join("b", "t")
     scene.advance(INTERVAL_MS)
     scene.heartbeat("a", 2)
-    told = consumer.describe(scene.groups, GROUP)
+    told = consumer.describe(GROUP, scene.groups, scene.world.coordinator._timer_context())
     assert (told.group_state, told.group_epoch, told.assignment_epoch) == ("Reconciling", 3, 3)
     assert told.assignor_name == "range"
     first, second = told.members
@@ -165,11 +164,13 @@ def test_a_group_is_described_with_what_its_members_have_and_are_to_have(scene: 
 def test_a_topic_that_is_gone_has_no_name_to_be_described_by(scene: Scene) -> None:
     scene.stable("m")
     scene.world.delete_topic("t")
-    (member,) = consumer.describe(scene.groups, GROUP).members
+    (member,) = consumer.describe(
+        GROUP, scene.groups, scene.world.coordinator._timer_context()
+    ).members
     assert member.assignment.topic_partitions == []
 
 
 def test_a_group_that_is_not_there_is_not_described(scene: Scene) -> None:
     with pytest.raises(KafkaError) as refusal:
-        consumer.describe(scene.groups, GROUP)
+        consumer.describe(GROUP, scene.groups, scene.world.coordinator._timer_context())
     assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND

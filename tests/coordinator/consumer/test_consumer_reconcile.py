@@ -9,7 +9,7 @@ from barnabas.coordinator.groups.consumer.member import (
     MemberState,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.consumer.reconciliation import Reported, reconcile
+from barnabas.coordinator.groups.consumer.reconciliation import ReportedPartitions, reconcile
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 STABLE, UNREVOKED, UNRELEASED = list(MemberState)[:3]
@@ -37,7 +37,7 @@ def step(
     target: Assignment,
     *,
     epoch: int = 6,
-    reported: Reported = None,
+    reported: ReportedPartitions = None,
     owned_by_others: tuple[int, ...] = (),
     unsubscribed: tuple[bytes, ...] = (),
     has_resubscribed: bool = False,
@@ -78,7 +78,7 @@ def test_what_the_member_says_it_has_not_need_not_be_revoked() -> None:
 
 
 @pytest.mark.parametrize("reported", [None, report([(T, 0)])])
-def test_a_member_is_waited_for_until_it_says_it_has_revoked(reported: Reported) -> None:
+def test_a_member_is_waited_for_until_it_says_it_has_revoked(reported: ReportedPartitions) -> None:
     before = member(5, {T: {1: 4}}, {T: {0: 3}}, UNREVOKED)
     assert step(before, {T: frozenset({1, 2})}, reported=reported) is before
 
@@ -140,7 +140,7 @@ def test_a_topic_is_added_to_what_is_being_revoked() -> None:
 
 
 @pytest.mark.parametrize("reported", [None, report([(T, 0)])])
-def test_a_member_in_an_unknown_state_has_to_start_anew(reported: Reported) -> None:
+def test_a_member_in_an_unknown_state_has_to_start_anew(reported: ReportedPartitions) -> None:
     before = member(5, {T: {0: 3}}, state=MemberState.UNKNOWN)
     with pytest.raises(KafkaError) as refusal:
         step(before, {T: frozenset({0})}, reported=reported)

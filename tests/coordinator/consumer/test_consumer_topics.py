@@ -5,7 +5,12 @@ from tests.coordinator.consumer.scene import INTERVAL_MS, Member, Scene, assigne
 
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.states import BrokerRegistration, DirectoryId, PartitionRegistration, TopicImage
+from barnabas.metadata.states import (
+    BrokerRegistration,
+    DirectoryId,
+    PartitionRegistration,
+    TopicImage,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.uuid import from_text
 

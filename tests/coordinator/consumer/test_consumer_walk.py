@@ -25,10 +25,10 @@ from tests.coordinator.consumer.scene import (
     report,
 )
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.coordinator.groups.consumer.regexes import MIN_INTERVAL_MS
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 

@@ -7,7 +7,7 @@ from tests.coordinator.world import MemoryLog, SimulatedClock
 
 from barnabas.coordinator import loader
 from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, CommittedOffset, OffsetKey
-from barnabas.coordinator.loader import RECORDS_A_SLICE, load
+from barnabas.coordinator.loader import RECORDS_PER_SLICE, load
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -103,10 +103,10 @@ def test_an_empty_log_takes_one_step(log: MemoryLog) -> None:
 
 
 def test_a_log_that_fits_in_a_slice_takes_one_step(log: MemoryLog) -> None:
-    log.append(build_batch(records(range(RECORDS_A_SLICE))))
+    log.append(build_batch(records(range(RECORDS_PER_SLICE))))
     assert len(heard_in_slices(log)) == 1
     log.append(build_batch(records(range(1))))
-    assert [len(heard) for heard in heard_in_slices(log)] == [RECORDS_A_SLICE, 1]
+    assert [len(heard) for heard in heard_in_slices(log)] == [RECORDS_PER_SLICE, 1]
 
 
 @pytest.mark.parametrize("per_batch", [1, 7, 5_000])
@@ -114,7 +114,7 @@ def test_slices_are_of_one_size_whatever_the_batches_are(log: MemoryLog, per_bat
     for first in range(0, 2_100, per_batch):
         log.append(build_batch(records(range(first, min(first + per_batch, 2_100)))))
     slices = heard_in_slices(log)
-    assert [len(heard) for heard in slices[:-1]] == [RECORDS_A_SLICE] * (len(slices) - 1)
+    assert [len(heard) for heard in slices[:-1]] == [RECORDS_PER_SLICE] * (len(slices) - 1)
     assert [heard[0] for each in slices for heard in each] == list(range(2_100))
 
 
@@ -161,5 +161,5 @@ def test_a_batch_that_still_decodes_is_not_loaded_if_its_checksum_is_wrong(log: 
     whole[at] ^= 1  # the committed offset: another, and as good as any
     log.append(build_batch(records(range(1))))
     log.append(whole)
-    with pytest.raises(CorruptBatch, match="offset 1 does not have the checksum"):
+    with pytest.raises(CorruptBatch, match="offset 1 does not match its checksum"):
         heard_in_slices(log)

@@ -11,7 +11,6 @@ from tests.coordinator.migration.house import (
     read_assignment,
 )
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.assignors import ASSIGNORS
 from barnabas.coordinator.groups.assignors.model import (
     MemberSubscription,
@@ -19,6 +18,7 @@ from barnabas.coordinator.groups.assignors.model import (
     TopicShape,
 )
 from barnabas.coordinator.groups.consumer.embedded_protocol import by_topic_id, read_subscription
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World, code_of
 
-from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import consumer_group_heartbeat as wire

@@ -84,7 +84,7 @@ def test_classic_members_are_told_to_join_again_and_are_led_to_the_target(house:
     epoch = joined.member_epoch
 
     assert house.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert house.sync(a, 1).error.code == ErrorCode.REBALANCE_IN_PROGRESS  # type: ignore[union-attr]
+    assert code_of(house.sync(a, 1)) == ErrorCode.REBALANCE_IN_PROGRESS
     joins = {
         each: house.join(each, owned={"t": owned}, generation=1).result()
         for each, owned in ((a, [0, 1]), (b, [2, 3]))
@@ -132,7 +132,7 @@ def test_whoever_waits_to_sync_is_told_so_too(house: House) -> None:
 def test_nothing_of_the_classic_group_goes_on(house: House) -> None:
     (a,) = house.stable_classic({"t": [0]})
     house.beat("new")
-    old_timers = [key for key in house.groups.timers._alarms if "classic" in str(key)]
+    old_timers = [key for key in house.groups.timers._tasks if "classic" in str(key)]
     assert old_timers == []
     assert house.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 

@@ -5,14 +5,12 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World
 
-from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.groups import offsets
-from barnabas.coordinator.groups import delete_groups
-from barnabas.coordinator.groups import list_groups
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups import delete_groups, list_groups, offsets
+from barnabas.coordinator.groups.context import GroupClient, GroupRequestContext
 from barnabas.coordinator.groups.group import Group, GroupType, PartitionCheck
 from barnabas.coordinator.groups.offsets.record import CommittedOffset
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -35,6 +33,10 @@ class Scene:
         self.world = World(Settings(**settings))
         self.ids = {"t": self.world.create_topic("t", 4), "u": self.world.create_topic("u", 2)}
         self.groups: GroupCoordinatorState = self.world.lead_groups()
+
+    def context(self, version: int) -> GroupRequestContext:
+        client = GroupClient("client", "/127.0.0.1", version)
+        return self.world.coordinator._context(client)
 
     def reload(self) -> None:
         self.groups = self.world.lead_groups()
@@ -90,7 +92,9 @@ class Scene:
             ],
         )
         return codes(
-            self.world.shard.write(lambda groups: offsets.commit(groups, request, client(version))),
+            self.world.shard.write(
+                lambda groups: offsets.commit(request, groups, self.context(version))
+            ),
             version >= 10,
         )
 
@@ -132,7 +136,7 @@ class Scene:
         )
         return codes(
             self.world.shard.write(
-                lambda groups: offsets.txn_commit(groups, request, client(version))
+                lambda groups: offsets.txn_commit(request, groups, self.context(version))
             ),
             version >= 6,
         )
@@ -191,7 +195,9 @@ class Scene:
             ],
         )
         return self.world.shard.read(
-            lambda groups: offsets.fetch(groups, request, stable, client(version))
+            lambda groups: offsets.fetch(
+                request, groups, self.context(version), require_stable=stable
+            )
         ).result()
 
     # Administration
@@ -213,19 +219,19 @@ class Scene:
             ],
         )
         return codes(
-            self.world.shard.write(lambda groups: offsets.delete(groups, request, client(0))),
+            self.world.shard.write(lambda groups: offsets.delete(request, groups, self.context(0))),
             False,
         )
 
     def delete_group(self, group: str = "g") -> ErrorCode:
-        answer = self.world.shard.write(lambda groups: delete_groups.delete_group(groups, group))
+        answer = self.world.shard.write(lambda groups: delete_groups.delete_group(group, groups))
         if isinstance(answer.error, KafkaError):
             return answer.error.code
         return ErrorCode(answer.result().error_code)
 
     def list(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[str]:
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
-        listed = list_groups.list_groups(self.groups, request, client(5))
+        listed = list_groups.list_groups(request, self.groups)
         return sorted(group.group_id for group in listed)
 
 
@@ -301,7 +307,9 @@ def offset_and_metadata(offered: int | tuple[int, str | None]) -> dict[str, Any]
     return {"committed_offset": offset, "committed_metadata": metadata}
 
 
-def codes(answer: PendingResponse[Any], by_id: bool) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
+def codes(
+    answer: PendingResponse[Any], by_id: bool
+) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
     """By topic and partition, or one for all."""
     if isinstance(answer.error, KafkaError):
         return answer.error.code

@@ -3,7 +3,7 @@
 import pytest
 from tests.coordinator.offsets.scene import DAY_MS, HOUR_MS, Scene, StubGroup
 
-from barnabas.coordinator.groups.offsets import expiry
+from barnabas.coordinator.groups.offsets import expiration
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 CHECK_MS = 600_000
@@ -47,7 +47,7 @@ def test_the_group_says_from_when_on_its_offsets_count(scene: Scene) -> None:
     scene.commit({"t": {1: 1}}, retention_ms=1, version=4)
     scene.world.advance(2 * RETENTION_MS)
     assert scene.fetch(None) == {"t": {0: 1, 1: 1}, "u": {0: 1}}
-    group.expires_after_ms = scene.groups.now_ms()
+    group.expires_after_ms = scene.world.clock.now_ms
     group.subscribed = {"t"}
     scene.world.advance(RETENTION_MS - CHECK_MS)
     assert scene.fetch(None) == {"t": {0: 1, 1: 1}, "u": {0: 1}}
@@ -75,7 +75,7 @@ def test_a_new_coordinator_goes_on_looking(scene: Scene) -> None:
 
 
 def test_many_offsets_are_gone_through_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expiry, "PAGES_A_SLICE", 2)
+    monkeypatch.setattr(expiration, "PAGES_PER_SLICE", 2)
     scene = Scene(offsets_retention_minutes=60)
     scene.world.create_topic("wide", 1000)
     scene.commit({"wide": dict.fromkeys(range(1000), 1), "t": {0: 1}})

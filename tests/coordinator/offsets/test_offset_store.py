@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.coordinator.world import World
 
-from barnabas.coordinator.decision import Decision, ProducerStamp
+from barnabas.coordinator.decision import CoordinatorDecision, ProducerStamp
 from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey
 from barnabas.coordinator.groups.offsets.store import OffsetStore
 from barnabas.coordinator.groups.offsets.topic import TopicOffsets
@@ -120,7 +120,7 @@ def test_the_store_holds_what_a_plain_one_would(log: list[Event]) -> None:
             case Remove(key):
                 store.remove(key)
             case End(producer, is_committed):
-                store.end(producer, is_committed)
+                store.end_transaction(producer, is_committed)
     assert_same(store, model)
     for key in list(store.keys_of("g")) + list(store.keys_of("h")):
         store.remove(key)
@@ -138,10 +138,10 @@ def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
             case Put(key, committed, producer):
                 stamp = None if producer == NO_PRODUCER else ProducerStamp(producer, 0)
                 records = [CoordinatorRecord(key, committed, 4)]
-                world.shard.write(lambda _: Decision(None, records, producer=stamp))  # noqa: B023
+                world.shard.write(lambda _: CoordinatorDecision(records, None, producer=stamp))  # noqa: B023
             case Remove(key):
                 removal = [CoordinatorRecord(key, None)]
-                world.shard.write(lambda _: Decision(None, removal))  # noqa: B023
+                world.shard.write(lambda _: CoordinatorDecision(removal, None))  # noqa: B023
             case End(producer, is_committed):
                 world.shard.end_transaction(TransactionMarker(producer, 0, 0, is_committed, 1))
     assert_same(world.shard.state.offsets, model)

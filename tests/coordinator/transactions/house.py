@@ -223,7 +223,9 @@ class House(World):
             request.producer_id, request.producer_epoch = producer.producer_id, producer.epoch
         return self.coordinator.init_producer_id(request, version)
 
-    def add(self, producer: "Producer", *indexes: int) -> PendingResponse[dict[TopicPartition, ErrorCode]]:
+    def add(
+        self, producer: "Producer", *indexes: int
+    ) -> PendingResponse[dict[TopicPartition, ErrorCode]]:
         """As Produce of version 12 does."""
         return self.coordinator.verify_or_add(
             producer.transactional_id,

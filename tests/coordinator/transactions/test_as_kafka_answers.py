@@ -9,8 +9,8 @@ import pytest
 from tests.coordinator.transactions.house import House
 from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Coordinator
 
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
+from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS, to_record
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.describe_transactions import (
@@ -56,7 +56,9 @@ class Barnabas(Coordinator):
     def exhaust(self, transactional_id: str) -> None:
         state = self._house.transactions
         worn = replace(state.by_id[transactional_id], producer_epoch=LAST_EPOCH)
-        state.shard.write(lambda state: Decision(None, [state.record(worn)]))
+        version = self._house.image.features["transaction.version"]
+        shard = self._house.coordinator.runtime.shard(0)
+        shard.write(lambda _: CoordinatorDecision([to_record(worn, version)], None))
 
     def finalize(self, transaction_version: int) -> None:
         self._house.image.features["transaction.version"] = transaction_version

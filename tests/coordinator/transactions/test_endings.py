@@ -40,7 +40,7 @@ def test_all_is_done_before_the_answer_leaves_if_all_partitions_are_here(house: 
     assert outcomes(house, producer) == {0: [True], 1: [True]}
     following = producer.after(answer.result())
     assert house.add(following, 0).result() == {T0: ErrorCode.NONE}
-    assert not house.transactions.endings
+    assert not house.transactions.markers.pending
 
 
 def test_a_marker_says_who_ended_what(house: House) -> None:

@@ -50,7 +50,9 @@ def test_more_waiters_than_a_block_holds_wait_for_the_next() -> None:
     assert waiting[2].result() == 50
 
 
-@pytest.mark.parametrize("answer", [PendingResponse.failed(TimeoutError()), PendingResponse.completed(range(0))])
+@pytest.mark.parametrize(
+    "answer", [PendingResponse.failed(TimeoutError()), PendingResponse.completed(range(0))]
+)
 def test_who_waits_is_told_to_try_again_if_there_are_no_ids(answer: PendingResponse[range]) -> None:
     blocks = FakeBlocks()
     blocks.allocate = lambda: answer  # type: ignore[method-assign]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from tests.coordinator.transactions.house import House
 
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.transactions.metadata import LAST_GIVEN_EPOCH
+from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.transactions.metadata import LAST_ASSIGNED_EPOCH
+from barnabas.coordinator.transactions.records import to_record
 from barnabas.coordinator.transactions.timeouts import ABORTED_AT_ONCE, EXPIRED_AT_ONCE
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -100,11 +101,13 @@ def test_an_abort_at_the_last_epoch_waits_for_a_producer_id() -> None:
     house = House()
     producer = house.producer(timeout_ms=1_000)
     house.add(producer, 0)
-    worn = replace(house.transactions.by_id["x"], producer_epoch=LAST_GIVEN_EPOCH)
-    house.transactions.shard.write(lambda state: Decision(None, [state.record(worn)]))
+    worn = replace(house.transactions.by_id["x"], producer_epoch=LAST_ASSIGNED_EPOCH)
+    house.coordinator.runtime.shard(0).write(
+        lambda _: CoordinatorDecision([to_record(worn, 2)], None)
+    )
     house.blocks.error = TimeoutError()
-    house.coordinator.producer_ids._left = range(0)
-    house.coordinator.producer_ids._spare = range(0)
+    house.coordinator.producer_ids._remaining = range(0)
+    house.coordinator.producer_ids._next_block = range(0)
     house.advance(2 * ABORT_INTERVAL_MS)
     assert house.state_of() == "Ongoing"
     house.blocks.error = None

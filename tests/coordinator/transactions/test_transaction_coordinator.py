@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from tests.coordinator.transactions.house import FIRST_ID, House, Producer
 
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.transactions.metadata import LAST_GIVEN_EPOCH
+from barnabas.coordinator.transactions.metadata import LAST_ASSIGNED_EPOCH
+from barnabas.coordinator.transactions.records import to_record
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import (
@@ -76,7 +77,7 @@ def test_who_does_not_lead_is_not_the_coordinator(house: House) -> None:
 def test_while_it_loads_all_are_told_to_try_again(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.coordinator.loader.RECORDS_A_SLICE", 1)
+    monkeypatch.setattr("barnabas.coordinator.loader.RECORDS_PER_SLICE", 1)
     for number in range(50):
         house.producer(f"x{number}")
     house.coordinator.runtime.on_resignation(0)
@@ -113,8 +114,8 @@ def test_an_idempotent_producer_gets_a_new_id_each_time(house: House) -> None:
 
 def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(house: House) -> None:
     house.producer("old")
-    house.coordinator.producer_ids._left = range(0)
-    house.coordinator.producer_ids._spare = range(0)
+    house.coordinator.producer_ids._remaining = range(0)
+    house.coordinator.producer_ids._next_block = range(0)
     house.blocks.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     refused = house.init("new").result()
     assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -123,8 +124,8 @@ def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(house:
 
 
 def test_who_waits_for_a_producer_id_gets_what_is_right_by_then(house: House) -> None:
-    house.coordinator.producer_ids._left = range(0)
-    house.coordinator.producer_ids._spare = range(0)
+    house.coordinator.producer_ids._remaining = range(0)
+    house.coordinator.producer_ids._next_block = range(0)
     house.blocks.held = []
     first, second = house.init("x"), house.init("x")
     assert not first.is_done
@@ -197,12 +198,14 @@ def test_a_retry_at_the_last_epoch_is_answered_though_kafka_stumbles(house: Hous
     producer = house.producer()
     worn = replace(
         house.transactions.by_id["x"],
-        producer_epoch=LAST_GIVEN_EPOCH,
-        last_producer_epoch=LAST_GIVEN_EPOCH - 1,
+        producer_epoch=LAST_ASSIGNED_EPOCH,
+        last_producer_epoch=LAST_ASSIGNED_EPOCH - 1,
     )
-    house.transactions.shard.write(lambda state: Decision(None, [state.record(worn)]))
-    before = replace(producer, epoch=LAST_GIVEN_EPOCH - 1)
-    assert house.init("x", before).result().producer_epoch == LAST_GIVEN_EPOCH
+    house.coordinator.runtime.shard(0).write(
+        lambda _: CoordinatorDecision([to_record(worn, 2)], None)
+    )
+    before = replace(producer, epoch=LAST_ASSIGNED_EPOCH - 1)
+    assert house.init("x", before).result().producer_epoch == LAST_ASSIGNED_EPOCH
     stale = replace(producer, epoch=5)
     assert house.init("x", stale).result().error_code == ErrorCode.PRODUCER_FENCED
 

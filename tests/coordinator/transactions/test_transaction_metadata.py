@@ -3,14 +3,14 @@
 import pytest
 
 from barnabas.coordinator.transactions.metadata import (
-    LAST_GIVEN_EPOCH,
-    MOVES,
+    LAST_ASSIGNED_EPOCH,
+    TRANSITIONS,
     TransactionMetadata,
     TransactionState,
 )
 
 EMPTY = TransactionMetadata("x", producer_id=7, producer_epoch=3, timeout_ms=1_000, updated_ms=10)
-ONGOING = EMPTY.joined_by([("t", 0)], client_version=2, now_ms=20)
+ONGOING = EMPTY.with_partitions([("t", 0)], client_version=2, now_ms=20)
 
 
 def ended(metadata: TransactionMetadata, **changes: int) -> TransactionMetadata:
@@ -19,7 +19,7 @@ def ended(metadata: TransactionMetadata, **changes: int) -> TransactionMetadata:
 
 
 def test_every_state_has_its_moves_and_a_name_as_administrators_read_it() -> None:
-    assert set(MOVES) == set(TransactionState)
+    assert set(TRANSITIONS) == set(TransactionState)
     assert [state.title for state in TransactionState] == [
         "Empty",
         "Ongoing",
@@ -33,7 +33,7 @@ def test_every_state_has_its_moves_and_a_name_as_administrators_read_it() -> Non
 
 
 def test_only_what_has_no_transaction_pending_may_die() -> None:
-    mortal = [state for state in TransactionState if TransactionState.DEAD in MOVES[state]]
+    mortal = [state for state in TransactionState if TransactionState.DEAD in TRANSITIONS[state]]
     assert mortal == [
         TransactionState.EMPTY,
         TransactionState.COMPLETE_COMMIT,
@@ -42,8 +42,8 @@ def test_only_what_has_no_transaction_pending_may_die() -> None:
 
 
 def test_a_decided_outcome_cannot_change() -> None:
-    assert MOVES[TransactionState.PREPARE_COMMIT] == {TransactionState.COMPLETE_COMMIT}
-    assert MOVES[TransactionState.PREPARE_ABORT] == {TransactionState.COMPLETE_ABORT}
+    assert TRANSITIONS[TransactionState.PREPARE_COMMIT] == {TransactionState.COMPLETE_COMMIT}
+    assert TRANSITIONS[TransactionState.PREPARE_ABORT] == {TransactionState.COMPLETE_ABORT}
 
 
 def test_a_step_off_the_table_is_a_fault_of_ours() -> None:
@@ -53,10 +53,10 @@ def test_a_step_off_the_table_is_a_fault_of_ours() -> None:
 
 def test_a_transaction_starts_with_its_first_partition() -> None:
     assert (EMPTY.started_ms, ONGOING.started_ms) == (-1, 20)
-    more = ONGOING.joined_by([("t", 1)], client_version=2, now_ms=25)
+    more = ONGOING.with_partitions([("t", 1)], client_version=2, now_ms=25)
     assert (more.started_ms, more.updated_ms) == (20, 25)
     assert more.partitions == {("t", 0), ("t", 1)}
-    again = ended(more).completed(31).joined_by([("t", 2)], client_version=2, now_ms=40)
+    again = ended(more).completed(31).with_partitions([("t", 2)], client_version=2, now_ms=40)
     assert again.started_ms == 40
     assert again.partitions == {("t", 2)}
 
@@ -73,9 +73,11 @@ def test_an_end_of_the_older_flow_keeps_the_epoch() -> None:
 
 
 def test_the_last_epoch_leads_over_to_the_next_producer_id() -> None:
-    worn = EMPTY.renewed(7, LAST_GIVEN_EPOCH, last_epoch=-1, timeout_ms=1, now_ms=11)
-    prepared = ended(worn.joined_by([("t", 0)], client_version=2, now_ms=20), next_producer_id=8)
-    assert (prepared.producer_id, prepared.producer_epoch) == (7, LAST_GIVEN_EPOCH + 1)
+    worn = EMPTY.renewed(7, LAST_ASSIGNED_EPOCH, last_epoch=-1, timeout_ms=1, now_ms=11)
+    prepared = ended(
+        worn.with_partitions([("t", 0)], client_version=2, now_ms=20), next_producer_id=8
+    )
+    assert (prepared.producer_id, prepared.producer_epoch) == (7, LAST_ASSIGNED_EPOCH + 1)
     completed = prepared.completed(40)
     assert (completed.producer_id, completed.producer_epoch) == (8, 0)
     assert (completed.previous_producer_id, completed.next_producer_id) == (7, -1)

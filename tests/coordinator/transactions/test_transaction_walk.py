@@ -16,6 +16,7 @@ from tests.coordinator.transactions.house import FakeParticipants, House, Produc
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
+from barnabas.coordinator.transactions.add_partitions import TransactionPartitions
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.end_txn import EndTxnResponse
@@ -112,10 +113,10 @@ class Client:
             self._wait_for(house.add(me, *indexes), added)
         else:
             partitions = [("t", index) for index in indexes]
-            answer = house.coordinator._outcomes(
+            request = TransactionPartitions(
                 self.transactional_id, me.producer_id, me.epoch, partitions, client_version=0
             )
-            self._wait_for(answer, added)
+            self._wait_for(house.coordinator._add_or_verify(request), added)
 
     def _end(self, committed: bool) -> None:
         assert self.me is not None
@@ -279,7 +280,7 @@ class Walk:
         known = self.house.transactions.by_id.values()
         assert {each.state.title for each in known} <= {"Empty", "CompleteCommit", "CompleteAbort"}
         assert not self.partitions.open
-        assert not self.house.transactions.endings
+        assert not self.house.transactions.markers.pending
         for deal in self.deals:
             assert len(set(deal.outcomes.values())) <= 1
             if deal.told is not None and deal.outcomes:

@@ -1,0 +1,1 @@
+"""The group coordinator: classic and consumer groups, and the offsets they commit."""

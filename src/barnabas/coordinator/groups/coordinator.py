@@ -1,24 +1,28 @@
-"""The coordinator of groups as the server sees it: one method per API.
+"""The group coordinator as the server calls it: one method per API.
 
-Each finds the shard that keeps a group and has it decide. Requests that name several groups are
-split by group, for each may be kept by another shard, and their answers joined.
+Each method finds the shard of a group and has it decide. A request that names several groups is
+split by group, since each may be in another shard, and their responses are joined.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from barnabas.coordinator.pending_response import PendingResponse, all_of
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups import classic, consumer, offsets
-from barnabas.coordinator.groups import delete_groups
-from barnabas.coordinator.groups import list_groups
 from barnabas.coordinator.groups.classic.describe import FIRST_VERSION_WITH_ERROR_MESSAGES
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer import classic_members
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState, GroupSettings
-from barnabas.coordinator.ports import TransactionMarker
-from barnabas.coordinator.ports import TimerService, PartitionLog
+from barnabas.coordinator.groups.context import (
+    GroupClient,
+    GroupContext,
+    GroupRequestContext,
+    GroupSettings,
+)
+from barnabas.coordinator.groups.delete_groups import delete_group
+from barnabas.coordinator.groups.list_groups import list_groups
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
+from barnabas.coordinator.pending_response import PendingResponse, all_of
+from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
 from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.metadata.image import MetadataImage
@@ -28,9 +32,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from barnabas.wire.messages.delete_groups import (
-    DeletableGroupResult,
-)
+from barnabas.wire.messages.delete_groups import DeletableGroupResult
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -56,9 +58,9 @@ class GroupRequest(Protocol):
 
 Request = TypeVar("Request", bound=GroupRequest)
 R = TypeVar("R")
-W = TypeVar("W")
+T = TypeVar("T")
 
-Decide = Callable[[GroupCoordinatorState, Request, GroupClient], Decision[R]]
+Decide = Callable[[Request, GroupCoordinatorState, GroupRequestContext], CoordinatorDecision[R]]
 
 
 class GroupCoordinator:
@@ -72,34 +74,48 @@ class GroupCoordinator:
         open_log: Callable[[int], PartitionLog],
         timer_service: TimerService,
         clock: Callable[[], int],
+        random_bytes: Callable[[int], bytes],
     ) -> None:
+        self._settings = settings
+        self._image = image
+        self._clock = clock
+        self._random_bytes = random_bytes
         self.runtime: CoordinatorRuntime[GroupCoordinatorState] = CoordinatorRuntime(
             GROUPS_TOPIC,
             GROUP_RECORDS,
-            lambda shard: GroupCoordinatorState(shard, settings, image()),
+            lambda shard: GroupCoordinatorState(shard.timers, image()),
+            context=self._timer_context,
             open_log=open_log,
             timer_service=timer_service,
             clock=clock,
             partition_count=settings.broker("offsets.topic.num.partitions"),
             write_timeout_ms=settings.broker("offsets.commit.timeout.ms"),
-            base_sequence=0,  # it means nothing, but Kafka has it so
+            base_sequence=0,  # it has no meaning, but Kafka writes it
         )
 
-    # Membership by the classic protocol
+    # Members of the classic protocol
 
-    def join(self, request: JoinGroupRequest, client: GroupClient) -> PendingResponse[JoinGroupResponse]:
+    def join(
+        self, request: JoinGroupRequest, client: GroupClient
+    ) -> PendingResponse[JoinGroupResponse]:
         return self._classic(classic.join, classic_members.join, request, client)
 
-    def sync(self, request: SyncGroupRequest, client: GroupClient) -> PendingResponse[SyncGroupResponse]:
+    def sync(
+        self, request: SyncGroupRequest, client: GroupClient
+    ) -> PendingResponse[SyncGroupResponse]:
         return self._classic(classic.sync, classic_members.sync, request, client)
 
-    def heartbeat(self, request: HeartbeatRequest, client: GroupClient) -> PendingResponse[HeartbeatResponse]:
+    def heartbeat(
+        self, request: HeartbeatRequest, client: GroupClient
+    ) -> PendingResponse[HeartbeatResponse]:
         return self._classic(classic.heartbeat, classic_members.heartbeat, request, client)
 
-    def leave(self, request: LeaveGroupRequest, client: GroupClient) -> PendingResponse[LeaveGroupResponse]:
+    def leave(
+        self, request: LeaveGroupRequest, client: GroupClient
+    ) -> PendingResponse[LeaveGroupResponse]:
         return self._classic(classic.leave, classic_members.leave, request, client)
 
-    # Membership by the consumer protocol (KIP-848)
+    # Members of the consumer protocol (KIP-848)
 
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: GroupClient
@@ -108,7 +124,9 @@ class GroupCoordinator:
 
     # Offsets
 
-    def commit(self, request: OffsetCommitRequest, client: GroupClient) -> PendingResponse[OffsetCommitResponse]:
+    def commit(
+        self, request: OffsetCommitRequest, client: GroupClient
+    ) -> PendingResponse[OffsetCommitResponse]:
         return self._write(offsets.commit, request, client)
 
     def txn_commit(
@@ -117,15 +135,21 @@ class GroupCoordinator:
         return self._write(offsets.txn_commit, request, client)
 
     def fetch(
-        self, wanted: Sequence[OffsetFetchRequestGroup], require_stable: bool, client: GroupClient
+        self,
+        requests: Sequence[OffsetFetchRequestGroup],
+        require_stable: bool,
+        client: GroupClient,
     ) -> PendingResponse[list[OffsetFetchResponseGroup]]:
+        context = self._context(client)
+
         def fetch_one(group: OffsetFetchRequestGroup) -> PendingResponse[OffsetFetchResponseGroup]:
             return self.runtime.read(
-                group.group_id, lambda groups: offsets.fetch(groups, group, require_stable, client)
+                group.group_id,
+                lambda groups: offsets.fetch(group, groups, context, require_stable=require_stable),
             )
 
-        return _each(
-            wanted,
+        return _for_each(
+            requests,
             fetch_one,
             lambda group, code, _: OffsetFetchResponseGroup(
                 group_id=group.group_id, error_code=code
@@ -138,7 +162,7 @@ class GroupCoordinator:
         return self._write(offsets.delete, request, client)
 
     def end_transaction(self, index: int, marker: TransactionMarker) -> PendingResponse[None]:
-        """A producer's transaction ended: so do the commits it made in partition `index`."""
+        """Ends a producer's transaction in partition `index`, and with it its commits there."""
         try:
             return self.runtime.shard(index).end_transaction(marker)
         except KafkaError as error:
@@ -147,18 +171,19 @@ class GroupCoordinator:
     # Administration
 
     def describe(
-        self, wanted: Sequence[str], client: GroupClient
+        self, group_ids: Sequence[str], client: GroupClient
     ) -> PendingResponse[list[describe_groups.DescribedGroup]]:
-        """Groups of the classic protocol, and others as far as it can tell of them."""
+        """Describes classic groups. Other groups are reported as dead."""
         has_messages = client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES
+        context = self._context(client)
 
         def describe_one(group_id: str) -> PendingResponse[describe_groups.DescribedGroup]:
             return self.runtime.read(
-                group_id, lambda groups: classic.describe(groups, group_id, client)
+                group_id, lambda groups: classic.describe(group_id, groups, context)
             )
 
-        return _each(
-            wanted,
+        return _for_each(
+            group_ids,
             describe_one,
             lambda group_id, code, message: describe_groups.DescribedGroup(
                 group_id=group_id,
@@ -168,12 +193,18 @@ class GroupCoordinator:
         )
 
     def describe_consumer_groups(
-        self, wanted: Sequence[str], client: GroupClient
+        self, group_ids: Sequence[str], client: GroupClient
     ) -> PendingResponse[list[consumer_group_describe.DescribedGroup]]:
-        def describe_one(group_id: str) -> PendingResponse[consumer_group_describe.DescribedGroup]:
-            return self.runtime.read(group_id, lambda groups: consumer.describe(groups, group_id))
+        context = self._context(client)
 
-        def refuse(
+        def describe_one(
+            group_id: str,
+        ) -> PendingResponse[consumer_group_describe.DescribedGroup]:
+            return self.runtime.read(
+                group_id, lambda groups: consumer.describe(group_id, groups, context)
+            )
+
+        def error_response(
             group_id: str, code: ErrorCode, message: str
         ) -> consumer_group_describe.DescribedGroup:
             if not group_id:
@@ -182,24 +213,24 @@ class GroupCoordinator:
                 group_id=group_id, error_code=code, error_message=message
             )
 
-        return _each(wanted, describe_one, refuse)
+        return _for_each(group_ids, describe_one, error_response)
 
-    def delete(self, wanted: Sequence[str]) -> PendingResponse[list[DeletableGroupResult]]:
+    def delete(self, group_ids: Sequence[str]) -> PendingResponse[list[DeletableGroupResult]]:
         def delete_one(group_id: str) -> PendingResponse[DeletableGroupResult]:
-            return self.runtime.write(
-                group_id, lambda groups: delete_groups.delete_group(groups, group_id)
-            )
+            return self.runtime.write(group_id, lambda groups: delete_group(group_id, groups))
 
-        return _each(
-            wanted,
+        return _for_each(
+            group_ids,
             delete_one,
             lambda group_id, code, message: DeletableGroupResult(
                 group_id=group_id, error_code=code, error_message=message
             ),
         )
 
-    def list(self, request: ListGroupsRequest, client: GroupClient) -> PendingResponse[ListGroupsResponse]:
-        """All groups that this broker coordinates, or an error if some are not loaded yet."""
+    def list(
+        self, request: ListGroupsRequest, client: GroupClient
+    ) -> PendingResponse[ListGroupsResponse]:
+        """Lists the groups that this broker coordinates. Fails while some are being loaded."""
         if self.runtime.is_loading:
             return PendingResponse.failed(
                 KafkaError(
@@ -209,16 +240,28 @@ class GroupCoordinator:
             )
         by_shard = all_of(
             [
-                shard.read(lambda groups: list_groups.list_groups(groups, request, client))
+                shard.read(lambda groups: list_groups(request, groups))
                 for shard in self.runtime.active_shards()
             ]
         )
         return by_shard.map(
-            lambda lists: ListGroupsResponse(groups=[group for each in lists for group in each])
+            lambda lists: ListGroupsResponse(groups=[group for listed in lists for group in listed])
         )
 
-    def _write(self, decide: Decide[Request, R], request: Request, client: GroupClient) -> PendingResponse[R]:
-        return self.runtime.write(request.group_id, lambda groups: decide(groups, request, client))
+    def _context(self, client: GroupClient) -> GroupRequestContext:
+        return GroupRequestContext(
+            self._clock(), self._settings, self._image(), self._random_bytes, client
+        )
+
+    def _timer_context(self) -> GroupContext:
+        return GroupContext(self._clock(), self._settings, self._image(), self._random_bytes)
+
+    def _write(
+        self, decide: Decide[Request, R], request: Request, client: GroupClient
+    ) -> PendingResponse[R]:
+        return self.runtime.write(
+            request.group_id, lambda groups: decide(request, groups, self._context(client))
+        )
 
     def _classic(
         self,
@@ -227,24 +270,25 @@ class GroupCoordinator:
         request: Request,
         client: GroupClient,
     ) -> PendingResponse[R]:
-        """A member of the classic protocol speaks, maybe in a group of the other one."""
+        """Handles the request of a classic member, which may be in a consumer group."""
 
-        def decide(groups: GroupCoordinatorState) -> Decision[R]:
+        def decide(groups: GroupCoordinatorState) -> CoordinatorDecision[R]:
             group = groups.by_id.get(request.group_id)
-            mixed = isinstance(group, ConsumerGroup) and not group.is_empty
-            return (in_consumer_group if mixed else in_classic_group)(groups, request, client)
+            is_consumer_group = isinstance(group, ConsumerGroup) and not group.is_empty
+            decide_for_group = in_consumer_group if is_consumer_group else in_classic_group
+            return decide_for_group(request, groups, self._context(client))
 
         return self.runtime.write(request.group_id, decide)
 
 
-def _each(
-    wanted: Sequence[W],
-    ask: Callable[[W], PendingResponse[R]],
-    refuse: Callable[[W, ErrorCode, str], R],
+def _for_each(
+    items: Sequence[T],
+    handle: Callable[[T], PendingResponse[R]],
+    error_response: Callable[[T, ErrorCode, str], R],
 ) -> PendingResponse[list[R]]:
-    """Ask for each by itself; one that fails is told of in its place."""
+    """Handles each item by itself. The response of one that fails is an error response."""
 
-    def asked(item: W) -> PendingResponse[R]:
-        return ask(item).recover(lambda error: refuse(item, error.code, error.message))
+    def handle_one(item: T) -> PendingResponse[R]:
+        return handle(item).recover(lambda error: error_response(item, error.code, error.message))
 
-    return all_of([asked(item) for item in wanted])
+    return all_of([handle_one(item) for item in items])

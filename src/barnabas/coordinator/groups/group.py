@@ -1,4 +1,4 @@
-"""What all kinds of groups have in common: what offsets, listings and deletion ask of them."""
+"""What all types of groups have in common: what offsets, listing and deletion need of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,21 +7,22 @@ from enum import StrEnum
 from barnabas.coordinator.records import CoordinatorRecord
 
 FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS = 9
-"""Of OffsetCommit: a consumer group's members need it (KIP-848)."""
+"""The version of OffsetCommit that members of a consumer group need (KIP-848)."""
 
 PartitionCheck = Callable[[str, bytes, int], None]
-"""KafkaError unless offsets of a partition may be committed: topic name, topic id, partition."""
+"""Called with topic name, topic id and partition. Raises KafkaError if the offset of the partition
+may not be committed."""
 
 
 class GroupType(StrEnum):
-    """As ListGroups names them."""
+    """The types, by their names in ListGroups."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
 
 
 class Group(ABC):
-    """A group of consumers, of whatever protocol."""
+    """A group of any protocol."""
 
     __slots__ = ()
 
@@ -31,7 +32,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def state_name(self) -> str:
-        """As ListGroups tells it: Stable, Empty, Assigning..."""
+        """The state as ListGroups reports it: Stable, Empty, Assigning..."""
 
     @property
     @abstractmethod
@@ -41,29 +42,30 @@ class Group(ABC):
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether nobody is in it."""
+        """Whether it has no members."""
 
     @abstractmethod
     def check_commit(
         self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool,
         api_version: int,
     ) -> PartitionCheck | None:  # fmt: skip
-        """KafkaError unless that member may commit offsets at that generation or member epoch.
+        """Raises KafkaError if the member may not commit offsets at that generation or member epoch.
 
-        Where that depends on the partition, the check to make for each is returned; the whole
-        commit fails with the first partition that does not pass."""
+        Where that depends on the partition, returns the check to make for each partition. The
+        whole commit fails with the first partition that does not pass."""
 
     @abstractmethod
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """KafkaError unless that member (None: anybody) may read the offsets."""
+        """Raises KafkaError if the member may not read the offsets. None is a client that is not a
+        member."""
 
     @abstractmethod
     def check_delete(self) -> None:
-        """KafkaError unless the group may be deleted: GROUP_NOT_EMPTY..."""
+        """Raises KafkaError if the group may not be deleted."""
 
     @abstractmethod
     def check_delete_offsets(self) -> None:
-        """KafkaError unless offsets may be deleted by an administrator."""
+        """Raises KafkaError if an administrator may not delete offsets."""
 
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool:
@@ -71,10 +73,10 @@ class Group(ABC):
 
     @abstractmethod
     def retention_start_ms(self, committed_ms: int) -> int | None:
-        """The moment from which the retention of an offset counts that was committed at
-        `committed_ms`; None while offsets of this group do not expire at all. Whether the
-        topic is subscribed to is asked separately."""
+        """Returns when the retention of an offset begins that was committed at `committed_ms`;
+        None while offsets of this group do not expire. The caller checks whether the group is
+        subscribed to the topic."""
 
     @abstractmethod
     def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that take the group itself back; its offsets are not among them."""
+        """Returns the records that delete the group, without those of its offsets."""

@@ -1,18 +1,17 @@
-"""ListGroups over one shard."""
+"""ListGroups (key 16): the groups of one shard."""
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsRequest
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def list_groups(groups: "GroupCoordinatorState", request: ListGroupsRequest, client: GroupClient) -> list[ListedGroup]:
-    """The groups in any of the states and of any of the types asked for; none asked for is all.
+def list_groups(request: ListGroupsRequest, groups: "GroupCoordinatorState") -> list[ListedGroup]:
+    """Returns the groups in any of the states and of any of the types; an empty filter is all.
 
-    Case does not matter, and names that mean nothing match nothing.
+    Case does not matter, and unknown names match nothing.
     """
     states = {name.strip().lower() for name in request.states_filter}
     types = {name.lower() for name in request.types_filter}

@@ -1,25 +1,29 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn: a partition must be in the transaction before records
-are; what is not in it would not be told its outcome.
+"""AddPartitionsToTxn (key 24) and AddOffsetsToTxn (key 25).
+
+A partition must be in the transaction before records are written to it: a partition that is not
+in the transaction would get no marker.
 """
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.topics import INTERNAL_TOPICS
+from barnabas.coordinator.transactions.context import TransactionContext
+from barnabas.coordinator.transactions.errors import (
+    concurrent_transactions,
+    fenced,
+    other_producer_id,
+    unknown_transactional_id,
+)
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,
     TransactionState,
 )
 from barnabas.coordinator.transactions.ports import PartitionErrorCodes
-from barnabas.coordinator.transactions.errors import (
-    concurrent,
-    fenced,
-    not_its_producer,
-    unknown,
-)
-from barnabas.coordinator.transactions.state import TransactionCoordinatorState
+from barnabas.coordinator.transactions.records import to_record
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
@@ -29,73 +33,85 @@ from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
+if TYPE_CHECKING:
+    from barnabas.coordinator.transactions.state import TransactionCoordinatorState
+
 FIRST_VERSION_FOR_BROKERS: Final = 4
 """The version of AddPartitionsToTxn from which on brokers send it, for many transactions."""
 
 
+@dataclass(slots=True, frozen=True)
+class TransactionPartitions:
+    """The partitions that a producer adds to its transaction, or that a broker verifies."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: Collection[TopicPartition]
+    client_version: int | None
+    """The transaction version of the client that adds them; None to verify them."""
+
+
 def add_partitions(
-    transactions: TransactionCoordinatorState,
-    transactional_id: str,
-    producer_id: int,
-    producer_epoch: int,
-    partitions: Collection[TopicPartition],
-    client_version: int,
-) -> Decision[PartitionErrorCodes]:
-    """Add all of them; a transaction begins with the first."""
-    current = transactions.by_id.get(transactional_id)
+    request: TransactionPartitions,
+    state: "TransactionCoordinatorState",
+    context: TransactionContext,
+) -> CoordinatorDecision[PartitionErrorCodes]:
+    """Adds all partitions. A transaction begins with its first partition."""
+    assert request.client_version is not None
+    current = state.by_id.get(request.transactional_id)
     if current is None:
-        raise unknown(transactional_id)
+        raise unknown_transactional_id(request.transactional_id)
     if current.is_ending:
-        # Before who it is: the producer may have been told already which id and epoch come next.
-        raise concurrent(current)
-    _check_producer(current, producer_id, producer_epoch)
-    added: PartitionErrorCodes = dict.fromkeys(partitions, ErrorCode.NONE)
+        # Checked before the producer: it may know the id and epoch that come next already.
+        raise concurrent_transactions(current)
+    _check_producer(request, current)
+    partitions = request.partitions
+    response: PartitionErrorCodes = dict.fromkeys(partitions, ErrorCode.NONE)
     if current.state is TransactionState.ONGOING and current.partitions.issuperset(partitions):
-        return Decision(added)
-    joined = current.joined_by(
-        partitions, client_version=client_version, now_ms=transactions.now_ms()
+        return CoordinatorDecision((), response)
+    extended = current.with_partitions(
+        partitions, client_version=request.client_version, now_ms=context.now_ms
     )
-    return Decision(added, [transactions.record(joined)])
+    return CoordinatorDecision([to_record(extended, context.transaction_version)], response)
 
 
 def verify_partitions(
-    transactions: TransactionCoordinatorState,
-    transactional_id: str,
-    producer_id: int,
-    producer_epoch: int,
-    partitions: Collection[TopicPartition],
+    request: TransactionPartitions, state: "TransactionCoordinatorState"
 ) -> PartitionErrorCodes:
-    """Which of them are in the transaction (KIP-890)."""
-    current = transactions.by_id.get(transactional_id)
+    """Returns which of the partitions are in the transaction (KIP-890)."""
+    current = state.by_id.get(request.transactional_id)
     if current is None:
-        raise unknown(transactional_id)
-    _check_producer(current, producer_id, producer_epoch)
+        raise unknown_transactional_id(request.transactional_id)
+    _check_producer(request, current)
     if current.is_ending:
-        raise concurrent(current)
+        raise concurrent_transactions(current)
     return {
-        each: ErrorCode.NONE if each in current.partitions else ErrorCode.TRANSACTION_ABORTABLE
-        for each in partitions
+        partition: ErrorCode.NONE
+        if partition in current.partitions
+        else ErrorCode.TRANSACTION_ABORTABLE
+        for partition in request.partitions
     }
 
 
-def not_to_be_added(
-    image: MetadataImage, partitions: Iterable[TopicPartition], *, is_client: bool
+def partition_errors(
+    partitions: Iterable[TopicPartition], image: MetadataImage, *, is_client: bool
 ) -> PartitionErrorCodes:
-    """Those that are not there, or that a client has no business with."""
-    refusals: PartitionErrorCodes = {}
+    """Returns the errors of partitions that do not exist, or that clients may not write to."""
+    errors: PartitionErrorCodes = {}
     for name, index in partitions:
         topic = image.topics.by_name(name)
         if is_client and name in INTERNAL_TOPICS:
-            refusals[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            errors[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif topic is None or index not in topic.partitions:
-            refusals[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return refusals
+            errors[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return errors
 
 
-def asked(
+def transactions_of(
     request: AddPartitionsToTxnRequest, api_version: int
 ) -> list[AddPartitionsToTxnTransaction]:
-    """What is asked for, by transaction: a client has but one."""
+    """Returns the partitions of the request by transaction. A client has one transaction."""
     if api_version >= FIRST_VERSION_FOR_BROKERS:
         return request.transactions
     return [
@@ -108,10 +124,9 @@ def asked(
     ]
 
 
-def told(outcomes: PartitionErrorCodes) -> list[AddPartitionsToTxnTopicResult]:
-    """What came of it, by topic."""
+def topic_results(codes: PartitionErrorCodes) -> list[AddPartitionsToTxnTopicResult]:
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
-    for (name, index), code in outcomes.items():
+    for (name, index), code in codes.items():
         topic = topics.get(name)
         if topic is None:
             topic = AddPartitionsToTxnTopicResult(name=name, results_by_partition=[])
@@ -122,8 +137,8 @@ def told(outcomes: PartitionErrorCodes) -> list[AddPartitionsToTxnTopicResult]:
     return list(topics.values())
 
 
-def _check_producer(current: TransactionMetadata, producer_id: int, producer_epoch: int) -> None:
-    if current.producer_id != producer_id:
-        raise not_its_producer(current, producer_id)
-    if current.producer_epoch != producer_epoch:
-        raise fenced(current, producer_id, producer_epoch)
+def _check_producer(request: TransactionPartitions, current: TransactionMetadata) -> None:
+    if current.producer_id != request.producer_id:
+        raise other_producer_id(current, request.producer_id)
+    if current.producer_epoch != request.producer_epoch:
+        raise fenced(current, request.producer_id, request.producer_epoch)

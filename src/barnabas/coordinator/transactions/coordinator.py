@@ -1,42 +1,44 @@
-"""The coordinator of transactions as the server sees it: one method per API.
+"""The transaction coordinator as the server calls it: one method per API.
 
-No method fails but by a fault of ours: what a client did wrong, or must try again, is in the
-response, by the error code that its version knows.
+A method fails only by a bug. The errors of the protocol are error codes in the response, as the
+client's version knows them.
 """
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from barnabas.coordinator.pending_response import PendingResponse, all_of
-from barnabas.coordinator.ports import TimerService, PartitionLog, ResolvedSettings
+from barnabas.coordinator.ports import PartitionLog, ResolvedSettings, TimerService
 from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from barnabas.coordinator.transactions import end_txn
+from barnabas.coordinator.transactions import init_producer_id as init
 from barnabas.coordinator.transactions.add_partitions import (
     FIRST_VERSION_FOR_BROKERS,
+    TransactionPartitions,
     add_partitions,
-    asked,
-    not_to_be_added,
-    told,
+    partition_errors,
+    topic_results,
+    transactions_of,
     verify_partitions,
 )
+from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.describe import (
     describe,
-    matching,
-    select,
+    filter_by_pattern,
+    list_transactions_of_shard,
     unknown_states,
 )
-from barnabas.coordinator.transactions.end_txn import end, takes_last_epoch
-from barnabas.coordinator.transactions.init_producer_id import init_producer_id, needs_new_id
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.coordinator.transactions.ports import (
     PartitionErrorCodes,
-    TransactionParticipants,
     ProducerIdBlocks,
+    TransactionParticipants,
 )
 from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import TransactionCoordinatorState
-from barnabas.log import BUMPING_VERSION
+from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import describe_transactions
@@ -62,7 +64,7 @@ R = TypeVar("R")
 
 
 class TransactionCoordinator:
-    """Coordinates the transactional ids whose partitions of `__transaction_state` are led here."""
+    """Coordinates the transactional ids whose partitions of `__transaction_state` it leads."""
 
     def __init__(
         self,
@@ -79,11 +81,15 @@ class TransactionCoordinator:
         self.producer_ids = ProducerIdManager(producer_id_blocks)
         self._settings = settings
         self._image = image
+        self._clock = clock
         self._group_partition = group_partition
         self.runtime: CoordinatorRuntime[TransactionCoordinatorState] = CoordinatorRuntime(
             TRANSACTIONS_TOPIC,
             TRANSACTION_RECORDS,
-            lambda shard: TransactionCoordinatorState(shard, settings, image, participants, self.producer_ids),
+            lambda shard: TransactionCoordinatorState(
+                shard, settings, image, participants, self.producer_ids
+            ),
+            context=self._context,
             open_log=open_log,
             timer_service=timer_service,
             clock=clock,
@@ -91,92 +97,103 @@ class TransactionCoordinator:
             write_timeout_ms=settings.broker("request.timeout.ms"),
         )
 
-    # What producers ask
+    # Requests of producers
 
     def init_producer_id(
         self, request: InitProducerIdRequest, api_version: int
     ) -> PendingResponse[InitProducerIdResponse]:
-        def refused(code: ErrorCode) -> InitProducerIdResponse:
+        def error_response(code: ErrorCode) -> InitProducerIdResponse:
             return InitProducerIdResponse(
-                error_code=_told_at(code, api_version, fenced_from=4),
+                error_code=_at_version(code, api_version, fenced_from=4),
                 producer_epoch=NO_PRODUCER_EPOCH,
             )
 
-        code = self._refusal_of_init(request)
+        code = self._init_error(request)
         if code is not None:
-            return PendingResponse.completed(refused(code))
+            return PendingResponse.completed(error_response(code))
         transactional_id = request.transactional_id
         if transactional_id is None:
-            # Kafka, too, gives an idempotent producer a new id whatever id and epoch it had.
-            given = self.producer_ids.generate().map(
+            # As in Kafka, an idempotent producer gets a new id whatever id and epoch it had.
+            response = self.producer_ids.generate().map(
                 lambda new_id: InitProducerIdResponse(producer_id=new_id, producer_epoch=0)
             )
-            return _answered(given, refused)
+            return _recover(response, error_response)
         new_id = self._new_id_if(
-            lambda state: needs_new_id(state, transactional_id), transactional_id
+            lambda state: init.needs_new_producer_id(transactional_id, state), transactional_id
         )
-        answer = new_id.chain(
+        response = new_id.chain(
             lambda new_id: self.runtime.write(
-                transactional_id, lambda state: init_producer_id(state, request, new_id)
+                transactional_id,
+                lambda state: init.init_producer_id(
+                    request, state, self._context(api_version, new_id)
+                ),
             )
         )
-        return _answered(answer, refused)
+        return _recover(response, error_response)
 
     def add_partitions(
         self, request: AddPartitionsToTxnRequest, api_version: int
     ) -> PendingResponse[AddPartitionsToTxnResponse]:
-        transactions = asked(request, api_version)
+        transactions = transactions_of(request, api_version)
 
-        def response(outcomes: list[PartitionErrorCodes]) -> AddPartitionsToTxnResponse:
+        def to_response(codes: list[PartitionErrorCodes]) -> AddPartitionsToTxnResponse:
             if api_version < FIRST_VERSION_FOR_BROKERS:
-                return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=told(outcomes[0]))
+                return AddPartitionsToTxnResponse(
+                    results_by_topic_v3_and_below=topic_results(codes[0])
+                )
             results = [
                 AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id, topic_results=told(outcome)
+                    transactional_id=transaction.transactional_id,
+                    topic_results=topic_results(partition_codes),
                 )
-                for each, outcome in zip(transactions, outcomes, strict=True)
+                for transaction, partition_codes in zip(transactions, codes, strict=True)
             ]
             return AddPartitionsToTxnResponse(results_by_transaction=results)
 
-        answers = [self._add_to_one(each, api_version) for each in transactions]
-        return all_of(answers).map(response)
+        responses = [self._add_to_one(transaction, api_version) for transaction in transactions]
+        return all_of(responses).map(to_response)
 
     def add_offsets(
         self, request: AddOffsetsToTxnRequest, api_version: int
     ) -> PendingResponse[AddOffsetsToTxnResponse]:
         partition = (GROUPS_TOPIC, self._group_partition(request.group_id))
-        outcomes = self._outcomes(
-            request.transactional_id,
-            request.producer_id,
-            request.producer_epoch,
-            [partition],
-            client_version=0,
+        codes = self._add_or_verify(
+            TransactionPartitions(
+                request.transactional_id,
+                request.producer_id,
+                request.producer_epoch,
+                [partition],
+                client_version=0,
+            )
         )
-        return outcomes.map(
-            lambda found: AddOffsetsToTxnResponse(
-                error_code=_told_at(found[partition], api_version, fenced_from=2)
+        return codes.map(
+            lambda codes: AddOffsetsToTxnResponse(
+                error_code=_at_version(codes[partition], api_version, fenced_from=2)
             )
         )
 
     def end(self, request: EndTxnRequest, api_version: int) -> PendingResponse[EndTxnResponse]:
-        def refused(code: ErrorCode) -> EndTxnResponse:
-            return EndTxnResponse(error_code=_told_at(code, api_version, fenced_from=2))
+        def error_response(code: ErrorCode) -> EndTxnResponse:
+            return EndTxnResponse(error_code=_at_version(code, api_version, fenced_from=2))
 
         transactional_id = request.transactional_id
         if not transactional_id:
-            return PendingResponse.completed(refused(ErrorCode.INVALID_REQUEST))
-
+            return PendingResponse.completed(error_response(ErrorCode.INVALID_REQUEST))
         new_id = self._new_id_if(
-            lambda state: takes_last_epoch(state, transactional_id, api_version), transactional_id
+            lambda state: end_txn.needs_new_producer_id(request, state, api_version),
+            transactional_id,
         )
-        answer = new_id.chain(
+        response = new_id.chain(
             lambda new_id: self.runtime.write(
-                transactional_id, lambda state: end(state, request, api_version, new_id)
+                transactional_id,
+                lambda state: end_txn.end_transaction(
+                    request, state, self._context(api_version, new_id)
+                ),
             )
         )
-        return _answered(answer, refused)
+        return _recover(response, error_response)
 
-    # What this broker asks before it appends a transaction's records (KIP-890)
+    # Requests of brokers, before they append the records of a transaction (KIP-890)
 
     def verify_or_add(
         self,
@@ -187,16 +204,18 @@ class TransactionCoordinator:
         *,
         add: bool,
     ) -> PendingResponse[PartitionErrorCodes]:
-        """By partition, whether it is in the transaction; with `add`, it is put there."""
-        return self._outcomes(
-            transactional_id,
-            producer_id,
-            producer_epoch,
-            partitions,
-            client_version=BUMPING_VERSION if add else None,
+        """Returns by partition whether it is in the transaction; with `add`, it is added."""
+        return self._add_or_verify(
+            TransactionPartitions(
+                transactional_id,
+                producer_id,
+                producer_epoch,
+                partitions,
+                client_version=EPOCH_BUMP_TRANSACTION_VERSION if add else None,
+            )
         )
 
-    # What administrators ask
+    # Requests of administrators
 
     def describe(
         self, transactional_ids: Sequence[str]
@@ -207,38 +226,45 @@ class TransactionCoordinator:
         if self.runtime.is_loading:
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return PendingResponse.completed(ListTransactionsResponse(error_code=code))
-        found = all_of(
-            [shard.read(lambda state: select(state, request)) for shard in self.runtime.active_shards()]
+        context = self._context()
+        by_shard = all_of(
+            [
+                shard.read(lambda state: list_transactions_of_shard(request, state, context))
+                for shard in self.runtime.active_shards()
+            ]
         )
-        answer = found.map(
-            lambda shares: ListTransactionsResponse(
+        response = by_shard.map(
+            lambda lists: ListTransactionsResponse(
                 unknown_state_filters=unknown_states(request),
-                transaction_states=matching(
-                    [each for share in shares for each in share],
+                transaction_states=filter_by_pattern(
+                    [transaction for listed in lists for transaction in listed],
                     request.transactional_id_pattern,
                 ),
             )
         )
-        return _answered(answer, lambda code: ListTransactionsResponse(error_code=code))
+        return _recover(response, lambda code: ListTransactionsResponse(error_code=code))
 
-    # Steps
+    def _context(
+        self, api_version: int = 0, new_producer_id: int = NO_PRODUCER_ID
+    ) -> TransactionContext:
+        return TransactionContext(self._clock(), self._image(), api_version, new_producer_id)
 
-    def _refusal_of_init(self, request: InitProducerIdRequest) -> ErrorCode | None:
+    def _init_error(self, request: InitProducerIdRequest) -> ErrorCode | None:
         has_id, has_epoch = (
             request.producer_id != NO_PRODUCER_ID,
             request.producer_epoch != NO_PRODUCER_EPOCH,
         )
         if has_id != has_epoch or request.transactional_id == "":
             return ErrorCode.INVALID_REQUEST
-        longest_ms: int = self._settings.broker("transaction.max.timeout.ms")
-        if request.transactional_id and not 0 < request.transaction_timeout_ms <= longest_ms:
+        max_timeout_ms: int = self._settings.broker("transaction.max.timeout.ms")
+        if request.transactional_id and not 0 < request.transaction_timeout_ms <= max_timeout_ms:
             return ErrorCode.INVALID_TRANSACTION_TIMEOUT
         return None
 
     def _new_id_if(
         self, is_needed: Callable[[TransactionCoordinatorState], bool], transactional_id: str
     ) -> PendingResponse[int]:
-        """A new producer id if one is needed to decide, else -1."""
+        """Returns a new producer id if the decision may need one, else -1."""
         try:
             state = self.runtime.shard_of(transactional_id).state
         except KafkaError as error:
@@ -254,76 +280,74 @@ class TransactionCoordinator:
             (topic.name, index) for topic in transaction.topics for index in topic.partitions
         ]
         is_client = api_version < FIRST_VERSION_FOR_BROKERS
-        refusals = not_to_be_added(self._image(), partitions, is_client=is_client)
-        if refusals:
-            # One that cannot be added keeps all others out.
-            others: PartitionErrorCodes = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-            return PendingResponse.completed(others | refusals)
-        client_version = 0 if is_client else BUMPING_VERSION
-        outcomes = self._outcomes(
-            transaction.transactional_id,
-            transaction.producer_id,
-            transaction.producer_epoch,
-            partitions,
-            client_version=None if transaction.verify_only else client_version,
+        errors = partition_errors(partitions, self._image(), is_client=is_client)
+        if errors:
+            # One partition that cannot be added prevents all others.
+            others = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            return PendingResponse.completed(others | errors)
+        client_version = 0 if is_client else EPOCH_BUMP_TRANSACTION_VERSION
+        codes = self._add_or_verify(
+            TransactionPartitions(
+                transaction.transactional_id,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                partitions,
+                client_version=None if transaction.verify_only else client_version,
+            )
         )
         if api_version >= 2:
-            return outcomes
-        return outcomes.map(
-            lambda found: {
-                each: _told_at(code, api_version, fenced_from=2) for each, code in found.items()
+            return codes
+        return codes.map(
+            lambda codes: {
+                partition: _at_version(code, api_version, fenced_from=2)
+                for partition, code in codes.items()
             }
         )
 
-    def _outcomes(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Sequence[TopicPartition],
-        *,
-        client_version: int | None,
+    def _add_or_verify(
+        self, request: TransactionPartitions
     ) -> PendingResponse[PartitionErrorCodes]:
-        """Add the partitions for a client of that version, or verify them if there is none."""
+        def error_response(code: ErrorCode) -> PartitionErrorCodes:
+            return dict.fromkeys(request.partitions, code)
 
-        def refused(code: ErrorCode) -> PartitionErrorCodes:
-            return dict.fromkeys(partitions, code)
-
+        transactional_id = request.transactional_id
         if not transactional_id:
-            return PendingResponse.completed(refused(ErrorCode.INVALID_REQUEST))
-        producer = (transactional_id, producer_id, producer_epoch)
-        if client_version is None:
-            answer = self.runtime.read(
-                transactional_id, lambda state: verify_partitions(state, *producer, partitions)
+            return PendingResponse.completed(error_response(ErrorCode.INVALID_REQUEST))
+        if request.client_version is None:
+            response = self.runtime.read(
+                transactional_id, lambda state: verify_partitions(request, state)
             )
         else:
-            answer = self.runtime.write(
-                transactional_id,
-                lambda state: add_partitions(state, *producer, partitions, client_version),
+            response = self.runtime.write(
+                transactional_id, lambda state: add_partitions(request, state, self._context())
             )
-        return _answered(answer, refused)
+        return _recover(response, error_response)
 
     def _describe_one(
         self, transactional_id: str
     ) -> PendingResponse[describe_transactions.TransactionState]:
-        def refused(code: ErrorCode) -> describe_transactions.TransactionState:
+        def error_response(code: ErrorCode) -> describe_transactions.TransactionState:
             return describe_transactions.TransactionState(
                 transactional_id=transactional_id, error_code=code
             )
 
         if not transactional_id:
-            return PendingResponse.completed(refused(ErrorCode.INVALID_REQUEST))
-        found = self.runtime.read(transactional_id, lambda state: describe(state, transactional_id))
-        return _answered(found, refused)
+            return PendingResponse.completed(error_response(ErrorCode.INVALID_REQUEST))
+        response = self.runtime.read(
+            transactional_id, lambda state: describe(transactional_id, state)
+        )
+        return _recover(response, error_response)
 
 
-def _answered(answer: PendingResponse[R], refused: Callable[[ErrorCode], R]) -> PendingResponse[R]:
-    """The answer, with the protocol's own errors made part of a response."""
-    return answer.recover(lambda error: refused(error.code))
+def _recover(
+    response: PendingResponse[R], error_response: Callable[[ErrorCode], R]
+) -> PendingResponse[R]:
+    """Turns the errors of the protocol into responses."""
+    return response.recover(lambda error: error_response(error.code))
 
 
-def _told_at(code: ErrorCode, api_version: int, *, fenced_from: int) -> ErrorCode:
-    """PRODUCER_FENCED came with some version of each request; before it was told otherwise."""
+def _at_version(code: ErrorCode, api_version: int, *, fenced_from: int) -> ErrorCode:
+    """Returns the code that the version knows: PRODUCER_FENCED came with `fenced_from`."""
     if code is ErrorCode.PRODUCER_FENCED and api_version < fenced_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code

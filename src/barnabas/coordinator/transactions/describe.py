@@ -1,27 +1,33 @@
-"""DescribeTransactions and ListTransactions: what administrators see."""
+"""DescribeTransactions (key 65) and ListTransactions (key 66), for administrators."""
+
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.regex import search
+from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
 from barnabas.coordinator.transactions.records import by_topic
-from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import describe_transactions, list_transactions
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 
 _TITLES = {state: state.title for state in TransactionState}
 _STATES = {title: state for state, title in _TITLES.items()}
 
 
 def describe(
-    transactions: TransactionCoordinatorState, transactional_id: str
+    transactional_id: str, state: "TransactionCoordinatorState"
 ) -> describe_transactions.TransactionState:
-    current = transactions.by_id.get(transactional_id)
+    """Describes a transaction. The partitions of one that ends are those without a marker."""
+    current = state.by_id.get(transactional_id)
     if current is None:
         raise KafkaError(
             ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"There is no {transactional_id} here."
         )
-    ending = transactions.endings.get(transactional_id)
-    partitions = current.partitions if ending is None else ending.remaining
+    markers = state.markers.pending.get(transactional_id)
+    partitions = current.partitions if markers is None else markers.remaining
     return describe_transactions.TransactionState(
         transactional_id=transactional_id,
         transaction_state=current.state.title,
@@ -37,19 +43,21 @@ def describe(
 
 
 def unknown_states(request: ListTransactionsRequest) -> list[str]:
-    """The names asked for that no state has."""
+    """Returns the names in the filter that no state has."""
     return [name for name in request.state_filters if name not in _STATES]
 
 
-def select(
-    transactions: TransactionCoordinatorState, request: ListTransactionsRequest
+def list_transactions_of_shard(
+    request: ListTransactionsRequest,
+    state: "TransactionCoordinatorState",
+    context: TransactionContext,
 ) -> list[list_transactions.TransactionState]:
-    """Those that the filters by state, producer and duration let through."""
-    now_ms = transactions.now_ms()
+    """Returns those that match the filters by state, producer and duration."""
+    now_ms = context.now_ms
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     producer_ids = frozenset(request.producer_id_filters)
 
-    def is_meant(current: TransactionMetadata) -> bool:
+    def matches(current: TransactionMetadata) -> bool:
         return (
             (not request.state_filters or current.state in states)
             and (not producer_ids or current.producer_id in producer_ids)
@@ -60,20 +68,21 @@ def select(
 
     return [
         list_transactions.TransactionState(
-            transactional_id=each.transactional_id,
-            producer_id=each.producer_id,
-            transaction_state=_TITLES[each.state],
+            transactional_id=current.transactional_id,
+            producer_id=current.producer_id,
+            transaction_state=_TITLES[current.state],
         )
-        for each in transactions.by_id.values()
-        if is_meant(each)
+        for current in state.by_id.values()
+        if matches(current)
     ]
 
 
-def matching(
+def filter_by_pattern(
     listed: list[list_transactions.TransactionState], pattern: str | None
 ) -> list[list_transactions.TransactionState]:
-    """Those whose id matches as a whole (KIP-1152); KafkaError if the pattern is none."""
+    """Returns those whose whole id matches (KIP-1152). Raises KafkaError if the pattern is not
+    valid."""
     if not pattern:
         return listed
-    by_id = {each.transactional_id: each for each in listed}
-    return [by_id[found] for some in search(pattern, by_id) for found in some]
+    by_id = {transaction.transactional_id: transaction for transaction in listed}
+    return [by_id[match] for matches in search(pattern, by_id) for match in matches]

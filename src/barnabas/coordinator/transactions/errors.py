@@ -1,17 +1,17 @@
-"""Why a request about a transaction is refused."""
+"""The errors of requests about a transaction."""
 
 from barnabas.coordinator.transactions.metadata import TransactionMetadata
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
-def unknown(transactional_id: str) -> KafkaError:
+def unknown_transactional_id(transactional_id: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
         f"Transactional id {transactional_id} is not known, or has expired: initialize it again.",
     )
 
 
-def not_its_producer(current: TransactionMetadata, producer_id: int) -> KafkaError:
+def other_producer_id(current: TransactionMetadata, producer_id: int) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
         f"The producer of {current.transactional_id} is {current.producer_id}, not {producer_id}.",
@@ -26,14 +26,14 @@ def fenced(current: TransactionMetadata, producer_id: int, producer_epoch: int) 
     )
 
 
-def concurrent(current: TransactionMetadata) -> KafkaError:
+def concurrent_transactions(current: TransactionMetadata) -> KafkaError:
     return KafkaError(
         ErrorCode.CONCURRENT_TRANSACTIONS,
         f"The transaction of {current.transactional_id} is still being ended: try again.",
     )
 
 
-def wrong_state(current: TransactionMetadata, *, committed: bool) -> KafkaError:
+def invalid_state(current: TransactionMetadata, *, committed: bool) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_TXN_STATE,
         f"{current.transactional_id} has no transaction to {'commit' if committed else 'abort'}: "

@@ -1,40 +1,44 @@
-"""The second half of a transaction: its partitions are told the outcome, until all know it.
+"""The second half of a transaction: its markers are written into all its partitions.
 
-The outcome is decided when its Prepare record is committed, never before: from then on it is told
-to every partition, by this coordinator or by the next one. The Complete record says that nothing
-is left to tell.
+The outcome is decided when its Prepare record is committed, never before. From then on markers are
+sent to every partition, by this coordinator or by the next one, until each has been written. The
+Complete record says that all of them have.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.coordinator.decision import CoordinatorDecision, Effect, StartTimer, no_change
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.ports import TransactionMarker
+from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes, TransactionParticipants
+from barnabas.coordinator.transactions.records import to_record
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.coordinator.shard import CoordinatorShard
     from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 
 FIRST_BACKOFF_MS: Final = 20
 MAX_BACKOFF_MS: Final = 1_000
 
 RESUMED_AT_ONCE: Final = 100
-"""How many transactions a new coordinator ends before others have their turn."""
+"""How many transactions a new coordinator ends before other work has its turn."""
 
 DONE: Final = frozenset(
     {
         ErrorCode.NONE,
-        # The partition has gone on to a later epoch, so it has been told already.
+        # The partition has seen a later epoch, so the marker has been written already.
         ErrorCode.INVALID_PRODUCER_EPOCH,
         # Nothing can have been written there in a transaction.
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
@@ -47,199 +51,225 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, frozen=True)
+class SendMarkers(Effect):
+    """Send the markers of a transaction as soon as its Prepare record is committed."""
+
+    transactional_id: str
+
+
+def prepare(
+    prepared: TransactionMetadata, response: R, context: TransactionContext
+) -> CoordinatorDecision[R]:
+    """Decides to write the outcome of a transaction and to send its markers."""
+    return CoordinatorDecision(
+        [to_record(prepared, context.transaction_version)],
+        response,
+        [SendMarkers(prepared.transactional_id)],
+    )
+
+
+def complete(
+    transactional_id: str, state: "TransactionCoordinatorState", context: TransactionContext
+) -> CoordinatorDecision[None]:
+    """Decides that all markers are written: the next transaction may begin."""
+    completed = state.by_id[transactional_id].completed(context.now_ms)
+    return CoordinatorDecision([to_record(completed, context.transaction_version)], None)
+
+
+def resume_markers(state: "TransactionCoordinatorState") -> Sequence[Effect]:
+    """Sends the markers that the previous coordinator may not have sent."""
+    unfinished = [each.transactional_id for each in state.by_id.values() if each.is_ending]
+    if not unfinished:
+        return ()
+    log.info("Sending the markers of %d transactions of the last coordinator", len(unfinished))
+    return [_resume_timer(unfinished)]
+
+
+def _resume_timer(unfinished: list[str]) -> StartTimer:
+    return StartTimer(("resume",), 0, partial(_resume, unfinished))
+
+
+def _resume(
+    unfinished: list[str], state: "TransactionCoordinatorState", context: TransactionContext
+) -> CoordinatorDecision[None]:
+    now, later = unfinished[:RESUMED_AT_ONCE], unfinished[RESUMED_AT_ONCE:]
+    effects: list[Effect] = [SendMarkers(transactional_id) for transactional_id in now]
+    if later:
+        effects.append(_resume_timer(later))
+    return no_change(*effects)
+
+
 @dataclass(slots=True, eq=False)
 class PendingMarkers:
-    """A transaction whose outcome is not yet known everywhere."""
+    """The markers of one transaction, until all are written."""
 
     transactional_id: str
     marker: TransactionMarker
     remaining: set[TopicPartition]
-    under_way: set[TopicPartition] = field(default_factory=set)
-    """Those that are being told: each leader answers for itself, and in its own time."""
+    in_flight: set[TopicPartition] = field(default_factory=set)
+    """The partitions that a marker is on its way to. Each leader responds in its own time."""
     backoff_ms: int = FIRST_BACKOFF_MS
 
     @property
-    def timer(self) -> tuple[str, str]:
-        return ("markers", self.transactional_id)
+    def timer_key(self) -> tuple[str, str]:
+        return _timer_key(self.transactional_id)
 
 
-def prepare(
-    transactions: "TransactionCoordinatorState", prepared: TransactionMetadata, response: R
-) -> Decision[R]:
-    """Write the outcome down; as soon as that is committed, tell the partitions."""
-    transactional_id = prepared.transactional_id
+class MarkerSender:
+    """Sends markers to the leaders of partitions and retries until all are written.
 
-    def refused(_: KafkaError) -> None:
-        if transactions.shard.is_active and transactions.by_id[transactional_id].is_ending:
-            # It is in the log all the same: if it is committed yet, the partitions must hear.
-            _tell_later(transactions, transactional_id)
+    This is not a part of the replayed state: the next coordinator begins again from the Prepare
+    records.
+    """
 
-    return Decision(
-        response,
-        [transactions.record(prepared)],
-        committed=lambda: tell(transactions, transactional_id),
-        refused=refused,
-    )
+    def __init__(
+        self,
+        shard: "CoordinatorShard[TransactionCoordinatorState]",
+        participants: TransactionParticipants,
+        image: Callable[[], MetadataImage],
+    ) -> None:
+        self.pending: dict[str, PendingMarkers] = {}
+        """By transactional id."""
+        self._shard = shard
+        self._participants = participants
+        self._image = image
 
+    def send(self, transactional_id: str) -> None:
+        """Sends the markers of a transaction once its Prepare record is committed."""
 
-def tell(transactions: "TransactionCoordinatorState", transactional_id: str) -> None:
-    """Tell the partitions of a transaction its outcome, which is committed."""
-    current = transactions.by_id.get(transactional_id)
-    if not transactions.shard.is_active or current is None or not current.is_ending:
-        return
-    marker = TransactionMarker(
-        producer_id=current.producer_id,
-        producer_epoch=current.producer_epoch,
-        coordinator_epoch=transactions.shard.epoch,
-        committed=current.state is TransactionState.PREPARE_COMMIT,
-        transaction_version=current.client_version,
-    )
-    ending = PendingMarkers(transactional_id, marker, set(current.partitions))
-    transactions.endings[transactional_id] = ending
-    _send(transactions, ending)
+        def on_committed(error: KafkaError | None) -> None:
+            if error is None:
+                self._begin(transactional_id)
+            elif self._shard.is_active:
+                # The record is in the log and may still be committed: then markers must follow.
+                self._shard.timers.call_after(
+                    _timer_key(transactional_id),
+                    MAX_BACKOFF_MS,
+                    partial(self.send, transactional_id),
+                )
 
+        self._shard.when_committed(on_committed)
 
-def resume(transactions: "TransactionCoordinatorState") -> None:
-    """Tell what the coordinator before this one may not have told."""
-    undone = [each.transactional_id for each in transactions.by_id.values() if each.is_ending]
-    if undone:
-        log.info(
-            "%s: ends %d transactions that the coordinator before it decided",
-            transactions.shard,
-            len(undone),
+    def retry_now(self, changed: Collection[TopicPartition]) -> None:
+        """The leaders of these partitions may have changed: send to them without a backoff."""
+        for markers in list(self.pending.values()):
+            if not markers.remaining.isdisjoint(changed):
+                markers.backoff_ms = FIRST_BACKOFF_MS
+                self._send(markers)
+
+    def close(self) -> None:
+        self.pending.clear()
+
+    def _begin(self, transactional_id: str) -> None:
+        current = self._shard.state.by_id.get(transactional_id)
+        if not self._shard.is_active or current is None or not current.is_ending:
+            return
+        marker = TransactionMarker(
+            producer_id=current.producer_id,
+            producer_epoch=current.producer_epoch,
+            coordinator_epoch=self._shard.epoch,
+            committed=current.state is TransactionState.PREPARE_COMMIT,
+            transaction_version=current.client_version,
         )
-        _resume(transactions, undone)
+        markers = PendingMarkers(transactional_id, marker, set(current.partitions))
+        self.pending[transactional_id] = markers
+        self._send(markers)
+
+    def _send(self, markers: PendingMarkers) -> None:
+        if not self._is_current(markers):
+            return
+        # A deleted topic needs no markers.
+        image = self._image()
+        markers.remaining = {each for each in markers.remaining if _exists(image, each)}
+        if not markers.remaining:
+            self._complete(markers)
+            return
+        by_leader = self._participants.by_leader(sorted(markers.remaining - markers.in_flight))
+        for partitions in by_leader.values():
+            markers.in_flight.update(partitions)
+        if not markers.remaining <= markers.in_flight:
+            self._retry_later(markers)
+        for leader, partitions in by_leader.items():
+            self._send_to(leader, markers, partitions)
+
+    def _send_to(
+        self, leader: int, markers: PendingMarkers, partitions: Sequence[TopicPartition]
+    ) -> None:
+        response = self._participants.write_markers(
+            leader, markers.marker, partitions, lambda: self._is_current(markers)
+        )
+        response.when_done(lambda response: self._on_response(markers, partitions, response))
+
+    def _on_response(
+        self,
+        markers: PendingMarkers,
+        partitions: Sequence[TopicPartition],
+        response: PendingResponse[PartitionErrorCodes],
+    ) -> None:
+        if not self._is_current(markers):
+            return
+        codes = {} if response.error is not None else response.result()
+        if ErrorCode.TRANSACTION_COORDINATOR_FENCED in codes.values():
+            self._abandon(markers)
+            return
+        markers.in_flight.difference_update(partitions)
+        markers.remaining.difference_update(each for each, code in codes.items() if code in DONE)
+        if not markers.remaining:
+            self._complete(markers)
+        elif not markers.remaining.isdisjoint(partitions):
+            last_backoff_ms = markers.backoff_ms
+            self._retry_later(markers)
+            if last_backoff_ms < markers.backoff_ms == MAX_BACKOFF_MS:
+                log.warning(
+                    "%s: the transaction of %s waits for its markers in %s: %s",
+                    self._shard,
+                    markers.transactional_id,
+                    sorted(markers.remaining.intersection(partitions)),
+                    response.error or {code.name for code in codes.values() if code not in DONE},
+                )
+
+    def _complete(self, markers: PendingMarkers) -> None:
+        if not self._is_current(markers):
+            return
+        transactional_id = markers.transactional_id
+        shard = self._shard
+        shard.write(lambda state: complete(transactional_id, state, shard.context()))
+        if shard.state.by_id[transactional_id].is_ending:  # the append failed
+            markers.backoff_ms = MAX_BACKOFF_MS
+            self._retry_later(markers)
+        else:
+            self._remove(markers)
+
+    def _abandon(self, markers: PendingMarkers) -> None:
+        """A later coordinator has sent markers: this one has been replaced and will hear of it."""
+        log.warning(
+            "%s: a coordinator after epoch %d has ended the transaction of %s",
+            self._shard,
+            markers.marker.coordinator_epoch,
+            markers.transactional_id,
+        )
+        self._remove(markers)
+
+    def _remove(self, markers: PendingMarkers) -> None:
+        del self.pending[markers.transactional_id]
+        self._shard.timers.cancel(markers.timer_key)
+
+    def _retry_later(self, markers: PendingMarkers) -> None:
+        """Sends the markers that are not in flight after a backoff that doubles each time."""
+        timers = self._shard.timers
+        if markers.timer_key in timers:
+            return
+        timers.call_after(markers.timer_key, markers.backoff_ms, partial(self._send, markers))
+        markers.backoff_ms = min(markers.backoff_ms * 2, MAX_BACKOFF_MS)
+
+    def _is_current(self, markers: PendingMarkers) -> bool:
+        """Whether this coordinator still has to write them."""
+        return self.pending.get(markers.transactional_id) is markers
 
 
-def _resume(transactions: "TransactionCoordinatorState", undone: list[str]) -> None:
-    now, later = undone[:RESUMED_AT_ONCE], undone[RESUMED_AT_ONCE:]
-
-    def tell_some() -> None:
-        for transactional_id in now:
-            tell(transactions, transactional_id)
-        if later:
-            _resume(transactions, later)
-
-    transactions.timers.set(("resume",), 0, lambda: Decision(None, committed=tell_some))
-
-
-def tell_again(transactions: "TransactionCoordinatorState", changed: Collection[TopicPartition]) -> None:
-    """These partitions changed hands, maybe: who waits for them need not wait any longer."""
-    for ending in list(transactions.endings.values()):
-        if not ending.remaining.isdisjoint(changed):
-            ending.backoff_ms = FIRST_BACKOFF_MS
-            _send(transactions, ending)
-
-
-def _send(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
-    if not _is_current(transactions, ending):
-        return
-    # A topic that was deleted has nobody to tell, and takes its share of the outcome with it.
-    ending.remaining = {each for each in ending.remaining if _exists(transactions.image, each)}
-    if not ending.remaining:
-        _complete(transactions, ending)
-        return
-    by_leader = transactions.participants.by_leader(sorted(ending.remaining - ending.under_way))
-    for partitions in by_leader.values():
-        ending.under_way.update(partitions)
-    if not ending.remaining <= ending.under_way:
-        _send_later(transactions, ending)
-    for leader, partitions in by_leader.items():
-        _send_to(transactions, ending, leader, partitions)
-
-
-def _send_to(
-    transactions: "TransactionCoordinatorState", ending: PendingMarkers, leader: int, partitions: Sequence[TopicPartition]
-) -> None:
-    answer = transactions.participants.write_markers(
-        leader, ending.marker, partitions, lambda: _is_current(transactions, ending)
-    )
-    answer.when_done(lambda told: _heard(transactions, ending, partitions, told))
-
-
-def _heard(
-    transactions: "TransactionCoordinatorState",
-    ending: PendingMarkers,
-    partitions: Sequence[TopicPartition],
-    told: PendingResponse[PartitionErrorCodes],
-) -> None:
-    if not _is_current(transactions, ending):
-        return
-    codes = {} if told.error is not None else told.result()
-    if ErrorCode.TRANSACTION_COORDINATOR_FENCED in codes.values():
-        _give_up(transactions, ending)
-        return
-    ending.under_way.difference_update(partitions)
-    ending.remaining.difference_update(each for each, code in codes.items() if code in DONE)
-    if not ending.remaining:
-        _complete(transactions, ending)
-    elif not ending.remaining.isdisjoint(partitions):
-        waited_ms = ending.backoff_ms
-        _send_later(transactions, ending)
-        if waited_ms < ending.backoff_ms == MAX_BACKOFF_MS:
-            log.warning(
-                "%s: the transaction of %s waits for %s: %s",
-                transactions.shard,
-                ending.transactional_id,
-                sorted(ending.remaining.intersection(partitions)),
-                told.error or {code.name for code in codes.values() if code not in DONE},
-            )
-
-
-def _complete(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
-    """Write down that all know; the next transaction may begin."""
-    if not _is_current(transactions, ending):
-        return
-    transactional_id = ending.transactional_id
-
-    def decide(state: "TransactionCoordinatorState") -> Decision[None]:
-        completed = state.by_id[transactional_id].completed(state.now_ms())
-        return Decision(None, [state.record(completed)])
-
-    transactions.shard.write(decide)
-    if transactions.by_id[transactional_id].is_ending:  # the log refused it
-        ending.backoff_ms = MAX_BACKOFF_MS
-        _send_later(transactions, ending)
-    else:
-        del transactions.endings[transactional_id]
-        transactions.timers.cancel(ending.timer)
-
-
-def _give_up(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
-    """A later coordinator has spoken: this one has only not heard of its resignation yet."""
-    log.warning(
-        "%s: a later coordinator than epoch %d ends the transaction of %s",
-        transactions.shard,
-        ending.marker.coordinator_epoch,
-        ending.transactional_id,
-    )
-    del transactions.endings[ending.transactional_id]
-    transactions.timers.cancel(ending.timer)
-
-
-def _send_later(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
-    """Tell who is not being told, in a while that grows from one time to the next."""
-    if ending.timer in transactions.timers:
-        return
-    transactions.timers.set(
-        ending.timer,
-        ending.backoff_ms,
-        lambda: Decision(None, committed=lambda: _send(transactions, ending)),
-    )
-    ending.backoff_ms = min(ending.backoff_ms * 2, MAX_BACKOFF_MS)
-
-
-def _tell_later(transactions: "TransactionCoordinatorState", transactional_id: str) -> None:
-    transactions.timers.set(
-        ("markers", transactional_id),
-        MAX_BACKOFF_MS,
-        lambda: Decision(None, committed=lambda: tell(transactions, transactional_id)),
-    )
-
-
-def _is_current(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> bool:
-    """Whether it is still this coordinator's, and not told in full already."""
-    return transactions.endings.get(ending.transactional_id) is ending
+def _timer_key(transactional_id: str) -> tuple[str, str]:
+    return ("markers", transactional_id)
 
 
 def _exists(image: MetadataImage, partition: TopicPartition) -> bool:

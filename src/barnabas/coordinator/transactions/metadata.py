@@ -1,6 +1,6 @@
-"""What is known of a transactional id: who its producer is, and how far its transaction has come.
+"""The metadata of a transactional id: its producer, and the state of its transaction.
 
-A value: each step of a transaction makes the next one, and the log keeps them.
+It is a value: each step of a transaction makes the next one, and the log keeps them.
 """
 
 from collections.abc import Iterable
@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
-from barnabas.log import BUMPING_VERSION
+from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 TopicPartition = tuple[str, int]
 
 MAX_EPOCH: Final = 32_767
-LAST_GIVEN_EPOCH: Final = MAX_EPOCH - 1
-"""The highest epoch a producer gets: one is left to fence it with."""
+LAST_ASSIGNED_EPOCH: Final = MAX_EPOCH - 1
+"""The highest epoch that a producer gets. One more is reserved for fencing it."""
 
 NOT_STARTED: Final = -1
 
 
 class TransactionState(IntEnum):
-    """As the log numbers them."""
+    """The states, by their numbers in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -34,13 +34,13 @@ class TransactionState(IntEnum):
 
     @property
     def title(self) -> str:
-        """As administrators read it: PrepareCommit."""
+        """The name that administrators see: PrepareCommit."""
         return self.name.title().replace("_", "")
 
 
 _S = TransactionState
 
-MOVES: Final[dict[TransactionState, frozenset[TransactionState]]] = {
+TRANSITIONS: Final[dict[TransactionState, frozenset[TransactionState]]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD}),
     _S.ONGOING: frozenset(
         {_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT, _S.PREPARE_EPOCH_FENCE}
@@ -49,18 +49,18 @@ MOVES: Final[dict[TransactionState, frozenset[TransactionState]]] = {
     _S.PREPARE_ABORT: frozenset({_S.COMPLETE_ABORT}),
     _S.COMPLETE_COMMIT: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD}),
     _S.COMPLETE_ABORT: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD}),
-    # The last two have names for administrators to filter by, and are never in the log: who is
-    # fenced goes on to PrepareAbort in the same step, who is dead is a tombstone.
+    # The last two are names that administrators can filter by, and are never in the log: a fenced
+    # transaction becomes PrepareAbort in the same step, a dead one is a tombstone.
     _S.PREPARE_EPOCH_FENCE: frozenset({_S.PREPARE_ABORT}),
     _S.DEAD: frozenset(),
 }
-"""From each state, those that may follow. An abort of nothing is for version 2, which must bump
-the epoch of a producer that cannot tell whether its records arrived."""
+"""The states that may follow each state. Version 2 may abort without a transaction: it must bump
+the epoch of a producer that does not know whether its records arrived."""
 
 
 @dataclass(slots=True, frozen=True)
 class TransactionMetadata:
-    """A transactional id between two steps."""
+    """A transactional id after one step of its transaction."""
 
     transactional_id: str
     producer_id: int
@@ -77,31 +77,32 @@ class TransactionMetadata:
     next_producer_id: int = NO_PRODUCER_ID
     """While a transaction ends whose epoch is the last: the id that follows it."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch before the present one, if who had it may ask again (KIP-360). Not in the log."""
+    """The epoch before the current one, if its owner may retry with it (KIP-360). Not in the
+    log."""
 
     @property
     def is_ending(self) -> bool:
-        """Whether the outcome is decided, but not yet written everywhere."""
+        """Whether the outcome is decided, and markers are still to be written."""
         return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the producer id has no epoch left to give out."""
-        return self.producer_epoch >= LAST_GIVEN_EPOCH
+        """Whether the producer id has no epoch left to assign."""
+        return self.producer_epoch >= LAST_ASSIGNED_EPOCH
 
     @property
     def deadline_ms(self) -> int:
-        """When an ongoing transaction has lasted too long."""
+        """When an ongoing transaction times out."""
         return self.started_ms + self.timeout_ms
 
     def may_become(self, state: TransactionState) -> bool:
-        return state in MOVES[self.state]
+        return state in TRANSITIONS[self.state]
 
     def renewed(
         self, producer_id: int, epoch: int, *, last_epoch: int, timeout_ms: int, now_ms: int
     ) -> "TransactionMetadata":
-        """For the next incarnation of the producer."""
-        return self._moved(
+        """Returns the metadata for the next incarnation of the producer."""
+        return self._transitioned(
             TransactionState.EMPTY,
             now_ms,
             producer_id=producer_id,
@@ -112,12 +113,12 @@ class TransactionMetadata:
             started_ms=NOT_STARTED,
         )
 
-    def joined_by(
+    def with_partitions(
         self, partitions: Iterable[TopicPartition], *, client_version: int, now_ms: int
     ) -> "TransactionMetadata":
-        """With more partitions, in a transaction that begins if there is none."""
+        """Returns the metadata with more partitions, in a transaction that begins if there is none."""
         is_ongoing = self.state is TransactionState.ONGOING
-        return self._moved(
+        return self._transitioned(
             TransactionState.ONGOING,
             now_ms,
             partitions=self.partitions.union(partitions),
@@ -128,13 +129,13 @@ class TransactionMetadata:
     def ended(
         self, *, committed: bool, client_version: int, next_producer_id: int, now_ms: int
     ) -> "TransactionMetadata":
-        """Decided, for the partitions to be told."""
+        """Returns the metadata with the outcome decided: PrepareCommit or PrepareAbort."""
         bump: dict[str, Any] = {}
-        if client_version >= BUMPING_VERSION:
+        if client_version >= EPOCH_BUMP_TRANSACTION_VERSION:
             bump["producer_epoch"] = min(self.producer_epoch + 1, MAX_EPOCH)
             bump["last_producer_epoch"] = self.producer_epoch
             bump["next_producer_id"] = next_producer_id
-        return self._moved(
+        return self._transitioned(
             TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,
             now_ms,
             started_ms=self.started_ms if self.state is TransactionState.ONGOING else now_ms,
@@ -145,15 +146,15 @@ class TransactionMetadata:
     def fenced(
         self, *, transaction_version: int, next_producer_id: int, now_ms: int
     ) -> "TransactionMetadata":
-        """Aborted behind the back of its producer, whose epoch no longer counts."""
-        if transaction_version >= BUMPING_VERSION:
+        """Returns the metadata of an abort that fences the producer by a higher epoch."""
+        if transaction_version >= EPOCH_BUMP_TRANSACTION_VERSION:
             return self.ended(
                 committed=False,
                 client_version=transaction_version,
                 next_producer_id=next_producer_id,
                 now_ms=now_ms,
             )
-        return self._moved(
+        return self._transitioned(
             TransactionState.PREPARE_ABORT,
             now_ms,
             producer_epoch=min(self.producer_epoch + 1, MAX_EPOCH),
@@ -162,12 +163,12 @@ class TransactionMetadata:
         )
 
     def completed(self, now_ms: int) -> "TransactionMetadata":
-        """Written everywhere."""
+        """Returns the metadata after all markers are written."""
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         rotation: dict[str, Any] = {}
         if self.next_producer_id != NO_PRODUCER_ID:
             rotation = {"producer_id": self.next_producer_id, "producer_epoch": 0}
-        return self._moved(
+        return self._transitioned(
             TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,
             now_ms,
             partitions=frozenset(),
@@ -175,7 +176,9 @@ class TransactionMetadata:
             **rotation,
         )
 
-    def _moved(self, state: TransactionState, now_ms: int, **changes: Any) -> "TransactionMetadata":
+    def _transitioned(
+        self, state: TransactionState, now_ms: int, **changes: Any
+    ) -> "TransactionMetadata":
         assert self.may_become(state), f"{self.transactional_id}: {self.state} to {state}"
         return replace(
             self,

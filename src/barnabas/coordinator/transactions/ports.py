@@ -1,4 +1,4 @@
-"""What the transaction coordinator needs from the house around it."""
+"""What the transaction coordinator needs from the rest of the broker."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -9,33 +9,35 @@ from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode
 
 PartitionErrorCodes = dict[TopicPartition, ErrorCode]
-"""What came of something, by partition."""
+"""The result of a request, by partition."""
 
 
 class TransactionParticipants(Protocol):
-    """The partitions that take part in transactions, whoever leads them."""
+    """The partitions that take part in transactions, on any broker."""
 
     def by_leader(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[int, Sequence[TopicPartition]]:
-        """Which broker is to be told of which of them; who has no leader now is left out."""
+        """Returns the partitions by the broker that leads them, without those that have no
+        leader now."""
 
     def write_markers(
         self,
         leader: int,
         marker: TransactionMarker,
         partitions: Sequence[TopicPartition],
-        is_wanted: Callable[[], bool],
+        is_needed: Callable[[], bool],
     ) -> PendingResponse[PartitionErrorCodes]:
-        """Have the leader write the marker into each; what came of it by partition.
+        """Has the leader append the marker to each partition.
 
-        One that is left out, and all if the answer fails, are told again: so an answer must come.
-        `is_wanted` is asked right before the marker leaves; where it is not, nobody answers.
+        A partition that is missing in the response, and all if it fails, are tried again: so
+        every request gets a response. `is_needed` is called right before the marker is sent; if
+        it returns False nothing is sent, and there is no response.
         """
 
 
 class ProducerIdBlocks(Protocol):
-    """Gives out ranges of producer ids that nobody else has."""
+    """Allocates ranges of producer ids that no other broker has."""
 
     def allocate(self) -> PendingResponse[range]:
-        """The next block; the answer fails if there is none to be had now."""
+        """Returns the next block. The response fails if none can be allocated now."""

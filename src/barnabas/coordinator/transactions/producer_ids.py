@@ -1,4 +1,4 @@
-"""The producer ids this broker gives out, from blocks that the controller gives to it."""
+"""The producer ids that this broker gives to producers, from blocks that the controller allocates."""
 
 from collections import deque
 from typing import Final
@@ -8,61 +8,64 @@ from barnabas.coordinator.transactions.ports import ProducerIdBlocks
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 PREFETCH_BELOW: Final = 0.1
-"""The share of a block that is left when the next one is asked for, so that nobody waits."""
+"""The share of a block that is left when the next one is requested, so that nobody waits."""
 
 
 class ProducerIdManager:
-    """Hands out ids one by one. No id is given twice: a block left unused is lost, not reused."""
+    """Generates ids one by one. No id is given twice: an unused rest of a block is lost."""
 
-    __slots__ = ("_blocks", "_is_asking", "_left", "_prefetch_at", "_spare", "_waiting")
+    __slots__ = (
+        "_blocks",
+        "_is_requesting",
+        "_next_block",
+        "_prefetch_at",
+        "_remaining",
+        "_waiting",
+    )
 
     def __init__(self, blocks: ProducerIdBlocks) -> None:
         self._blocks = blocks
-        self._left = range(0)
-        self._spare = range(0)
+        self._remaining = range(0)
+        self._next_block = range(0)
         self._prefetch_at = 0
-        self._is_asking = False
+        self._is_requesting = False
         self._waiting: deque[PendingResponse[int]] = deque()
 
     def generate(self) -> PendingResponse[int]:
-        """The next id: at once, unless both blocks are used up."""
-        if not self._left and self._spare:
-            self._left, self._spare = self._spare, range(0)
-            self._prefetch_at = int(len(self._left) * PREFETCH_BELOW)
-        if not self._left:
+        """Returns the next id: at once, unless both blocks are used up."""
+        if not self._remaining and self._next_block:
+            self._remaining, self._next_block = self._next_block, range(0)
+            self._prefetch_at = int(len(self._remaining) * PREFETCH_BELOW)
+        if not self._remaining:
             waiting: PendingResponse[int] = PendingResponse()
             self._waiting.append(waiting)
-            self._ask()
+            self._request_block()
             return waiting
-        producer_id, self._left = self._left[0], self._left[1:]
-        if len(self._left) <= self._prefetch_at and not self._spare:
-            self._ask()
+        producer_id, self._remaining = self._remaining[0], self._remaining[1:]
+        if len(self._remaining) <= self._prefetch_at and not self._next_block:
+            self._request_block()
         return PendingResponse.completed(producer_id)
 
-    def _ask(self) -> None:
-        if not self._is_asking:
-            self._is_asking = True
-            self._blocks.allocate().when_done(self._allocated)
+    def _request_block(self) -> None:
+        if not self._is_requesting:
+            self._is_requesting = True
+            self._blocks.allocate().when_done(self._on_block)
 
-    def _allocated(self, block: PendingResponse[range]) -> None:
-        self._is_asking = False
-        if block.error is not None or not block.result():
-            self._refuse(block.error)
+    def _on_block(self, block: PendingResponse[range]) -> None:
+        self._is_requesting = False
+        waiting, self._waiting = self._waiting, deque()
+        if block.error is None and block.result():
+            self._next_block = block.result()
+            for response in waiting:
+                self._complete(response)
             return
-        self._spare = block.result()
-        waiting, self._waiting = self._waiting, deque()
-        for each in waiting:
-            self._give(each)
-
-    def _give(self, waiting: PendingResponse[int]) -> None:
-        self.generate().when_done(lambda taken: waiting.complete_with(taken.result))
-
-    def _refuse(self, error: Exception | None) -> None:
-        """Who waits is told; a prefetch that nobody waits for may fail unheard."""
-        refusal = KafkaError(
+        # A prefetch that fails is tried again with the next request.
+        error = KafkaError(
             ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            f"The controller gave no producer ids: {error or 'an empty block'}. Try again.",
+            f"The controller gave no producer ids: {block.error or 'an empty block'}. Try again.",
         )
-        waiting, self._waiting = self._waiting, deque()
-        for each in waiting:
-            each.fail(refusal)
+        for response in waiting:
+            response.fail(error)
+
+    def _complete(self, waiting: PendingResponse[int]) -> None:
+        self.generate().when_done(lambda producer_id: waiting.complete_with(producer_id.result))

@@ -1,7 +1,7 @@
-"""How a transactional id is kept in `__transaction_state`.
+"""The record of a transactional id in `__transaction_state`.
 
-v0 while transaction.version is 0; v1, from there on, has the ids before and after as tagged fields
-(KIP-890).
+Version 0 is written while transaction.version is 0. Version 1, written from there on, has the
+previous and the next producer id as tagged fields (KIP-890).
 """
 
 from collections.abc import Iterable
@@ -22,8 +22,17 @@ from barnabas.wire.messages.transaction_records import (
 TRANSACTION_RECORDS: Final = RecordTypes([(TransactionLogKey, TransactionLogValue)])
 
 
-def to_record(metadata: TransactionMetadata, transaction_version: int) -> CoordinatorRecord:
-    """The record, in the version that the cluster's transaction.version allows."""
+class TransactionRecord(CoordinatorRecord):
+    """A record that this coordinator has decided on, with the metadata it was made from.
+
+    The metadata has more than the record: `last_producer_epoch` is not in the log.
+    """
+
+    metadata: TransactionMetadata
+
+
+def to_record(metadata: TransactionMetadata, transaction_version: int) -> TransactionRecord:
+    """Returns the record, in the version that the cluster's transaction.version allows."""
     value = TransactionLogValue(
         producer_id=metadata.producer_id,
         producer_epoch=metadata.producer_epoch,
@@ -42,11 +51,13 @@ def to_record(metadata: TransactionMetadata, transaction_version: int) -> Coordi
         value.previous_producer_id = metadata.previous_producer_id
         value.next_producer_id = metadata.next_producer_id
         value.client_transaction_version = metadata.client_version
-    return CoordinatorRecord(
+    record = TransactionRecord(
         TransactionLogKey(transactional_id=metadata.transactional_id),
         value,
         1 if transaction_version >= 1 else 0,
     )
+    record.metadata = metadata
+    return record
 
 
 def tombstone(transactional_id: str) -> CoordinatorRecord:
@@ -62,9 +73,9 @@ def from_record(transactional_id: str, value: TransactionLogValue) -> Transactio
         updated_ms=value.transaction_last_update_timestamp_ms,
         state=TransactionState(value.transaction_status),
         partitions=frozenset(
-            (each.topic, index)
-            for each in value.transaction_partitions or ()
-            for index in each.partition_ids
+            (topic.topic, index)
+            for topic in value.transaction_partitions or ()
+            for index in topic.partition_ids
         ),
         started_ms=value.transaction_start_timestamp_ms,
         client_version=value.client_transaction_version,
@@ -74,7 +85,7 @@ def from_record(transactional_id: str, value: TransactionLogValue) -> Transactio
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The partitions by topic, both in order."""
+    """Returns the partitions by topic, both in order."""
     topics: dict[str, list[int]] = {}
     for topic, index in sorted(partitions):
         topics.setdefault(topic, []).append(index)

@@ -1,13 +1,17 @@
-"""All that one partition of `__transaction_state` keeps: transactional ids, and what they do."""
+"""The state of one partition of `__transaction_state`: transactional ids and their transactions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from barnabas.coordinator.decision import Effect
 from barnabas.coordinator.ports import ResolvedSettings
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.coordinator.shard import CoordinatorShard
-from barnabas.coordinator.timers import ShardTimers
-from barnabas.coordinator.transactions import markers, timeouts
-from barnabas.coordinator.transactions.timeouts import IdDeadlines
+from barnabas.coordinator.transactions.context import TransactionContext
+from barnabas.coordinator.transactions.markers import (
+    MarkerSender,
+    SendMarkers,
+    resume_markers,
+)
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,
@@ -15,15 +19,14 @@ from barnabas.coordinator.transactions.metadata import (
 )
 from barnabas.coordinator.transactions.ports import TransactionParticipants
 from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
-from barnabas.coordinator.transactions.records import from_record, to_record
+from barnabas.coordinator.transactions.records import TransactionRecord, from_record
+from barnabas.coordinator.transactions.timeouts import IdDeadlines, TransactionTimeouts
 from barnabas.metadata.delta import MetadataDelta
-from barnabas.metadata.features import TRANSACTION_VERSION
 from barnabas.metadata.image import MetadataImage
-from barnabas.wire.messages.transaction_records import TransactionLogValue
 
 
 class TransactionCoordinatorState:
-    """The state machine of one shard. What each request decides is in the modules beside."""
+    """The state machine of one shard. The modules beside this one decide on it."""
 
     def __init__(
         self,
@@ -33,78 +36,55 @@ class TransactionCoordinatorState:
         participants: TransactionParticipants,
         producer_ids: ProducerIdManager,
     ) -> None:
-        self.shard = shard
-        self.settings = settings
-        self._image = image
-        self.participants = participants
-        self.producer_ids = producer_ids
         self.by_id: dict[str, TransactionMetadata] = {}
-        self.endings: dict[str, markers.PendingMarkers] = {}
-        """Transactions whose partitions are being told their outcome."""
         self.ongoing = IdDeadlines()
-        """By when an ongoing transaction has timed out."""
+        """When an ongoing transaction times out."""
         self.idle = IdDeadlines()
-        """By when an id that is not used expires."""
+        """When an unused id expires."""
         self.expiration_ms: int = settings.broker("transactional.id.expiration.ms")
-        self._decided: tuple[TransactionLogValue, TransactionMetadata] | None = None
-
-    @property
-    def timers(self) -> ShardTimers:
-        return self.shard.timers
-
-    @property
-    def image(self) -> MetadataImage:
-        """What the cluster knows now: a partition that is not in it is not waited for."""
-        return self._image()
-
-    @property
-    def transaction_version(self) -> int:
-        """The level of `transaction.version` that the cluster has finalized."""
-        return self.image.features.get(TRANSACTION_VERSION, 0)
-
-    def now_ms(self) -> int:
-        return self.shard.now_ms()
-
-    def record(self, metadata: TransactionMetadata) -> CoordinatorRecord:
-        """The record that makes `metadata` what is known of its id, once it is in the log."""
-        record = to_record(metadata, self.transaction_version)
-        self._decided = record.value, metadata
-        return record
+        self.markers = MarkerSender(shard, participants, image)
+        self._timeouts = TransactionTimeouts(shard, settings, producer_ids)
 
     def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
         transactional_id = record.key.transactional_id
         if record.value is None:
             self.by_id.pop(transactional_id, None)
             return
-        if self._decided is not None and self._decided[0] is record.value:
-            # What was decided here says more than its record: the last epoch is not in the log.
-            metadata = self._decided[1]
+        if isinstance(record, TransactionRecord):
+            metadata = record.metadata
         else:
             metadata = from_record(transactional_id, record.value)
-        self._decided = None
         self.by_id[transactional_id] = metadata
         self.idle.watch(transactional_id, metadata.updated_ms + self.expiration_ms)
         if metadata.state is TransactionState.ONGOING:
             self.ongoing.watch(transactional_id, metadata.deadline_ms)
 
     def replay_end(self, producer_id: int, committed: bool) -> None:
-        """Nothing here is written in a transaction."""
+        """No record of this topic is part of a transaction."""
 
-    def loaded(self) -> None:
-        markers.resume(self)
-        timeouts.start(self)
+    def on_loaded(self, context: TransactionContext) -> Sequence[Effect]:
+        self._timeouts.start()
+        return resume_markers(self)
 
-    def unloaded(self) -> None:
-        self.endings.clear()
+    def on_unloaded(self) -> None:
+        self.markers.close()
 
-    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Metadata is asked for when it is needed; who waits for a leader may find one now."""
-        if self.endings and delta.partitions_changed:
-            markers.tell_again(self, _named(delta, image))
+    def on_metadata_update(
+        self, delta: MetadataDelta, image: MetadataImage, context: TransactionContext
+    ) -> Sequence[Effect]:
+        """Markers that wait for the leader of a partition may have one now."""
+        if self.markers.pending and delta.partitions_changed:
+            self.markers.retry_now(_named(delta, image))
+        return ()
+
+    def perform(self, effect: Effect, context: TransactionContext) -> None:
+        match effect:
+            case SendMarkers():
+                self.markers.send(effect.transactional_id)
 
 
 def _named(delta: MetadataDelta, image: MetadataImage) -> set[TopicPartition]:
-    """The partitions that changed, as transactions know them."""
+    """Returns the partitions that changed, by topic name."""
     return {
         (topic.name, index)
         for topic_id, index in delta.partitions_changed

@@ -1,27 +1,32 @@
-"""What time does to transactions: those open for too long are aborted, unused ids forgotten.
+"""Aborts transactions that are open for too long, and expires transactional ids nobody uses.
 
-Both are looked for every so often, as the settings say, and only among the ids whose time may
-have come.
+Both are checked for periodically, at the intervals of the settings, and only among the ids whose
+deadline may have passed.
 """
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision, no_change
 from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import ResolvedSettings
+from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.markers import prepare
-from barnabas.coordinator.transactions.metadata import TransactionState
+from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
+from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.coordinator.transactions.records import tombstone
 from barnabas.wire.records.batch import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
+    from barnabas.coordinator.shard import CoordinatorShard
     from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 
 ABORTED_AT_ONCE: Final = 100
 EXPIRED_AT_ONCE: Final = 1_000
-"""How many are dealt with before others have their turn."""
+"""How many are handled before other work has its turn."""
 
 ABORT_INTERVAL: Final = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 EXPIRY_INTERVAL: Final = "transaction.remove.expired.transaction.cleanup.interval.ms"
@@ -29,118 +34,12 @@ EXPIRY_INTERVAL: Final = "transaction.remove.expired.transaction.cleanup.interva
 log = logging.getLogger(__name__)
 
 
-def start(transactions: "TransactionCoordinatorState") -> None:
-    """Look for both from now on."""
-    _look_for_timed_out(transactions, transactions.settings.broker(ABORT_INTERVAL))
-    _look_for_expired(transactions, transactions.settings.broker(EXPIRY_INTERVAL))
-
-
-def _look_for_timed_out(transactions: "TransactionCoordinatorState", delay_ms: int) -> None:
-    transactions.timers.set(
-        ("timed out",),
-        delay_ms,
-        lambda: Decision(None, committed=lambda: _abort_timed_out(transactions)),
-    )
-
-
-def _abort_timed_out(transactions: "TransactionCoordinatorState") -> None:
-    interval_ms: int = transactions.settings.broker(ABORT_INTERVAL)
-    now_ms = transactions.now_ms()
-    passed = list(transactions.ongoing.passed(now_ms, ABORTED_AT_ONCE))
-    for transactional_id in passed:
-        if _is_timed_out(transactions, transactional_id):
-            _abort(transactions, transactional_id)
-        current = transactions.by_id.get(transactional_id)
-        if current is not None and current.state is TransactionState.ONGOING:
-            # Another transaction than the one that was watched, or one that cannot be ended now.
-            transactions.ongoing.watch(
-                transactional_id, max(current.deadline_ms, now_ms + interval_ms - 1)
-            )
-    are_more = len(passed) == ABORTED_AT_ONCE
-    _look_for_timed_out(transactions, 0 if are_more else interval_ms)
-
-
-def _abort(transactions: "TransactionCoordinatorState", transactional_id: str) -> None:
-    """End it in the producer's place, with an epoch that the producer does not have."""
-
-    def decide(state: "TransactionCoordinatorState", new_id: int) -> Decision[None]:
-        if not _is_timed_out(state, transactional_id):
-            return Decision(None)  # while an id was waited for
-        log.info("%s: the transaction of %s has timed out", state.shard, transactional_id)
-        aborted = state.by_id[transactional_id].fenced(
-            transaction_version=state.transaction_version,
-            next_producer_id=new_id,
-            now_ms=state.now_ms(),
-        )
-        return prepare(state, aborted, None)
-
-    def with_id(taken: PendingResponse[int]) -> None:
-        if taken.error is None:
-            transactions.shard.write(lambda state: decide(state, taken.result()))
-
-    is_exhausted = transactions.by_id[transactional_id].is_exhausted
-    new_id = (
-        transactions.producer_ids.generate()
-        if is_exhausted
-        else PendingResponse.completed(NO_PRODUCER_ID)
-    )
-    new_id.when_done(with_id)
-
-
-def _is_timed_out(transactions: "TransactionCoordinatorState", transactional_id: str) -> bool:
-    current = transactions.by_id.get(transactional_id)
-    return (
-        current is not None
-        and current.state is TransactionState.ONGOING
-        and current.deadline_ms < transactions.now_ms()
-    )
-
-
-def _look_for_expired(transactions: "TransactionCoordinatorState", delay_ms: int) -> None:
-    transactions.timers.set(
-        ("expired",),
-        delay_ms,
-        lambda: Decision(None, committed=lambda: _forget_expired(transactions)),
-    )
-
-
-def _forget_expired(transactions: "TransactionCoordinatorState") -> None:
-    interval_ms: int = transactions.settings.broker(EXPIRY_INTERVAL)
-    now_ms = transactions.now_ms()
-    passed = list(transactions.idle.passed(now_ms, EXPIRED_AT_ONCE))
-    expired = [each for each in passed if _is_expired(transactions, each, now_ms)]
-    if expired:
-        log.info("%s: %d transactional ids have expired", transactions.shard, len(expired))
-        forgotten = [tombstone(each) for each in expired]
-        transactions.shard.write(lambda _: Decision(None, forgotten, is_atomic=False))
-    for transactional_id in passed:
-        current = transactions.by_id.get(transactional_id)
-        if current is not None:  # used since, or not to be written off now
-            transactions.idle.watch(
-                transactional_id,
-                max(current.updated_ms + transactions.expiration_ms, now_ms + interval_ms - 1),
-            )
-    are_more = len(passed) == EXPIRED_AT_ONCE
-    _look_for_expired(transactions, 0 if are_more else interval_ms)
-
-
-def _is_expired(
-    transactions: "TransactionCoordinatorState", transactional_id: str, now_ms: int
-) -> bool:
-    current = transactions.by_id.get(transactional_id)
-    return (
-        current is not None
-        and current.may_become(TransactionState.DEAD)
-        and current.updated_ms + transactions.expiration_ms < now_ms
-    )
-
-
 class IdDeadlines:
-    """By id the earliest time to look at it.
+    """The earliest deadline of each transactional id, found without looking at all ids.
 
-    A deadline that has been put off is not moved: whoever looks finds it early and watches the id
-    anew. So an id costs a push on the heap once per deadline that passes, not once per
-    transaction, and there is about one entry for each id.
+    A deadline that is extended is not moved: the check finds it early and watches the id again.
+    So an id costs a push on the heap once per deadline that passes, not once per transaction, and
+    there is about one entry per id.
     """
 
     __slots__ = ("_earliest", "_heap")
@@ -152,18 +51,126 @@ class IdDeadlines:
     def __len__(self) -> int:
         return len(self._earliest)
 
-    def watch(self, transactional_id: str, due_ms: int) -> None:
-        """Look at the id when `due_ms` has passed, or before."""
-        known_ms = self._earliest.get(transactional_id)
-        if known_ms is None or due_ms < known_ms:
-            self._earliest[transactional_id] = due_ms
-            heappush(self._heap, (due_ms, transactional_id))
+    def watch(self, transactional_id: str, deadline_ms: int) -> None:
+        """Has `passed` return the id when `deadline_ms` has passed, or earlier."""
+        earliest_ms = self._earliest.get(transactional_id)
+        if earliest_ms is None or deadline_ms < earliest_ms:
+            self._earliest[transactional_id] = deadline_ms
+            heappush(self._heap, (deadline_ms, transactional_id))
 
     def passed(self, now_ms: int, limit: int) -> Iterator[str]:
-        """At most `limit` ids whose time has passed; they are no longer watched."""
+        """Yields at most `limit` ids whose deadline has passed; they are no longer watched."""
         while limit and self._heap and self._heap[0][0] < now_ms:
-            due_ms, transactional_id = heappop(self._heap)
-            if self._earliest.get(transactional_id) == due_ms:
+            deadline_ms, transactional_id = heappop(self._heap)
+            if self._earliest.get(transactional_id) == deadline_ms:
                 del self._earliest[transactional_id]
                 limit -= 1
                 yield transactional_id
+
+
+class TransactionTimeouts:
+    """The two periodic checks of one shard."""
+
+    def __init__(
+        self,
+        shard: "CoordinatorShard[TransactionCoordinatorState]",
+        settings: ResolvedSettings,
+        producer_ids: ProducerIdManager,
+    ) -> None:
+        self._shard = shard
+        self._settings = settings
+        self._producer_ids = producer_ids
+
+    def start(self) -> None:
+        self._schedule_abort(self._settings.broker(ABORT_INTERVAL))
+        self._schedule_expiry(self._settings.broker(EXPIRY_INTERVAL))
+
+    def _schedule_abort(self, delay_ms: int) -> None:
+        self._shard.timers.call_after(("timed out",), delay_ms, self._abort_timed_out)
+
+    def _schedule_expiry(self, delay_ms: int) -> None:
+        self._shard.timers.call_after(("expired",), delay_ms, self._expire_unused)
+
+    def _abort_timed_out(self) -> None:
+        interval_ms: int = self._settings.broker(ABORT_INTERVAL)
+        state, now_ms = self._shard.state, self._shard.context().now_ms
+        passed = list(state.ongoing.passed(now_ms, ABORTED_AT_ONCE))
+        for transactional_id in passed:
+            if _is_timed_out(state.by_id.get(transactional_id), now_ms):
+                self._abort(transactional_id)
+            current = state.by_id.get(transactional_id)
+            if current is not None and current.state is TransactionState.ONGOING:
+                # A later transaction than the one that was watched, or the write failed.
+                state.ongoing.watch(
+                    transactional_id, max(current.deadline_ms, now_ms + interval_ms - 1)
+                )
+        has_more = len(passed) == ABORTED_AT_ONCE
+        self._schedule_abort(0 if has_more else interval_ms)
+
+    def _abort(self, transactional_id: str) -> None:
+        shard = self._shard
+
+        def write(new_id: PendingResponse[int]) -> None:
+            if new_id.error is None:
+                context = replace(shard.context(), new_producer_id=new_id.result())
+                shard.write(lambda state: abort_timed_out(transactional_id, state, context))
+
+        is_exhausted = shard.state.by_id[transactional_id].is_exhausted
+        new_id = (
+            self._producer_ids.generate()
+            if is_exhausted
+            else PendingResponse.completed(NO_PRODUCER_ID)
+        )
+        new_id.when_done(write)
+
+    def _expire_unused(self) -> None:
+        interval_ms: int = self._settings.broker(EXPIRY_INTERVAL)
+        state, now_ms = self._shard.state, self._shard.context().now_ms
+        passed = list(state.idle.passed(now_ms, EXPIRED_AT_ONCE))
+        expired = [each for each in passed if _is_expired(each, state, now_ms)]
+        if expired:
+            log.info("%s: %d transactional ids have expired", self._shard, len(expired))
+            tombstones = [tombstone(each) for each in expired]
+            self._shard.write(lambda _: CoordinatorDecision(tombstones, None, is_atomic=False))
+        for transactional_id in passed:
+            current = state.by_id.get(transactional_id)
+            if current is not None:  # used since, or the write failed
+                state.idle.watch(
+                    transactional_id,
+                    max(current.updated_ms + state.expiration_ms, now_ms + interval_ms - 1),
+                )
+        has_more = len(passed) == EXPIRED_AT_ONCE
+        self._schedule_expiry(0 if has_more else interval_ms)
+
+
+def abort_timed_out(
+    transactional_id: str, state: "TransactionCoordinatorState", context: TransactionContext
+) -> CoordinatorDecision[None]:
+    """Aborts a transaction for its producer, with an epoch that the producer does not have."""
+    current = state.by_id.get(transactional_id)
+    if current is None or not _is_timed_out(current, context.now_ms):
+        return no_change()  # it ended while a producer id was allocated
+    log.info("The transaction of %s has timed out: it is aborted", transactional_id)
+    aborted = current.fenced(
+        transaction_version=context.transaction_version,
+        next_producer_id=context.new_producer_id,
+        now_ms=context.now_ms,
+    )
+    return prepare(aborted, None, context)
+
+
+def _is_timed_out(current: TransactionMetadata | None, now_ms: int) -> bool:
+    return (
+        current is not None
+        and current.state is TransactionState.ONGOING
+        and current.deadline_ms < now_ms
+    )
+
+
+def _is_expired(transactional_id: str, state: "TransactionCoordinatorState", now_ms: int) -> bool:
+    current = state.by_id.get(transactional_id)
+    return (
+        current is not None
+        and current.may_become(TransactionState.DEAD)
+        and current.updated_ms + state.expiration_ms < now_ms
+    )

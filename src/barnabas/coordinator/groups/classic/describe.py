@@ -1,12 +1,12 @@
 """DescribeGroups (key 15): state and members of a classic group.
 
-A group that is not there is dead; from v6 on that is an error as well.
+A group that does not exist is dead; from v6 on that is an error as well.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_ERROR_MESSAGES = 6
 
 
-def describe(groups: "GroupCoordinatorState", group_id: str, client: GroupClient) -> DescribedGroup:
+def describe(
+    group_id: str, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> DescribedGroup:
     group = groups.by_id.get(group_id)
     if not isinstance(group, ClassicGroup):
-        return _not_found(group_id, client, exists=group is not None)
-    # What members tell each other, and by which protocol, holds in a stable group only.
+        return _not_found(group_id, context, exists=group is not None)
+    # The protocol and the members' metadata are valid in a stable group only.
     protocol = group.protocol if group.state is ClassicState.STABLE else None
     return DescribedGroup(
         group_id=group_id,
@@ -41,10 +43,10 @@ def describe(groups: "GroupCoordinatorState", group_id: str, client: GroupClient
     )
 
 
-def _not_found(group_id: str, client: GroupClient, *, exists: bool) -> DescribedGroup:
+def _not_found(group_id: str, context: GroupRequestContext, *, exists: bool) -> DescribedGroup:
     group = DescribedGroup(group_id=group_id, group_state=ClassicState.DEAD)
-    if client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES:
+    if context.client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES:
         group.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        why = "is not a classic group" if exists else "not found"
-        group.error_message = f"Group {group_id} {why}."
+        reason = "is not a classic group" if exists else "not found"
+        group.error_message = f"Group {group_id} {reason}."
     return group

@@ -1,24 +1,28 @@
-"""A classic group: its state, its generation, and who is in it."""
+"""A classic group: its state, its generation and its members."""
 
 from collections import Counter
 from enum import StrEnum
 from typing import Final
 
-from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.groups.classic.member import ClassicMember, Protocols, Terms
-from barnabas.coordinator.groups.classic.member import subscribed_topics
+from barnabas.coordinator.groups.classic.member import (
+    ClassicMember,
+    JoinOptions,
+    Protocols,
+    subscribed_topics,
+)
 from barnabas.coordinator.groups.group import Group, GroupType
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.group_records import GroupMetadataKey
 from barnabas.wire.messages.join_group import JoinGroupResponse
 
 CONSUMER: Final = "consumer"
-"""The protocol type of consumers. Of others (connect, sr...) we know nothing."""
+"""The protocol type of consumers. The metadata of others (connect, sr...) is opaque."""
 
 
 class ClassicState(StrEnum):
-    """As DescribeGroups names them."""
+    """The states, by their names in DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -27,20 +31,20 @@ class ClassicState(StrEnum):
     DEAD = "Dead"
 
 
-MOVES: Final[dict[ClassicState, frozenset[ClassicState]]] = {
-    # Somebody joins.
+TRANSITIONS: Final[dict[ClassicState, frozenset[ClassicState]]] = {
+    # A member joins.
     ClassicState.EMPTY: frozenset({ClassicState.PREPARING_REBALANCE, ClassicState.DEAD}),
-    # All are there, or those that are not have been given up; or nobody is left.
+    # All members have joined, or those that have not are removed; or no member is left.
     ClassicState.PREPARING_REBALANCE: frozenset(
         {ClassicState.COMPLETING_REBALANCE, ClassicState.EMPTY, ClassicState.DEAD}
     ),
-    # The leader's assignment is in the log; or members come, change or go before that.
+    # The leader's assignment is committed; or members join, change or leave before that.
     ClassicState.COMPLETING_REBALANCE: frozenset(
         {ClassicState.STABLE, ClassicState.PREPARING_REBALANCE, ClassicState.DEAD}
     ),
-    # Members come, change or go.
+    # Members join, change or leave.
     ClassicState.STABLE: frozenset({ClassicState.PREPARING_REBALANCE, ClassicState.DEAD}),
-    # Deleted, or led by another broker.
+    # Deleted, or coordinated by another broker.
     ClassicState.DEAD: frozenset({ClassicState.DEAD}),
 }
 
@@ -48,14 +52,14 @@ MOVES: Final[dict[ClassicState, frozenset[ClassicState]]] = {
 class ClassicGroup(Group):
     """One group. Without members it only keeps offsets; then it may have no protocol type.
 
-    A member is in `members` once it joined; in `pending` between being told its id and joining
-    with it (KIP-394). `unsynced` are the members of the current generation that have not asked
-    for their assignment.
+    A member is in `members` once it has joined. Its id is in `pending` from the response that
+    assigns the id until it joins with it (KIP-394). `unsynced` are the members of the current
+    generation that have not sent SyncGroup.
     """
 
     __slots__ = (
-        "_offering_counts", "awaiting_join_count", "generation", "group_id", "has_new_members",
-        "is_initial_rebalance", "is_to_rebalance", "leader", "members", "pending", "protocol",
+        "_protocol_counts", "generation", "group_id", "has_new_members", "is_initial_rebalance",
+        "leader", "members", "needs_rebalance", "pending", "pending_join_count", "protocol",
         "protocol_type", "state", "state_since_ms", "static_members", "subscribed_topics",
         "unsynced",
     )  # fmt: skip
@@ -76,29 +80,29 @@ class ClassicGroup(Group):
         self.group_id = group_id
         self.state = state
         self.state_since_ms = state_since_ms
-        """None if a record of an old version did not say."""
+        """None if a record of an old version does not have it."""
         self.generation = generation
         self.protocol_type: str = protocol_type
         self.protocol = protocol
-        """The name of the one that this generation assigns by."""
+        """The name of the protocol that this generation assigns by."""
         self.leader = leader
         self.members: dict[str, ClassicMember] = {}
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.pending: set[str] = set()
         self.unsynced: set[str] = set()
-        self.awaiting_join_count = 0
+        self.pending_join_count = 0
         self.subscribed_topics: frozenset[str] | None = None
-        """None where we cannot know, as with protocol types other than consumer's."""
+        """None if unknown, as for protocol types other than `consumer`."""
         self.is_initial_rebalance = False
-        """Whether the rebalance being prepared is an empty group's, which waits for company."""
+        """Whether the rebalance is that of an empty group, which waits for more members."""
         self.has_new_members = False
-        """Whether anybody joined since that wait was last extended."""
-        self.is_to_rebalance = False
-        """Whether its record says that a rebalance was due when it was written."""
-        self._offering_counts: Counter[str] = Counter()
+        """Whether a member joined since that wait was last extended."""
+        self.needs_rebalance = False
+        """Whether its record says that it had to rebalance when the record was written."""
+        self._protocol_counts: Counter[str] = Counter()
 
-    # What offsets, listings and deletion ask
+    # For offsets, listing and deletion
 
     @property
     def state_name(self) -> str:
@@ -118,7 +122,7 @@ class ClassicGroup(Group):
     ) -> None:  # fmt: skip
         self.check_alive()
         if epoch < 0 and self.is_empty:
-            return  # an administrator, or a consumer that assigns itself its partitions
+            return  # an administrator, or a consumer that assigns its partitions itself
         if epoch >= 0 or member_id or instance_id is not None:
             self.check_member(member_id, instance_id)
             self.check_generation(epoch)
@@ -164,17 +168,17 @@ class ClassicGroup(Group):
     def tombstones(self) -> list[CoordinatorRecord]:
         return [CoordinatorRecord(GroupMetadataKey(group=self.group_id), None)]
 
-    # What requests are held against
+    # Checks of requests
 
     def check_alive(self) -> None:
         if self.state is ClassicState.DEAD:
             raise KafkaError(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
-                f"Group {self.group_id} was deleted or has moved: ask again for its coordinator.",
+                f"Group {self.group_id} was deleted or has moved: find its coordinator again.",
             )
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """KafkaError unless it is a member, and the one that holds the instance id it names."""
+        """Raises KafkaError if it is not a member, or if another member has its instance id."""
         if instance_id is not None:
             holder = self.static_members.get(instance_id)
             if holder is not None and holder != member_id:
@@ -199,12 +203,12 @@ class ClassicGroup(Group):
             )
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody who offers these can join: all must have one protocol in common."""
+        """Whether a member with these can join: all members must have one protocol in common."""
         if self.is_empty:
             return bool(protocol_type and protocols)
-        everybody = len(self.members)
+        member_count = len(self.members)
         return protocol_type == self.protocol_type and any(
-            self._offering_counts[name] == everybody for name in protocols
+            self._protocol_counts[name] == member_count for name in protocols
         )
 
     # Members
@@ -218,15 +222,15 @@ class ClassicGroup(Group):
             self.static_members[member.instance_id] = member.member_id
         self.members[member.member_id] = member
         self.pending.discard(member.member_id)
-        self._count_offers(member.protocols, 1)
-        self.awaiting_join_count += member.awaiting_join is not None
+        self._count_protocols(member.protocols, 1)
+        self.pending_join_count += member.pending_join is not None
 
     def remove(self, member_id: str) -> None:
-        """Take a member out, or one that was to be. The oldest of the others leads after it."""
+        """Removes a member or a pending member. The oldest of the others leads after it."""
         member = self.members.pop(member_id, None)
         if member is not None:
-            self._count_offers(member.protocols, -1)
-            self.awaiting_join_count -= member.awaiting_join is not None
+            self._count_protocols(member.protocols, -1)
+            self.pending_join_count -= member.pending_join is not None
             if member.instance_id is not None:
                 del self.static_members[member.instance_id]
         if self.leader == member_id:
@@ -235,7 +239,7 @@ class ClassicGroup(Group):
         self.unsynced.discard(member_id)
 
     def rename(self, member: ClassicMember, member_id: str) -> None:
-        """Give a static member another id, and with it all that it had."""
+        """Gives a static member another id. It keeps everything it had."""
         old_id = member.member_id
         assert member.instance_id is not None
         del self.members[old_id]
@@ -248,57 +252,59 @@ class ClassicGroup(Group):
             self.unsynced.remove(old_id)
             self.unsynced.add(member_id)
 
-    def change_terms(self, member: ClassicMember, terms: Terms) -> None:
-        self._count_offers(member.protocols, -1)
-        member.session_timeout_ms, member.rebalance_timeout_ms, member.protocols = terms
-        self._count_offers(member.protocols, 1)
+    def change_options(self, member: ClassicMember, options: JoinOptions) -> None:
+        self._count_protocols(member.protocols, -1)
+        member.session_timeout_ms, member.rebalance_timeout_ms, member.protocols = options
+        self._count_protocols(member.protocols, 1)
 
     def park(self, member: ClassicMember) -> PendingResponse[JoinGroupResponse]:
-        """Have a member wait for the next generation. Who asks twice waits for one answer."""
-        if member.awaiting_join is None:
-            member.awaiting_join = PendingResponse()
-            self.awaiting_join_count += 1
-        return member.awaiting_join
+        """Has a member wait for the next generation. A second JoinGroup gets the same response."""
+        if member.pending_join is None:
+            member.pending_join = PendingResponse()
+            self.pending_join_count += 1
+        return member.pending_join
 
     def unpark(self, member: ClassicMember) -> PendingResponse[JoinGroupResponse] | None:
-        """Whom to answer, if the member waits; it is for the caller to do that."""
-        answer, member.awaiting_join = member.awaiting_join, None
-        self.awaiting_join_count -= answer is not None
-        return answer
+        """Returns the response that the member waits for, if any. The caller completes it."""
+        response, member.pending_join = member.pending_join, None
+        self.pending_join_count -= response is not None
+        return response
 
     @property
     def has_all_joined(self) -> bool:
-        return self.awaiting_join_count == len(self.members) and not self.pending
+        return self.pending_join_count == len(self.members) and not self.pending
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest that any member asks for."""
-        return max([0, *(each.rebalance_timeout_ms for each in self.members.values())])
+        """The longest rebalance timeout of the members."""
+        return max([0, *(member.rebalance_timeout_ms for member in self.members.values())])
 
     # Generations
 
-    def move(self, state: ClassicState, now_ms: int) -> None:
-        assert state in MOVES[self.state], f"{self.group_id}: {self.state} to {state}"
+    def transition(self, state: ClassicState, now_ms: int) -> None:
+        assert state in TRANSITIONS[self.state], f"{self.group_id}: {self.state} to {state}"
         self.state = state
         self.state_since_ms = now_ms
 
     @property
     def can_rebalance(self) -> bool:
-        return ClassicState.PREPARING_REBALANCE in MOVES[self.state]
+        return ClassicState.PREPARING_REBALANCE in TRANSITIONS[self.state]
 
     def begin_generation(self, now_ms: int) -> None:
-        """Those who are in it now are the next generation, or nobody is."""
+        """The current members become the next generation, or the group is empty."""
         self.generation += 1
         self.protocol = self.elect_protocol() if self.members else None
-        self.learn_subscriptions()
-        self.move(ClassicState.COMPLETING_REBALANCE if self.members else ClassicState.EMPTY, now_ms)
+        self.update_subscriptions()
+        self.transition(
+            ClassicState.COMPLETING_REBALANCE if self.members else ClassicState.EMPTY, now_ms
+        )
         self.unsynced = set(self.members)
 
     def elect_leader(self) -> bool:
-        """Keep the leader if it joined, else take one who did; whether there is any."""
+        """Keeps the leader if it joined, else elects a member that did. Returns whether there is one."""
         leader = self.members.get(self.leader) if self.leader is not None else None
-        if leader is None or leader.awaiting_join is None:
-            joined = (each for each in self.members.values() if each.awaiting_join is not None)
+        if leader is None or leader.pending_join is None:
+            joined = (each for each in self.members.values() if each.pending_join is not None)
             leader = next(joined, None)
             if leader is None:
                 return False
@@ -306,18 +312,20 @@ class ClassicGroup(Group):
         return True
 
     def elect_protocol(self) -> str:
-        """Each member votes for what it prefers among what all offer; most votes win, and of
-        equals the one that was voted for first."""
-        everybody = len(self.members)
-        candidates = {name for name, count in self._offering_counts.items() if count == everybody}
+        """Each member votes for its preferred protocol among those that all support. The most
+        votes win; of equals, the protocol that got a vote first."""
+        member_count = len(self.members)
+        candidates = {
+            name for name, count in self._protocol_counts.items() if count == member_count
+        }
         votes = Counter(
             next(name for name in member.protocols if name in candidates)
             for member in self.members.values()
         )
         return max(votes, key=votes.__getitem__)
 
-    def learn_subscriptions(self) -> None:
-        """Find out which topics the members consume."""
+    def update_subscriptions(self) -> None:
+        """Reads from the members' metadata which topics they consume."""
         if not self.is_consumer or (self.members and self.protocol is None):
             self.subscribed_topics = None
         else:
@@ -325,11 +333,11 @@ class ClassicGroup(Group):
                 member.metadata(self.protocol) for member in self.members.values()
             )
 
-    def _count_offers(self, protocols: Protocols, by: int) -> None:
+    def _count_protocols(self, protocols: Protocols, by: int) -> None:
         for name in protocols:
-            self._offering_counts[name] += by
-            if not self._offering_counts[name]:
-                del self._offering_counts[name]
+            self._protocol_counts[name] += by
+            if not self._protocol_counts[name]:
+                del self._protocol_counts[name]
 
     def _check_exists(self) -> None:
         if self.state is ClassicState.DEAD:

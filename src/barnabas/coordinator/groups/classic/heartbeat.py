@@ -1,14 +1,14 @@
-"""Heartbeat (key 12): tell the coordinator that a member of a classic group lives.
+"""Heartbeat (key 12): a member of a classic group is alive.
 
 v3 static members.
 """
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.classic import rebalance
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.classic.rebalance import session_timer
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.sync_group import SyncGroupRequest
@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 
 def heartbeat(
-    groups: "GroupCoordinatorState", request: HeartbeatRequest, client: GroupClient
-) -> Decision[HeartbeatResponse]:
-    group = group_of(groups, request)
-    rebalance.restart_session(groups, group, group.members[request.member_id])
+    request: HeartbeatRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[HeartbeatResponse]:
+    group = group_of_member(request, groups)
+    response = HeartbeatResponse()
     if group.state is ClassicState.PREPARING_REBALANCE:
-        return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-    return Decision(HeartbeatResponse())
+        response.error_code = ErrorCode.REBALANCE_IN_PROGRESS
+    return CoordinatorDecision(
+        (), response, [session_timer(group, group.members[request.member_id])]
+    )
 
 
-def group_of(groups: "GroupCoordinatorState", request: HeartbeatRequest | SyncGroupRequest) -> ClassicGroup:
-    """The group; KafkaError unless who speaks is a member of it, in its present generation."""
+def group_of_member(
+    request: HeartbeatRequest | SyncGroupRequest, groups: "GroupCoordinatorState"
+) -> ClassicGroup:
+    """Returns the group. Raises KafkaError if the sender is not a member of its generation."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to be a member of has a name.")
     group = groups.by_id.get(request.group_id)

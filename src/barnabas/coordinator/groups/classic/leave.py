@@ -1,17 +1,16 @@
 """LeaveGroup (key 13): members leave a classic group.
 
-v3 several members, each with an answer of its own; a static one may be named by its instance id
+v3 several members, each with a response of its own; a static one may be named by its instance id
 alone, as administrators do. v5 a reason.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups.classic import rebalance
-from barnabas.coordinator.groups.classic.rebalance import let_go
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -27,26 +26,59 @@ FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def leave(
-    groups: "GroupCoordinatorState", request: LeaveGroupRequest, client: GroupClient
-) -> Decision[LeaveGroupResponse]:
+    request: LeaveGroupRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[LeaveGroupResponse]:
     if not request.group_id:
-        return Decision(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        return CoordinatorDecision((), LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     group = groups.by_id.get(request.group_id)
-    takes_several = client.api_version >= FIRST_VERSION_WITH_MEMBERS
-    leaving = request.members if takes_several else [MemberIdentity(member_id=request.member_id)]
+    members = members_of(request, context)
+    records: rebalance.Records = []
     if isinstance(group, ClassicGroup):
         group.check_alive()
-        codes = [_leave_one(groups, group, member) for member in leaving]
-        records = _without(groups, group, leaving, codes)
+        codes = [_leave_one(member, group, groups) for member in members]
+        left = [
+            f"{member.member_id or member.group_instance_id} "
+            f"({member.reason or 'no reason was given'})"
+            for member, code in zip(members, codes, strict=True)
+            if not code
+        ]
+        if left and not group.is_empty:
+            reason = f"explicit `LeaveGroup` request for {', '.join(left)} members"
+            records = rebalance.proceed(group, reason, groups, context)
     else:
-        codes = [ErrorCode.UNKNOWN_MEMBER_ID for _ in leaving]
-        records = []
-    response = _told_each(leaving, codes) if takes_several else _told_one(codes[0])
-    return Decision(response, records, is_replayed=False)
+        codes = [ErrorCode.UNKNOWN_MEMBER_ID for _ in members]
+    return CoordinatorDecision(records, leave_response(members, codes, context), is_replayed=False)
 
 
-def _leave_one(groups: "GroupCoordinatorState", group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
-    """How it went. It is gone, though the others are not told yet."""
+def members_of(
+    request: LeaveGroupRequest, context: GroupRequestContext
+) -> Sequence[MemberIdentity]:
+    if context.client.api_version >= FIRST_VERSION_WITH_MEMBERS:
+        return request.members
+    return [MemberIdentity(member_id=request.member_id)]
+
+
+def leave_response(
+    members: Sequence[MemberIdentity], codes: Sequence[ErrorCode], context: GroupRequestContext
+) -> LeaveGroupResponse:
+    if context.client.api_version < FIRST_VERSION_WITH_MEMBERS:
+        return LeaveGroupResponse(error_code=codes[0])
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                error_code=code,
+            )
+            for member, code in zip(members, codes, strict=True)
+        ]
+    )
+
+
+def _leave_one(
+    leaving: MemberIdentity, group: ClassicGroup, groups: "GroupCoordinatorState"
+) -> ErrorCode:
+    """Removes one member, before the group rebalances without it."""
     member_id = leaving.member_id
     if not member_id:
         if leaving.group_instance_id not in group.static_members:
@@ -57,37 +89,5 @@ def _leave_one(groups: "GroupCoordinatorState", group: ClassicGroup, leaving: Me
             group.check_member(member_id, leaving.group_instance_id)
         except KafkaError as error:
             return error.code
-    let_go(groups, group, member_id)
+    rebalance.remove_member(group, member_id, groups)
     return ErrorCode.NONE
-
-
-def _without(
-    groups: "GroupCoordinatorState",
-    group: ClassicGroup,
-    leaving: Sequence[MemberIdentity],
-    codes: Sequence[ErrorCode],
-) -> rebalance.Records:
-    """Have the others go on."""
-    left = [
-        f"{each.member_id or each.group_instance_id} leaves ({each.reason or 'no reason given'})"
-        for each, code in zip(leaving, codes, strict=True)
-        if not code
-    ]
-    if not left or group.is_empty:
-        return []
-    return rebalance.proceed(groups, group, ", ".join(left))
-
-
-def _told_each(leaving: Sequence[MemberIdentity], codes: Sequence[ErrorCode]) -> LeaveGroupResponse:
-    return LeaveGroupResponse(
-        members=[
-            MemberResponse(
-                member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=code
-            )
-            for each, code in zip(leaving, codes, strict=True)
-        ]
-    )
-
-
-def _told_one(code: ErrorCode) -> LeaveGroupResponse:
-    return LeaveGroupResponse(error_code=code)

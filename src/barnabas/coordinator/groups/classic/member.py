@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
-from uuid import uuid4
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ProtocolViolation
@@ -12,11 +11,14 @@ from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRespons
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 
 Protocols = dict[str, bytes]
-"""What a member can assign by, in the order it prefers: a name, and what it tells the leader."""
+"""The protocols that a member supports, in its order of preference: names, and the metadata that
+the member sends to the leader."""
+
+_VERSION_BYTES = 2
 
 
-class Terms(NamedTuple):
-    """What a member joins with, each time anew."""
+class JoinOptions(NamedTuple):
+    """What a member sends with each JoinGroup."""
 
     session_timeout_ms: int
     rebalance_timeout_ms: int
@@ -25,8 +27,6 @@ class Terms(NamedTuple):
 
 @dataclass(slots=True)
 class ClassicMember:
-    """Who it is, what it offers, what it was assigned, and what it waits for."""
-
     member_id: str
     instance_id: str | None
     """Set for a static member (KIP-345)."""
@@ -36,8 +36,8 @@ class ClassicMember:
     rebalance_timeout_ms: int
     protocols: Protocols
     assignment: bytes = b""
-    awaiting_join: PendingResponse[JoinGroupResponse] | None = None
-    awaiting_sync: PendingResponse[SyncGroupResponse] | None = None
+    pending_join: PendingResponse[JoinGroupResponse] | None = None
+    pending_sync: PendingResponse[SyncGroupResponse] | None = None
     is_new: bool = False
     """Whether it has not been in any generation yet."""
 
@@ -46,50 +46,41 @@ class ClassicMember:
         return self.instance_id is not None
 
     @property
-    def is_excused(self) -> bool:
-        """Whether its silence means nothing, since it waits for us. A new member is not: its
-        client may be gone without our noticing, and have come back under another id."""
-        return not self.is_new and (
-            self.awaiting_join is not None or self.awaiting_sync is not None
-        )
+    def is_waiting(self) -> bool:
+        """Whether it sends no heartbeats because it waits for a response. A new member does not
+        count: its client may have disconnected and joined again under another id."""
+        return not self.is_new and (self.pending_join is not None or self.pending_sync is not None)
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.session_timeout_ms, self.rebalance_timeout_ms, self.protocols)
+    def join_options(self) -> JoinOptions:
+        return JoinOptions(self.session_timeout_ms, self.rebalance_timeout_ms, self.protocols)
 
-    def offers(self, protocols: Protocols) -> bool:
-        """Whether these are its own, in the same order."""
+    def has_protocols(self, protocols: Protocols) -> bool:
+        """Whether its protocols are these, in the same order."""
         return list(self.protocols.items()) == list(protocols.items())
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What it tells the leader under that protocol."""
+        """Returns what it sends to the leader under that protocol."""
         return self.protocols.get(protocol, b"") if protocol is not None else b""
 
 
-def terms_of(request: JoinGroupRequest, api_version: int) -> Terms:
-    """As a JoinGroup states them. v0 has one timeout for both; of two protocols with one name
-    the first counts."""
+def join_options_of(request: JoinGroupRequest, api_version: int) -> JoinOptions:
+    """Returns the options of a JoinGroup. v0 has one timeout for both; of two protocols with the
+    same name the first one is used."""
     protocols: Protocols = {}
-    for each in request.protocols:
-        protocols.setdefault(each.name, each.metadata)
-    return Terms(
+    for protocol in request.protocols:
+        protocols.setdefault(protocol.name, protocol.metadata)
+    return JoinOptions(
         request.session_timeout_ms,
         request.rebalance_timeout_ms if api_version else request.session_timeout_ms,
         protocols,
     )
 
 
-def new_member_id(client_id: str, instance_id: str | None) -> str:
-    return f"{client_id if instance_id is None else instance_id}-{uuid4()}"
-
-
-_VERSION_BYTES = 2
-
-
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """The topics of all of them; None if any cannot be read.
+    """Returns the topics of all subscriptions, or None if one cannot be read.
 
-    Every version begins with what v0 has, so versions yet to come are read as well.
+    Every version begins with the fields of v0, so future versions can be read as well.
     """
     read = ConsumerProtocolSubscription.reader(0)
     topics: set[str] = set()

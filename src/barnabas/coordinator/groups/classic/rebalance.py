@@ -1,8 +1,8 @@
-"""How a classic group gets from one generation to the next, and what time does to it.
+"""How a classic group gets from one generation to the next, and what its timers do.
 
-`prepare` asks everybody to join again, `complete` makes those who did the next generation. What
-they return has to be written: the record of a group that nobody is left in. Who does not join in
-time is given up; static members stay until their sessions end.
+`prepare` has all members join again; `complete` makes those that did the next generation. Both
+return the records to write: that of a group which has become empty. Members that do not join in
+time are removed; static members stay until their sessions end.
 """
 
 import logging
@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision, StartTimer
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember
 from barnabas.coordinator.groups.classic.records import group_record
-from barnabas.coordinator.groups.classic.responses import joined, not_joined, not_synced, roster
+from barnabas.coordinator.groups.classic.responses import (
+    join_error,
+    join_response,
+    members_of,
+    sync_error,
+)
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
@@ -27,201 +33,262 @@ Records = list[CoordinatorRecord]
 log = logging.getLogger(__name__)
 
 
-def proceed(groups: "GroupCoordinatorState", group: ClassicGroup, reason: str) -> Records:
-    """Members came, changed or went: rebalance; if that is under way, maybe all are there now."""
+def proceed(
+    group: ClassicGroup, reason: str, groups: "GroupCoordinatorState", context: GroupContext
+) -> Records:
+    """Members joined, changed or left: prepares a rebalance, or completes the one under way if
+    all members have joined."""
     if group.can_rebalance:
-        return prepare(groups, group, reason)
+        return prepare(group, reason, groups, context)
     if group.is_initial_rebalance or not group.has_all_joined:
         return []
-    return complete(groups, group)
+    return complete(group, groups, context)
 
 
-def prepare(groups: "GroupCoordinatorState", group: ClassicGroup, reason: str) -> Records:
-    """Have all members join again."""
+def prepare(
+    group: ClassicGroup, reason: str, groups: "GroupCoordinatorState", context: GroupContext
+) -> Records:
+    """Has all members join again."""
     log.info(
-        "group %s: rebalances after generation %d: %s", group.group_id, group.generation, reason
+        "Preparing to rebalance group %s in state %s with old generation %d (reason: %s)",
+        group.group_id,
+        group.state,
+        group.generation,
+        reason,
     )
     if group.state is ClassicState.COMPLETING_REBALANCE:
-        cancel_syncs(groups, group, ErrorCode.REBALANCE_IN_PROGRESS)
+        cancel_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS, groups)
     group.unsynced.clear()
     groups.timers.cancel(_sync_key(group))
     group.is_initial_rebalance = group.is_empty
     group.has_new_members = False
-    group.move(ClassicState.PREPARING_REBALANCE, groups.now_ms())
+    group.transition(ClassicState.PREPARING_REBALANCE, context.now_ms)
     if group.is_initial_rebalance:
-        delay_ms = groups.settings.broker("group.initial.rebalance.delay.ms")
-        _await_company(groups, group, delay_ms, group.rebalance_timeout_ms - delay_ms)
+        delay_ms = context.settings.broker("group.initial.rebalance.delay.ms")
+        _await_members(group, delay_ms, group.rebalance_timeout_ms - delay_ms, groups)
         return []
     if group.has_all_joined:
-        return complete(groups, group)
-    _await_joins(groups, group)
+        return complete(group, groups, context)
+    _await_joins(group, groups)
     return []
 
 
-def complete(groups: "GroupCoordinatorState", group: ClassicGroup) -> Records:
-    """Go on with those who joined."""
+def complete(
+    group: ClassicGroup, groups: "GroupCoordinatorState", context: GroupContext
+) -> Records:
+    """Begins the next generation with the members that joined."""
     groups.timers.cancel(_join_key(group))
-    _give_up_absent(groups, group)
+    _remove_absent(group, groups)
     if not group.elect_leader() and group.members:
-        # Static members alone, none of whom is back: they come, or their sessions end.
-        _await_joins(groups, group)
+        # Only static members are left, and none of them has joined: they do, or time out.
+        _await_joins(group, groups)
         return []
-    group.begin_generation(groups.now_ms())
+    group.begin_generation(context.now_ms)
     group.is_initial_rebalance = False
     if group.is_empty:
-        log.info("group %s: empty in generation %d", group.group_id, group.generation)
+        log.info("Group %s with generation %d is now empty", group.group_id, group.generation)
         return [group_record(group)]
-    _tell_generation(groups, group)
-    _await_syncs(groups, group)
+    _complete_joins(group, groups)
+    _await_syncs(group, groups)
     return []
 
 
-def cancel_syncs(groups: "GroupCoordinatorState", group: ClassicGroup, code: ErrorCode) -> None:
-    """There will be no assignment in this generation: those who wait for it are told."""
-    waiting = []
+def cancel_syncs(group: ClassicGroup, code: ErrorCode, groups: "GroupCoordinatorState") -> None:
+    """There is no assignment in this generation: members that wait for it get the error."""
+    pending = []
     for member in group.members.values():
         member.assignment = b""
-        if member.awaiting_sync is not None:
-            waiting.append(member.awaiting_sync)
-            member.awaiting_sync = None
-            restart_session(groups, group, member)
-    for answer in waiting:
-        answer.complete(not_synced(code))
+        if member.pending_sync is not None:
+            pending.append(member.pending_sync)
+            member.pending_sync = None
+            groups.timers.start(session_timer(group, member))
+    for response in pending:
+        response.complete(sync_error(code))
 
 
-def mark_synced(groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str) -> None:
-    """The member asked for its assignment in time."""
+def mark_synced(group: ClassicGroup, member_id: str, groups: "GroupCoordinatorState") -> None:
+    """The member has sent SyncGroup in time."""
     group.unsynced.discard(member_id)
     if not group.unsynced:
         groups.timers.cancel(_sync_key(group))
 
 
-def restart_session(
-    groups: "GroupCoordinatorState", group: ClassicGroup, member: ClassicMember
-) -> None:
-    """It was heard of just now."""
-    expect(groups, group, member.member_id, member.session_timeout_ms)
+def session_timer(group: ClassicGroup, member: ClassicMember) -> StartTimer:
+    """Returns the timer that removes a member which is silent for its session timeout."""
+    return member_timer(group, member.member_id, member.session_timeout_ms)
 
 
-def expect(
-    groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str, timeout_ms: int
-) -> None:
-    """Hear of a member, or of one that is to be, within that time; or do without it."""
-    groups.timers.set(
-        session_key(group, member_id), timeout_ms, partial(_session_due, groups, group, member_id)
+def member_timer(group: ClassicGroup, member_id: str, timeout_ms: int) -> StartTimer:
+    """Returns the timer that removes a member, or a pending member."""
+    return StartTimer(
+        _session_key(group, member_id), timeout_ms, partial(_on_session_timeout, group, member_id)
     )
 
 
-def dissolve(groups: "GroupCoordinatorState", group: ClassicGroup, code: ErrorCode) -> None:
-    """The group is no more, or not here: nothing of it goes on, and whoever waits is told."""
+def cancel_session(group: ClassicGroup, member_id: str, groups: "GroupCoordinatorState") -> None:
+    groups.timers.cancel(_session_key(group, member_id))
+
+
+def remove_member(
+    group: ClassicGroup,
+    member_id: str,
+    groups: "GroupCoordinatorState",
+    code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
+) -> None:
+    """Removes a member or a pending member. Its pending responses get the error: with
+    UNKNOWN_MEMBER_ID the client joins again under another id."""
+    cancel_session(group, member_id, groups)
+    member = group.members.get(member_id)
+    group.remove(member_id)
+    if member is not None:
+        fail_pending(member, code)
+
+
+def fail_pending(member: ClassicMember, code: ErrorCode) -> None:
+    """Completes the pending responses of a member that is no longer in the group."""
+    joining, member.pending_join = member.pending_join, None
+    syncing, member.pending_sync = member.pending_sync, None
+    if joining is not None:
+        member_id = "" if code is ErrorCode.UNKNOWN_MEMBER_ID else member.member_id
+        joining.complete(join_error(code, member_id))
+    if syncing is not None:
+        syncing.complete(sync_error(code))
+
+
+def dissolve(group: ClassicGroup, code: ErrorCode, groups: "GroupCoordinatorState") -> None:
+    """The group no longer exists here: cancels its timers and fails all pending responses."""
     groups.timers.cancel(_join_key(group))
     groups.timers.cancel(_sync_key(group))
-    group.move(ClassicState.DEAD, groups.now_ms())
+    group.state = ClassicState.DEAD
     for member_id in [*group.members, *group.pending]:
-        let_go(groups, group, member_id, code)
+        remove_member(group, member_id, groups, code)
 
 
-def _give_up_absent(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
+def _remove_absent(group: ClassicGroup, groups: "GroupCoordinatorState") -> None:
     absent = [
         member.member_id
         for member in group.members.values()
-        if member.awaiting_join is None and not member.is_static
+        if member.pending_join is None and not member.is_static
     ]
     for member_id in absent:
-        let_go(groups, group, member_id)
+        remove_member(group, member_id, groups)
     if absent:
-        log.info("group %s: goes on without %s", group.group_id, ", ".join(absent))
+        log.info(
+            "Group %s removed dynamic members who haven't joined: %s",
+            group.group_id,
+            ", ".join(absent),
+        )
 
 
-def _tell_generation(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
-    """Answer all who joined, in one pass; the leader alone is told who they are."""
-    waiting = []
+def _complete_joins(group: ClassicGroup, groups: "GroupCoordinatorState") -> None:
+    """Responds to all members that joined, in one pass. The leader alone gets the members."""
+    pending = []
     for member in group.members.values():
-        answer = group.unpark(member)
+        response = group.unpark(member)
         member.is_new = False
-        restart_session(groups, group, member)
-        if answer is not None:
-            members = roster(group) if member.member_id == group.leader else []
-            waiting.append((answer, joined(group, member.member_id, members)))
-    for answer, response in waiting:
-        answer.complete(response)
+        groups.timers.start(session_timer(group, member))
+        if response is not None:
+            members = members_of(group) if member.member_id == group.leader else []
+            pending.append((response, join_response(group, member.member_id, members)))
+    for response, value in pending:
+        response.complete(value)
 
 
-# What a group waits for: members to join or, after that, to sync; and to hear of each of them.
+# The timers of a group: for members to join, to sync, and to be heard of.
 
 
-def _await_company(
-    groups: "GroupCoordinatorState", group: ClassicGroup, delay_ms: int, remaining_ms: int
+def _await_members(
+    group: ClassicGroup, delay_ms: int, remaining_ms: int, groups: "GroupCoordinatorState"
 ) -> None:
-    """Let others join before the first generation; again and again, while some do and until
-    the time that a rebalance may take is over."""
-    groups.timers.set(
-        _join_key(group), delay_ms, partial(_company_due, groups, group, delay_ms, remaining_ms)
+    """Waits for more members before the first generation. The wait is repeated while members
+    join, up to the rebalance timeout."""
+    groups.timers.start(
+        StartTimer(
+            _join_key(group), delay_ms, partial(_on_delay_expired, group, delay_ms, remaining_ms)
+        )
     )
 
 
-def _company_due(
-    groups: "GroupCoordinatorState", group: ClassicGroup, delay_ms: int, remaining_ms: int
-) -> Decision[None]:
+def _on_delay_expired(
+    group: ClassicGroup,
+    delay_ms: int,
+    remaining_ms: int,
+    groups: "GroupCoordinatorState",
+    context: GroupContext,
+) -> CoordinatorDecision[None]:
     if not group.has_new_members or remaining_ms <= 0:
-        return _joins_due(groups, group)
+        return _on_join_timeout(group, groups, context)
     group.has_new_members = False
-    longest_ms = groups.settings.broker("group.initial.rebalance.delay.ms")
-    _await_company(groups, group, min(longest_ms, remaining_ms), remaining_ms - delay_ms)
-    return _decided()
+    max_delay_ms = context.settings.broker("group.initial.rebalance.delay.ms")
+    next_delay_ms = min(max_delay_ms, remaining_ms)
+    _await_members(group, next_delay_ms, remaining_ms - delay_ms, groups)
+    return in_memory()
 
 
-def _await_joins(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
-    groups.timers.set(
-        _join_key(group), group.rebalance_timeout_ms, partial(_joins_due, groups, group)
+def _await_joins(group: ClassicGroup, groups: "GroupCoordinatorState") -> None:
+    groups.timers.start(
+        StartTimer(_join_key(group), group.rebalance_timeout_ms, partial(_on_join_timeout, group))
     )
 
 
-def _joins_due(groups: "GroupCoordinatorState", group: ClassicGroup) -> Decision[None]:
+def _on_join_timeout(
+    group: ClassicGroup, groups: "GroupCoordinatorState", context: GroupContext
+) -> CoordinatorDecision[None]:
     if group.state is not ClassicState.PREPARING_REBALANCE:
-        return _decided()
-    return _decided(complete(groups, group))
+        return in_memory()
+    return in_memory(complete(group, groups, context))
 
 
-def _await_syncs(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
-    groups.timers.set(
-        _sync_key(group), group.rebalance_timeout_ms, partial(_syncs_due, groups, group)
+def _await_syncs(group: ClassicGroup, groups: "GroupCoordinatorState") -> None:
+    groups.timers.start(
+        StartTimer(_sync_key(group), group.rebalance_timeout_ms, partial(_on_sync_timeout, group))
     )
 
 
-def _syncs_due(groups: "GroupCoordinatorState", group: ClassicGroup) -> Decision[None]:
+def _on_sync_timeout(
+    group: ClassicGroup, groups: "GroupCoordinatorState", context: GroupContext
+) -> CoordinatorDecision[None]:
     if not group.unsynced:
-        return _decided()
+        return in_memory()
     silent = sorted(group.unsynced)
     for member_id in silent:
-        let_go(groups, group, member_id)
-    return _decided(prepare(groups, group, f"no SyncGroup from {', '.join(silent)}"))
+        remove_member(group, member_id, groups)
+    reason = f"removing {', '.join(silent)} on pending sync request expiration"
+    return in_memory(prepare(group, reason, groups, context))
 
 
-def _session_due(
-    groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str
-) -> Decision[None]:
+def _on_session_timeout(
+    group: ClassicGroup, member_id: str, groups: "GroupCoordinatorState", context: GroupContext
+) -> CoordinatorDecision[None]:
     member = group.members.get(member_id)
     if member is None and member_id not in group.pending:
-        return _decided()
-    if member is not None and member.is_excused:
-        return _decided()  # its session begins anew when it is answered
-    log.info("group %s: member %s is gone: its session ended", group.group_id, member_id)
-    let_go(groups, group, member_id)
+        return in_memory()
+    if member is not None and member.is_waiting:
+        return in_memory()  # its session is restarted with the response
+    log.info(
+        "Member %s in group %s has failed, removing it from the group", member_id, group.group_id
+    )
+    remove_member(group, member_id, groups)
     records: Records = []
     if group.state is ClassicState.PREPARING_REBALANCE:
-        # Unlike one that leaves, this ends the wait for company before a first generation too.
+        # Unlike a member that leaves, this also ends the wait before a first generation.
         if group.has_all_joined:
-            records = complete(groups, group)
+            records = complete(group, groups, context)
     elif member is not None:
-        records = prepare(groups, group, f"the session of {member_id} ended")
-    return _decided(records)
+        reason = f"removing member {member_id} on heartbeat expiration"
+        records = prepare(group, reason, groups, context)
+    return in_memory(records)
 
 
-def _decided(records: Sequence[CoordinatorRecord] = ()) -> Decision[None]:
-    """Time has had its way, and need not try again. Should the record of an empty group be lost,
-    then whoever loads the one before lets silent members go as well."""
-    return Decision(PendingResponse.completed(None), records, is_replayed=False)
+def in_memory(records: Sequence[CoordinatorRecord] = ()) -> CoordinatorDecision[None]:
+    """The decision of a timer. The group has changed already, so the timer must not retry. If the
+    record of an empty group is lost, the coordinator that loads the one before it removes the
+    silent members as well."""
+    return CoordinatorDecision(records, PendingResponse.completed(None), is_replayed=False)
+
+
+def _session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
+    return ("classic session", group.group_id, member_id)
 
 
 def _join_key(group: ClassicGroup) -> tuple[str, str]:
@@ -230,34 +297,3 @@ def _join_key(group: ClassicGroup) -> tuple[str, str]:
 
 def _sync_key(group: ClassicGroup) -> tuple[str, str]:
     return ("classic syncs", group.group_id)
-
-
-def let_go(
-    groups: "GroupCoordinatorState",
-    group: ClassicGroup,
-    member_id: str,
-    code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
-) -> None:
-    """Take a member out, or one that was to be. If it waits for us it is told `code`: with
-    UNKNOWN_MEMBER_ID it joins anew, under another id."""
-    groups.timers.cancel(session_key(group, member_id))
-    member = group.members.get(member_id)
-    group.remove(member_id)
-    if member is not None:
-        dismiss(member, code)
-
-
-def dismiss(member: ClassicMember, code: ErrorCode) -> None:
-    """Tell `code` to whoever waits as this member, which is in no group now."""
-    joining, member.awaiting_join = member.awaiting_join, None
-    syncing, member.awaiting_sync = member.awaiting_sync, None
-    if joining is not None:
-        told_id = "" if code is ErrorCode.UNKNOWN_MEMBER_ID else member.member_id
-        joining.complete(not_joined(code, told_id))
-    if syncing is not None:
-        syncing.complete(not_synced(code))
-
-
-def session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
-    """The key of the timer that a member is let go by."""
-    return ("classic session", group.group_id, member_id)

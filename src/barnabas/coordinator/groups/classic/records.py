@@ -1,4 +1,4 @@
-"""The record that a classic group leaves in the log, whole, at each generation."""
+"""The record of a classic group: the whole group, written once per generation."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,13 @@ from barnabas.wire.messages.group_records import (
 )
 
 VERSION = 3
-"""As Kafka writes it."""
+"""The version that Kafka writes."""
 
 
 def group_record(
     group: ClassicGroup, assignments: Mapping[str, bytes] | None = None
 ) -> CoordinatorRecord:
-    """The group as it is; with `assignments` by member id, as it will be once they hold."""
+    """Returns the record of the group, with `assignments` by member id if they are given."""
     return CoordinatorRecord(
         GroupMetadataKey(group=group.group_id),
         GroupMetadataValue(

@@ -1,10 +1,11 @@
-"""Brings classic groups back from their records."""
+"""Rebuilds classic groups from their records."""
 
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_records import (
     GroupMetadataKey,
@@ -16,35 +17,39 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def replay(groups: "GroupCoordinatorState", key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+def replay(
+    key: GroupMetadataKey, value: GroupMetadataValue | None, groups: "GroupCoordinatorState"
+) -> None:
     if value is not None:
-        groups.by_id[key.group] = _group_of(key, value)
+        groups.by_id[key.group] = _to_group(key, value)
         return
     group = groups.by_id.get(key.group)
     if isinstance(group, ClassicGroup):
-        # If anybody is in it, it is being converted: they join what it becomes.
+        # A group with members is being converted: they join the consumer group it becomes.
         del groups.by_id[key.group]
-        rebalance.dissolve(groups, group, ErrorCode.REBALANCE_IN_PROGRESS)
+        rebalance.dissolve(group, ErrorCode.REBALANCE_IN_PROGRESS, groups)
 
 
-def loaded(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
-    """Give all members as long to be heard of as if they had been just now."""
+def on_loaded(group: ClassicGroup, groups: "GroupCoordinatorState", context: GroupContext) -> None:
+    """Gives all members a full session timeout."""
     for member in group.members.values():
-        rebalance.restart_session(groups, group, member)
-    if group.is_to_rebalance:
-        rebalance.prepare(groups, group, "it has not since it moved from the consumer protocol")
+        groups.timers.start(rebalance.session_timer(group, member))
+    max_size = context.settings.broker("group.max.size")
+    if group.needs_rebalance:
+        reason = "the group has not rebalanced since it left the consumer protocol"
+    elif len(group.members) > max_size:
+        reason = f"freshly-loaded group is over capacity ({len(group.members)} > {max_size})"
+    else:
         return
-    most = groups.settings.broker("group.max.size")
-    if len(group.members) > most:
-        rebalance.prepare(groups, group, f"{len(group.members)} members are over {most}")
+    rebalance.prepare(group, reason, groups, context)
 
 
-def unloaded(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
-    """Another leads: whoever waits looks for it."""
-    rebalance.dissolve(groups, group, ErrorCode.NOT_COORDINATOR)
+def on_unloaded(group: ClassicGroup, groups: "GroupCoordinatorState") -> None:
+    """Another broker leads: members that wait look for it."""
+    rebalance.dissolve(group, ErrorCode.NOT_COORDINATOR, groups)
 
 
-def _group_of(key: GroupMetadataKey, value: GroupMetadataValue) -> ClassicGroup:
+def _to_group(key: GroupMetadataKey, value: GroupMetadataValue) -> ClassicGroup:
     since_ms = value.current_state_timestamp
     group = ClassicGroup(
         key.group,
@@ -56,15 +61,15 @@ def _group_of(key: GroupMetadataKey, value: GroupMetadataValue) -> ClassicGroup:
         leader=value.leader,
     )
     for member in value.members:
-        group.add(_member_of(member, value.protocol or ""), value.protocol_type)
-    # Only a group that has moved from the consumer protocol has members and nobody to lead them.
-    group.is_to_rebalance = bool(value.members) and value.leader is None
-    group.learn_subscriptions()
+        group.add(_to_member(member, value.protocol or ""), value.protocol_type)
+    # Only a group that was converted from a consumer group has members and no leader.
+    group.needs_rebalance = bool(value.members) and value.leader is None
+    group.update_subscriptions()
     return group
 
 
-def _member_of(member: MemberMetadata, protocol: str) -> ClassicMember:
-    """Of what it offered, only what the group chose is known."""
+def _to_member(member: MemberMetadata, protocol: str) -> ClassicMember:
+    """Of the member's protocols, the record has only the one that the group selected."""
     has_timeout = member.rebalance_timeout != -1  # v0 had none of its own
     return ClassicMember(
         member.member_id,

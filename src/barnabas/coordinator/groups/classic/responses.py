@@ -1,4 +1,4 @@
-"""What members are told in answer to JoinGroup and SyncGroup."""
+"""The responses to JoinGroup and SyncGroup."""
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.classic.member import ClassicMember
@@ -7,7 +7,7 @@ from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupRespon
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 
 
-def joined(
+def join_response(
     group: ClassicGroup,
     member_id: str,
     members: list[JoinGroupResponseMember],
@@ -15,7 +15,7 @@ def joined(
     leader: str | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """The member is in the current generation. `leader`: if it is to think so of another."""
+    """The member is in the current generation. `leader` is reported instead of the real one."""
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
@@ -27,17 +27,17 @@ def joined(
     )
 
 
-def rejoined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """The same, for one that asks again: what it needs depends on whether it leads."""
-    return joined(group, member_id, roster(group) if group.leader == member_id else [])
+def rejoin_response(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
+    """The same for a member that retries: the leader alone gets the members."""
+    return join_response(group, member_id, members_of(group) if group.leader == member_id else [])
 
 
-def not_joined(code: ErrorCode, member_id: str) -> JoinGroupResponse:
+def join_error(code: ErrorCode, member_id: str) -> JoinGroupResponse:
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 
-def roster(group: ClassicGroup) -> list[JoinGroupResponseMember]:
-    """All members with what they tell the leader, which alone is given it."""
+def members_of(group: ClassicGroup) -> list[JoinGroupResponseMember]:
+    """Returns all members with their metadata, for the leader."""
     return [
         JoinGroupResponseMember(
             member_id=member.member_id,
@@ -48,7 +48,7 @@ def roster(group: ClassicGroup) -> list[JoinGroupResponseMember]:
     ]
 
 
-def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+def sync_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=group.protocol_type,
         protocol_name=group.protocol,
@@ -56,5 +56,5 @@ def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
     )
 
 
-def not_synced(code: ErrorCode) -> SyncGroupResponse:
+def sync_error(code: ErrorCode) -> SyncGroupResponse:
     return SyncGroupResponse(error_code=code)

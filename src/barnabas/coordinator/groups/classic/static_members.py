@@ -1,21 +1,20 @@
-"""A static member that comes back without its id (KIP-345): it takes the place it had.
+"""A static member that joins again without its member id (KIP-345): it keeps its place.
 
-Whoever was there under the same instance id is fenced. If the group is stable and would choose
-the same protocol, nobody else hears of it.
+The member that had the instance id before is fenced. If the group is stable and would select the
+same protocol, the other members do not rebalance.
 """
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups.classic import rebalance
-from barnabas.coordinator.groups.classic.rebalance import dismiss, session_key
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.classic.member import ClassicMember, Terms
+from barnabas.coordinator.groups.classic.member import ClassicMember, JoinOptions
 from barnabas.coordinator.groups.classic.records import group_record
-from barnabas.coordinator.groups.classic.responses import joined, not_joined, roster
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.classic.responses import join_error, join_response, members_of
+from barnabas.coordinator.groups.context import GroupRequestContext
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupResponse
 
@@ -25,83 +24,89 @@ if TYPE_CHECKING:
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
-def come_back(
-    groups: "GroupCoordinatorState",
-    group: ClassicGroup,
+def replace_static_member(
     member: ClassicMember,
     member_id: str,
-    terms: Terms,
-    client: GroupClient,
-) -> Decision[JoinGroupResponse]:
-    """Put one with the new `member_id` into the place of a static member."""
+    options: JoinOptions,
+    group: ClassicGroup,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
+) -> CoordinatorDecision[JoinGroupResponse]:
+    """Gives a static member the new `member_id`."""
     former = replace(member)
     former_leader = group.leader
-    answer = _take_place(groups, group, member, member_id, terms)
+    response = _rename(member, member_id, options, group, groups)
     if group.state is ClassicState.STABLE and group.elect_protocol() == group.protocol:
-        decision = _keep_generation(groups, group, member, former, former_leader, answer, client)
+        decision = _keep_generation(member, former, former_leader, response, group, groups, context)
     else:
-        reason = f"static member {member.instance_id} is {member_id} now"
-        records = rebalance.proceed(groups, group, reason)
-        decision = Decision(answer, records, is_replayed=False)
-    dismiss(former, ErrorCode.FENCED_INSTANCE_ID)
+        reason = f"static member {member.instance_id} is replaced by {member_id}"
+        records = rebalance.proceed(group, reason, groups, context)
+        decision = CoordinatorDecision(records, response, is_replayed=False)
+    rebalance.fail_pending(former, ErrorCode.FENCED_INSTANCE_ID)
     return decision
 
 
-def _take_place(
-    groups: "GroupCoordinatorState", group: ClassicGroup, member: ClassicMember, member_id: str, terms: Terms
+def _rename(
+    member: ClassicMember,
+    member_id: str,
+    options: JoinOptions,
+    group: ClassicGroup,
+    groups: "GroupCoordinatorState",
 ) -> PendingResponse[JoinGroupResponse]:
-    groups.timers.cancel(session_key(group, member.member_id))
+    rebalance.cancel_session(group, member.member_id, groups)
     group.unpark(member)
-    member.awaiting_sync = None
+    member.pending_sync = None
     member.is_new = False
     group.rename(member, member_id)
-    group.change_terms(member, terms)
-    rebalance.restart_session(groups, group, member)
+    group.change_options(member, options)
+    groups.timers.start(rebalance.session_timer(group, member))
     return group.park(member)
 
 
 def _keep_generation(
-    groups: "GroupCoordinatorState",
-    group: ClassicGroup,
     member: ClassicMember,
     former: ClassicMember,
     former_leader: str | None,
-    answer: PendingResponse[JoinGroupResponse],
-    client: GroupClient,
-) -> Decision[JoinGroupResponse]:
-    """Write the new id down, and answer when that is committed.
+    response: PendingResponse[JoinGroupResponse],
+    group: ClassicGroup,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
+) -> CoordinatorDecision[JoinGroupResponse]:
+    """Writes the new id, and responds when that is committed.
 
-    Should the group begin to rebalance meanwhile, then the member has joined that, and the next
-    generation has everything written anew.
+    If the group begins to rebalance meanwhile, the member has joined that rebalance, and the next
+    generation writes the whole group again.
     """
 
-    def is_waiting() -> bool:
-        return group.state is ClassicState.STABLE and member.awaiting_join is answer
-
-    def confirm() -> None:
-        if not is_waiting():
+    def on_committed(error: KafkaError | None) -> None:
+        if group.state is not ClassicState.STABLE or member.pending_join is not response:
             return
-        group.unpark(member)
-        if client.api_version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT:
-            leads = group.leader == member.member_id
-            members = roster(group) if leads else []
-            response = joined(group, member.member_id, members, skip_assignment=leads)
-        else:
-            # Told that it leads it would assign, and members would be given what they never hear
-            # of. So it is told of the leader by its former id.
-            response = joined(group, member.member_id, [], leader=former_leader)
-        answer.complete(response)
-
-    def revert(failure: KafkaError) -> None:
-        if not is_waiting():
+        if error is None:
+            group.unpark(member)
+            response.complete(_response(member, former_leader, group, context))
             return
-        groups.timers.cancel(session_key(group, member.member_id))
+        rebalance.cancel_session(group, member.member_id, groups)
         group.unpark(member)
         group.rename(member, former.member_id)
-        group.change_terms(member, former.terms)
-        rebalance.restart_session(groups, group, member)
-        answer.complete(not_joined(failure.code, ""))
+        group.change_options(member, former.join_options)
+        groups.timers.start(rebalance.session_timer(group, member))
+        response.complete(join_error(error.code, ""))
 
-    return Decision(
-        answer, [group_record(group)], committed=confirm, refused=revert, is_replayed=False
+    return CoordinatorDecision(
+        [group_record(group)], response, is_replayed=False, on_committed=on_committed
     )
+
+
+def _response(
+    member: ClassicMember,
+    former_leader: str | None,
+    group: ClassicGroup,
+    context: GroupRequestContext,
+) -> JoinGroupResponse:
+    if context.client.api_version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT:
+        is_leader = group.leader == member.member_id
+        members = members_of(group) if is_leader else []
+        return join_response(group, member.member_id, members, skip_assignment=is_leader)
+    # A leader would compute an assignment that no other member gets. So the member gets the id of
+    # the former leader, and takes itself for a follower.
+    return join_response(group, member.member_id, [], leader=former_leader)

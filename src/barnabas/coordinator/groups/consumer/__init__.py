@@ -1,15 +1,15 @@
 """Groups of the consumer protocol (KIP-848): the coordinator assigns, the members reconcile.
 
-Members heartbeat with what they have. Whatever changes what the group subscribes to moves the
-group epoch on; a group epoch ahead of the target assignment has the coordinator assign anew
-(`target`), and each member is led there step by step (`reconcile`). All of it is in the log
-(`records`, `replay`); only the members' time limits are not (`sessions`).
+Members report their partitions by heartbeats. A change of what the group subscribes to bumps the
+group epoch. When the group epoch is ahead of the target assignment, the coordinator computes a new
+one (`target_assignment`), and each member gets there step by step (`reconciliation`). All of it is
+in the log (`records`, `replay`), except for the members' timers (`sessions`).
 """
 
 from barnabas.coordinator.groups.consumer.describe import describe
 from barnabas.coordinator.groups.consumer.heartbeat import heartbeat
 from barnabas.coordinator.groups.consumer.replay import replay
-from barnabas.coordinator.groups.consumer.sessions import loaded
-from barnabas.coordinator.groups.consumer.topics import follow
+from barnabas.coordinator.groups.consumer.sessions import on_loaded
+from barnabas.coordinator.groups.consumer.topics import on_metadata_update
 
-__all__ = ["describe", "follow", "heartbeat", "loaded", "replay"]
+__all__ = ["describe", "heartbeat", "on_loaded", "on_metadata_update", "replay"]

@@ -1,7 +1,7 @@
-"""What classic consumers say inside JoinGroup and are told inside SyncGroup.
+"""The consumer protocol that JoinGroup and SyncGroup carry as bytes.
 
-Both are a message of the consumer protocol behind its version as an int16. A version that is newer
-than ours is read as our newest: it begins with the same fields.
+A subscription or an assignment is a message that follows its version, an int16. A version that is
+newer than ours is read as our newest one: it begins with the same fields.
 """
 
 from collections.abc import Iterable
@@ -29,14 +29,14 @@ def read_subscription(embedded: bytes) -> ConsumerProtocolSubscription:
 
 
 def read_assignment(embedded: bytes) -> ConsumerProtocolAssignment:
-    """Of nothing at all there is nothing assigned."""
+    """Reads an assignment. No bytes are an empty assignment."""
     if not embedded:
         return ConsumerProtocolAssignment()
     return _read(ConsumerProtocolAssignment, embedded)
 
 
 def write_assignment(assignment: Assignment, version: int, image: MetadataImage) -> bytes:
-    """The assignment for a member that speaks that version; topics that are gone are left out."""
+    """Returns the assignment in that version, without topics that were deleted."""
     named = [
         TopicPartition(topic=topic.name, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
@@ -47,7 +47,7 @@ def write_assignment(assignment: Assignment, version: int, image: MetadataImage)
 
 
 def version_of(embedded: bytes) -> int:
-    """The version to answer in."""
+    """Returns the version to respond in."""
     if len(embedded) < _VERSION.size:
         raise ProtocolViolation("A message of the consumer protocol begins with its version.")
     version: int = _VERSION.unpack_from(embedded)[0]
@@ -57,14 +57,14 @@ def version_of(embedded: bytes) -> int:
 
 
 def by_topic_id(partitions: Iterable[TopicPartition], image: MetadataImage) -> Assignment:
-    """The partitions, as far as they exist."""
+    """Returns the partitions that exist."""
     existing: Assignment = {}
-    for each in partitions:
-        topic = image.topics.by_name(each.topic)
+    for topic_partitions in partitions:
+        topic = image.topics.by_name(topic_partitions.topic)
         if topic is None:
             continue
         indexes = existing.get(topic.topic_id, frozenset()).union(
-            topic.partitions.keys() & each.partitions
+            topic.partitions.keys() & topic_partitions.partitions
         )
         if indexes:
             existing[topic.topic_id] = indexes

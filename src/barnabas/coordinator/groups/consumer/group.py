@@ -1,8 +1,8 @@
-"""A consumer group: its members, what each is to have and what each has.
+"""A consumer group: its members, their targets and their current assignments.
 
-All of it is replayed from records; `put_*`, `set_*` and `remove_*` are for replaying. What is
-counted besides (subscribers of a topic, owners of a partition...) is counted as members come and
-go, so that no request has to look at all of them.
+All of it is replayed from records; `put_*` and `remove_*` are for replaying. The derived counts
+(subscribers of a topic, owners of a partition...) are updated as members join and leave, so that
+no request has to look at all members.
 """
 
 from collections.abc import Hashable
@@ -37,27 +37,28 @@ class ConsumerState(StrEnum):
 
 
 class ResolvedRegex(NamedTuple):
-    """The topics that a regular expression stood for when it was looked at last."""
+    """The topics that a regular expression matched when it was resolved last."""
 
     topics: frozenset[str]
     version: int
-    """The offset of the metadata image it was held against."""
+    """The offset of the metadata image that it was resolved with."""
     timestamp_ms: int
 
 
 class Subscriptions:
-    """The topics that the consumer groups of a shard subscribe to, found by their names."""
+    """The consumer groups of a shard by the topics they subscribe to, so that a change of topics
+    concerns only their subscribers."""
 
     __slots__ = ("_groups_by_topic", "new_topics_offset")
 
     def __init__(self, new_topics_offset: int = -1) -> None:
         self._groups_by_topic: dict[str, set[str]] = {}
         self.new_topics_offset = new_topics_offset
-        """The offset of the image that last brought new topics: regular expressions that were
-        held against an older one may stand for more topics now."""
+        """The offset of the last image with new topics. Regular expressions that were resolved
+        with an older image may match more topics now."""
 
     def of(self, topic: str) -> set[str]:
-        """Ids of the groups that subscribe to a topic, whether it exists or not."""
+        """Returns the ids of the groups that subscribe to a topic, whether it exists or not."""
         return self._groups_by_topic.get(topic, set())
 
     def add(self, topic: str, group_id: str) -> None:
@@ -72,8 +73,8 @@ class Subscriptions:
 
 
 class ConsumerGroup(Group):
-    """The group keeps its own part of `subscriptions`; a group that is only drafted is given some
-    of its own."""
+    """One group. It updates its part of the shard's `subscriptions`; a group that does not exist yet
+    gets one of its own."""
 
     __slots__ = ("_stable_at", "_subscriptions", "_topic_counts", "assignment_epoch",
                  "assignment_timestamp_ms", "assignors", "classic_member_count",
@@ -86,37 +87,36 @@ class ConsumerGroup(Group):
     def __init__(self, group_id: str, subscriptions: Subscriptions) -> None:
         self.group_id = group_id
         self.epoch = 1
-        """Moves on whenever the target assignment has to be made anew."""
+        """Bumped whenever the target assignment has to be computed again."""
         self.metadata_hash = 0
-        """Of the topics subscribed to, as they were when `epoch` was set."""
+        """The hash of the subscribed topics when `epoch` was set."""
         self.assignment_epoch = 1
-        """The group epoch that `targets` were made for; at most `epoch`."""
+        """The group epoch that `targets` were computed for; at most `epoch`."""
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Assignment] = {}
-        """What each member is to have, by member id. Not every member needs to be a key."""
+        """The target assignment by member id. Not every member needs to be a key."""
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.owners: dict[bytes, dict[int, str]] = {}
-        """By topic id and partition the one member that may consume it, or has yet to revoke it."""
+        """The one member that may consume a partition or has yet to revoke it, by topic id and
+        partition."""
         self.assignors: dict[str, int] = {}
-        """How many members ask for an assignor, by its name."""
+        """The number of members that name an assignor, by its name."""
         self.regexes: dict[str, int] = {}
-        """How many members subscribe by a regular expression."""
+        """The number of members that subscribe by a regular expression."""
         self.resolved_regexes: dict[str, ResolvedRegex] = {}
         self.classic_member_count = 0
         self.classic_protocols: dict[str, int] = {}
-        """How many classic members support a protocol, by its name."""
+        """The number of classic members that support a protocol, by its name."""
         self.has_new_topics = True
-        """Whether to look at the subscribed topics again: they may have changed since
-        `metadata_hash` was taken. Not in the log."""
+        """Whether the subscribed topics may have changed since `metadata_hash` was computed. Not in
+        the log."""
         self.has_partition_metadata = False
-        """Whether the log still has a record of type 4, which is due a tombstone."""
+        """Whether the log still has a record of type 4, which needs a tombstone."""
         self._subscriptions = subscriptions
         self._topic_counts: dict[str, int] = {}  # subscriptions by name and by regex
-        self._stable_at: dict[int, int] = {}  # by epoch: how many members are stable at it
-
-    # What it is
+        self._stable_at: dict[int, int] = {}  # the number of stable members by epoch
 
     @property
     def state(self) -> ConsumerState:
@@ -142,8 +142,8 @@ class ConsumerGroup(Group):
 
     @property
     def subscribed_topics(self) -> dict[str, int]:
-        """Names of topics with the number of subscriptions, by name or by regex; not to be
-        changed. A topic need not exist."""
+        """The number of subscriptions of a topic, by name or by regex. Not to be changed by the
+        caller. A topic need not exist."""
         return self._topic_counts
 
     def member(self, member_id: str) -> ConsumerMember:
@@ -163,7 +163,8 @@ class ConsumerGroup(Group):
         return self.targets.get(member_id, {})
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Names of the topics it subscribes to, as far as its regular expression is resolved."""
+        """Returns the names of the topics that it subscribes to, as far as its regular expression
+        is resolved."""
         resolved = self.resolved_regexes.get(member.subscribed_topic_regex)
         if resolved is None:
             return member.subscribed_topic_names
@@ -174,19 +175,19 @@ class ConsumerGroup(Group):
         return partition in self.owners.get(topic_id, ())
 
     def preferred_assignor(self) -> str | None:
-        """The assignor that most members ask for; None if none asks."""
-        return most_wanted(self.assignors)
+        """Returns the assignor that most members name; None if no member names one."""
+        return most_common(self.assignors)
 
-    # What offsets, listings and deletion ask
+    # For offsets, listing and deletion
 
     def check_commit(
         self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool,
         api_version: int,
     ) -> PartitionCheck | None:  # fmt: skip
         if epoch < 0 and not self.members:
-            return None  # an administrator, or a consumer that manages its partitions itself
+            return None  # an administrator, or a consumer that assigns its partitions itself
         if transactional and epoch == -1 and not member_id and instance_id is None:
-            return None  # a producer that does not say for which member it commits
+            return None  # a producer that does not name the member it commits for
         member = self.member(member_id)
         if (
             not transactional
@@ -203,7 +204,7 @@ class ConsumerGroup(Group):
             raise _stale(
                 member, f"Epoch {epoch} is newer than the member's, {member.member_epoch}."
             )
-        return _held_since(member, epoch)
+        return _check_owned_since(member, epoch)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         if member_id is None and member_epoch < 0:
@@ -221,7 +222,7 @@ class ConsumerGroup(Group):
             )
 
     def check_delete_offsets(self) -> None:
-        pass  # those of a topic that nobody subscribes to may be deleted at any time
+        pass  # offsets of a topic without subscribers may be deleted at any time
 
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self._topic_counts
@@ -245,7 +246,7 @@ class ConsumerGroup(Group):
     # Replay
 
     def put_member(self, member: ConsumerMember) -> None:
-        """Add a member, or put it in the place of what it was."""
+        """Adds or replaces a member."""
         old = self.members.get(member.member_id)
         self.members[member.member_id] = member
         self._count(old, member)
@@ -277,7 +278,7 @@ class ConsumerGroup(Group):
                 self._count_topic(topic, -1)
 
     def unsubscribe_all(self) -> None:
-        """The group is gone: no topic has to know of it."""
+        """The group was deleted: removes its subscriptions."""
         for topic in list(self._topic_counts):
             self._count_topic(topic, -self._topic_counts[topic])
 
@@ -316,8 +317,8 @@ class ConsumerGroup(Group):
                 self.owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
 
     def _disown(self, member_id: str, *owned: OwnedPartitions) -> None:
-        """Let go of what the member owned; what another was given meanwhile stays with it, since
-        a compacted log may tell of a gift before it tells of the release."""
+        """Releases what the member owned. A partition that another member owns by now stays with
+        it, since a compacted log may have the new owner before the release."""
         for topics in owned:
             for topic_id, partitions in topics.items():
                 owners = self.owners.get(topic_id, {})
@@ -328,13 +329,13 @@ class ConsumerGroup(Group):
                     self.owners.pop(topic_id, None)
 
 
-def most_wanted(assignors: dict[str, int]) -> str | None:
-    """Where as many want one as another, uniform comes before range, as in Kafka."""
+def most_common(assignors: dict[str, int]) -> str | None:
+    """Returns the name with the highest count. Of equals, uniform comes before range, as in Kafka."""
     return max(assignors, key=lambda name: (assignors[name], name), default=None)
 
 
 def _add(counts: dict[K, int], key: K, step: int) -> None:
-    """Count; what nobody has any more is not counted at all."""
+    """Adds to a count. A key whose count is zero is removed."""
     count = counts.get(key, 0) + step
     if count > 0:
         counts[key] = count
@@ -342,8 +343,8 @@ def _add(counts: dict[K, int], key: K, step: int) -> None:
         counts.pop(key, None)
 
 
-def _held_since(member: ConsumerMember, epoch: int) -> PartitionCheck:
-    """An older epoch may commit what the member has held without a break since then."""
+def _check_owned_since(member: ConsumerMember, epoch: int) -> PartitionCheck:
+    """A commit with an older epoch is valid for partitions that the member has owned since then."""
 
     def check(topic: str, topic_id: bytes, partition: int) -> None:
         since = member.owned_since(topic_id, partition)

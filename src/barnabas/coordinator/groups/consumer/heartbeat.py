@@ -1,32 +1,35 @@
-"""ConsumerGroupHeartbeat (key 68): a member says what it has and wants, and learns its part.
+"""ConsumerGroupHeartbeat (key 68): a member reports its partitions and gets its assignment.
 
-Epoch 0 joins, -1 leaves, -2 is a static member that leaves for a while; any other must be the
-member's own. Fields that did not change since the last heartbeat are left out. From v1 on members
-make up their ids themselves, and may subscribe by regular expression.
+Epoch 0 joins, -1 leaves, -2 is a static member that leaves temporarily; any other must be the
+member's own. Fields that did not change since the last heartbeat are left out. From v1 on clients
+generate the member ids, and may subscribe by regular expression.
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision, DecisionBuilder
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer import migration, sessions
-from barnabas.coordinator.groups.consumer.member_update import advance
-from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.membership import check_epoch, joining_member, known_member
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Subscriptions
 from barnabas.coordinator.groups.consumer.leave import leave
 from barnabas.coordinator.groups.consumer.member import (
     JOINING,
     LEAVING,
-    LEFT_FOR_A_WHILE,
+    LEAVING_TEMPORARILY,
     ConsumerMember,
     OwnedPartitions,
 )
+from barnabas.coordinator.groups.consumer.member_update import update_member
+from barnabas.coordinator.groups.consumer.membership import (
+    check_epoch,
+    check_size,
+    consumer_group,
+    existing_member,
+    joining_member,
+)
 from barnabas.coordinator.groups.consumer.target_assignment import supported_assignors
-from barnabas.coordinator.groups.consumer.group import Subscriptions
-from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -34,109 +37,102 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from barnabas.wire.uuid import random_uuid, to_text
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
-FIRST_VERSION_WITH_IDS_BY_CLIENTS = 1
+FIRST_VERSION_WITH_CLIENT_IDS = 1
 
 
 def heartbeat(
-    groups: "GroupCoordinatorState", request: ConsumerGroupHeartbeatRequest, client: GroupClient
-) -> Decision[ConsumerGroupHeartbeatResponse]:
-    _check(groups, request, client)
+    request: ConsumerGroupHeartbeatRequest,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
+) -> CoordinatorDecision[ConsumerGroupHeartbeatResponse]:
+    _check(request, context)
     group_id = request.group_id
     if request.member_epoch < 0:
-        return leave(groups, known_group(groups, group_id), request)
-    into: list[CoordinatorRecord] = []
-    group, old = _speaker(groups, request, into)
-    new = _with_news(old, request, client)
-    member = advance(groups, group, old, new, request.topic_partitions, into)
-    sessions.start_session(groups, group_id, member.member_id)
+        return leave(request, consumer_group(group_id, groups), context)
+    decision = DecisionBuilder()
+    group, old = _sender(request, decision, groups, context)
+    new = _updated(old, request, context)
+    member = update_member(old, new, request.topic_partitions, group, decision, groups, context)
+    decision.effects.append(sessions.session_timer(group_id, member, context))
     response = ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.member_epoch,
-        heartbeat_interval_ms=groups.settings.group(group_id)["consumer.heartbeat.interval.ms"],
+        heartbeat_interval_ms=context.settings.group(group_id)["consumer.heartbeat.interval.ms"],
     )
     if _is_full(request) or (member is not old and member.assigned != old.assigned):
         response.assignment = _assignment(member.assigned)
-    if not into:
-        return Decision(response)
-    resume = partial(sessions.resume, groups, group_id, [member.member_id])
-    return Decision(response, into, refused=resume)
+    return decision.build(response)
 
 
-def known_group(groups: "GroupCoordinatorState", group_id: str) -> ConsumerGroup:
-    """The consumer group of that id; KafkaError if there is none, or it is one of another kind."""
-    group = groups.by_id.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group
-    reason = "is not a consumer group" if group is not None else "is not known here"
-    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
-
-
-def _speaker(
-    groups: "GroupCoordinatorState", request: ConsumerGroupHeartbeatRequest, into: list[CoordinatorRecord]
+def _sender(
+    request: ConsumerGroupHeartbeatRequest,
+    decision: DecisionBuilder,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
 ) -> tuple[ConsumerGroup, ConsumerMember]:
-    """The member that speaks and its group, as they were up to now."""
+    """Returns the member that sends the request and its group, before the request."""
     member_id, instance_id = request.member_id, request.instance_id
     if request.member_epoch != JOINING:
-        group = known_group(groups, request.group_id)
-        member = known_member(group, member_id, instance_id)
+        group = consumer_group(request.group_id, groups)
+        member = existing_member(group, member_id, instance_id)
         check_epoch(member, request.member_epoch, request.topic_partitions)
         return group, member
-    group = _group_to_join(groups, request.group_id, into)
-    limit = groups.settings.broker("group.consumer.max.size")
-    if len(group.members) >= limit and member_id not in group.members:
-        raise KafkaError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"Group {request.group_id} is full: it may have {limit} members.",
-        )
-    member_id = member_id or to_text(random_uuid())
-    return group, joining_member(group, member_id, instance_id, into)
+    group = _group_to_join(request.group_id, decision, groups, context)
+    check_size(group, member_id, context)
+    member_id = member_id or context.new_member_id()
+    return group, joining_member(group, member_id, instance_id, decision)
 
 
-def _group_to_join(groups: "GroupCoordinatorState", group_id: str, into: list[CoordinatorRecord]) -> ConsumerGroup:
+def _group_to_join(
+    group_id: str,
+    decision: DecisionBuilder,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
+) -> ConsumerGroup:
     group = groups.by_id.get(group_id)
     if group is None:
         return ConsumerGroup(group_id, Subscriptions())
     if isinstance(group, ClassicGroup):
-        return migration.upgrade(groups, group, into)
-    return known_group(groups, group_id)
+        return migration.upgrade(group, decision, context)
+    return consumer_group(group_id, groups)
 
 
-def _with_news(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: GroupClient
+def _updated(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, context: GroupRequestContext
 ) -> ConsumerMember:
-    """The member with what the heartbeat says of it; itself, if that is nothing new."""
-    news: dict[str, Any] = {}
+    """Returns the member as the heartbeat describes it; the same object if nothing changed."""
+    client = context.client
+    changes: dict[str, Any] = {}
     if client.client_id != member.client_id:
-        news["client_id"] = client.client_id
+        changes["client_id"] = client.client_id
     if client.host != member.client_host:
-        news["client_host"] = client.host
+        changes["client_host"] = client.host
     if request.instance_id is not None and request.instance_id != member.instance_id:
-        news["instance_id"] = request.instance_id
+        changes["instance_id"] = request.instance_id
     if request.rack_id is not None:
-        news["rack_id"] = request.rack_id
+        changes["rack_id"] = request.rack_id
     if request.rebalance_timeout_ms != -1:
-        news["rebalance_timeout_ms"] = request.rebalance_timeout_ms
+        changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
     if request.server_assignor is not None:
-        news["server_assignor"] = request.server_assignor
+        changes["server_assignor"] = request.server_assignor
     if request.subscribed_topic_names is not None:
-        news["subscribed_topic_names"] = frozenset(request.subscribed_topic_names)
+        changes["subscribed_topic_names"] = frozenset(request.subscribed_topic_names)
     if request.subscribed_topic_regex is not None:
-        news["subscribed_topic_regex"] = request.subscribed_topic_regex
+        changes["subscribed_topic_regex"] = request.subscribed_topic_regex
     if member.classic is not None:
-        news["classic"] = None
-    if not news:
+        changes["classic"] = None
+    if not changes:
         return member
-    updated = replace(member, **news)
+    updated = replace(member, **changes)
     return member if updated == member else updated
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the member says all that there is to say: then it wants to hear all as well."""
+    """Whether the member sends all fields: then the response has the whole assignment as well."""
     return request.member_epoch == JOINING or (
         request.rebalance_timeout_ms != -1
         and request.topic_partitions is not None
@@ -155,22 +151,22 @@ def _assignment(assigned: OwnedPartitions) -> Assignment:
     )
 
 
-def _check(groups: "GroupCoordinatorState", request: ConsumerGroupHeartbeatRequest, client: GroupClient) -> None:
-    """KafkaError unless the request makes sense by itself."""
-    epoch = request.member_epoch
-    if client.api_version >= FIRST_VERSION_WITH_IDS_BY_CLIENTS or epoch > 0 or epoch == LEAVING:
+def _check(request: ConsumerGroupHeartbeatRequest, context: GroupRequestContext) -> None:
+    """Raises KafkaError if the request is not valid by itself."""
+    epoch, api_version = request.member_epoch, context.client.api_version
+    if api_version >= FIRST_VERSION_WITH_CLIENT_IDS or epoch > 0 or epoch == LEAVING:
         _require(request.member_id.strip(), "MemberId can't be empty.")
     _require(request.group_id.strip(), "GroupId can't be empty.")
     _require(request.instance_id is None or request.instance_id.strip(), "InstanceId is empty.")
     _require(request.rack_id is None or request.rack_id.strip(), "RackId is empty.")
     if epoch == JOINING:
         _check_join(request)
-    elif epoch == LEFT_FOR_A_WHILE:
+    elif epoch == LEAVING_TEMPORARILY:
         _require(request.instance_id is not None, "Only static members leave for a while (-2).")
     else:
         _require(epoch >= LEAVING, "MemberEpoch is less than -2, which means nothing.")
     if request.server_assignor is not None:
-        _check_assignor(groups, request.server_assignor)
+        _check_assignor(request.server_assignor, context)
 
 
 def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
@@ -182,8 +178,8 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
     )
 
 
-def _check_assignor(groups: "GroupCoordinatorState", name: str) -> None:
-    supported = supported_assignors(groups)
+def _check_assignor(name: str, context: GroupRequestContext) -> None:
+    supported = supported_assignors(context)
     if name not in supported:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
@@ -191,6 +187,6 @@ def _check_assignor(groups: "GroupCoordinatorState", name: str) -> None:
         )
 
 
-def _require(is_so: object, otherwise: str) -> None:
-    if not is_so:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, otherwise)
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -1,4 +1,4 @@
-"""A member of a consumer group: what it subscribes to, and what it may consume right now."""
+"""A member of a consumer group: its subscription and its current assignment."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -7,28 +7,28 @@ from barnabas.wire.messages.group_records import ClassicMemberMetadata
 
 JOINING = 0
 LEAVING = -1
-LEFT_FOR_A_WHILE = -2
-"""Epochs that say what a member is about. A static member that left for a while keeps what it
-has until its session times out."""
+LEAVING_TEMPORARILY = -2
+"""Member epochs with a meaning of their own. A static member that left temporarily keeps its
+partitions until its session times out."""
 
 OwnedPartitions = dict[bytes, dict[int, int]]
-"""By topic id and partition the member epoch at which the partition was given to the member.
+"""The member epoch at which a partition was assigned to the member, by topic id and partition.
 
-A commit of an older epoch than the member's is still good for a partition that the member has
-held since then. Never changed in place; a topic of which nothing is owned is not a key.
+A commit with an older epoch than the member's is still valid for a partition that the member has
+owned since then. Never changed in place; a topic without owned partitions is not a key.
 """
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to the target assignment, as records number it."""
+    """The progress of a member to its target assignment, by its number in records."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
-    """It still has to give back partitions before its epoch moves on."""
+    """It has to revoke partitions before its epoch is bumped."""
     UNRELEASED_PARTITIONS = 2
-    """It is at the target epoch, but waits for partitions that others still own."""
+    """It is at the target epoch, but waits for partitions that other members still own."""
     UNKNOWN = 127
-    """A newer coordinator's state: the member has to start anew."""
+    """A state of a newer version of the broker: the member has to rejoin."""
 
     @classmethod
     def _missing_(cls, value: object) -> "MemberState":
@@ -37,7 +37,7 @@ class MemberState(IntEnum):
 
 @dataclass(slots=True, frozen=True)
 class ConsumerMember:
-    """Replaced as a whole whenever it changes."""
+    """A value: a member that changes is replaced."""
 
     member_id: str
     instance_id: str | None = None
@@ -50,10 +50,10 @@ class ConsumerMember:
     """Empty: no subscription by regular expression."""
     server_assignor: str | None = None
     classic: ClassicMemberMetadata | None = None
-    """Set if it speaks the classic protocol."""
+    """Set if it uses the classic protocol."""
     member_epoch: int = 0
     previous_member_epoch: int = -1
-    """A heartbeat with it is a retry: the answer that told the current epoch was lost."""
+    """A heartbeat with it is a retry: the response with the current epoch was lost."""
     state: MemberState = MemberState.STABLE
     assigned: OwnedPartitions = field(default_factory=dict)
     pending_revocation: OwnedPartitions = field(default_factory=dict)
@@ -66,7 +66,7 @@ class ConsumerMember:
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def owned_since(self, topic_id: bytes, partition: int) -> int | None:
-        """The epoch at which it was given a partition that it has not given back."""
+        """Returns the epoch at which it was assigned a partition that it has not revoked."""
         for owned in (self.assigned, self.pending_revocation):
             epoch = owned.get(topic_id, {}).get(partition)
             if epoch is not None:

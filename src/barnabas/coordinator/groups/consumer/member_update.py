@@ -1,52 +1,58 @@
-"""What a heartbeat, or a join by the classic protocol, makes of a member and its group."""
+"""What a heartbeat, or a join by the classic protocol, changes in a member and its group."""
 
 from typing import TYPE_CHECKING
 
+from barnabas.coordinator.decision import DecisionBuilder
 from barnabas.coordinator.groups.consumer import records, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
-from barnabas.coordinator.groups.consumer.reconciliation import Reported, reconcile
-from barnabas.coordinator.groups.consumer.regexes import RegexChange, resubscribe
+from barnabas.coordinator.groups.consumer.reconciliation import ReportedPartitions, reconcile
+from barnabas.coordinator.groups.consumer.regexes import RegexChange, update_regexes
 from barnabas.coordinator.groups.consumer.target_assignment import MemberTarget, update_target
-from barnabas.coordinator.groups.consumer.topics import metadata_hash, topics_after
-from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.groups.consumer.topics import (
+    MarkTopicsChecked,
+    metadata_hash,
+    topics_after,
+)
+from barnabas.coordinator.groups.context import GroupContext
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def advance(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
+def update_member(
     old: ConsumerMember,
     new: ConsumerMember,
-    reported: Reported,
-    into: list[CoordinatorRecord],
+    reported: ReportedPartitions,
+    group: ConsumerGroup,
+    decision: DecisionBuilder,
+    groups: "GroupCoordinatorState",
+    context: GroupContext,
 ) -> ConsumerMember:
-    """Let a member that was `old` and says it is `new` make one step.
+    """Updates the member `old` to `new`, and returns it after one step to its target.
 
-    1. The member is written if it changed; the group epoch moves on if that changed what the
+    1. The member is written if it changed. The group epoch is bumped if that changed what the
        group subscribes to, or if the topics themselves changed.
-    2. A target assignment is made if the group epoch has moved on.
-    3. The member is reconciled with it.
+    2. A new target assignment is computed if the group epoch was bumped.
+    3. The member is reconciled with its target.
     """
-    if new is old and _is_settled(group, old):
+    if new is old and _has_nothing_to_do(group, old):
         return old
     if new != old:
-        into.append(records.member(group.group_id, new))
+        decision.records.append(records.member(group.group_id, new))
     has_new_names = new.subscribed_topic_names != old.subscribed_topic_names
-    regex_change = resubscribe(groups, group, old, new, into)
-    is_due = has_new_names or regex_change is RegexChange.RESOLVED
+    regex_change = update_regexes(old, new, group, decision, groups, context)
+    must_bump = has_new_names or regex_change is RegexChange.RESOLVED
     epoch = group.epoch
-    if is_due or group.has_new_topics:
-        epoch = _refresh(groups, group, old, new, is_due, into)
-    target = update_target(groups, group, epoch, old, new, into)
+    if must_bump or group.has_new_topics:
+        epoch = _update_epoch(old, new, group, decision, context, must_bump=must_bump)
+    target = update_target(old, new, epoch, group, decision, context)
     has_resubscribed = has_new_names or regex_change is not RegexChange.NONE
-    return _reconcile(groups, group, new, target, reported, has_resubscribed, into)
+    return _reconcile(new, target, reported, has_resubscribed, group, decision, context)
 
 
-def _is_settled(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether there is nothing to look at, as with nearly all heartbeats."""
+def _has_nothing_to_do(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether the heartbeat changes nothing, as nearly all heartbeats."""
     return (
         member.is_reconciled_to(group.assignment_epoch)
         and group.epoch == group.assignment_epoch
@@ -55,46 +61,46 @@ def _is_settled(group: ConsumerGroup, member: ConsumerMember) -> bool:
     )
 
 
-def _refresh(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
+def _update_epoch(
     old: ConsumerMember,
     new: ConsumerMember,
-    is_due: bool,
-    into: list[CoordinatorRecord],
+    group: ConsumerGroup,
+    decision: DecisionBuilder,
+    context: GroupContext,
+    *,
+    must_bump: bool,
 ) -> int:
-    """Look at the topics again; the group epoch, which has moved on if that `is_due` or if they
-    have changed."""
+    """Returns the group epoch, which is bumped if `must_bump` or if the topics have changed."""
     topics = topics_after(group, [old], new)
     if group.has_new_topics or topics != group.subscribed_topics.keys():
-        new_hash = metadata_hash(topics, groups.image)
+        new_hash = metadata_hash(topics, context.image)
     else:
         new_hash = group.metadata_hash
     if group.has_partition_metadata:
-        into.append(records.partition_metadata_tombstone(group.group_id))
-    if not is_due and new_hash == group.metadata_hash:
-        group.has_new_topics = False
+        decision.records.append(records.partition_metadata_tombstone(group.group_id))
+    if not must_bump and new_hash == group.metadata_hash:
+        decision.effects.append(MarkTopicsChecked(group.group_id))
         return group.epoch
-    into.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
+    decision.records.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
     return group.epoch + 1
 
 
 def _reconcile(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
     member: ConsumerMember,
     target: MemberTarget,
-    reported: Reported,
+    reported: ReportedPartitions,
     has_resubscribed: bool,
-    into: list[CoordinatorRecord],
+    group: ConsumerGroup,
+    decision: DecisionBuilder,
+    context: GroupContext,
 ) -> ConsumerMember:
     if not has_resubscribed and member.is_reconciled_to(target.epoch):
         return member
-    wanted = group.topics_of(member)
+    subscribed = group.topics_of(member)
 
     def is_subscribed(topic_id: bytes) -> bool:
-        topic = groups.image.topics.by_id(topic_id)
-        return topic is not None and topic.name in wanted
+        topic = context.image.topics.by_id(topic_id)
+        return topic is not None and topic.name in subscribed
 
     reconciled = reconcile(
         member,
@@ -106,6 +112,6 @@ def _reconcile(
         has_resubscribed=has_resubscribed,
     )
     if reconciled != member:
-        into.append(records.current_assignment(group.group_id, reconciled))
-        sessions.watch_revocation(groups, group.group_id, reconciled)
+        decision.records.append(records.current_assignment(group.group_id, reconciled))
+        decision.effects += sessions.revocation_timer(group.group_id, reconciled)
     return reconciled

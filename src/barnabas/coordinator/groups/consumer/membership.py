@@ -1,45 +1,71 @@
-"""Who a heartbeat or a join speaks for: a member of the group, a new one, or one that takes the
-place of a static member."""
+"""The member that a heartbeat or a join is from: an existing one, a new one, or one that replaces
+a static member."""
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from barnabas.coordinator.decision import DecisionBuilder
 from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import (
-    LEFT_FOR_A_WHILE,
+    LEAVING_TEMPORARILY,
     ConsumerMember,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.consumer.reconciliation import Reported
-from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.groups.consumer.reconciliation import ReportedPartitions
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
+
 log = logging.getLogger(__name__)
+
+
+def consumer_group(group_id: str, groups: "GroupCoordinatorState") -> ConsumerGroup:
+    """Returns the consumer group. Raises KafkaError if there is none, or it is of another type."""
+    group = groups.by_id.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        return group
+    reason = "is not a consumer group" if group is not None else "is not known here"
+    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
+
+
+def check_size(group: ConsumerGroup, member_id: str, context: GroupContext) -> None:
+    """Raises KafkaError if the group has no room for a new member."""
+    max_size = context.settings.broker("group.consumer.max.size")
+    if len(group.members) >= max_size and member_id not in group.members:
+        raise KafkaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"Group {group.group_id} is full: it may have {max_size} members.",
+        )
 
 
 def joining_member(
     group: ConsumerGroup,
     member_id: str,
     instance_id: str | None,
-    into: list[CoordinatorRecord],
+    decision: DecisionBuilder,
     *,
     uses_classic_protocol: bool = False,
 ) -> ConsumerMember:
-    """The member as it is before it joins: it may be in the group already, under this id, or
-    under another which its static instance had before."""
+    """Returns the member before it joins. It may be in the group already, under this id or, as a
+    static member, under another."""
     if instance_id is not None:
         predecessor = group.static_member(instance_id)
         if predecessor is not None:
             if not uses_classic_protocol and not predecessor.uses_classic_protocol:
                 _check_released(group, predecessor, member_id)
-            return _replace(group, predecessor, member_id, into)
+            return _replace(group, predecessor, member_id, decision)
     member = group.members.get(member_id)
     return member if member is not None else ConsumerMember(member_id)
 
 
-def known_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-    """The member that says it is in the group; KafkaError if it is not, or not any more."""
+def existing_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> ConsumerMember:
+    """Returns the member. Raises KafkaError if it is not in the group, or was replaced."""
     if instance_id is None:
         return group.member(member_id)
     member = group.static_member(instance_id)
@@ -57,8 +83,9 @@ def known_member(group: ConsumerGroup, member_id: str, instance_id: str | None) 
     return member
 
 
-def check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
-    """KafkaError unless the member is at that epoch, or is about to hear that it has moved on."""
+def check_epoch(member: ConsumerMember, epoch: int, reported: ReportedPartitions) -> None:
+    """Raises KafkaError if the member is at another epoch, unless the request is a retry with the
+    previous one."""
     if epoch == member.member_epoch:
         return
     if (
@@ -66,7 +93,7 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
         and epoch == member.previous_member_epoch
         and _is_within(member.assigned, reported)
     ):
-        return  # the answer that told the new epoch was lost
+        return  # the response with the new epoch was lost
     relation = "greater" if epoch > member.member_epoch else "smaller"
     raise KafkaError(
         ErrorCode.FENCED_MEMBER_EPOCH,
@@ -76,7 +103,7 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
 
 
 def _check_released(group: ConsumerGroup, predecessor: ConsumerMember, member_id: str) -> None:
-    if predecessor.member_epoch != LEFT_FOR_A_WHILE:
+    if predecessor.member_epoch != LEAVING_TEMPORARILY:
         raise KafkaError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Member {member_id} cannot join group {group.group_id}: instance id "
@@ -88,23 +115,29 @@ def _replace(
     group: ConsumerGroup,
     predecessor: ConsumerMember,
     member_id: str,
-    into: list[CoordinatorRecord],
+    decision: DecisionBuilder,
 ) -> ConsumerMember:
-    """Give a member all that its predecessor had; the predecessor is gone."""
+    """Replaces a static member by one that takes over everything the predecessor had."""
     member = replace(predecessor, member_id=member_id, member_epoch=0, previous_member_epoch=0)
     group_id = group.group_id
     target = group.target(predecessor.member_id)
-    into += records.member_tombstones(group_id, predecessor.member_id)
-    into.append(records.member(group_id, member))
-    into.append(records.target_assignment(group_id, member_id, target))
-    into.append(records.current_assignment(group_id, member))
-    log.info("group %s: member %s takes the place of %s, instance id %s", group_id, member_id,
-             predecessor.member_id, predecessor.instance_id)  # fmt: skip
+    decision.records += records.member_tombstones(group_id, predecessor.member_id)
+    decision.records.append(records.member(group_id, member))
+    decision.records.append(records.target_assignment(group_id, member_id, target))
+    decision.records.append(records.current_assignment(group_id, member))
+    log.info(
+        "[GroupId %s] Static member with instance id %s re-joins under member id %s, before it "
+        "was %s.",
+        group_id,
+        predecessor.instance_id,
+        member_id,
+        predecessor.member_id,
+    )
     return member
 
 
-def _is_within(owned: OwnedPartitions, reported: Reported) -> bool:
-    """Whether the member reports what it has, and nothing that it is not to have."""
+def _is_within(owned: OwnedPartitions, reported: ReportedPartitions) -> bool:
+    """Whether the member reports its partitions, and owns all that it reports."""
     return reported is not None and all(
         topic.topic_id in owned and owned[topic.topic_id].keys() >= set(topic.partitions)
         for topic in reported

@@ -1,9 +1,10 @@
-"""One step of a member from what it has to what it is to have.
+"""One step of a member from its current assignment to its target.
 
-A member first gives back what it is not to have any more, and stays in its epoch until it has
-(UNREVOKED_PARTITIONS). Then it moves to the target epoch and is given what is free; what another
-still has is given as soon as that one has let go (UNRELEASED_PARTITIONS). So no partition ever
-has two owners, however the steps of the members are mixed.
+A member first revokes the partitions that are not in its target, and stays at its epoch until it
+has (UNREVOKED_PARTITIONS). Then it moves to the target epoch and is assigned the partitions that
+are free. Those that another member still owns are assigned as soon as it has released them
+(UNRELEASED_PARTITIONS). So no partition ever has two owners, in whatever order members take their
+steps.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +19,8 @@ from barnabas.coordinator.groups.consumer.member import (
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import TopicPartitions
 
-Reported = Sequence[TopicPartitions] | None
-"""The partitions that a member says it has; None if it does not say."""
+ReportedPartitions = Sequence[TopicPartitions] | None
+"""The partitions that a member reports; None if it does not report any."""
 
 
 def reconcile(
@@ -27,16 +28,16 @@ def reconcile(
     target_epoch: int,
     target: Assignment,
     *,
-    reported: Reported,
+    reported: ReportedPartitions,
     is_subscribed: Callable[[bytes], bool],
     is_owned: Callable[[bytes, int], bool],
     has_resubscribed: bool,
 ) -> ConsumerMember:
-    """The member after one step; the same if there is none to make.
+    """Returns the member after one step; the same if there is no step to take.
 
-    `is_subscribed` tells whether the member wants a topic (of the id), `is_owned` whether some
-    member has a partition. The target may be older than the member's subscription
-    (`has_resubscribed`): a topic that the member does not want any more is taken from it at once.
+    `is_subscribed` says whether the member subscribes to a topic id, `is_owned` whether some
+    member owns a partition. The target may be older than the member's subscription
+    (`has_resubscribed`): a topic that the member has unsubscribed from is revoked at once.
     """
     match member.state:
         case MemberState.STABLE if member.member_epoch == target_epoch:
@@ -49,20 +50,22 @@ def reconcile(
                 f"Member {member.member_id} is in a state that this coordinator does not know. "
                 "It must abandon all its partitions and rejoin.",
             )
-    wanted = {topic_id: each for topic_id, each in target.items() if is_subscribed(topic_id)}
-    kept, revoked = _split(member.assigned, wanted)
+    target = {
+        topic_id: partitions for topic_id, partitions in target.items() if is_subscribed(topic_id)
+    }
+    kept, revoked = _split(member.assigned, target)
     if revoked and _has_any(revoked, reported):
         state = MemberState.UNREVOKED_PARTITIONS
         return _moved(member, member.member_epoch, state, kept, revoked)
-    assigned, is_complete = _give(member, kept, wanted, target_epoch, is_owned)
+    assigned, is_complete = _assign_free(member, kept, target, target_epoch, is_owned)
     state = MemberState.STABLE if is_complete else MemberState.UNRELEASED_PARTITIONS
     return _moved(member, target_epoch, state, assigned, {})
 
 
 def _drop_topics(
-    member: ConsumerMember, reported: Reported, is_subscribed: Callable[[bytes], bool]
+    member: ConsumerMember, reported: ReportedPartitions, is_subscribed: Callable[[bytes], bool]
 ) -> ConsumerMember:
-    """Take back what the member does not want any more, within its epoch."""
+    """Revokes the topics that the member has unsubscribed from, within its epoch."""
     dropped = {
         topic_id: partitions
         for topic_id, partitions in member.assigned.items()
@@ -70,7 +73,11 @@ def _drop_topics(
     }
     if not dropped:
         return member
-    kept = {each: member.assigned[each] for each in member.assigned if each not in dropped}
+    kept = {
+        topic_id: partitions
+        for topic_id, partitions in member.assigned.items()
+        if topic_id not in dropped
+    }
     pending = dict(member.pending_revocation)
     for topic_id, partitions in dropped.items():
         pending[topic_id] = {**pending.get(topic_id, {}), **partitions}
@@ -81,34 +88,34 @@ def _drop_topics(
 
 
 def _split(
-    assigned: OwnedPartitions, wanted: Assignment
+    assigned: OwnedPartitions, target: Assignment
 ) -> tuple[OwnedPartitions, OwnedPartitions]:
-    """What stays with the member, and what it has to give back."""
+    """Returns the partitions that the member keeps, and those that it has to revoke."""
     kept: OwnedPartitions = {}
     revoked: OwnedPartitions = {}
     for topic_id, partitions in assigned.items():
-        target = wanted.get(topic_id, frozenset())
+        target_partitions = target.get(topic_id, frozenset())
         for partition, epoch in partitions.items():
-            part = kept if partition in target else revoked
+            part = kept if partition in target_partitions else revoked
             part.setdefault(topic_id, {})[partition] = epoch
     return kept, revoked
 
 
-def _give(
+def _assign_free(
     member: ConsumerMember,
     kept: OwnedPartitions,
-    wanted: Assignment,
+    target: Assignment,
     epoch: int,
     is_owned: Callable[[bytes, int], bool],
 ) -> tuple[OwnedPartitions, bool]:
-    """What it keeps and all that is free of the rest; whether that is all it wants."""
+    """Returns what it keeps and the free partitions of its target, and whether that is all of it."""
     assigned = {topic_id: dict(partitions) for topic_id, partitions in kept.items()}
     is_complete = True
-    for topic_id, partitions in wanted.items():
-        has = kept.get(topic_id, {})
+    for topic_id, partitions in target.items():
+        kept_partitions = kept.get(topic_id, {})
         own = member.pending_revocation.get(topic_id, {})
         for partition in partitions:
-            if partition in has:
+            if partition in kept_partitions:
                 continue
             if partition not in own and is_owned(topic_id, partition):
                 is_complete = False
@@ -117,8 +124,8 @@ def _give(
     return assigned, is_complete
 
 
-def _has_any(owned: OwnedPartitions, reported: Reported) -> bool:
-    """Whether the member has some of these partitions; it has, as long as it does not say."""
+def _has_any(owned: OwnedPartitions, reported: ReportedPartitions) -> bool:
+    """Whether the member owns some of these partitions. It does as long as it reports nothing."""
     if reported is None:
         return True
     return any(

@@ -1,14 +1,14 @@
-"""The records of consumer groups, as Kafka writes them. A builder without a value is a tombstone.
+"""The records of consumer groups, as Kafka writes them.
 
-| type | key | says |
+| type | key | value |
 | --- | --- | --- |
-| 3 | group | group epoch, and a hash of the topics subscribed to |
-| 4 | group | nothing any more; before Kafka 4.1 the partitions of the topics subscribed to |
+| 3 | group | group epoch, and a hash of the subscribed topics |
+| 4 | group | unused; before Kafka 4.1 the partitions of the subscribed topics |
 | 5 | group, member | the member and its subscription |
-| 6 | group | the epoch the target assignment was made for |
+| 6 | group | the epoch that the target assignment was computed for |
 | 7 | group, member | the member's part of the target assignment |
-| 8 | group, member | the member's epoch and what it owns |
-| 16 | group, regular expression | the topics it stands for |
+| 8 | group, member | the member's epoch and its partitions |
+| 16 | group, regular expression | the topics that match |
 """
 
 from collections.abc import Iterable
@@ -74,7 +74,7 @@ def member_tombstone(group_id: str, member_id: str) -> CoordinatorRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """All that there is about a member, in the order in which Kafka takes it back."""
+    """Deletes all records of a member, in Kafka's order."""
     return [
         current_assignment_tombstone(group_id, member_id),
         target_assignment_tombstone(group_id, member_id),

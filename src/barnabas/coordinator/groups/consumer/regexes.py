@@ -1,21 +1,27 @@
-"""Regular expressions of a group's members: resolved off the path of requests, and now and then.
+"""Regular expressions that members subscribe by: resolved in the background, and periodically.
 
-A heartbeat does not wait for it. The topics found are written, and if they are others than before
-the group epoch moves on, so that the members learn of it by their next heartbeats.
+A heartbeat does not wait for it. The matching topics are written, and the group epoch is bumped if
+they have changed, so that members learn of it by their next heartbeats.
 """
 
 import logging
 from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator import regex
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import (
+    CoordinatorDecision,
+    DecisionBuilder,
+    StartTimer,
+    no_change,
+)
 from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
-from barnabas.coordinator.groups.consumer.sessions import nothing_more
-from barnabas.coordinator.groups.consumer.topics import metadata_hash, regexes_dropped
+from barnabas.coordinator.groups.consumer.topics import metadata_hash, unused_regexes
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import KafkaError
 
@@ -23,10 +29,10 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 MIN_INTERVAL_MS = 10_000
-"""How long what was resolved stays as it is, whatever happens."""
+"""The shortest time between two resolutions of a group."""
 
 REFRESH_INTERVAL = "group.consumer.regex.refresh.interval.ms"
-"""How often all are resolved again though no topic was created that is known of."""
+"""The setting of how often they are resolved again although no topic was created."""
 
 log = logging.getLogger(__name__)
 
@@ -37,25 +43,32 @@ class RegexChange(Enum):
     RESOLVED = "by another, whose topics are known; or by none any more"
 
 
-def resubscribe(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
+def update_regexes(
     old: ConsumerMember,
     new: ConsumerMember,
-    into: list[CoordinatorRecord],
+    group: ConsumerGroup,
+    decision: DecisionBuilder,
+    groups: "GroupCoordinatorState",
+    context: GroupContext,
 ) -> RegexChange:
-    """Take in the regular expression that `new`, which was `old`, subscribes by; resolve those of
-    the group if it is time to. KafkaError if it is not one."""
+    """Updates the regular expression that the member subscribes by, and resolves those of the
+    group if it is time to. Raises KafkaError if the new one is not valid."""
     pattern = new.subscribed_topic_regex
     if pattern == old.subscribed_topic_regex:
         change = RegexChange.NONE
     else:
         change = _change(group, pattern)
-        for dropped in regexes_dropped(group, [old], new):
-            into.append(records.regular_expression_tombstone(group.group_id, dropped))
-    if (pattern or group.regexes) and _is_refresh_due(groups, group, old, new):
-        resolution = _Resolution(groups, group, pattern)
-        groups.timers.set(resolution.key, 0, resolution.step)
+        for unused in unused_regexes(group, [old], new):
+            decision.records.append(records.regular_expression_tombstone(group.group_id, unused))
+    if (pattern or group.regexes) and _is_refresh_due(old, new, group, groups, context):
+        decision.effects.append(
+            StartTimer(
+                _timer_key(group.group_id),
+                0,
+                partial(_begin_resolution, group.group_id),
+                only_if_absent=True,
+            )
+        )
     return change
 
 
@@ -68,90 +81,100 @@ def _change(group: ConsumerGroup, pattern: str) -> RegexChange:
 
 
 def _is_refresh_due(
-    groups: "GroupCoordinatorState", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    old: ConsumerMember,
+    new: ConsumerMember,
+    group: ConsumerGroup,
+    groups: "GroupCoordinatorState",
+    context: GroupContext,
 ) -> bool:
-    if _key(group.group_id) in groups.timers:
-        return False
     last = next(iter(group.resolved_regexes.values()), None)
     if last is None:
         return True
-    age_ms = groups.now_ms() - last.timestamp_ms
-    if 0 <= age_ms <= MIN_INTERVAL_MS:  # less, if the clock was set back
+    age_ms = context.now_ms - last.timestamp_ms
+    if 0 <= age_ms <= MIN_INTERVAL_MS:  # it is negative if the clock was set back
         return False
-    wanted = group.regexes.keys() - regexes_dropped(group, [old], new)
+    patterns = group.regexes.keys() - unused_regexes(group, [old], new)
     if new.subscribed_topic_regex:
-        wanted |= {new.subscribed_topic_regex}
+        patterns |= {new.subscribed_topic_regex}
     return (
-        len(wanted) != len(group.resolved_regexes)
+        len(patterns) != len(group.resolved_regexes)
         or last.version < groups.subscriptions.new_topics_offset
-        or age_ms > groups.settings.broker(REFRESH_INTERVAL)
+        or age_ms > context.settings.broker(REFRESH_INTERVAL)
     )
 
 
+def _begin_resolution(
+    group_id: str, groups: "GroupCoordinatorState", context: GroupContext
+) -> CoordinatorDecision[None]:
+    group = groups.by_id.get(group_id)
+    if not isinstance(group, ConsumerGroup):
+        return no_change()
+    return _Resolution(group, context).step(groups, context)
+
+
 class _Resolution:
-    """Holds all regular expressions of a group against all topics, a slice at a time."""
+    """Matches all regular expressions of a group with all topics, a slice at a time."""
 
-    __slots__ = ("_found", "_group_id", "_groups", "_slices", "_timestamp_ms", "_version", "key")
+    __slots__ = ("_group_id", "_matches", "_slices", "_timestamp_ms", "_version")
 
-    def __init__(self, groups: "GroupCoordinatorState", group: ConsumerGroup, pattern: str) -> None:
-        self.key = _key(group.group_id)
-        self._groups = groups
+    def __init__(self, group: ConsumerGroup, context: GroupContext) -> None:
         self._group_id = group.group_id
-        self._version = groups.image.offset
-        self._timestamp_ms = groups.now_ms()
-        self._found: dict[str, list[str]] = {}
-        patterns = list(group.regexes)
-        if pattern and pattern not in group.regexes:
-            patterns.append(pattern)
-        self._slices = self._search(patterns, [topic.name for topic in groups.image.topics])
+        self._version = context.image.offset
+        self._timestamp_ms = context.now_ms
+        self._matches: dict[str, list[str]] = {}
+        names = [topic.name for topic in context.image.topics]
+        self._slices = self._search(list(group.regexes), names)
 
-    def step(self) -> Decision[None]:
+    def step(
+        self, groups: "GroupCoordinatorState", context: GroupContext
+    ) -> CoordinatorDecision[None]:
         if next(self._slices, None) is None:
-            return self._finish()
-        self._groups.timers.set(self.key, 0, self.step)
-        return nothing_more()
+            return self._finish(groups, context)
+        return no_change(StartTimer(_timer_key(self._group_id), 0, self.step))
 
     def _search(self, patterns: list[str], names: list[str]) -> Iterator[bool]:
         for pattern in patterns:
-            found = self._found[pattern] = []
+            matches = self._matches[pattern] = []
             try:
-                for matches in regex.search(pattern, names):
-                    found += matches
+                for slice_matches in regex.search(pattern, names):
+                    matches += slice_matches
                     yield True
-            except KafkaError as refusal:  # written by a coordinator that knew better
-                log.error("group %s: %s", self._group_id, refusal)
+            except KafkaError as error:  # another version of the broker has accepted it
+                log.error("[GroupId %s] %s", self._group_id, error)
 
-    def _finish(self) -> Decision[None]:
-        """Write what was found for those who still want it."""
-        group = self._groups.by_id.get(self._group_id)
+    def _finish(
+        self, groups: "GroupCoordinatorState", context: GroupContext
+    ) -> CoordinatorDecision[None]:
+        """Writes the topics of the regular expressions that are still subscribed to."""
+        group = groups.by_id.get(self._group_id)
         if not isinstance(group, ConsumerGroup):
-            return nothing_more()
+            return no_change()
         written: list[CoordinatorRecord] = []
         topics = dict(group.subscribed_topics)
         has_changed = False
         for pattern, resolved in self._resolved(group):
             last = group.resolved_regexes.get(pattern)
-            known = last.topics if last is not None else frozenset()
-            has_changed |= known != resolved.topics
-            for name in known - resolved.topics:
+            last_topics = last.topics if last is not None else frozenset()
+            has_changed |= last_topics != resolved.topics
+            for name in last_topics - resolved.topics:
                 topics[name] -= 1
-            for name in resolved.topics - known:
+            for name in resolved.topics - last_topics:
                 topics[name] = topics.get(name, 0) + 1
             written.append(records.regular_expression(group.group_id, pattern, *resolved))
         if not written:
-            return nothing_more()
-        new_hash = metadata_hash((name for name in topics if topics[name]), self._groups.image)
+            return no_change()
+        new_hash = metadata_hash((name for name in topics if topics[name]), context.image)
         if has_changed or new_hash != group.metadata_hash:
             written.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
-        return Decision(None, written)
+        return CoordinatorDecision(written, None)
 
     def _resolved(self, group: ConsumerGroup) -> Iterator[tuple[str, ResolvedRegex]]:
-        """What is wanted and not replayed yet."""
-        for pattern, names in self._found.items():
+        """Yields those that are subscribed to and not written yet."""
+        for pattern, names in self._matches.items():
             resolved = ResolvedRegex(frozenset(names), self._version, self._timestamp_ms)
             if pattern in group.regexes and group.resolved_regexes.get(pattern) != resolved:
                 yield pattern, resolved
 
 
-def _key(group_id: str) -> tuple[str, str]:
+def _timer_key(group_id: str) -> tuple[str, str]:
     return ("regex", group_id)

@@ -1,5 +1,5 @@
-"""Takes in the records of consumer groups. It never fails: what a compacted log tells in part
-only is completed by the records after it."""
+"""Replays the records of consumer groups. It never fails: records that compaction has removed are
+completed by those after them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def replay(groups: "GroupCoordinatorState", record: CoordinatorRecord) -> None:
-    """A value may begin a group; a tombstone of a group that is not there says nothing."""
+def replay(record: CoordinatorRecord, groups: "GroupCoordinatorState") -> None:
+    """A value may create a group. A tombstone of a group that does not exist is ignored."""
     key, value, _ = record
     group = groups.by_id.get(key.group_id)
     if not isinstance(group, ConsumerGroup):
@@ -40,7 +40,7 @@ def _group_epoch(
 ) -> None:
     group.epoch = value.epoch
     group.metadata_hash = value.metadata_hash
-    group.has_new_topics = False  # the hash was taken just now, unless all this is being loaded
+    group.has_new_topics = False  # the hash was computed just now, unless the log is being loaded
 
 
 def _partition_metadata(
@@ -127,7 +127,7 @@ def _current(
 
 
 def _owned(topics: list[wire.TopicPartitions], member_epoch: int) -> OwnedPartitions:
-    """Before Kafka 4.3 partitions had no epochs of their own: the member's is no older."""
+    """Before Kafka 4.3 partitions had no epochs of their own: that of the member is not older."""
     owned: OwnedPartitions = {}
     for topic in topics:
         epochs = topic.assignment_epochs

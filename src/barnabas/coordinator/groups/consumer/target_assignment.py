@@ -1,9 +1,9 @@
-"""The target assignment: what each member is to have, made anew when the group epoch moves on."""
+"""The target assignment of each member, computed again when the group epoch is bumped."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from barnabas.config.broker.groups import CONSUMER_ASSIGNORS
+from barnabas.coordinator.decision import DecisionBuilder
 from barnabas.coordinator.groups.assignors import ASSIGNORS
 from barnabas.coordinator.groups.assignors.model import (
     Assignment,
@@ -13,13 +13,10 @@ from barnabas.coordinator.groups.assignors.model import (
     TopicShape,
 )
 from barnabas.coordinator.groups.consumer import records
-from barnabas.coordinator.groups.consumer.group import ConsumerGroup, most_wanted
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, most_common
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
-from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.metadata.image import MetadataImage
-
-if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,68 +28,70 @@ class MemberTarget:
 
 
 def update_target(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
-    epoch: int,
     old: ConsumerMember,
     new: ConsumerMember,
-    into: list[CoordinatorRecord],
+    epoch: int,
+    group: ConsumerGroup,
+    decision: DecisionBuilder,
+    context: GroupContext,
 ) -> MemberTarget:
-    """What member `new`, which was `old`, is to have when the group is at `epoch`.
+    """Returns the target of member `new`, which was `old`, when the group is at `epoch`.
 
-    Between two assignments there is at least an interval, so that many who join at once cost one
-    assignment and not one each; until then the last one holds.
+    There is a minimum interval between two assignments, so that many members which join at once
+    cost one assignment in total. Until then the last assignment is used.
     """
     last_id = _last_id(group, new)
-    now_ms = groups.now_ms()
-    if epoch <= group.assignment_epoch or _is_too_soon(groups, group, now_ms):
+    if epoch <= group.assignment_epoch or _is_too_soon(group, context):
         return MemberTarget(group.assignment_epoch, group.target(last_id))
     members = {**group.members, new.member_id: new}
     if last_id != new.member_id:
-        del members[last_id]  # the static member that it takes the place of
-    subscribers = _subscribers(group, members, groups.image)
-    assignments = _assignor(groups, group, old, new)(subscribers)
+        del members[last_id]  # the static member that it replaces
+    subscribers = _subscribers(group, members, context.image)
+    assignments = _assignor(old, new, group, context)(subscribers)
     for member_id in members:
         assignment = assignments.get(member_id, {})
         if assignment != group.targets.get(member_id):
-            into.append(records.target_assignment(group.group_id, member_id, assignment))
-    into.append(records.assignment_epoch(group.group_id, epoch, now_ms))
+            decision.records.append(
+                records.target_assignment(group.group_id, member_id, assignment)
+            )
+    decision.records.append(records.assignment_epoch(group.group_id, epoch, context.now_ms))
     return MemberTarget(epoch, assignments.get(new.member_id, {}))
 
 
-def default_assignor(groups: "GroupCoordinatorState") -> str:
-    """The assignor of groups in which nobody asks for one."""
-    return supported_assignors(groups)[0]
+def default_assignor(context: GroupContext) -> str:
+    """Returns the assignor of groups in which no member names one."""
+    return supported_assignors(context)[0]
 
 
-def supported_assignors(groups: "GroupCoordinatorState") -> list[str]:
-    """The names that a member may ask for."""
-    return [CONSUMER_ASSIGNORS[each] for each in groups.settings.broker("group.consumer.assignors")]
+def supported_assignors(context: GroupContext) -> list[str]:
+    """Returns the names of assignors that a member may use."""
+    names = context.settings.broker("group.consumer.assignors")
+    return [CONSUMER_ASSIGNORS[name] for name in names]
 
 
-def _is_too_soon(groups: "GroupCoordinatorState", group: ConsumerGroup, now_ms: int) -> bool:
-    """Whether the last assignment was a moment ago. One that lies ahead was made by another clock,
-    or before this one was set back."""
-    interval_ms: int = groups.settings.group(group.group_id)["consumer.assignment.interval.ms"]
-    return 0 <= now_ms - group.assignment_timestamp_ms < interval_ms
+def _is_too_soon(group: ConsumerGroup, context: GroupContext) -> bool:
+    """Whether the last assignment is younger than the interval. One in the future was made by
+    another clock, or before this clock was set back."""
+    interval_ms: int = context.settings.group(group.group_id)["consumer.assignment.interval.ms"]
+    return 0 <= context.now_ms - group.assignment_timestamp_ms < interval_ms
 
 
 def _last_id(group: ConsumerGroup, member: ConsumerMember) -> str:
-    """The id under which the group knows it, which a static member may be about to change."""
-    known = group.static_member(member.instance_id)
-    return known.member_id if known is not None else member.member_id
+    """Returns the id of the member before this decision, which may replace a static member."""
+    last = group.static_member(member.instance_id)
+    return last.member_id if last is not None else member.member_id
 
 
 def _assignor(
-    groups: "GroupCoordinatorState", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    old: ConsumerMember, new: ConsumerMember, group: ConsumerGroup, context: GroupContext
 ) -> Assignor:
-    wanted = dict(group.assignors)
+    counts = dict(group.assignors)
     if old.server_assignor is not None:
-        wanted[old.server_assignor] = wanted.get(old.server_assignor, 0) - 1
+        counts[old.server_assignor] = counts.get(old.server_assignor, 0) - 1
     if new.server_assignor is not None:
-        wanted[new.server_assignor] = wanted.get(new.server_assignor, 0) + 1
-    known = {name: count for name, count in wanted.items() if count > 0 and name in ASSIGNORS}
-    return ASSIGNORS[most_wanted(known) or default_assignor(groups)]
+        counts[new.server_assignor] = counts.get(new.server_assignor, 0) + 1
+    known = {name: count for name, count in counts.items() if count > 0 and name in ASSIGNORS}
+    return ASSIGNORS[most_common(known) or default_assignor(context)]
 
 
 def _subscribers(
@@ -102,15 +101,15 @@ def _subscribers(
     resolved: dict[tuple[frozenset[str], str], frozenset[bytes]] = {}
 
     def topic_ids(member: ConsumerMember) -> frozenset[bytes]:
-        """Members mostly subscribe to the same: each subscription is looked up once."""
+        """Most members have the same subscription: each subscription is resolved once."""
         subscription = (member.subscribed_topic_names, member.subscribed_topic_regex)
-        found = resolved.get(subscription)
-        if found is None:
+        ids = resolved.get(subscription)
+        if ids is None:
             shapes = [_shape(image, name) for name in group.topics_of(member)]
             existing = {shape.topic_id: shape for shape in shapes if shape is not None}
             topics.update(existing)
-            found = resolved[subscription] = frozenset(existing)
-        return found
+            ids = resolved[subscription] = frozenset(existing)
+        return ids
 
     return Subscribers(
         {

@@ -1,21 +1,23 @@
-"""The topics a group subscribes to, and a hash that tells whether they have changed.
+"""The topics that a group subscribes to, and a hash that shows whether they have changed.
 
-The hash is Kafka's own (XXH3 of 64 bits), so that a group can move between its brokers and ours
-without being assigned anew. All numbers in it are little-endian, texts are UTF-16 and followed by
+The hash is Kafka's own (64-bit XXH3), so that a group can move between its brokers and ours
+without a new assignment. All numbers in it are little-endian; strings are UTF-16, followed by
 their length in units:
 
     topic    one zero byte | the two halves of the id | name | partition count
-             and by partition: its index, then by rack of its replicas: length | rack
-    group    the hashes of its topics, those of names that come first first
+             and for each partition: its index, then for each rack of its replicas: length | rack
+    group    the hashes of its topics, in the order of their names
 """
 
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING
 
 import xxhash
 
+from barnabas.coordinator.decision import Effect
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.metadata.delta import MetadataDelta
@@ -38,28 +40,28 @@ Racks = tuple[tuple[str, ...], ...]
 def topics_after(
     group: ConsumerGroup, old: Sequence[ConsumerMember], new: ConsumerMember | None = None
 ) -> Set[str]:
-    """What the group will subscribe to with `new` instead of `old`; costs no more than they
-    subscribe to, unless that changes the whole."""
-    steps: dict[str, int] = {}
+    """Returns the topics that the group subscribes to with `new` instead of `old`. Only their
+    topics are looked at, unless the set of topics changes."""
+    changes: dict[str, int] = {}
     for member in old:
         for topic in member.subscribed_topic_names:
-            steps[topic] = steps.get(topic, 0) - 1
+            changes[topic] = changes.get(topic, 0) - 1
     for topic in new.subscribed_topic_names if new is not None else ():
-        steps[topic] = steps.get(topic, 0) + 1
-    for pattern in regexes_dropped(group, old, new):
+        changes[topic] = changes.get(topic, 0) + 1
+    for pattern in unused_regexes(group, old, new):
         resolved = group.resolved_regexes.get(pattern)
         for topic in resolved.topics if resolved is not None else ():
-            steps[topic] = steps.get(topic, 0) - 1
+            changes[topic] = changes.get(topic, 0) - 1
     counts = group.subscribed_topics
-    added = {topic for topic, step in steps.items() if step > 0 and topic not in counts}
-    gone = {topic for topic, step in steps.items() if step < 0 and counts.get(topic, 0) <= -step}
+    added = {topic for topic, step in changes.items() if step > 0 and topic not in counts}
+    gone = {topic for topic, step in changes.items() if step < 0 and counts.get(topic, 0) <= -step}
     return (counts.keys() - gone) | added if added or gone else counts.keys()
 
 
-def regexes_dropped(
+def unused_regexes(
     group: ConsumerGroup, old: Sequence[ConsumerMember], new: ConsumerMember | None = None
 ) -> list[str]:
-    """The regular expressions that nobody subscribes by with `new` instead of `old`."""
+    """Returns the regular expressions that no member subscribes by with `new` instead of `old`."""
     kept = new.subscribed_topic_regex if new is not None else ""
     leaving: dict[str, int] = {}
     for member in old:
@@ -70,7 +72,7 @@ def regexes_dropped(
 
 
 def metadata_hash(names: Iterable[str], image: MetadataImage) -> int:
-    """The hash of those topics that exist; 0 if none does."""
+    """Returns the hash of the topics that exist; 0 if none does."""
     has_racks = any(broker.rack is not None for broker in image.brokers.values())
     hashes = []
     for name in sorted(names):
@@ -84,8 +86,17 @@ def metadata_hash(names: Iterable[str], image: MetadataImage) -> int:
     return digest - (1 << 64) if digest >> 63 else digest
 
 
-def follow(groups: "GroupCoordinatorState", delta: MetadataDelta, image: MetadataImage) -> None:
-    """Topics have changed: those who subscribe to them look at them by their next heartbeats."""
+@dataclass(slots=True, frozen=True)
+class MarkTopicsChecked(Effect):
+    """The subscribed topics of a group have been compared with the current metadata image."""
+
+    group_id: str
+
+
+def on_metadata_update(
+    delta: MetadataDelta, image: MetadataImage, groups: "GroupCoordinatorState"
+) -> None:
+    """Topics have changed: the groups that subscribe to them check them by the next heartbeat."""
     if delta.topics_created:
         groups.subscriptions.new_topics_offset = image.offset
     changed = {topic_id for topic_id, _ in delta.partitions_changed} | delta.topics_created.keys()

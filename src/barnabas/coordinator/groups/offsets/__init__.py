@@ -1,4 +1,4 @@
-"""Committed offsets: how far groups have read."""
+"""Committed offsets: OffsetCommit, TxnOffsetCommit, OffsetFetch, OffsetDelete and expiration."""
 
 from barnabas.coordinator.groups.offsets.commit import commit as commit
 from barnabas.coordinator.groups.offsets.commit import txn_commit as txn_commit

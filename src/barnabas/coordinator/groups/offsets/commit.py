@@ -1,17 +1,17 @@
-"""OffsetCommit and TxnOffsetCommit: remember how far a group has read.
+"""OffsetCommit (key 8) and TxnOffsetCommit (key 28): store how far a group has read.
 
-Partitions that do not exist and metadata that is too long are refused by themselves; whoever may
-not commit in this group is refused altogether. As with Kafka, who names nothing that exists is
-told so without being asked who it is.
+A partition that does not exist, or whose metadata is too long, is an error of that partition. A
+sender that may not commit in this group is an error of the whole request. As in Kafka, the sender
+is not checked if no partition of the request exists.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.coordinator.decision import Decision, ProducerStamp
-from barnabas.coordinator.groups.classic import rebalance
+from barnabas.coordinator.decision import CoordinatorDecision, Effect, ProducerStamp
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.classic.rebalance import session_timer
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.groups.group import FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
 from barnabas.coordinator.groups.offsets.record import (
     NO_EXPIRY,
@@ -42,9 +42,9 @@ from barnabas.wire.uuid import ZERO
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
-LEAST_RECORD_BYTES = 50
+MIN_RECORD_BYTES = 50
 MAX_INT64 = (1 << 63) - 1
-RETENTION_OF_THE_BROKER = -1
+BROKER_RETENTION = -1
 
 FIRST_VERSION_WITH_TOPIC_IDS = 10
 FIRST_TXN_VERSION_WITH_TOPIC_IDS = 6
@@ -53,15 +53,17 @@ _STATES_WITH_SESSIONS = (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE)
 
 
 def commit(
-    groups: "GroupCoordinatorState", request: OffsetCommitRequest, client: GroupClient
-) -> Decision[OffsetCommitResponse]:
-    by_id = client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-    draft = _draft(groups, request.group_id, request.topics, by_id, request.retention_time_ms)
+    request: OffsetCommitRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[OffsetCommitResponse]:
+    api_version = context.client.api_version
+    by_id = api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+    draft = _draft(request.group_id, request.topics, by_id, request.retention_time_ms, context)
+    effects: list[Effect] = []
     if draft.names_any_partition:
-        has_epochs = client.api_version >= FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
+        has_epochs = api_version >= FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
         no_group = ErrorCode.GROUP_ID_NOT_FOUND if has_epochs else ErrorCode.ILLEGAL_GENERATION
-        _check_sender(groups, request, client, draft.records, no_group)
-        _restart_session(groups, request)
+        _check_sender(request, draft.records, no_group, groups, context)
+        effects = _session_timer(request, groups)
     response = OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -77,17 +79,17 @@ def commit(
             for topic, codes in zip(request.topics, draft.codes, strict=True)
         ]
     )
-    return Decision(response, draft.records)
+    return CoordinatorDecision(draft.records, response, effects)
 
 
 def txn_commit(
-    groups: "GroupCoordinatorState", request: TxnOffsetCommitRequest, client: GroupClient
-) -> Decision[TxnOffsetCommitResponse]:
+    request: TxnOffsetCommitRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[TxnOffsetCommitResponse]:
     """The offsets are pending until the producer's transaction ends."""
-    by_id = client.api_version >= FIRST_TXN_VERSION_WITH_TOPIC_IDS
-    draft = _draft(groups, request.group_id, request.topics, by_id, RETENTION_OF_THE_BROKER)
+    by_id = context.client.api_version >= FIRST_TXN_VERSION_WITH_TOPIC_IDS
+    draft = _draft(request.group_id, request.topics, by_id, BROKER_RETENTION, context)
     if draft.names_any_partition:
-        _check_txn_sender(groups, request, client, draft.records)
+        _check_txn_sender(request, draft.records, groups, context)
     response = TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
@@ -104,47 +106,47 @@ def txn_commit(
         ]
     )
     producer = ProducerStamp(request.producer_id, request.producer_epoch)
-    return Decision(response, _without_ids(draft.records), producer=producer)
+    return CoordinatorDecision(_without_ids(draft.records), response, producer=producer)
 
 
 class _Draft(NamedTuple):
-    """What a commit comes to, if its sender may commit."""
+    """What a commit writes and returns, if its sender may commit."""
 
     records: list[CoordinatorRecord]
     codes: list[list[ErrorCode]]
-    """For each partition of each topic of the request."""
+    """Of each partition of each topic of the request."""
 
     @property
     def names_any_partition(self) -> bool:
-        """Whether at least one that exists is among them."""
+        """Whether at least one of the partitions exists."""
         return bool(self.records) or any(
             code not in _UNKNOWN for codes in self.codes for code in codes
         )
 
 
 def _draft(
-    groups: "GroupCoordinatorState",
     group_id: str,
     topics: Sequence[OffsetCommitRequestTopic] | Sequence[TxnOffsetCommitRequestTopic],
     by_id: bool,
     retention_ms: int,
+    context: GroupRequestContext,
 ) -> _Draft:
-    now_ms = groups.now_ms()
-    longest = groups.settings.broker("offset.metadata.max.bytes")
-    known = groups.image.topics
+    now_ms = context.now_ms
+    max_metadata = context.settings.broker("offset.metadata.max.bytes")
+    existing = context.image.topics
     draft = _Draft([], [])
-    for each in topics:
-        topic = known.by_id(each.topic_id) if by_id else known.by_name(each.name)
+    for requested in topics:
+        topic = existing.by_id(requested.topic_id) if by_id else existing.by_name(requested.name)
         codes: list[ErrorCode] = []
         draft.codes.append(codes)
-        for partition in each.partitions:
+        for partition in requested.partitions:
             index = partition.partition_index
             metadata = partition.committed_metadata or ""
             if topic is None and by_id:
                 codes.append(ErrorCode.UNKNOWN_TOPIC_ID)
             elif topic is None or index not in topic.partitions:
                 codes.append(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            elif _is_longer(metadata, longest):
+            elif _is_longer(metadata, max_metadata):
                 codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             else:
                 codes.append(ErrorCode.NONE)
@@ -158,25 +160,25 @@ def _draft(
                     topic.topic_id,
                 )
                 draft.records.append(_record(key, committed, retention_ms))
-        _check_size(groups, draft.records)
+        _check_size(draft.records, context)
     return draft
 
 
-def _check_size(groups: "GroupCoordinatorState", records: Sequence[CoordinatorRecord]) -> None:
-    """KafkaError if they cannot fit into a batch, however short: better told than tried."""
-    largest_bytes = groups.settings.broker("message.max.bytes")
-    if len(records) * LEAST_RECORD_BYTES > largest_bytes:
+def _check_size(records: Sequence[CoordinatorRecord], context: GroupRequestContext) -> None:
+    """Raises KafkaError if the records cannot fit into one batch, before they are encoded."""
+    max_bytes = context.settings.broker("message.max.bytes")
+    if len(records) * MIN_RECORD_BYTES > max_bytes:
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"More than {largest_bytes // LEAST_RECORD_BYTES} offsets do not fit into one batch of "
-            f"{largest_bytes} bytes (message.max.bytes): commit fewer at a time.",
+            f"More than {max_bytes // MIN_RECORD_BYTES} offsets do not fit into one batch of "
+            f"{max_bytes} bytes (message.max.bytes): commit fewer at a time.",
         )
 
 
 def _record(key: OffsetKey, committed: CommittedOffset, retention_ms: int) -> CoordinatorRecord:
-    if retention_ms == RETENTION_OF_THE_BROKER:
+    if retention_ms == BROKER_RETENTION:
         return CoordinatorRecord(key, committed, VERSION)
-    # This version has no place for an epoch or an id, and only what is written may be replayed.
+    # This version has no field for an epoch or an id, and only what is written may be replayed.
     expiring = committed._replace(
         leader_epoch=NO_LEADER_EPOCH,
         expire_timestamp=min(committed.commit_timestamp + retention_ms, MAX_INT64),
@@ -190,24 +192,24 @@ def _without_ids(records: Sequence[CoordinatorRecord]) -> list[CoordinatorRecord
     return [record._replace(value=record.value._replace(topic_id=ZERO)) for record in records]
 
 
-def _is_longer(metadata: str, longest: int) -> bool:
-    """Kafka counts units of UTF-16: one or two for a character."""
-    if len(metadata) * 2 <= longest:
+def _is_longer(metadata: str, max_length: int) -> bool:
+    """Kafka counts UTF-16 units: one or two per character."""
+    if len(metadata) * 2 <= max_length:
         return False
-    return len(metadata.encode("utf-16-le", "surrogatepass")) > longest * 2
+    return len(metadata.encode("utf-16-le", "surrogatepass")) > max_length * 2
 
 
 def _check_sender(
-    groups: "GroupCoordinatorState",
     request: OffsetCommitRequest | TxnOffsetCommitRequest,
-    client: GroupClient,
     records: Sequence[CoordinatorRecord],
     no_group: ErrorCode,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
 ) -> None:
-    """KafkaError unless the sender may commit in the group.
+    """Raises KafkaError if the sender may not commit in the group.
 
-    One without a generation is an administrator, or a consumer that assigns itself its partitions:
-    it makes the group by committing.
+    A sender without a generation is an administrator, or a consumer that assigns its partitions
+    itself: its commit creates the group.
     """
     group = groups.by_id.get(request.group_id)
     epoch = request.generation_id_or_member_epoch
@@ -220,7 +222,7 @@ def _check_sender(
         request.group_instance_id,
         epoch,
         transactional=isinstance(request, TxnOffsetCommitRequest),
-        api_version=client.api_version,
+        api_version=context.client.api_version,
     )
     if check is not None:
         for (_, topic, partition), committed, _ in records:
@@ -228,23 +230,24 @@ def _check_sender(
 
 
 def _check_txn_sender(
-    groups: "GroupCoordinatorState",
     request: TxnOffsetCommitRequest,
-    client: GroupClient,
     records: Sequence[CoordinatorRecord],
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
 ) -> None:
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets need the name of a group.")
     try:
-        _check_sender(groups, request, client, records, ErrorCode.ILLEGAL_GENERATION)
+        _check_sender(request, records, ErrorCode.ILLEGAL_GENERATION, groups, context)
     except KafkaError as error:
-        if error.code is ErrorCode.STALE_MEMBER_EPOCH:  # which producers do not know
+        if error.code is ErrorCode.STALE_MEMBER_EPOCH:  # producers do not know that code
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION, error.message) from None
         raise
 
 
-def _restart_session(groups: "GroupCoordinatorState", request: OffsetCommitRequest) -> None:
-    """A member of a classic group is alive if it commits."""
+def _session_timer(request: OffsetCommitRequest, groups: "GroupCoordinatorState") -> list[Effect]:
+    """A commit restarts the session of a member of a classic group."""
     group = groups.by_id.get(request.group_id)
     if isinstance(group, ClassicGroup) and group.state in _STATES_WITH_SESSIONS:
-        rebalance.restart_session(groups, group, group.members[request.member_id])
+        return [session_timer(group, group.members[request.member_id])]
+    return []

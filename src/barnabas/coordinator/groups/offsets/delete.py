@@ -1,9 +1,9 @@
-"""OffsetDelete: forget offsets that nobody in the group reads on from."""
+"""OffsetDelete (key 47): delete offsets of topics that the group is not subscribed to."""
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.offsets.record import OffsetKey
 from barnabas.coordinator.records import CoordinatorRecord
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def delete(
-    groups: "GroupCoordinatorState", request: OffsetDeleteRequest, client: GroupClient
-) -> Decision[OffsetDeleteResponse]:
+    request: OffsetDeleteRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[OffsetDeleteResponse]:
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are deleted from a named group.")
     group = groups.by_id.get(request.group_id)
@@ -32,25 +32,26 @@ def delete(
     tombstones: list[CoordinatorRecord] = []
     topics = [
         OffsetDeleteResponseTopic(
-            name=topic.name, partitions=_partitions(groups, group, topic, tombstones)
+            name=topic.name, partitions=_partitions(topic, group, tombstones, groups, context)
         )
         for topic in request.topics
     ]
-    return Decision(OffsetDeleteResponse(topics=topics), tombstones)
+    return CoordinatorDecision(tombstones, OffsetDeleteResponse(topics=topics))
 
 
 def _partitions(
-    groups: "GroupCoordinatorState",
-    group: Group,
     topic: OffsetDeleteRequestTopic,
+    group: Group,
     tombstones: list[CoordinatorRecord],
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
 ) -> list[OffsetDeleteResponsePartition]:
-    known = groups.image.topics.by_name(topic.name)
+    existing = context.image.topics.by_name(topic.name)
     is_subscribed = group.is_subscribed_to(topic.name)
-    answers = []
+    responses = []
     for partition in topic.partitions:
         index = partition.partition_index
-        if known is None or index not in known.partitions:
+        if existing is None or index not in existing.partitions:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif is_subscribed:
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
@@ -59,5 +60,5 @@ def _partitions(
             key = OffsetKey(group.group_id, topic.name, index)
             if groups.offsets.has(key):
                 tombstones.append(CoordinatorRecord(key, None))
-        answers.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
-    return answers
+        responses.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
+    return responses

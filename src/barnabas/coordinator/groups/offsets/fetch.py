@@ -1,9 +1,10 @@
-"""OffsetFetch: how far a group has read."""
+"""OffsetFetch (key 9): how far a group has read."""
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.groups.offsets.record import NO_LEADER_EPOCH, CommittedOffset, OffsetKey
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -23,40 +24,52 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def fetch(
-    groups: "GroupCoordinatorState", wanted: OffsetFetchRequestGroup, require_stable: bool, client: GroupClient
+    request: OffsetFetchRequestGroup,
+    groups: "GroupCoordinatorState",
+    context: GroupRequestContext,
+    *,
+    require_stable: bool,
 ) -> OffsetFetchResponseGroup:
-    """What one group has committed; a group that is not there has committed nothing.
+    """Returns the offsets of one group; none if the group does not exist.
 
-    With `require_stable`, offsets that an open transaction may change are held back (KIP-447).
+    With `require_stable`, an offset that an open transaction may change is an error (KIP-447).
     """
-    group = groups.by_id.get(wanted.group_id)
+    group_id = request.group_id
+    group = groups.by_id.get(group_id)
     if group is not None:
-        group.check_fetch(wanted.member_id, wanted.member_epoch)
-    by_id = client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-    return OffsetFetchResponseGroup(
-        group_id=wanted.group_id,
-        topics=_all_topics(groups, wanted.group_id, require_stable, by_id)
-        if wanted.topics is None
-        else [_topic(groups, wanted.group_id, t, require_stable, by_id) for t in wanted.topics],
-    )
+        group.check_fetch(request.member_id, request.member_epoch)
+    by_id = context.client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+    image = context.image
+    if request.topics is None:
+        topics = _all_topics(group_id, require_stable, by_id, groups, image)
+    else:
+        topics = [
+            _topic(topic, group_id, require_stable, by_id, groups, image)
+            for topic in request.topics
+        ]
+    return OffsetFetchResponseGroup(group_id=group_id, topics=topics)
 
 
 def _all_topics(
-    groups: "GroupCoordinatorState", group_id: str, require_stable: bool, by_id: bool
+    group_id: str,
+    require_stable: bool,
+    by_id: bool,
+    groups: "GroupCoordinatorState",
+    image: MetadataImage,
 ) -> list[OffsetFetchResponseTopics]:
-    """Who wants ids is not told of topics that have none: those that are deleted."""
+    """A version with topic ids leaves out deleted topics, which have none."""
     topics = []
     for name, offsets in groups.offsets.of(group_id).items():
-        known = groups.image.topics.by_name(name)
-        if known is None and by_id:
+        existing = image.topics.by_name(name)
+        if existing is None and by_id:
             continue
         partitions = [
-            _none(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-            if require_stable and _is_pending(groups, group_id, name, index)
-            else _found(index, committed)
+            _no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+            if require_stable and _is_pending(group_id, name, index, groups)
+            else _offset(index, committed)
             for index, committed in offsets
         ]
-        topic_id = ZERO if known is None else known.topic_id
+        topic_id = ZERO if existing is None else existing.topic_id
         topics.append(
             OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions)
         )
@@ -64,41 +77,43 @@ def _all_topics(
 
 
 def _topic(
-    groups: "GroupCoordinatorState",
+    request: OffsetFetchRequestTopics,
     group_id: str,
-    wanted: OffsetFetchRequestTopics,
     require_stable: bool,
     by_id: bool,
+    groups: "GroupCoordinatorState",
+    image: MetadataImage,
 ) -> OffsetFetchResponseTopics:
-    name = wanted.name
+    name = request.name
     if by_id:
-        known = groups.image.topics.by_id(wanted.topic_id)
-        if known is None:
+        existing = image.topics.by_id(request.topic_id)
+        if existing is None:
             return OffsetFetchResponseTopics(
-                topic_id=wanted.topic_id,
+                topic_id=request.topic_id,
                 partitions=[
-                    _none(index, ErrorCode.UNKNOWN_TOPIC_ID) for index in wanted.partition_indexes
+                    _no_offset(index, ErrorCode.UNKNOWN_TOPIC_ID)
+                    for index in request.partition_indexes
                 ],
             )
-        name = known.name
+        name = existing.name
     offsets = groups.offsets.of(group_id).get(name)
     partitions = []
-    for index in wanted.partition_indexes:
+    for index in request.partition_indexes:
         committed = offsets.get(index) if offsets is not None else None
-        if require_stable and _is_pending(groups, group_id, name, index):
-            partitions.append(_none(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
-        elif committed is None or (by_id and committed.topic_id not in (ZERO, wanted.topic_id)):
-            partitions.append(_none(index, ErrorCode.NONE))
+        if require_stable and _is_pending(group_id, name, index, groups):
+            partitions.append(_no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
+        elif committed is None or (by_id and committed.topic_id not in (ZERO, request.topic_id)):
+            partitions.append(_no_offset(index, ErrorCode.NONE))
         else:
-            partitions.append(_found(index, committed))
-    return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)
+            partitions.append(_offset(index, committed))
+    return OffsetFetchResponseTopics(name=name, topic_id=request.topic_id, partitions=partitions)
 
 
-def _is_pending(groups: "GroupCoordinatorState", group_id: str, topic: str, partition: int) -> bool:
+def _is_pending(group_id: str, topic: str, partition: int, groups: "GroupCoordinatorState") -> bool:
     return OffsetKey(group_id, topic, partition) in groups.offsets.pending.by_key
 
 
-def _found(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
+def _offset(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
         partition_index=partition,
         committed_offset=committed.offset,
@@ -107,7 +122,7 @@ def _found(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePar
     )
 
 
-def _none(partition: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
+def _no_offset(partition: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
         partition_index=partition,
         committed_offset=NO_OFFSET,

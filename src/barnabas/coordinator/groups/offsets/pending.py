@@ -1,4 +1,4 @@
-"""Offsets that were committed in transactions which have not ended yet."""
+"""Offsets committed in transactions that have not ended yet."""
 
 from collections.abc import Hashable, Set
 from itertools import takewhile
@@ -10,17 +10,17 @@ K = TypeVar("K", bound=Hashable)
 
 
 class PendingOffsets:
-    """What producers have committed, for as long as nobody knows whether it counts.
+    """The offsets of open transactions.
 
-    A commit that came later in the log wins, whether it was part of a transaction or not: one
-    that is overtaken still waits for its end, but for nothing.
+    The later commit in the log wins, whether it is part of a transaction or not. An offset that is
+    superseded stays pending until its transaction ends, without a value.
     """
 
     __slots__ = ("_keys_by_group", "_keys_by_producer", "by_key")
 
     def __init__(self) -> None:
         self.by_key: dict[OffsetKey, dict[int, CommittedOffset | None]] = {}
-        """What waits by producer id, in the order of the log; None for what was overtaken."""
+        """The pending offsets by producer id, in the order of the log; None where superseded."""
         self._keys_by_group: dict[str, set[OffsetKey]] = {}
         self._keys_by_producer: dict[int, set[OffsetKey]] = {}
 
@@ -28,38 +28,38 @@ class PendingOffsets:
         return self._keys_by_group.get(group_id, frozenset())
 
     def put(self, producer_id: int, key: OffsetKey, committed: CommittedOffset) -> None:
-        waiting = self.by_key.setdefault(key, {})
-        waiting.pop(producer_id, None)
-        waiting[producer_id] = committed
+        by_producer = self.by_key.setdefault(key, {})
+        by_producer.pop(producer_id, None)
+        by_producer[producer_id] = committed
         self._keys_by_group.setdefault(key.group, set()).add(key)
         self._keys_by_producer.setdefault(producer_id, set()).add(key)
 
-    def overtake(self, key: OffsetKey) -> None:
-        """A commit outside of transactions came after all that wait."""
-        waiting = self.by_key.get(key)
-        if waiting is not None:
-            self.by_key[key] = dict.fromkeys(waiting)
+    def supersede(self, key: OffsetKey) -> None:
+        """An offset was committed outside of transactions, after all that are pending."""
+        by_producer = self.by_key.get(key)
+        if by_producer is not None:
+            self.by_key[key] = dict.fromkeys(by_producer)
 
     def drop(self, key: OffsetKey) -> None:
-        """The offset was deleted, and with it what waits."""
+        """The offset was deleted, and with it those that are pending."""
         for producer_id in self.by_key.pop(key, ()):
             _discard(self._keys_by_producer, producer_id, key)
         _discard(self._keys_by_group, key.group, key)
 
     def end(self, producer_id: int, committed: bool) -> list[tuple[OffsetKey, CommittedOffset]]:
-        """The producer's transaction ended; the offsets that count from now on."""
+        """The producer's transaction ended. Returns the offsets that it committed."""
         keys = self._keys_by_producer.pop(producer_id, set())
         taken = [(key, self._take(key, producer_id, committed)) for key in keys]
         return [(key, offset) for key, offset in taken if offset is not None]
 
     def _take(self, key: OffsetKey, producer_id: int, committed: bool) -> CommittedOffset | None:
-        waiting = self.by_key[key]
-        offset = waiting[producer_id] if committed else None
+        by_producer = self.by_key[key]
+        offset = by_producer[producer_id] if committed else None
         if offset is not None:
-            for earlier in takewhile(lambda other: other != producer_id, waiting):
-                waiting[earlier] = None
-        del waiting[producer_id]
-        if not waiting:
+            for earlier in takewhile(lambda other: other != producer_id, by_producer):
+                by_producer[earlier] = None
+        del by_producer[producer_id]
+        if not by_producer:
             del self.by_key[key]
             _discard(self._keys_by_group, key.group, key)
         return offset

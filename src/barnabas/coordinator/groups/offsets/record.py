@@ -1,7 +1,7 @@
-"""The records of committed offsets, as they are in the log and as the state keeps them.
+"""The records of committed offsets, in the log and in the state.
 
 They are the bulk of `__consumer_offsets`, so they have a codec of their own: for keys, and for
-values without metadata in the version that Kafka 4.3 writes. Other values go through the declared
+values without metadata in the version that Kafka 4.3 writes. Other values use the declared
 message.
 
 A key, after its type:
@@ -13,7 +13,7 @@ A key, after its type:
 A value of version 4, after its version:
 
     offset          int64
-    leader epoch    int32    -1 if the client did not tell
+    leader epoch    int32    -1 if the client did not send it
     metadata        string   varint length + 1, UTF-8
     timestamp       int64    when it was committed
     tags            varint   how many; tag 0 is the topic's id: varint 0, varint 16, 16 bytes
@@ -39,7 +39,7 @@ NO_LEADER_EPOCH = -1
 NO_EXPIRY = -1
 VERSION = 4
 VERSION_WITH_EXPIRY = 1
-"""The only one that has a place for an expiry, and none for an epoch or an id."""
+"""The only version that has an expiry. It has no epoch and no topic id."""
 
 _SIZE = Struct(">h")
 _PARTITION = Struct(">i")
@@ -48,9 +48,9 @@ _PLAIN_WITHOUT_ID = Struct(">qicqc")
 _NO_METADATA = b"\x01"
 _TOPIC_ID_TAG = b"\x01\x00\x10"
 _NO_TAGS = b"\x00"
-_NAMES_KEPT = 1024
+_CACHED_NAMES = 1024
 
-_new: Any = tuple.__new__  # what a named tuple's own constructor comes to, in half the time
+_new: Any = tuple.__new__  # takes half the time of a named tuple's own constructor
 
 
 class _Key(NamedTuple):
@@ -60,7 +60,7 @@ class _Key(NamedTuple):
 
 
 class OffsetKey(_Key):
-    """What an offset is committed for."""
+    """The group, topic and partition that an offset is committed for."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class OffsetKey(_Key):
 
 
 class LegacyOffsetKey(OffsetKey):
-    """As it was before Kafka 0.9."""
+    """The key that Kafka wrote before 0.9."""
 
     __slots__ = ()
 
@@ -98,10 +98,10 @@ class _Value(NamedTuple):
 
 
 class CommittedOffset(_Value):
-    """An offset that was committed, and what came with it.
+    """A committed offset with its metadata.
 
-    `expire_timestamp` is what a client before 2.1 asked for; -1 leaves it to the broker's
-    retention. `topic_id` is zero where a record of an older version does not tell.
+    `expire_timestamp` is set by clients before 2.1; -1 means the broker's retention. `topic_id` is
+    zero where a record of an older version does not have it.
     """
 
     __slots__ = ()
@@ -123,7 +123,7 @@ class CommittedOffset(_Value):
 
 
 class LegacyCommittedOffset(CommittedOffset):
-    """As it was before Kafka 0.9, which is as version 0."""
+    """The value that Kafka wrote before 0.9, which equals version 0."""
 
     __slots__ = ()
 
@@ -166,8 +166,8 @@ def _reader_of_declared(version: int) -> Callable[[bytes, int], tuple[CommittedO
     return read
 
 
-# Partitions of one topic often follow each other: before their numbers, their keys are the same.
-@lru_cache(maxsize=_NAMES_KEPT)
+# Consecutive records are often of one topic: their keys are equal up to the partition.
+@lru_cache(maxsize=_CACHED_NAMES)
 def _read_names(names: bytes) -> tuple[str, str]:
     try:
         topic_at = 2 + _SIZE.unpack_from(names)[0]
@@ -180,7 +180,7 @@ def _read_names(names: bytes) -> tuple[str, str]:
     return group, topic
 
 
-@lru_cache(maxsize=_NAMES_KEPT)
+@lru_cache(maxsize=_CACHED_NAMES)
 def _write_names(group: str, topic: str) -> bytes:
     encoded = group.encode(), topic.encode()
     return b"".join(_SIZE.pack(len(name)) + name for name in encoded)

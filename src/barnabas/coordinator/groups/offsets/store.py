@@ -1,4 +1,4 @@
-"""The offsets that the groups of one shard have committed, found by group and by topic."""
+"""The offsets that the groups of one shard have committed, by group and by topic."""
 
 from collections.abc import Iterator, Mapping, Set
 
@@ -12,7 +12,7 @@ _NO_GROUPS: Set[str] = frozenset()
 
 
 class _GroupOffsets(dict[str, TopicOffsets]):
-    """What one group has committed, by topic."""
+    """The offsets of one group, by topic."""
 
     __slots__ = ("group_id",)
 
@@ -30,16 +30,13 @@ class _TopicGroups(set[str]):
 
 
 class OffsetStore:
-    """Committed offsets, and those that wait for the end of a transaction.
-
-    They change as records are replayed, and by nothing else.
-    """
+    """Committed offsets, and those of open transactions. Only the replay of records changes them."""
 
     __slots__ = ("_by_group", "_by_topic", "count", "pending")
 
     def __init__(self) -> None:
         self.count = 0
-        """How many are committed."""
+        """The number of committed offsets."""
         self.pending = PendingOffsets()
         self._by_group: dict[str, _GroupOffsets] = {}
         self._by_topic: dict[str, _TopicGroups] = {}
@@ -49,19 +46,19 @@ class OffsetStore:
         return offsets.get(partition) if offsets is not None else None
 
     def of(self, group_id: str) -> Mapping[str, TopicOffsets]:
-        """What a group has committed, by topic."""
+        """Returns the committed offsets of a group, by topic."""
         return self._by_group.get(group_id, _NO_OFFSETS)
 
     def has(self, key: OffsetKey) -> bool:
-        """Whether there is one, be it committed or pending."""
+        """Whether there is an offset, committed or pending."""
         return key in self.pending.by_key or self.get(*key) is not None
 
     def has_any(self, group_id: str) -> bool:
-        """Whether a group has any at all, committed or pending."""
+        """Whether a group has any offset, committed or pending."""
         return group_id in self._by_group or bool(self.pending.of_group(group_id))
 
     def keys_of(self, group_id: str) -> Iterator[OffsetKey]:
-        """Everything that a group has an offset for, committed or pending."""
+        """Yields the keys of all offsets of a group, committed or pending."""
         for topic, offsets in self.of(group_id).items():
             for partition, _ in offsets:
                 yield OffsetKey(group_id, topic, partition)
@@ -70,22 +67,22 @@ class OffsetStore:
                 yield key
 
     def groups_of(self, topic: str) -> Set[str]:
-        """The groups that have committed offsets of a topic."""
+        """Returns the groups that have committed offsets of a topic."""
         return self._by_topic.get(topic, _NO_GROUPS)
 
     def put(
         self, key: OffsetKey, committed: CommittedOffset, producer_id: int = NO_PRODUCER_ID
     ) -> None:
-        """An offset was committed; in a transaction of that producer's, if there is one."""
+        """Stores an offset; as a pending one if it is part of a producer's transaction."""
         if producer_id != NO_PRODUCER_ID:
             self.pending.put(producer_id, key, committed)
             return
         if self.pending.by_key:
-            self.pending.overtake(key)
-        self._settle(key, committed)
+            self.pending.supersede(key)
+        self._put_committed(key, committed)
 
     def remove(self, key: OffsetKey) -> None:
-        """An offset was deleted, and whatever waits to take its place."""
+        """Deletes an offset, and those of open transactions for the same key."""
         self.pending.drop(key)
         group_id, topic, partition = key
         topics = self._by_group.get(group_id)
@@ -94,25 +91,24 @@ class OffsetStore:
             return
         self.count -= offsets.remove(partition)
         if not offsets:
-            self._forget(topics, topic)
+            self._remove_topic(topics, topic)
 
-    def end(self, producer_id: int, committed: bool) -> None:
-        """A transaction ended."""
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
         for key, offset in self.pending.end(producer_id, committed):
-            self._settle(key, offset)
+            self._put_committed(key, offset)
 
-    def _settle(self, key: OffsetKey, committed: CommittedOffset) -> None:
+    def _put_committed(self, key: OffsetKey, committed: CommittedOffset) -> None:
         group_id, topic, partition = key
         topics = self._by_group.get(group_id)
         if topics is None:
             topics = self._by_group[group_id] = _GroupOffsets(group_id)
         offsets = topics.get(topic)
         if offsets is None:
-            offsets = self._begin(topics, topic)
+            offsets = self._add_topic(topics, topic)
         self.count += offsets.put(partition, committed)
 
-    def _begin(self, topics: _GroupOffsets, topic: str) -> TopicOffsets:
-        """A group's first offset of a topic. Of each name, one string is kept for all."""
+    def _add_topic(self, topics: _GroupOffsets, topic: str) -> TopicOffsets:
+        """Adds the first offset of a group in a topic. All groups share one string of the name."""
         groups = self._by_topic.get(topic)
         if groups is None:
             groups = self._by_topic[topic] = _TopicGroups(topic)
@@ -120,8 +116,8 @@ class OffsetStore:
         offsets = topics[groups.topic] = TopicOffsets()
         return offsets
 
-    def _forget(self, topics: _GroupOffsets, topic: str) -> None:
-        """A group's last offset of a topic is gone."""
+    def _remove_topic(self, topics: _GroupOffsets, topic: str) -> None:
+        """Removes a topic in which a group has no offset left."""
         del topics[topic]
         if not topics:
             del self._by_group[topics.group_id]

@@ -1,13 +1,17 @@
-"""Heartbeat (key 12) to a consumer group: a member lives, and learns whether to join again."""
+"""Heartbeat (key 12) to a consumer group: the member is alive, and learns whether to join again."""
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.context import GroupClient
-from barnabas.coordinator.groups.consumer.classic_members import timeouts
+from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.groups.consumer.classic_members.timeouts import (
+    classic_member,
+    join_timer,
+)
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.heartbeat import known_group
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
+from barnabas.coordinator.groups.consumer.membership import consumer_group
+from barnabas.coordinator.groups.consumer.sessions import session_timer
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -16,24 +20,25 @@ if TYPE_CHECKING:
 
 
 def heartbeat(
-    groups: "GroupCoordinatorState", request: HeartbeatRequest, client: GroupClient
-) -> Decision[HeartbeatResponse]:
-    group = known_group(groups, request.group_id)
-    member = timeouts.speaker(group, request)
-    timeouts.keep(groups, group, member)
-    if not _has_a_step_to_take(group, member):
-        return Decision(HeartbeatResponse())
-    timeouts.await_join(groups, group, member)
-    return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    request: HeartbeatRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[HeartbeatResponse]:
+    group = consumer_group(request.group_id, groups)
+    member = classic_member(group, request)
+    session = session_timer(group.group_id, member, context)
+    if not _has_to_join(group, member):
+        return CoordinatorDecision((), HeartbeatResponse(), [session])
+    response = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    return CoordinatorDecision((), response, [session, join_timer(group, member)])
 
 
-def _has_a_step_to_take(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _has_to_join(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether the member has another step to take."""
     if member.member_epoch < group.assignment_epoch:
         return True
     if group.classic_member_count == len(group.members) and (
         member.member_epoch < group.epoch or group.has_new_topics
     ):
-        return True  # no heartbeat of the other protocol brings a new target: a join does
+        return True  # no member of the consumer protocol updates the target: a join does
     match member.state:
         case MemberState.UNREVOKED_PARTITIONS:
             return True
@@ -43,7 +48,7 @@ def _has_a_step_to_take(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether others still have some of what it is to have."""
+    """Whether other members still own partitions of its target."""
     return any(
         partition not in member.assigned.get(topic_id, ()) and group.is_owned(topic_id, partition)
         for topic_id, partitions in group.target(member.member_id).items()

@@ -6,20 +6,18 @@ v3 several members; a static one may be named by its instance id alone.
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.classic.leave import FIRST_VERSION_WITH_MEMBERS
-from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.groups.classic.leave import leave_response, members_of
 from barnabas.coordinator.groups.consumer import sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.heartbeat import known_group
-from barnabas.coordinator.groups.consumer.membership import known_member
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.groups.consumer.membership import consumer_group, existing_member
+from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberIdentity,
-    MemberResponse,
 )
 
 if TYPE_CHECKING:
@@ -29,43 +27,35 @@ log = logging.getLogger(__name__)
 
 
 def leave(
-    groups: "GroupCoordinatorState", request: LeaveGroupRequest, client: GroupClient
-) -> Decision[LeaveGroupResponse]:
-    """Members of either protocol: it is also how administrators remove them."""
-    group = known_group(groups, request.group_id)
-    takes_several = client.api_version >= FIRST_VERSION_WITH_MEMBERS
-    named = request.members if takes_several else [MemberIdentity(member_id=request.member_id)]
+    request: LeaveGroupRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[LeaveGroupResponse]:
+    """Removes members of either protocol: administrators use it as well."""
+    group = consumer_group(request.group_id, groups)
+    identities = members_of(request, context)
     leaving: dict[str, ConsumerMember] = {}
-    told = []
-    for each in named:
+    codes = []
+    for identity in identities:
         code = ErrorCode.NONE
         try:
-            member = _leaver(group, each)
+            member = _find(group, identity)
             leaving[member.member_id] = member
         except KafkaError as error:
             code = error.code
-        told.append(
-            MemberResponse(
-                member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=code
-            )
-        )
-    if takes_several:
-        response = LeaveGroupResponse(members=told)
-    else:
-        response = LeaveGroupResponse(error_code=told[0].error_code)
+        codes.append(code)
+    response = leave_response(identities, codes, context)
     if not leaving:
-        return Decision(response)
-    log.info("group %s: %s leave", group.group_id, ", ".join(leaving))
-    return sessions.fence(groups, group, list(leaving.values()), response)
+        return CoordinatorDecision((), response)
+    log.info("[GroupId %s] Members %s left the group.", group.group_id, ", ".join(leaving))
+    return sessions.fence(list(leaving.values()), group, response, context)
 
 
-def _leaver(group: ConsumerGroup, named: MemberIdentity) -> ConsumerMember:
-    if named.group_instance_id is None or named.member_id:
-        return known_member(group, named.member_id, named.group_instance_id)
-    member = group.static_member(named.group_instance_id)
+def _find(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
+    if identity.group_instance_id is None or identity.member_id:
+        return existing_member(group, identity.member_id, identity.group_instance_id)
+    member = group.static_member(identity.group_instance_id)
     if member is None:
         raise KafkaError(
             ErrorCode.UNKNOWN_MEMBER_ID,
-            f"Group {group.group_id} has no instance id {named.group_instance_id}.",
+            f"Group {group.group_id} has no instance id {identity.group_instance_id}.",
         )
     return member

@@ -1,18 +1,26 @@
-"""Whether a classic member is who it says, and is heard of in time.
+"""The checks and timers of classic members in a consumer group.
 
-Besides its session it has limits of its own: once told to join again it has its rebalance timeout
-to do so, and once it has joined as long again to sync. An alarm that comes too late does nothing.
+Besides its session a member has two timers: once it gets REBALANCE_IN_PROGRESS it has its
+rebalance timeout to join again, and once it has joined it has as long to sync. A timer that
+expires too late does nothing.
 """
 
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import (
+    CancelTimer,
+    CoordinatorDecision,
+    Effect,
+    StartTimer,
+    no_change,
+)
 from barnabas.coordinator.groups.consumer import sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.membership import known_member
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.groups.consumer.membership import existing_member
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
@@ -23,9 +31,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def speaker(group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest) -> ConsumerMember:
-    """The member; KafkaError unless it is one of this protocol, at the generation it names."""
-    member = known_member(group, request.member_id, request.group_instance_id)
+def classic_member(
+    group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest
+) -> ConsumerMember:
+    """Returns the sender. Raises KafkaError if it is not a classic member, or at another
+    generation."""
+    member = existing_member(group, request.member_id, request.group_instance_id)
     if not member.uses_classic_protocol:
         raise KafkaError(
             ErrorCode.UNKNOWN_MEMBER_ID,
@@ -40,44 +51,53 @@ def speaker(group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest) 
     return member
 
 
-def keep(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
-    """It was heard of just now."""
-    assert member.classic is not None
-    sessions.start_session(
-        groups, group.group_id, member.member_id, member.classic.session_timeout_ms
-    )
+def join_timer(group: ConsumerGroup, member: ConsumerMember) -> StartTimer:
+    """Returns the timer of a member that has to join again. It runs from the first response that
+    says so."""
+    return _timer("join", group, member, only_if_absent=True)
 
 
-def await_join(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
-    """It is told to join again; what counts is when it was told so first."""
-    if ("join", group.group_id, member.member_id) not in groups.timers:
-        _set_limit(groups, group, member, "join")
+def on_joined(group: ConsumerGroup, member: ConsumerMember, context: GroupContext) -> list[Effect]:
+    return [
+        CancelTimer(("join", group.group_id, member.member_id)),
+        sessions.session_timer(group.group_id, member, context),
+        _timer("sync", group, member),
+    ]
 
 
-def await_sync(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
-    """It has joined."""
-    groups.timers.cancel(("join", group.group_id, member.member_id))
-    keep(groups, group, member)
-    _set_limit(groups, group, member, "sync")
+def on_synced(group: ConsumerGroup, member: ConsumerMember, context: GroupContext) -> list[Effect]:
+    return [
+        CancelTimer(("sync", group.group_id, member.member_id)),
+        sessions.session_timer(group.group_id, member, context),
+    ]
 
 
-def has_synced(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
-    groups.timers.cancel(("sync", group.group_id, member.member_id))
-    keep(groups, group, member)
-
-
-def _set_limit(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember, to: str) -> None:
-    groups.timers.set(
-        (to, group.group_id, member.member_id),
+def _timer(
+    step: str, group: ConsumerGroup, member: ConsumerMember, *, only_if_absent: bool = False
+) -> StartTimer:
+    return StartTimer(
+        (step, group.group_id, member.member_id),
         member.rebalance_timeout_ms,
-        partial(_give_up, groups, group.group_id, member.member_id, to),
+        partial(_on_timeout, group.group_id, member.member_id, step),
+        only_if_absent=only_if_absent,
     )
 
 
-def _give_up(groups: "GroupCoordinatorState", group_id: str, member_id: str, to: str) -> Decision[None]:
+def _on_timeout(
+    group_id: str,
+    member_id: str,
+    step: str,
+    groups: "GroupCoordinatorState",
+    context: GroupContext,
+) -> CoordinatorDecision[None]:
     group = groups.by_id.get(group_id)
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None or not member.uses_classic_protocol:
-        return sessions.nothing_more()
-    log.info("group %s: member %s is fenced: it did not %s in time", group_id, member_id, to)
-    return sessions.fence(groups, group, [member], None)
+        return no_change()
+    log.info(
+        "[GroupId %s] Member %s fenced from the group because its %s timer expired.",
+        group_id,
+        member_id,
+        step,
+    )
+    return sessions.fence([member], group, None, context)

@@ -1,15 +1,25 @@
-"""Groups that move from the classic to the consumer protocol and back while members are in.
+"""Groups that move between the classic and the consumer protocol while they have members.
 
-A classic group becomes a consumer group when the first member of that protocol joins it, and a
-consumer group becomes classic again when the last one leaves. In both cases the old group's
-tombstones and the new group's records are one batch, and the new group comes to be by replaying
-it, as it would after a failover. `group.consumer.migration.policy` says which way is open.
+A classic group becomes a consumer group when the first member of that protocol joins it. A
+consumer group becomes classic again when the last member of the consumer protocol leaves. In both
+cases the tombstones of the old group and the records of the new group are one batch, and the new
+group is created by replaying it, as after a failover. `group.consumer.migration.policy` says which
+direction is allowed.
 """
 
 from barnabas.coordinator.groups.consumer.migration.downgrade import (
+    StartClassicGroup,
     downgrade,
-    downgrade_by_replacing,
+    downgrade_by_replacement,
+    start_classic_group,
 )
 from barnabas.coordinator.groups.consumer.migration.upgrade import classic_metadata, upgrade
 
-__all__ = ["classic_metadata", "downgrade", "downgrade_by_replacing", "upgrade"]
+__all__ = [
+    "StartClassicGroup",
+    "classic_metadata",
+    "downgrade",
+    "downgrade_by_replacement",
+    "start_classic_group",
+    "upgrade",
+]

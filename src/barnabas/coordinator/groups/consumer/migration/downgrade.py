@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Collection
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.decision import CoordinatorDecision, Effect
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, ClassicState
@@ -17,6 +16,7 @@ from barnabas.coordinator.groups.consumer.embedded_protocol import version_of, w
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.wire.errors import ProtocolViolation
 
 if TYPE_CHECKING:
@@ -25,108 +25,137 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 POLICIES: Final = frozenset({"downgrade", "bidirectional"})
-"""Those that allow for it."""
+"""The policies that allow it."""
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, frozen=True)
+class StartClassicGroup(Effect):
+    """Start the timers of a group that has become classic, and its rebalance if it needs one."""
+
+    draft: ClassicGroup
+    """The group with all protocols of its members. Its record has only one of each."""
+    reason: str | None
+    """Why it has to rebalance; None if it does not have to."""
+
+
 def downgrade(
-    groups: "GroupCoordinatorState", group: ConsumerGroup, leaving: Collection[str], response: R
-) -> Decision[R] | None:
-    """What to decide if with these members the last of the consumer protocol leave, and classic
-    ones stay; None if the group stays what it is."""
-    left = [group.members[each] for each in leaving if each in group.members]
+    leaving: Collection[str], group: ConsumerGroup, response: R, context: GroupContext
+) -> CoordinatorDecision[R] | None:
+    """Returns the decision if the last members of the consumer protocol leave and classic members
+    stay; None if the group stays a consumer group."""
+    left = [group.members[member_id] for member_id in leaving if member_id in group.members]
     consumers_left = sum(not member.uses_classic_protocol for member in left)
     if group.classic_member_count + consumers_left < len(group.members):
         return None
-    staying = [each for member_id, each in group.members.items() if member_id not in leaving]
-    because = f"{', '.join(leaving)} left, the last of the consumer protocol"
-    return _as_classic(groups, group, staying, response, because)
+    staying = [member for member_id, member in group.members.items() if member_id not in leaving]
+    reason = f"{', '.join(leaving)} left, the last members of the consumer protocol"
+    return _to_classic(staying, group, response, reason, context)
 
 
-def downgrade_by_replacing(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
+def downgrade_by_replacement(
     former: ConsumerMember,
     joining: ConsumerMember,
+    group: ConsumerGroup,
     response: R,
-) -> Decision[R] | None:
-    """The same for a static member that comes back by the classic protocol, and was the last of
-    the other: it has taken over what `former` had. If all else is settled nobody has to rebalance.
-    """
+    context: GroupContext,
+) -> CoordinatorDecision[R] | None:
+    """The same for a static member that joins again by the classic protocol, if `former` was the
+    last member of the consumer protocol. It has taken over what `former` had. If the group is
+    stable, no member has to rebalance."""
     if former.uses_classic_protocol or group.classic_member_count + 1 < len(group.members):
         return None
-    others = [each for each in group.members.values() if each is not former]
-    is_settled = (
+    others = [member for member in group.members.values() if member is not former]
+    is_stable = (
         joining.subscribed_topic_names == former.subscribed_topic_names
         and not former.subscribed_topic_regex
         and group.epoch == group.assignment_epoch
-        and group.metadata_hash == metadata_hash(group.subscribed_topics, groups.image)
-        and _held(joining) == group.target(former.member_id)
-        and all(each.is_reconciled_to(group.epoch) for each in others)
+        and group.metadata_hash == metadata_hash(group.subscribed_topics, context.image)
+        and _owned(joining) == group.target(former.member_id)
+        and all(member.is_reconciled_to(group.epoch) for member in others)
     )
-    because = None if is_settled else f"{joining.member_id} came back by the classic protocol"
-    return _as_classic(groups, group, [*others, joining], response, because)
+    reason = None if is_stable else f"{joining.member_id} joined again by the classic protocol"
+    return _to_classic([*others, joining], group, response, reason, context)
 
 
-def _as_classic(
-    groups: "GroupCoordinatorState",
-    group: ConsumerGroup,
+def _to_classic(
     members: list[ConsumerMember],
+    group: ConsumerGroup,
     response: R,
-    because: str | None,
-) -> Decision[R] | None:
-    if not members or not _may_downgrade(groups, group, len(members)):
+    reason: str | None,
+    context: GroupContext,
+) -> CoordinatorDecision[R] | None:
+    if not members or not _may_downgrade(group, len(members), context):
         return None
-    classic = ClassicGroup(
+    draft = ClassicGroup(
         group.group_id,
-        groups.now_ms(),
+        context.now_ms,
         state=ClassicState.STABLE,
         generation=group.epoch,
         protocol_type=CONSUMER,
     )
     for member in members:
-        classic.add(_classic_member_of(member), CONSUMER)
-    classic.protocol = classic.elect_protocol()
-    if because is not None:
-        classic.leader = None  # so that whoever loads the record has the group rebalance
+        draft.add(_to_classic_member(member), CONSUMER)
+    draft.protocol = draft.elect_protocol()
+    if reason is not None:
+        draft.leader = None  # so that a coordinator that loads the record rebalances the group
     try:
         for member in members:
-            drafted = classic.members[member.member_id]
-            version = version_of(drafted.metadata(classic.protocol))
-            drafted.assignment = write_assignment(_held(member), version, groups.image)
+            drafted = draft.members[member.member_id]
+            version = version_of(drafted.metadata(draft.protocol))
+            drafted.assignment = write_assignment(_owned(member), version, context.image)
     except ProtocolViolation as violation:
-        log.warning("group %s: stays with the consumer protocol: %s", group.group_id, violation)
+        log.warning(
+            "[GroupId %s] Cannot downgrade the group to the classic protocol: %s",
+            group.group_id,
+            violation,
+        )
         return None
     log.info(
-        "group %s: moves to the classic protocol with %d members", group.group_id, len(members)
+        "[GroupId %s] Converted the consumer group to a classic group with %d members.",
+        group.group_id,
+        len(members),
     )
-    key = ("downgrade", group.group_id)
-    resume = partial(_resume, groups, classic, list(group.members), because)
-
-    def resume_now() -> None:
-        if key in groups.timers:
-            groups.timers.cancel(key)
-            groups.shard.write(lambda _: resume())
-
-    groups.timers.set(key, 0, resume)  # at the latest: what is replayed may not be committed yet
-    records = [*group.tombstones(), group_record(classic)]
-    return Decision(response, records, committed=resume_now)
+    effects: list[Effect] = []
+    for member_id in group.members:
+        effects += sessions.cancel_timers(group.group_id, member_id)
+    effects.append(StartClassicGroup(draft, reason))
+    return CoordinatorDecision([*group.tombstones(), group_record(draft)], response, effects)
 
 
-def _may_downgrade(groups: "GroupCoordinatorState", group: ConsumerGroup, size: int) -> bool:
-    policy = groups.settings.broker("group.consumer.migration.policy")
+def start_classic_group(
+    effect: StartClassicGroup, groups: "GroupCoordinatorState", context: GroupContext
+) -> None:
+    """Performs the effect, after the records of the new group have been replayed."""
+    group = groups.by_id.get(effect.draft.group_id)
+    if not isinstance(group, ClassicGroup):
+        return
+    for member in group.members.values():
+        group.change_options(member, effect.draft.members[member.member_id].join_options)
+        groups.timers.start(rebalance.session_timer(group, member))
+    if effect.reason is not None:
+        # No member has joined yet, so there is no record to write.
+        rebalance.prepare(group, effect.reason, groups, context)
+
+
+def _may_downgrade(group: ConsumerGroup, size: int, context: GroupContext) -> bool:
+    policy = context.settings.broker("group.consumer.migration.policy")
     if policy.lower() not in POLICIES:
-        reason = "group.consumer.migration.policy does not allow for a downgrade"
-    elif size > groups.settings.broker("group.max.size"):
-        reason = f"{size} classic members are more than group.max.size"
+        reason = "the online downgrade is disabled"
+    elif size > context.settings.broker("group.max.size"):
+        reason = "the group size exceeds the classic group maximum size"
     else:
         return True
-    log.info("group %s: stays with the consumer protocol: %s", group.group_id, reason)
+    log.info(
+        "[GroupId %s] Cannot downgrade the group to the classic protocol because %s.",
+        group.group_id,
+        reason,
+    )
     return False
 
 
-def _classic_member_of(member: ConsumerMember) -> ClassicMember:
+def _to_classic_member(member: ConsumerMember) -> ClassicMember:
     assert member.classic is not None
     return ClassicMember(
         member.member_id,
@@ -135,38 +164,16 @@ def _classic_member_of(member: ConsumerMember) -> ClassicMember:
         member.client_host,
         member.classic.session_timeout_ms,
         member.rebalance_timeout_ms,
-        {each.name: each.metadata for each in member.classic.supported_protocols},
+        {protocol.name: protocol.metadata for protocol in member.classic.supported_protocols},
     )
 
 
-def _held(member: ConsumerMember) -> Assignment:
-    """What a member may be consuming. That is not its target, which others may still hold: should
-    the group move back before it has rebalanced, then only this is true."""
+def _owned(member: ConsumerMember) -> Assignment:
+    """Returns the partitions that a member may be consuming. Its target would be wrong: other
+    members may own some of it, if the group moves back before it has rebalanced."""
     return {
         topic_id: frozenset(member.assigned.get(topic_id, ())).union(
             member.pending_revocation.get(topic_id, ())
         )
         for topic_id in member.assigned.keys() | member.pending_revocation.keys()
     }
-
-
-def _resume(
-    groups: "GroupCoordinatorState", draft: ClassicGroup, former_ids: list[str], because: str | None
-) -> Decision[None]:
-    """The batch has been replayed, if it could be written: have the new group go on.
-
-    Its record has told but one protocol of each member; here they get back what they offer.
-    """
-    group = groups.by_id.get(draft.group_id)
-    written: rebalance.Records = []
-    if isinstance(group, ClassicGroup):
-        for member_id in former_ids:
-            sessions.stop(groups, group.group_id, member_id)
-        for member in group.members.values():
-            drafted = draft.members.get(member.member_id)
-            if drafted is not None and member.protocols.items() <= drafted.protocols.items():
-                group.change_terms(member, drafted.terms)  # it has not joined anew since
-            rebalance.restart_session(groups, group, member)
-        if because is not None and group.state is ClassicState.STABLE:
-            written = rebalance.prepare(groups, group, because)
-    return Decision(PendingResponse.completed(None), written, is_replayed=False)  # done, and not to be done again

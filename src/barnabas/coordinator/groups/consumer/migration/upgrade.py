@@ -2,91 +2,86 @@
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from barnabas.coordinator.decision import DecisionBuilder
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, ClassicState
-from barnabas.coordinator.groups.classic.member import ClassicMember, Terms
+from barnabas.coordinator.groups.classic.member import ClassicMember, JoinOptions
 from barnabas.coordinator.groups.consumer import records, sessions
 from barnabas.coordinator.groups.consumer.embedded_protocol import (
     by_topic_id,
     read_assignment,
     read_subscription,
 )
-from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Subscriptions
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, OwnedPartitions
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
-from barnabas.coordinator.groups.consumer.group import Subscriptions
+from barnabas.coordinator.groups.context import GroupContext
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.wire.messages.group_records import ClassicMemberMetadata, ClassicProtocol
 
-if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import GroupCoordinatorState
-
 POLICIES: Final = frozenset({"upgrade", "bidirectional"})
-"""Those that allow for it."""
+"""The policies that allow it."""
 
 log = logging.getLogger(__name__)
 
 
 def upgrade(
-    groups: "GroupCoordinatorState", classic: ClassicGroup, into: list[CoordinatorRecord]
+    classic: ClassicGroup, decision: DecisionBuilder, context: GroupContext
 ) -> ConsumerGroup:
-    """A draft of what a classic group becomes, and the records that make it so.
+    """Returns the consumer group that a classic group becomes when the decision is replayed.
 
-    Whoever waits in the classic group is told to join again as its tombstone is replayed. What
-    members have stays theirs until they do.
+    Members that wait in the classic group get REBALANCE_IN_PROGRESS as its tombstone is replayed.
+    They keep their partitions until they join again.
     """
     group = ConsumerGroup(classic.group_id, Subscriptions())
     if classic.is_empty:
-        into += classic.tombstones()
+        decision.records += classic.tombstones()
         return group
-    _check_upgrade(groups, classic)
+    _check_upgrade(classic, context)
     group.epoch = group.assignment_epoch = max(classic.generation, 1)
     try:
-        for member in _members_of(classic, group.epoch, groups.image):
+        for member in _to_members(classic, group.epoch, context.image):
             group.put_member(member)
             group.targets[member.member_id] = _assignment_of(member)
     except ProtocolViolation as violation:
         reason = f"the embedded consumer protocol is malformed: {violation}"
         raise _not_upgradable(classic, reason) from violation
-    if _is_settled(classic, group, groups.image):
-        group.metadata_hash = metadata_hash(group.subscribed_topics, groups.image)
-    # Else the topics look new, and are assigned anew: nobody goes on with the rebalance.
-    into += [*classic.tombstones(), *_founding_records(group)]
+    if _is_stable(classic, group, context.image):
+        group.metadata_hash = metadata_hash(group.subscribed_topics, context.image)
+    # Else the topics look new, and are assigned again: the classic rebalance is abandoned.
+    decision.records += [*classic.tombstones(), *_records_of(group)]
     for member in group.members.values():
-        assert member.classic is not None
-        sessions.start_session(
-            groups, group.group_id, member.member_id, member.classic.session_timeout_ms
-        )
+        decision.effects.append(sessions.session_timer(group.group_id, member, context))
     log.info(
-        "group %s: moves to the consumer protocol with %d classic members",
+        "[GroupId %s] Converted the classic group to a consumer group with %d classic members.",
         group.group_id,
         len(group.members),
     )
     return group
 
 
-def _check_upgrade(groups: "GroupCoordinatorState", classic: ClassicGroup) -> None:
-    policy = groups.settings.broker("group.consumer.migration.policy")
+def _check_upgrade(classic: ClassicGroup, context: GroupContext) -> None:
+    policy = context.settings.broker("group.consumer.migration.policy")
     if policy.lower() not in POLICIES:
         raise _not_upgradable(classic, "online upgrade is disabled")
     if classic.protocol_type != CONSUMER:
         raise _not_upgradable(classic, "the group does not use the consumer embedded protocol")
-    if len(classic.members) > groups.settings.broker("group.consumer.max.size"):
+    if len(classic.members) > context.settings.broker("group.consumer.max.size"):
         raise _not_upgradable(classic, "the group size exceeds the consumer group maximum size")
 
 
-def _is_settled(classic: ClassicGroup, group: ConsumerGroup, image: MetadataImage) -> bool:
-    """Whether nothing has to be assigned that is not: no rebalance is under way or was due, and
-    the topics have no partition that nobody has."""
+def _is_stable(classic: ClassicGroup, group: ConsumerGroup, image: MetadataImage) -> bool:
+    """Whether no new assignment is needed: there is no rebalance under way or to come, and every
+    partition of the topics has an owner."""
     topics = [image.topics.by_name(name) for name in group.subscribed_topics]
     return (
         classic.state is ClassicState.STABLE
-        and not classic.is_to_rebalance
+        and not classic.needs_rebalance
         and all(
             topic is None or topic.partitions.keys() <= group.owners.get(topic.topic_id, {}).keys()
             for topic in topics
@@ -95,40 +90,44 @@ def _is_settled(classic: ClassicGroup, group: ConsumerGroup, image: MetadataImag
 
 
 def _not_upgradable(classic: ClassicGroup, reason: str) -> KafkaError:
-    log.info("group %s: stays with the classic protocol: %s", classic.group_id, reason)
+    log.info(
+        "Cannot upgrade classic group %s to consumer group because %s.", classic.group_id, reason
+    )
     return KafkaError(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}.",
     )
 
 
-def _members_of(classic: ClassicGroup, epoch: int, image: MetadataImage) -> Iterator[ConsumerMember]:
-    """All members as they are in a consumer group."""
-    told = {
+def _to_members(
+    classic: ClassicGroup, epoch: int, image: MetadataImage
+) -> Iterator[ConsumerMember]:
+    """Yields all members as members of the consumer group."""
+    subscriptions = {
         member_id: read_subscription(_metadata_of(classic, member))
         for member_id, member in classic.members.items()
     }
     claims = [
         claim
         for member_id, member in classic.members.items()
-        for claim in _claims_of(classic, member, told[member_id], image)
+        for claim in _claims_of(classic, member, subscriptions[member_id], image)
     ]
-    owned = _settled(claims, epoch)
+    owned = _resolve(claims, epoch)
     for member_id, member in classic.members.items():
-        yield _member_of(member, told[member_id], owned.get(member_id, {}), epoch)
+        yield _to_member(member, subscriptions[member_id], owned.get(member_id, {}), epoch)
 
 
 def _metadata_of(classic: ClassicGroup, member: ClassicMember) -> bytes:
-    """A member that joins just now need not offer what the group chose for the last generation."""
+    """A member that is just joining may not support the protocol of the last generation."""
     first = next(iter(member.protocols.values()))
     return member.protocols.get(classic.protocol or "", first)
 
 
 class _Claim(NamedTuple):
-    """Partitions that a member has, or may have."""
+    """Partitions that a member owns, or may own."""
 
     generation: int
-    """In which it was given them."""
+    """The generation in which it was assigned them."""
     member_id: str
     partitions: Assignment
 
@@ -136,11 +135,11 @@ class _Claim(NamedTuple):
 def _claims_of(
     classic: ClassicGroup,
     member: ClassicMember,
-    told: ConsumerProtocolSubscription,
+    subscription: ConsumerProtocolSubscription,
     image: MetadataImage,
 ) -> Iterator[_Claim]:
-    """What a member was assigned, and what it had when it joined: a cooperative member goes on
-    with that until it hears of its assignment, and then joins once more."""
+    """Yields what a member was assigned, and what it owned when it joined: a cooperative member
+    consumes that until it gets its assignment, and then joins once more."""
     assignment = read_assignment(member.assignment)
     if assignment.user_data:
         raise _not_upgradable(
@@ -150,60 +149,64 @@ def _claims_of(
         )
     assigned = by_topic_id(assignment.assigned_partitions, image)
     yield _Claim(classic.generation, member.member_id, assigned)
-    yield _Claim(told.generation_id, member.member_id, by_topic_id(told.owned_partitions, image))
+    owned = by_topic_id(subscription.owned_partitions, image)
+    yield _Claim(subscription.generation_id, member.member_id, owned)
 
 
-def _settled(claims: list[_Claim], epoch: int) -> dict[str, OwnedPartitions]:
-    """Who has what: of those who claim a partition, the one that was given it last."""
+def _resolve(claims: list[_Claim], epoch: int) -> dict[str, OwnedPartitions]:
+    """Returns the owner of each partition: of those who claim it, the one that got it last."""
     taken: set[tuple[bytes, int]] = set()
     owned: dict[str, OwnedPartitions] = {}
     for claim in sorted(claims, key=lambda claim: -claim.generation):
         for topic_id, partitions in claim.partitions.items():
-            free = [each for each in partitions if (topic_id, each) not in taken]
-            taken.update((topic_id, each) for each in free)
+            free = [index for index in partitions if (topic_id, index) not in taken]
+            taken.update((topic_id, index) for index in free)
             if free:
                 topics = owned.setdefault(claim.member_id, {})
                 topics.setdefault(topic_id, {}).update(dict.fromkeys(free, epoch))
     return owned
 
 
-def _member_of(
-    member: ClassicMember, told: ConsumerProtocolSubscription, owned: OwnedPartitions, epoch: int
+def _to_member(
+    member: ClassicMember,
+    subscription: ConsumerProtocolSubscription,
+    owned: OwnedPartitions,
+    epoch: int,
 ) -> ConsumerMember:
     return ConsumerMember(
         member_id=member.member_id,
         instance_id=member.instance_id,
-        rack_id=told.rack_id,
+        rack_id=subscription.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
-        subscribed_topic_names=frozenset(told.topics),
-        classic=classic_metadata(member.terms),
+        subscribed_topic_names=frozenset(subscription.topics),
+        classic=classic_metadata(member.join_options),
         member_epoch=epoch,
         previous_member_epoch=epoch,
         assigned=owned,
     )
 
 
-def classic_metadata(terms: Terms) -> ClassicMemberMetadata:
-    """What a consumer group keeps of how a member joined by the classic protocol."""
+def classic_metadata(options: JoinOptions) -> ClassicMemberMetadata:
+    """Returns what a consumer group keeps of a member's JoinGroup."""
     return ClassicMemberMetadata(
-        session_timeout_ms=terms.session_timeout_ms,
+        session_timeout_ms=options.session_timeout_ms,
         supported_protocols=[
             ClassicProtocol(name=name, metadata=metadata)
-            for name, metadata in terms.protocols.items()
+            for name, metadata in options.protocols.items()
         ],
     )
 
 
-def _founding_records(group: ConsumerGroup) -> list[CoordinatorRecord]:
+def _records_of(group: ConsumerGroup) -> list[CoordinatorRecord]:
     group_id, members = group.group_id, group.members.values()
     return [
-        *(records.member(group_id, each) for each in members),
+        *(records.member(group_id, member) for member in members),
         records.group_epoch(group_id, group.epoch, group.metadata_hash),
         *(records.target_assignment(group_id, *target) for target in group.targets.items()),
         records.assignment_epoch(group_id, group.assignment_epoch, 0),
-        *(records.current_assignment(group_id, each) for each in members),
+        *(records.current_assignment(group_id, member) for member in members),
     ]
 
 
