@@ -22,7 +22,7 @@ def test_a_varint_is_read_as_written(value: int) -> None:
 def test_a_varint_cut_short_is_a_violation(value: int) -> None:
     out = bytearray()
     write_uvarint(out, value)
-    with pytest.raises(ProtocolViolation, match="cut short"):
+    with pytest.raises(ProtocolViolation, match="truncated"):
         read_uvarint(out[:-1], 0)
 
 

@@ -109,7 +109,7 @@ class ApiKey(IntEnum):
 
 
 class Api:
-    """One API. Its module of messages is imported when first asked about."""
+    """One API. Its messages are imported when they are first used."""
 
     def __init__(self, key: ApiKey) -> None:
         self.key = key
@@ -129,7 +129,7 @@ class Api:
 
     @cached_property
     def stable_versions(self) -> VersionRange:
-        """What is advertised unless `unstable.api.versions.enable` is set."""
+        """The versions that are advertised unless `unstable.api.versions.enable` is set."""
         return self.request.STABLE_VERSIONS
 
     @cached_property
@@ -138,7 +138,7 @@ class Api:
 
     @cached_property
     def listeners(self) -> tuple[str, ...]:
-        """Where Kafka serves it: "broker", "controller" or both."""
+        """The listeners on which Kafka serves it: "broker", "controller" or both."""
         return self.request.LISTENERS
 
     def __repr__(self) -> str:
@@ -151,36 +151,36 @@ class Api:
 
 
 def api(key: int) -> Api:
-    """The API of a key; UNSUPPORTED_VERSION for one unknown or no longer spoken."""
+    """Returns the API of a key. Raises UNSUPPORTED_VERSION for an unknown or retired one."""
     try:
         return _APIS[key]
     except KeyError:
         raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION, f"no API with key {key} is spoken here"
+            ErrorCode.UNSUPPORTED_VERSION, f"no API with key {key} is supported"
         ) from None
 
 
 def apis() -> list[Api]:
-    """Every API that has messages, by key."""
+    """Returns every API that has messages, ordered by key."""
     return list(_APIS.values())
 
 
 def is_flexible(key: int, version: int) -> bool:
-    """Whether a version has compact types and tagged fields; of an unknown API none has."""
+    """Whether a version has compact types and tagged fields; an unknown API never has."""
     known = _APIS.get(key)
     flexible_from = None if known is None else known.flexible_from
     return flexible_from is not None and version >= flexible_from
 
 
 def request_header_version(key: int, version: int) -> int:
-    """2 with tagged fields, 1 without."""
+    """Returns 2 with tagged fields, 1 without."""
     return 2 if is_flexible(key, version) else 1
 
 
 def response_header_version(key: int, version: int) -> int:
-    """1 with tagged fields, 0 without.
+    """Returns 1 with tagged fields, 0 without.
 
-    ApiVersions answers with 0 always: its client may not yet know what the broker speaks
+    ApiVersions responses always have 0: the client may not know the broker's versions yet
     (KIP-511).
     """
     return 1 if key != _API_VERSIONS and is_flexible(key, version) else 0
@@ -196,6 +196,6 @@ _RETIRED = frozenset(
         ApiKey.CONTROLLED_SHUTDOWN,
     }
 )
-"""Keys that Kafka 4 keeps but speaks in no version."""
+"""Keys that Kafka 4 reserves but serves in no version."""
 
 _APIS: dict[int, Api] = {int(key): Api(key) for key in ApiKey if key not in _RETIRED}

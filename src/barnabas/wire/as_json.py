@@ -11,7 +11,7 @@ _UUID_CODE = "16s"
 
 
 def as_json(message: Struct, version: int) -> dict[str, Any]:
-    """What `json.dumps` takes; tagged fields are left out where they hold their default."""
+    """Returns a dict for `json.dumps`; tagged fields with their default value are omitted."""
     fields: dict[str, Any] = {}
     for each in layout(type(message)):
         if version not in each.versions:

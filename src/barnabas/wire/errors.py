@@ -1,15 +1,14 @@
-"""The protocol's error codes, and the two exceptions every room raises.
+"""The protocol's error codes, and the two exceptions that every package raises.
 
-`KafkaError` is for anything that has a code: the request was understood and is answered with
-it. `ProtocolViolation` is for bytes that cannot be understood: there is nothing to answer, and
-the connection is closed.
+`KafkaError` has an error code, which the response carries. `ProtocolViolation` is for bytes that
+cannot be parsed: there is no response, and the connection is closed.
 """
 
 from enum import IntEnum
 
 
 class KafkaError(Exception):
-    """A failure the peer is told about by its code.
+    """An error that is reported to the peer by its code.
 
     The message names the topic, partition or offset and says what the reader can do.
     """
@@ -32,12 +31,12 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """Whether a client may send the same request again and hope."""
+        """Whether a client may retry the request."""
         return self in _RETRIABLE
 
     @classmethod
     def of(cls, value: int) -> "ErrorCode":
-        """The code a peer sent; one newer than ours is an unknown server error."""
+        """Returns the code that a peer sent; an unknown code is UNKNOWN_SERVER_ERROR."""
         try:
             return cls(value)
         except ValueError:

@@ -1,12 +1,12 @@
-"""What goes before every request and every response.
+"""The headers of requests and responses.
 
     request 1    api key int16, api version int16, correlation id int32, client id string | null
     request 2    the same, then tagged fields
     response 0   correlation id int32
     response 1   the same, then tagged fields
 
-The client id keeps its plain two-byte length in version 2: a broker reads it before it knows
-whether it speaks the version asked for.
+The client id has a plain two-byte length in version 2 as well: a broker reads it before it knows
+whether it supports the requested version.
 """
 
 from struct import Struct, error
@@ -23,7 +23,7 @@ _CORRELATION_ID = Struct(">i")
 
 
 class RequestHeader(NamedTuple):
-    """Who asks for what, in which version; the answer carries the same correlation id."""
+    """API, version, correlation id and client id of a request."""
 
     api_key: int
     api_version: int
@@ -33,17 +33,17 @@ class RequestHeader(NamedTuple):
 
 
 class ResponseHeader(NamedTuple):
-    """Which request is answered."""
+    """The correlation id of the request."""
 
     correlation_id: int
     unknown_tags: dict[int, bytes] | None = None
 
 
 def read_request_header(frame: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
-    """The header of a request and the position of its body.
+    """Returns the header of a request and the position of its body.
 
-    An API or version not spoken here raises nothing, since the correlation id is needed to
-    answer it: an ApiVersions request newer than the broker is (KIP-511).
+    An unsupported API or version raises nothing here: the response needs the correlation id,
+    for example to an ApiVersions request of a newer client (KIP-511).
     """
     view = frame if type(frame) is memoryview else memoryview(frame)
     try:
@@ -70,7 +70,7 @@ def read_request_header(frame: Buffer, position: int = 0) -> tuple[RequestHeader
 
 
 def write_request_header(header: RequestHeader, out: Outgoing) -> None:
-    """Append the header of a request, in the version that its API and version ask for."""
+    """Appends the header of a request, in the header version of its API and version."""
     client_id = b"" if header.client_id is None else header.client_id.encode()
     length = -1 if header.client_id is None else len(client_id)
     out += _REQUEST.pack(header.api_key, header.api_version, header.correlation_id, length)
@@ -82,7 +82,7 @@ def write_request_header(header: RequestHeader, out: Outgoing) -> None:
 def read_response_header(
     frame: Buffer, api_key: int, api_version: int, position: int = 0
 ) -> tuple[ResponseHeader, int]:
-    """The header of the response to a request, and the position of its body."""
+    """Returns the header of a response and the position of its body."""
     view = frame if type(frame) is memoryview else memoryview(frame)
     tags = None
     try:
@@ -99,7 +99,7 @@ def read_response_header(
 
 
 def write_response_header(header: RequestHeader, out: Outgoing) -> None:
-    """Append the header of the response to a request."""
+    """Appends the header of the response to a request."""
     out += _CORRELATION_ID.pack(header.correlation_id)
     if response_header_version(header.api_key, header.api_version) == 1:
         out.append(0)

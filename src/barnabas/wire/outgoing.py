@@ -1,17 +1,17 @@
-"""The bytes of a message on their way out, with the places where file contents belong."""
+"""The bytes of an encoded message, with the positions where file contents are inserted."""
 
 from typing import Protocol, TypeAlias
 
 
 class Region(Protocol):
-    """A stretch of record bytes that lies elsewhere, in a segment file, and is sent from there."""
+    """Record bytes in a segment file, which are sent from there without being read."""
 
     @property
     def size_bytes(self) -> int: ...
 
 
 Records: TypeAlias = bytes | bytearray | memoryview | Region
-"""What a `records` field holds: a view of the frame when read, any of these when written."""
+"""The value of a `records` field: a view of the frame when read, any of these when written."""
 
 
 class Outgoing(bytearray):
@@ -31,5 +31,5 @@ class Outgoing(bytearray):
 
     @property
     def size_bytes(self) -> int:
-        """What the peer will receive: these bytes and the regions among them."""
+        """The size of the message with its regions, as the peer receives it."""
         return len(self) + sum(region.size_bytes for _, region in self.regions)

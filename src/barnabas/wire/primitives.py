@@ -1,4 +1,4 @@
-"""Numbers of varying length and tagged fields: what compiled codecs call instead of inlining.
+"""Varints and tagged fields: the functions that compiled codecs call.
 
 An unsigned varint holds seven bits a byte, lowest first; the high bit says that more follow.
 The protocol's fit in 31 bits, so in five bytes.
@@ -10,30 +10,30 @@ from typing import TypeAlias
 from barnabas.wire.errors import ProtocolViolation
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-"""What is read from."""
+"""Anything that messages are read from."""
 
 _LAST_BITS = 0x07
-"""What may be left for the fifth byte: the 29th to 31st bit."""
+"""The bits that the fifth byte may have: the 29th to 31st."""
 
 _TWO_BYTES = Struct("2B")
 _THREE_BYTES = Struct("3B")
 
 
 def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """The number at a position, and the position after it."""
+    """Returns the number at a position, and the position after it."""
     try:
         first = buffer[position]
         if first < 0x80:
             return first, position + 1
         return continue_uvarint(buffer, position + 1, first)
     except IndexError:
-        raise ProtocolViolation("a varint is cut short") from None
+        raise ProtocolViolation("a varint is truncated") from None
 
 
 def continue_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
-    """The rest of a number whose first byte, already read, said that more follow.
+    """Returns a number of several bytes, of which the first is already read.
 
-    IndexError when the buffer ends before it does.
+    Raises IndexError if the buffer ends within it.
     """
     second = buffer[position]
     if second < 0x80:
@@ -53,7 +53,7 @@ def continue_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, in
 
 
 def write_uvarint(out: bytearray, value: int) -> None:
-    """Append a number."""
+    """Appends a number."""
     if value < 0x80:
         out.append(value)
     elif value < 1 << 14:
@@ -70,7 +70,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
 def read_tags(
     buffer: memoryview, position: int, end: int, count: int
 ) -> tuple[dict[int, bytes] | None, int]:
-    """Tagged fields that nobody here knows, by tag, and the position after them."""
+    """Returns unknown tagged fields by tag, and the position after them."""
     tags: dict[int, bytes] = {}
     if count > 0x7F:
         count, position = continue_uvarint(buffer, position, count)
@@ -88,7 +88,7 @@ def read_tags(
 
 
 def write_tags(out: bytearray, tags: dict[int, bytes]) -> None:
-    """Append tagged fields in the order of their tags; their count was written before."""
+    """Appends tagged fields in the order of their tags; the count is already written."""
     for tag in sorted(tags):
         write_uvarint(out, tag)
         write_uvarint(out, len(tags[tag]))

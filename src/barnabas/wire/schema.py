@@ -1,13 +1,13 @@
-"""How a message is declared: a class whose annotations are its wire types.
+"""Declarations of messages: a class whose annotations are its wire types.
 
     class FetchTopic(Struct):
         topic: string = field("0-12", ignorable=True)
         topic_id: uuid = field("13+", ignorable=True)
         partitions: list[FetchPartition] = field()
 
-A field is there in the versions it names, in all of them if it names none. `| None` makes it
-nullable, in all its versions unless `nullable` narrows them. Declaring costs almost nothing: a
-constructor, a reader or a writer is compiled when it is first used (see `barnabas.wire.codec`).
+A field exists in the versions it names, in all versions if it names none. `| None` makes it
+nullable, in all its versions unless `nullable` restricts them. Declaring costs almost nothing:
+constructors, readers and writers are compiled when first used (see `barnabas.wire.codec`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ uuid: TypeAlias = bytes
 
 
 class Zero:
-    """The default of a field that declares none: zero, empty, or false, as its type has it."""
+    """The default of a field that declares none: zero, empty or false, by its type."""
 
 
 ZERO_OF_TYPE: Final = Zero()
@@ -46,17 +46,17 @@ def field(
     default: int | str | bool | Zero | None = ZERO_OF_TYPE,
     ignorable: bool = False,
 ) -> Any:
-    """Declare a field.
+    """Declares a field.
 
-    `tag` makes it a tagged field, which is written only when it differs from its default.
-    `ignorable` lets a writer drop a value that the version has no place for; any other field
-    must hold its default there.
+    `tag` makes it a tagged field, which is written only if it differs from its default.
+    `ignorable` lets a writer drop a value in versions without the field; any other field must
+    have its default there.
     """
     return Field(versions, nullable, tag, default, ignorable)
 
 
 class Field:
-    """What `field` was given and its annotation says, unparsed."""
+    """The arguments of `field` and the annotation, unparsed."""
 
     __slots__ = ("annotation", "default", "ignorable", "nullable", "tag", "versions")
 
@@ -85,7 +85,7 @@ class VersionRange:
 
     @classmethod
     def parse(cls, text: str) -> VersionRange:
-        """Read `3`, `3-13` or `3+`."""
+        """Parses `3`, `3-13` or `3+`."""
         if text.endswith("+"):
             return cls(int(text[:-1]), cls.HIGHEST)
         lowest, _, highest = text.partition("-")
@@ -139,7 +139,7 @@ class Struct(metaclass=StructType):
     unknown_tags: dict[int, bytes] | None
 
     def __init__(self, **values: Any) -> None:
-        # Reached once for each class: what is compiled here takes this method's place.
+        # Called once per class: the compiled constructor replaces this method.
         from barnabas.wire.codec import compile_constructor
 
         compile_constructor(type(self))
@@ -159,7 +159,7 @@ class Struct(metaclass=StructType):
 
 
 class Message(Struct):
-    """A request, a response, or a record: what has versions of its own.
+    """A request, a response, or a record: a struct with its own versions.
 
     Declared with its `versions`, the version from which it is `flexible` (compact types and
     tagged fields), the `api_key` that names it, which for a record is its type, and for a request
@@ -198,12 +198,12 @@ class Message(Struct):
 
     @classmethod
     def read(cls, buffer: Buffer, version: int, position: int = 0) -> tuple[Self, int]:
-        """Read one message; the position after it comes back with it."""
+        """Reads one message. Returns it with the position after it."""
         return cls.reader(version)(buffer, position)
 
     @classmethod
     def read_exactly(cls, buffer: Buffer, version: int, position: int = 0) -> Self:
-        """Read one message that must end where the buffer does."""
+        """Reads one message that must end at the end of the buffer."""
         message, end = cls.reader(version)(buffer, position)
         if end != len(buffer):
             raise ProtocolViolation(
@@ -212,7 +212,7 @@ class Message(Struct):
         return message
 
     def write(self, version: int) -> bytes:
-        """The message as bytes. One that holds regions needs `writer` instead."""
+        """Returns the message as bytes. A message with regions needs `writer` instead."""
         out = Outgoing()
         self.writer(version)(self, out)
         if out.regions:
@@ -221,7 +221,7 @@ class Message(Struct):
 
     @classmethod
     def reader(cls, version: int) -> Callable[[Buffer, int], tuple[Self, int]]:
-        """What reads this version: the message and the position after it. Compiled once."""
+        """Returns the function that reads this version. Compiled once."""
         reader = cls._readers.get(version)
         if reader is None:
             from barnabas.wire.codec import compile_reader
@@ -232,7 +232,7 @@ class Message(Struct):
 
     @classmethod
     def writer(cls, version: int) -> Callable[[Self, Outgoing], None]:
-        """What appends this version of a message to outgoing bytes. Compiled once."""
+        """Returns the function that appends this version to outgoing bytes. Compiled once."""
         writer = cls._writers.get(version)
         if writer is None:
             from barnabas.wire.codec import compile_writer
@@ -246,7 +246,7 @@ class Message(Struct):
         if version not in cls.VERSIONS:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
-                f"{cls.__name__} is spoken in versions {cls.VERSIONS}, not {version}",
+                f"{cls.__name__} is supported in versions {cls.VERSIONS}, not {version}",
             )
 
 

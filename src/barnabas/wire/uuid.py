@@ -1,6 +1,6 @@
 """Topic, directory and incarnation ids: 16 bytes on the wire, 22 characters in text.
 
-An id is plain `bytes`, since it is compared, hashed and copied far more often than it is shown.
+An id is plain `bytes`, because it is compared, hashed and copied far more often than printed.
 """
 
 import base64
@@ -11,14 +11,14 @@ from collections.abc import Callable
 SIZE_BYTES = 16
 
 ZERO = bytes(SIZE_BYTES)
-"""No id: what a field holds where the id is not known."""
+"""No id: the value of a field whose id is unknown."""
 
 METADATA_TOPIC_ID = ZERO[:-1] + b"\x01"
-"""The id of `__cluster_metadata`, reserved so that no topic is given it."""
+"""The id of `__cluster_metadata`, reserved so that no topic gets it."""
 
 
 def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
-    """A new version 4 id, never reserved and never starting with `-` in its text.
+    """Returns a new version 4 id, never reserved and never starting with `-` in its text.
 
     A leading dash would make the text look like an option on a command line.
     """
@@ -31,12 +31,12 @@ def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
 
 
 def to_text(uuid: bytes | bytearray) -> str:
-    """The id as Kafka prints it: base64url without padding."""
+    """Returns the id as Kafka prints it: base64url without padding."""
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
 
 
 def from_text(text: str) -> bytes:
-    """Read an id as Kafka prints it; ValueError when it is not one."""
+    """Parses an id as Kafka prints it. Raises ValueError if it is not one."""
     try:
         uuid = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:

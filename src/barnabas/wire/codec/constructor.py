@@ -9,7 +9,7 @@ from barnabas.wire.schema import Struct
 
 
 def compile_constructor(struct: type[Struct]) -> None:
-    """Give a struct its own `__init__`, in place of the one that called this."""
+    """Replaces the `__init__` of a struct by a compiled one."""
     source = Source(UNSET=object())
     parameters, assignments = [], []
     for field in layout(struct):

@@ -1,4 +1,4 @@
-"""What a field holds where nothing was given."""
+"""The default values of fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from barnabas.wire.schema import Struct, StructType
 
 
 def default_expression(source: Source, field: FieldLayout) -> str:
-    """Python that gives the default: the same value each time, or a fresh one (see below)."""
+    """Returns the Python expression of the default: a shared value, or a new one (see below)."""
     if field.defaults_to_empty:
         return "[]"
     if field.defaults_to_struct:
@@ -23,7 +23,7 @@ def default_expression(source: Source, field: FieldLayout) -> str:
 
 
 def is_fresh_each_time(field: FieldLayout) -> bool:
-    """Whether the default can be changed by who receives it, so that each needs its own."""
+    """Whether the default is mutable, so that each message needs its own."""
     return field.defaults_to_empty or (
         field.defaults_to_struct
         and isinstance(field.scalar, type)
@@ -32,11 +32,10 @@ def is_fresh_each_time(field: FieldLayout) -> bool:
 
 
 def shared_default(struct: type[Struct]) -> Struct | None:
-    """One unchangeable instance for all fields that default to this struct.
+    """Returns one immutable instance for all fields that default to this struct.
 
-    A partition of a Fetch answer has three such fields, nearly always left alone: building them
-    would cost more than the rest of it. None for a struct with fields that can be changed in
-    place.
+    A partition of a Fetch response has three such fields, nearly always unset: building them
+    would cost more than the rest of it. Returns None for a struct with mutable fields.
     """
     if struct not in _shared:
         fresh = any(is_fresh_each_time(field) for field in layout(struct))

@@ -1,4 +1,4 @@
-"""What a declaration means: the fields of a struct with their types and versions resolved."""
+"""The layout of a struct: its fields with their types and versions resolved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from barnabas.wire.schema import ZERO_OF_TYPE, Field, Struct, VersionRange
 
 @dataclass(slots=True, frozen=True)
 class Fixed:
-    """A value of known size, with its letter in Python's `struct` formats."""
+    """A value of fixed size, with its letter in Python's `struct` formats."""
 
     code: str
     size_bytes: int
@@ -21,7 +21,7 @@ class Fixed:
 
 @dataclass(slots=True, frozen=True)
 class Sized:
-    """Bytes behind their length: text, bytes, or records."""
+    """Length-prefixed bytes: text, bytes, or records."""
 
     is_text: bool
     is_records: bool
@@ -30,7 +30,7 @@ class Sized:
 
 
 LONGEST_TEXT_BYTES = 2**15 - 1
-"""What a plain length can say; compact lengths could say more, but no peer would read it."""
+"""The limit of a plain length; compact lengths could be larger, but no peer would accept it."""
 
 Scalar: TypeAlias = Fixed | Sized | type[Struct]
 
@@ -52,7 +52,7 @@ _SCALARS: dict[str, Scalar] = {
 
 @dataclass(slots=True, frozen=True)
 class FieldLayout:
-    """One field. `default` is meaningless where the default is an empty list or a struct."""
+    """One field. `default` is unused if the default is an empty list or a struct."""
 
     name: str
     scalar: Scalar
@@ -75,13 +75,13 @@ class FieldLayout:
         return self.nullable is not None and version in self.nullable
 
     def smallest_element(self, version: int, flexible: bool) -> int:
-        """The fewest bytes an element of this array takes."""
+        """Returns the minimum size in bytes of an element of this array."""
         return _smallest(self.scalar, version, flexible)
 
 
 @cache
 def layout(struct: type[Struct]) -> list[FieldLayout]:
-    """The fields of a struct, in the order they are written."""
+    """Returns the fields of a struct, in the order they are written."""
     return [_field(struct, name, declared) for name, declared in struct.DECLARED.items()]
 
 

@@ -1,7 +1,7 @@
 """Compiles the reader of one version of a message.
 
-Every claimed length is held against the bytes that are left before anything is allocated, and
-whatever malformed bytes make Python raise leaves as a ProtocolViolation.
+Every claimed length is checked against the remaining bytes before anything is allocated. Any
+exception that malformed bytes cause in Python becomes a ProtocolViolation.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from barnabas.wire.schema import Buffer, Message, Struct
 def compile_reader(
     message: type[Message], version: int
 ) -> Callable[[Buffer, int], tuple[Any, int]]:
-    """A function from a buffer and a position to the message there and the position after it."""
+    """Returns a function from a buffer and a position to the message and the position after it."""
     return _Reader(message, version).compile()
 
 
 class _Reader:
-    """Writes the source. In it `b` is the buffer, `p` the position, and `end` the buffer's end.
+    """Generates the source. In it `b` is the buffer, `p` the position, `end` the buffer's end.
 
-    Fixed-size values are not read at once but gathered in `_run`, so that neighbours are
-    unpacked together; whoever needs one of them, or moves `p`, flushes first.
+    Fixed-size values are collected in `_run`, so that neighbours are unpacked together; code
+    that needs one of them, or moves `p`, flushes first.
     """
 
     def __init__(self, message: type[Message], version: int) -> None:
@@ -46,7 +46,7 @@ class _Reader:
             overrun=_overrun,
             too_long=_too_long,
             null=_null,
-            misfit=_misfit,
+            misfit=_size_mismatch,
             malformed=_malformed,
             MALFORMED=(struct.error, IndexError, UnicodeDecodeError),
         )
@@ -67,7 +67,7 @@ class _Reader:
         return reader
 
     def _struct(self, declared: type[Struct], store: str) -> str:
-        """Read the fields of a new instance, which `store` puts in its place."""
+        """Reads the fields of a new instance, which `store` assigns."""
         source = self._source
         it = source.local("s")
         source.add(f"{it} = new({source.constant(declared.__name__, declared)})")
@@ -97,7 +97,7 @@ class _Reader:
         elif isinstance(field.scalar, Sized):
             self._sized(field.scalar, f"{target} = {{}}", nullable, label)
         elif nullable:
-            # In a tagged field 0 stands for null, outside of one -1 does; 1 for a struct in both.
+            # In a tagged field 0 means null, elsewhere -1 does; 1 means a struct in both.
             code, is_null = ("b", "< 0") if field.tag is None else ("B", "== 0")
             marker = self._byte(code, "n")
             with self._source.block(f"if {marker} {is_null}:"):
@@ -109,7 +109,7 @@ class _Reader:
             self._struct(field.scalar, f"{target} = {{}}")
 
     def _sized(self, kind: Sized, store: str, nullable: bool, label: str) -> None:
-        """Read text, bytes or records behind their length."""
+        """Reads length-prefixed text, bytes or records."""
         source = self._source
         store_null = store.format("None") if nullable else None
         limit = LONGEST_TEXT_BYTES if kind.is_text else None
@@ -159,7 +159,7 @@ class _Reader:
     def _length(
         self, code: str, store_null: str | None, label: str, limit: int | None = None
     ) -> str:
-        """Read a length or count and deal with null; the caller adds the `else:` to it."""
+        """Reads a length or count and handles null; the caller adds the `else:`."""
         source = self._source
         if self._flexible:
             size = self._byte("B", "n")
@@ -211,7 +211,7 @@ class _Reader:
                     source.add(f"p = {stop}")
 
     def _flush(self) -> None:
-        """Unpack the gathered values."""
+        """Unpacks the collected values."""
         if not self._run:
             return
         source = self._source
@@ -238,7 +238,7 @@ def _null(label: str) -> ProtocolViolation:
     return ProtocolViolation(f"{label} is null, which this version does not allow")
 
 
-def _misfit(label: str, size_bytes: int) -> ProtocolViolation:
+def _size_mismatch(label: str, size_bytes: int) -> ProtocolViolation:
     return ProtocolViolation(f"{label} does not fill the {size_bytes} bytes it claims")
 
 

@@ -1,4 +1,4 @@
-"""Python source under construction, and the values it refers to by name."""
+"""A generated Python function and the constants it refers to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Source:
 
     @contextmanager
     def block(self, opening: str) -> Iterator[None]:
-        """Lines added inside are indented below the opening one."""
+        """Indents the lines that are added inside, below the opening one."""
         self.add(opening)
         outer = self._indent
         self._indent += "    "
@@ -29,16 +29,16 @@ class Source:
         self._indent = outer
 
     def local(self, hint: str) -> str:
-        """A variable name not used before."""
+        """Returns a variable name that is not used yet."""
         self._locals += 1
         return f"{hint}{self._locals}"
 
     def constant(self, name: str, value: object) -> str:
-        """Make a value known to the function by a name."""
+        """Defines a constant of the function."""
         self._constants[name] = value
         return name
 
     def compile(self, function_name: str, title: str) -> Any:
-        """The function these lines define; `title` stands for a file name in tracebacks."""
+        """Returns the compiled function; `title` is the file name in tracebacks."""
         exec(compile("\n".join(self._lines), f"<{title}>", "exec"), self._constants)
         return self._constants[function_name]

@@ -16,16 +16,16 @@ from barnabas.wire.schema import Message, Struct
 
 
 def compile_writer(message: type[Message], version: int) -> Callable[[Any, Outgoing], None]:
-    """A function that appends a message to outgoing bytes."""
+    """Returns a function that appends a message to outgoing bytes."""
     return _Writer(message, version).compile()
 
 
 class _Writer:
-    """Writes the source.
+    """Generates the source.
 
-    Fixed-size values are gathered in `_run` as expressions, so that neighbours are packed
-    together; whoever appends anything else flushes first. `_out` names the bytes appended to,
-    which inside a tagged field are not the message's own, since its size goes before it.
+    Fixed-size values are collected in `_run` as expressions, so that neighbours are packed
+    together; code that appends anything else flushes first. `_out` names the buffer appended to.
+    A tagged field has its own buffer, because its size precedes it.
     """
 
     def __init__(self, message: type[Message], version: int) -> None:
@@ -89,7 +89,7 @@ class _Writer:
         elif not isinstance(field.scalar, type):
             raise AssertionError(field)
         elif nullable:
-            # In a tagged field 0 stands for null, outside of one -1 does; 1 for a struct in both.
+            # In a tagged field 0 means null, elsewhere -1 does; 1 means a struct in both.
             self._flush()
             with source.block(f"if {it} is None:"):
                 source.add(f"{self._out}.append({255 if field.tag is None else 0})")
@@ -101,7 +101,7 @@ class _Writer:
             self._struct(field.scalar, it)
 
     def _sized(self, kind: Sized, it: str, nullable: bool) -> None:
-        """Append text, bytes or records behind their length."""
+        """Appends length-prefixed text, bytes or records."""
         source = self._source
         if kind.is_records:
             self._records(it, nullable)
@@ -122,7 +122,7 @@ class _Writer:
         source.add(f"{self._out} += {it}")
 
     def _records(self, it: str, nullable: bool) -> None:
-        """Append record bytes, or note the region that holds them."""
+        """Appends record bytes, or adds their region."""
         source = self._source
         size = source.local("n")
         branch = "if"
@@ -158,7 +158,7 @@ class _Writer:
                     self._flush()
 
     def _length(self, code: str, size: str, limit: int | None = None) -> None:
-        """Append a length or count, -1 for null, and all that was gathered before it."""
+        """Appends a length or count, -1 for null, after the collected values."""
         if self._flexible:
             self._uvarint(f"({size}) + 1" if " " in size else f"{size} + 1", limit)
         else:
@@ -166,7 +166,7 @@ class _Writer:
             self._flush()
 
     def _uvarint(self, value: str, limit: int | None = None) -> None:
-        """Append a number that is nearly always small enough to be packed with the run."""
+        """Appends a number that is nearly always small enough to be packed with the run."""
         source = self._source
         number = source.local("n")
         source.add(f"{number} = {value}")
@@ -184,7 +184,7 @@ class _Writer:
             source.add(f"write_uvarint({self._out}, {number})")
 
     def _long_uvarint(self, value: str) -> None:
-        """Append a number that often takes two or three bytes: the size of record batches."""
+        """Appends a number that often takes two or three bytes: the size of record batches."""
         source = self._source
         n = source.local("n")
         source.add(f"{n} = {value}")
@@ -223,7 +223,7 @@ class _Writer:
         source.add(f"if {tags}: write_tags({self._out}, {tags})")
 
     def _differs(self, field: FieldLayout, it: str) -> str:
-        """Python that says whether a field holds something else than its default."""
+        """Returns the expression for whether a field differs from its default."""
         value = f"{it}.{field.name}"
         if field.defaults_to_empty:
             return value if field.nullable is None else f"{value} or {value} is None"
@@ -235,7 +235,7 @@ class _Writer:
         return f"{value} != {default}"
 
     def _flush(self) -> None:
-        """Pack the gathered values."""
+        """Packs the collected values."""
         if not self._run:
             return
         source = self._source

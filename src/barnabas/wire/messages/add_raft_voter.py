@@ -1,6 +1,6 @@
 """AddRaftVoter (key 80): add a voter to the metadata quorum (KIP-853).
 
-v1 may answer before the new voter set is committed.
+v1 may respond before the new voter set is committed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 v1 flexible.
 
-Structs that bear one name in request and response but differ are told apart by a prefix.
+Structs with the same name in request and response get a prefix where they differ.
 """
 
 from __future__ import annotations

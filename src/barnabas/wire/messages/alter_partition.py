@@ -2,7 +2,7 @@
 
 v2 topics by id; v3 broker epochs of the replicas (KIP-903).
 
-Structs that bear one name in request and response but differ are told apart by a prefix.
+Structs with the same name in request and response get a prefix where they differ.
 """
 
 from __future__ import annotations

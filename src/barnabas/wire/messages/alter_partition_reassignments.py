@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (key 45): move partitions to other replicas, or cancel a move.
 
-v1 may refuse to change the replication factor (KIP-860).
+v1 may reject a change of the replication factor (KIP-860).
 """
 
 from __future__ import annotations

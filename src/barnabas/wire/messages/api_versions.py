@@ -1,8 +1,8 @@
 """ApiVersions (key 18): which APIs a broker speaks, in which versions.
 
 v1 throttling; v3 flexible, the client's name and version, features; v4 features with minimum
-version 0; v5 the cluster and node the client means to reach (KIP-1242). The answer's header is
-version 0 always, and a version unknown to the broker is answered with v0 (KIP-511).
+version 0; v5 the cluster and node the client means to reach (KIP-1242). The response header always
+has version 0, and a version unknown to the broker gets a v0 response (KIP-511).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AssignReplicasToDirs (key 73): a broker says which log directory holds which replica.
 
-Structs that bear one name in request and response but differ are told apart by a prefix.
+Structs with the same name in request and response get a prefix where they differ.
 """
 
 from __future__ import annotations

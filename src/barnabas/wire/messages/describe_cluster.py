@@ -8,7 +8,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, string
 
 BROKERS, CONTROLLERS = 1, 2
-"""Endpoint types: who is described, and who may be asked for it."""
+"""Endpoint types: what is described, and which nodes serve it."""
 
 
 class DescribeClusterRequest(

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35): the log directories of a broker, what lies in them, and their room.
 
-v2 flexible; v3 an error for the whole answer; v4 total and usable bytes; v5 cordoned directories
+v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned directories
 (KIP-1066).
 """
 

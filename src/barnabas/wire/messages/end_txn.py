@@ -1,7 +1,7 @@
 """EndTxn (key 26): commit or abort a transaction.
 
 v2 PRODUCER_FENCED; v3 flexible; v4 retriable transaction errors; v5 every transaction ends with an
-epoch bump, which the answer carries (KIP-890).
+epoch bump, which the response carries (KIP-890).
 """
 
 from __future__ import annotations

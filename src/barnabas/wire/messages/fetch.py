@@ -2,8 +2,8 @@
 
 v5 log start offset; v7 fetch sessions (KIP-227); v9 leader epochs; v10 zstd allowed; v11 rack and
 preferred replica (KIP-392); v12 flexible, diverging epochs for raft; v13 topics by id; v15 replica
-state; v16 the new leader in answers of a former one (KIP-951); v17 directory id of a voter; v18 the
-follower's high watermark (KIP-1166).
+state; v16 the new leader in responses of a former one (KIP-951); v17 directory id of a voter; v18
+the follower's high watermark (KIP-1166).
 """
 
 from __future__ import annotations

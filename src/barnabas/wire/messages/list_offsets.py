@@ -1,7 +1,7 @@
 """ListOffsets (key 2): find an offset by timestamp, or the ends of a partition.
 
 v2 isolation level; v4 leader epochs; v6 flexible; v7 the largest timestamp (-3); v8 the earliest
-local offset (-4); v9 the latest tiered (-5); v10 timeout for what is asked of remote storage; v11
+local offset (-4); v9 the latest tiered (-5); v10 timeout for reads of remote storage; v11
 the earliest pending upload (-6).
 """
 

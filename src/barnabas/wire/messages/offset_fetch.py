@@ -1,6 +1,6 @@
 """OffsetFetch (key 9): the offsets that groups have committed.
 
-v2 null asks for all topics, an error for the whole answer; v3 throttling; v5 leader epochs; v6
+v2 null asks for all topics, an error for the whole response; v3 throttling; v5 leader epochs; v6
 flexible; v7 wait for open transactions (KIP-447); v8 several groups at once; v9 member id and epoch
 (KIP-848); v10 topics by id.
 """

@@ -2,8 +2,8 @@
 """The loops that write records: compiled with C types, or run as the Python they are.
 
 The layout of a record is in `_loops.py`. In C, `data` is a pointer into the buffer that is
-written; in Python it is the buffer itself. Room is made for what was measured first, and what
-has grown since then is refused.
+written; in Python it is the buffer itself. The buffer has the size that was measured first;
+records that have grown since then raise ValueError.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if cython.compiled:
 
 
 def encode(records: object, base_offset: object, base_timestamp: Long, reserved: Size) -> bytearray:
-    """The records as bytes, after `reserved` bytes for the batch header.
+    """Returns the encoded records, after `reserved` bytes for the batch header.
 
-    Their offsets count on from the first, or from `base_offset` as they are if that is given.
+    Offset deltas are 0, 1, 2..., or relative to `base_offset` if that is given.
     """
     size: Long
     total: Long = reserved
@@ -55,7 +55,7 @@ def encode(records: object, base_offset: object, base_timestamp: Long, reserved:
 
 @cython.cfunc
 def _body_size(fields: tuple, offset_delta: Long, base_timestamp: Long) -> Long:
-    """The bytes of a record after its length."""
+    """Returns the size of a record after its length field."""
     if offset_delta < 0 or offset_delta > 0x7FFFFFFF:
         raise ValueError(f"Offset {fields[0]} is {offset_delta} after the batch's base offset.")
     timestamp: Long = fields[1]
@@ -101,7 +101,7 @@ def _put_record(
 
 @cython.cfunc
 def _cell_size(cell: object) -> Long:
-    """The bytes of a key or a value with its length."""
+    """Returns the size of a key or a value with its length."""
     if cell is None:
         return _sized(-1)
     if type(cell) is not bytes:
@@ -126,7 +126,7 @@ def _put_cell(data: Room, position: Size, cell: object) -> Size:
 @cython.final
 @cython.cclass
 class Rows:
-    """The columns of an Arrow batch, to be written as records while other threads run.
+    """The columns of an Arrow batch, which are encoded as records without the GIL.
 
     Without timestamps all rows have the same one; without header offsets none has headers.
     """
@@ -165,9 +165,9 @@ class Rows:
         self.header_values = header_values
 
     def fit(self, first: Size, max_bytes: Long) -> tuple[int, int, int, int]:
-        """The rows from `first` on that take up to `max_bytes`, but at least one.
+        """Counts the rows from `first` on that take up to `max_bytes`, at least one.
 
-        Returns their number, their bytes, and their first and latest timestamps.
+        Returns their number, their size, and their first and latest timestamps.
         """
         row: Size
         size: Long = 0
@@ -192,7 +192,7 @@ class Rows:
         return fitting, total, base_timestamp, max_timestamp
 
     def encode(self, first: Size, count: Size, size: Long, reserved: Size) -> bytearray:
-        """The rows as bytes, after `reserved` bytes for the batch header."""
+        """Returns the encoded rows, after `reserved` bytes for the batch header."""
         self._check_range(first, count)
         total: Long = reserved + size
         if total > 0x7FFFFFFF:
@@ -222,7 +222,7 @@ class Rows:
     @cython.nogil
     @cython.exceptval(check=False)
     def _body_size(self, row: Size, first: Size) -> Long:
-        """The bytes of a record after its length; negative if a cell cannot be read."""
+        """Returns the size of a record after its length; negative if a cell is invalid."""
         key_size: Long = self.keys.size(row)
         value_size: Long = self.values.size(row)
         if key_size < -1 or value_size < -1:
@@ -255,7 +255,7 @@ class Rows:
     @cython.nogil
     @cython.exceptval(check=False)
     def _put(self, data: Room, position: Size, end: Size, row: Size, first: Size) -> Size:
-        """The position after the row; negative if it does not fit."""
+        """Writes a row. Returns the position after it; negative if it does not fit."""
         size: Long = self._body_size(row, first)
         if size < 0 or position + _varint_size(size) + size > end:
             return -1
@@ -288,7 +288,7 @@ class Rows:
 class Cells:
     """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
 
-    It is the `count` cells from `first` on; without bits of validity none is null, without
+    It has the `count` cells from `first` on. Without validity bits no cell is null; without
     offsets all are.
     """
 
@@ -321,7 +321,7 @@ class Cells:
     @cython.nogil
     @cython.exceptval(check=False)
     def size(self, row: Size) -> Long:
-        """The bytes of the cell; -1 is null, -2 what is not in the content."""
+        """Returns the size of a cell; -1 for null, -2 if it is outside the content."""
         if len(self.offsets) == 0:
             return -1
         row += self.first
@@ -355,7 +355,7 @@ class Cells:
 @cython.nogil
 @cython.exceptval(check=False)
 def _sized(size: Long) -> Long:
-    """The bytes of a cell with its length."""
+    """Returns the size of a cell with its length."""
     return _varint_size(size) + max(size, 0)
 
 
@@ -397,7 +397,7 @@ def _check_room(position: Size, end: Size, size: Long) -> cython.int:
 @cython.cfunc
 @cython.inline
 def _unwritten(size: Size) -> bytearray:
-    """Room of which every byte will be written: in C, to clear it first takes as long as that."""
+    """Returns a buffer that is not cleared: in C, clearing takes as long as writing."""
     if cython.compiled:
         return PyByteArray_FromStringAndSize(cython.NULL, size)
     return bytearray(size)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """The loops that read records: compiled with C types, or run as the Python they are.
 
-They share one file because C inlines only within a file: apart, a record costs twice the time.
+They share one file because C inlines only within a file: separately, a record takes twice the time.
 
 Bytes come from the network, so every varint and every length is checked against the end of
 the buffer before anything is read. In C, `data` is a pointer into the buffer; in Python it is
@@ -118,9 +118,9 @@ def find_faults(
     needs_key: cython.bint,
     limit: Size,
 ) -> list[tuple[int, int | None]]:
-    """Each record out of the time allowed, with its timestamp, or without a key, with None.
+    """Returns (index, timestamp) of records out of bounds, (index, None) of those without a key.
 
-    For records that `walk` has found to be well formed; no more than `limit` are named.
+    For records that `walk` has found well formed; returns at most `limit` of them.
     """
     data: Data = _address(records)
     end: Size = len(records)
@@ -149,7 +149,7 @@ def decode(
     base_timestamp: Long,
     append_time: object,
 ) -> list[Record]:
-    """The records as Python sees them, all at `append_time` unless that is None."""
+    """Returns the records as Python objects, all at `append_time` unless that is None."""
     data: Data = _address(records)
     end: Size = len(records)
     position: Size = 0
@@ -181,11 +181,11 @@ def decode(
 def gather(
     batches: cython.const[cython.uchar][::1], position: Size, limit: Size
 ) -> tuple[list[tuple[bytes | None, bytes | None]], int, int]:
-    """Keys and values of plain batches from `position` on, and the position and offset after them.
+    """Returns keys and values of plain batches from `position` on, and position and offset after.
 
-    It ends with the batch that makes them `limit`, and before one that is not plain: compressed,
-    transactional, of markers, or with a header that says what cannot be. If that is the first,
-    the offset is -1. Where the fields of a header are is told in `batch.py`.
+    It ends with the batch that reaches `limit`, and before one that is not plain: compressed,
+    transactional, a control batch, or with an invalid header. If that is the first, the offset
+    is -1. The header fields are described in `batch.py`.
     """
     data: Data = _address(batches)
     end: Size = len(batches)
@@ -227,10 +227,10 @@ def gather(
 @cython.final
 @cython.cclass
 class Walk:
-    """Goes through the records of one batch after the other, all of them in one buffer.
+    """Iterates over the records of several batches in one buffer.
 
-    For compiled callers in other files, to which a call for each record matters little. The
-    fields are declared in `_loops.pxd`.
+    For compiled callers in other files, where a call per record is cheap enough. The fields are
+    declared in `_loops.pxd`.
     """
 
     def __init__(self, records: cython.const[cython.uchar][::1]) -> None:
@@ -240,9 +240,9 @@ class Walk:
         self.end = 0
 
     def begin(self, start, end, count, base_offset, base_timestamp, is_stamped, append_time):
-        """Stand before the first of `count` records, which take the bytes from start to end."""
+        """Moves before the first of `count` records in the bytes from start to end."""
         if start < 0 or end < start or end > len(self.records):
-            raise CorruptBatch("The batch is cut short.")
+            raise CorruptBatch("The batch is truncated.")
         self.position = start
         self.end = end
         self.count = count
@@ -253,7 +253,7 @@ class Walk:
         self.timestamp = append_time
 
     def step(self):
-        """Go on to the next record; there is one as long as `left` is not 0."""
+        """Moves to the next record; there is one while `left` is not 0."""
         span: Span = _span(_address(self.records), self.position, self.end)
         if self.left <= 0 or not _is_whole(span, self.base_offset, self.base_timestamp):
             raise _malformed(self.count - self.left, self.count)
@@ -274,7 +274,7 @@ class Walk:
         return True
 
     def step_back(self):
-        """Stand before the record again that the last step led to."""
+        """Moves back before the record of the last step."""
         self.position = self.before
         self.left += 1
 
@@ -285,7 +285,7 @@ class Walk:
         return _bytes(_address(self.records), self.value_at, self.value_size)
 
     def headers(self) -> object:
-        """The headers, or None if there are none."""
+        """Returns the headers, or None if there are none."""
         if self.header_count == 0:
             return None
         data: Data = _address(self.records)
@@ -295,7 +295,7 @@ class Walk:
 def measure(
     records: cython.const[cython.uchar][::1], count: cython.int
 ) -> tuple[int, int, int, int, int]:
-    """The bytes of the keys and of the values; how many headers, the bytes of theirs likewise."""
+    """Returns bytes of keys and values, the number of headers, bytes of their keys and values."""
     data: Data = _address(records)
     end: Size = len(records)
     position: Size = 0
@@ -333,7 +333,7 @@ def measure(
 @cython.final
 @cython.cclass
 class Columns:
-    """The columns of an Arrow batch while they are filled, with the room `measure` asked for."""
+    """The columns of an Arrow batch while they are filled, sized by `measure`."""
 
     offsets: cython.longlong[::1]
     timestamps: cython.longlong[::1]
@@ -385,7 +385,7 @@ class Columns:
         span: Span
         cell: Varint
         if count > len(self.offsets) - row:
-            raise ValueError("The columns have no room for the batch.")
+            raise ValueError("The columns have no space for the batch.")
         fits: cython.bint = True
         whole: cython.int = 0
         with cython.nogil:
@@ -411,7 +411,7 @@ class Columns:
                 row += 1
                 self.header_offsets[row] = self.header_values.count
         if not fits:
-            raise ValueError("A column has no room for another cell.")
+            raise ValueError("A column has no space for another cell.")
         self.count = row
         if whole < count or position != end:
             raise _malformed(whole, count)
@@ -422,8 +422,7 @@ class Columns:
 class Cells:
     """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
 
-    There is an offset more than there are cells, and a bit of validity for each, all of them
-    set to begin with.
+    There is one more offset than cells, and a validity bit for each cell, initially set.
     """
 
     offsets: cython.int[::1]
@@ -447,7 +446,7 @@ class Cells:
     @cython.nogil
     @cython.exceptval(check=False)
     def append(self, data: Data, at: Size, size: Long) -> cython.bint:
-        """Whether there was room for it."""
+        """Appends a cell. Returns whether there was space for it."""
         row: Size = self.count
         start: Size = self.offsets[row]
         if row + 1 >= len(self.offsets) or size > len(self.content) - start:
@@ -468,7 +467,7 @@ class Cells:
 @cython.cfunc
 @cython.inline
 def _headers(data: Data, position: Size, end: Size, count: Long) -> list:
-    """Headers that are known to be well formed."""
+    """Decodes headers that are known to be well formed."""
     headers: list = []
     cell: Varint
     for _ in range(count):
@@ -495,7 +494,7 @@ def _bytes(data: Data, start: Size, size: Long) -> object:
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_whole(span: Span, base_offset: Long, base_timestamp: Long) -> cython.bint:
-    """Whether it is a record; in a stored batch its offset may leave a gap, after compaction."""
+    """Whether it is a valid record; after compaction, offsets in a stored batch may have gaps."""
     return (
         span.end >= 0
         and not _overflows(base_offset, span.offset_delta)
@@ -508,7 +507,7 @@ def _is_whole(span: Span, base_offset: Long, base_timestamp: Long) -> cython.bin
 @cython.nogil
 @cython.exceptval(check=False)
 def _span(data: Data, position: Size, limit: Size) -> Span:
-    """Where the fields of the record at `position` are, all of them before `limit`."""
+    """Returns where the fields of the record at `position` are, all before `limit`."""
     size: Varint = _varint(data, position, limit, 32)
     end: Size = _after(size, limit)
     timestamp: Varint = _varint(data, size.end + 1, end, 64)
@@ -538,7 +537,7 @@ def _span(data: Data, position: Size, limit: Size) -> Span:
 @cython.nogil
 @cython.exceptval(check=False)
 def _after_headers(data: Data, position: Size, end: Size, count: Long) -> Size:
-    """The position after so many headers, or -1; no more are tried than there are bytes for."""
+    """Returns the position after `count` headers, or -1 if there are not enough bytes."""
     cell: Varint
     while count > 0 and position >= 0:
         cell = _varint(data, position, end, 32)
@@ -555,7 +554,7 @@ def _after_headers(data: Data, position: Size, end: Size, count: Long) -> Size:
 @cython.nogil
 @cython.exceptval(check=False)
 def _after(size: Varint, end: Size) -> Size:
-    """The position after so many bytes, or -1 if they are not there; null has none."""
+    """Returns the position after a field, or -1 beyond the end; null takes no bytes."""
     if size.end < 0 or size.value > end - size.end:
         return -1
     return size.end if size.value < 0 else size.end + size.value
@@ -566,7 +565,7 @@ def _after(size: Varint, end: Size) -> Size:
 @cython.nogil
 @cython.exceptval(check=False)
 def _varint(data: Data, position: Size, end: Size, bits: cython.int) -> Varint:
-    """The zigzag integer at `position`, which may be anywhere: outside, there is none."""
+    """Returns the zigzag integer at `position`, which may be beyond the end."""
     byte: Long
     if position < 0 or position >= end:
         return Varint(0, -1)
@@ -602,7 +601,7 @@ def _long_varint(data: Data, position: Size, end: Size, bits: cython.int) -> Var
 @cython.inline
 @cython.exceptval(check=False)
 def _integer(data: Data, position: Size, size: cython.int) -> Long:
-    """The signed integer of that many bytes, highest first."""
+    """Returns the signed big-endian integer of that size."""
     value: Long = data[position] - ((data[position] & 0x80) << 1)
     index: cython.int
     for index in range(1, size):
@@ -615,7 +614,7 @@ def _integer(data: Data, position: Size, size: cython.int) -> Long:
 @cython.nogil
 @cython.exceptval(check=False)
 def _overflows(base: Long, delta: Long) -> cython.bint:
-    """Whether their sum is beyond an int64."""
+    """Whether the sum overflows an int64."""
     largest: Long = 0x7FFFFFFFFFFFFFFF
     if delta >= 0:
         return base > largest - delta

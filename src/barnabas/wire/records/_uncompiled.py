@@ -1,6 +1,6 @@
-"""What the compiled files need of the `cython` module, for running them where it is missing.
+"""A replacement of the `cython` module, to run compiled files as plain Python.
 
-Types stand in annotations, which are never evaluated, or name the members of a struct.
+Types occur in annotations, which are never evaluated, or name the members of a struct.
 """
 
 from collections import namedtuple
@@ -25,7 +25,7 @@ cclass = ccall = final = inline = no_gc = cfunc
 
 
 class _NoGil:
-    """Both a decorator and what stands behind `with`."""
+    """Both a decorator and a context manager."""
 
     def __call__(self, function: Decorated) -> Decorated:
         return function

@@ -37,7 +37,7 @@ _NOTHING = memoryview(b"")
 
 
 def schema() -> pa.Schema:
-    """The columns that `to_arrow` gives: key, value, offset, timestamp and headers."""
+    """Returns the schema of `to_arrow`: key, value, offset, timestamp and headers."""
     import pyarrow as pa
 
     return pa.schema(
@@ -56,9 +56,9 @@ def to_arrow(
     *,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> pa.RecordBatch:
-    """The records of every whole batch in the buffers, except of control batches.
+    """Returns the records of every whole batch in the buffers, without control batches.
 
-    The bound is on the records of all batches together.
+    The bound applies to the records of all batches together.
     """
     if isinstance(buffers, bytes | bytearray | memoryview):
         buffers = [buffers]
@@ -86,16 +86,16 @@ def to_arrow(
 
 
 Sizes: TypeAlias = tuple[int, int, int, int, int]
-"""Of keys and values; the number of headers; of their keys and values."""
+"""Bytes of keys and values, the number of headers, bytes of their keys and values."""
 
 
 def measure(run: Run) -> Sizes:
-    """What the records take in columns; CorruptBatch if they are not well formed."""
+    """Returns the sizes of the columns. Raises CorruptBatch if a record is malformed."""
     return _loops.measure(run.records, run.record_count)
 
 
 def runs_to_arrow(runs: Sequence[Run], sizes: Sequence[Sizes]) -> pa.RecordBatch:
-    """The records of all runs, which were measured, in their order; below 2 GiB together."""
+    """Returns the records of all runs in order; they must be below 2 GiB together."""
     import pyarrow as pa
 
     key_bytes, value_bytes, header_count, header_key_bytes, header_value_bytes = (
@@ -149,10 +149,10 @@ def from_arrow(
     transactional: bool = False,
     default_timestamp: int = NO_TIMESTAMP,
 ) -> list[bytearray]:
-    """The batches that hold the rows in their order, each to be produced on its own.
+    """Returns the batches of the rows in order, each to be produced separately.
 
     The rows have a column `value`, and may have `key`, `timestamp` and `headers`. A batch is
-    within the bound before it is compressed, unless a single record is beyond it.
+    within the bound before compression, unless a single record exceeds it.
     """
     batches: list[bytearray] = []
     for encoded in encode(rows, max_batch_bytes, default_timestamp):
@@ -180,7 +180,7 @@ def from_arrow(
 
 
 class Encoded(NamedTuple):
-    """The records of a batch, which is not closed: there is room before them for its header."""
+    """The records of a batch, with space for the header that is not written yet."""
 
     batch: bytearray
     record_count: int
@@ -191,7 +191,7 @@ class Encoded(NamedTuple):
 def encode(
     rows: pa.RecordBatch, max_batch_bytes: int, default_timestamp: int = NO_TIMESTAMP
 ) -> Iterator[Encoded]:
-    """The same rows, to be closed by whoever knows the rest of the headers."""
+    """Yields the encoded rows; the caller completes the headers."""
     source = _source(rows, default_timestamp)
     first = 0
     while first < rows.num_rows:
@@ -228,7 +228,7 @@ class _Room:
 
 
 def _readable(names: pa.Array) -> pa.Array:
-    """Header names are text: what is not UTF-8 is replaced, as Java does."""
+    """Header keys are text: invalid UTF-8 is replaced, as Java does."""
     import pyarrow as pa
 
     if not len(names):
@@ -242,7 +242,7 @@ def _readable(names: pa.Array) -> pa.Array:
 
 
 def _source(rows: pa.RecordBatch, default_timestamp: int) -> _encoding.Rows:
-    """The buffers of the rows, in the types that `_encoding` reads."""
+    """Returns the buffers of the rows, in the types that `_encoding` reads."""
     names = rows.schema.names
     if "value" not in names:
         raise ValueError(f"The rows have no column 'value'; they have {names}.")
@@ -272,9 +272,9 @@ def _timestamps(column: pa.Array, default: int) -> memoryview:
 
 
 def _headers(column: pa.Array) -> tuple[memoryview, _encoding.Cells, _encoding.Cells]:
-    """Where each row's headers begin and the last one's end, their keys, and their values.
+    """Returns the offsets of each row's headers, their keys, and their values.
 
-    ValueError for a header without a key, which records cannot have.
+    Raises ValueError for a header without a key, which records cannot have.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -300,7 +300,7 @@ def _cells(array: pa.Array) -> _encoding.Cells:
 
     if array.type != pa.binary():
         array = array.cast(pa.binary())
-    if len(array) == 0:  # then Arrow may leave out the one offset that there is
+    if len(array) == 0:  # then Arrow may omit the only offset
         return _nulls(0)
     validity, offsets, content = array.buffers()
     return _encoding.Cells(

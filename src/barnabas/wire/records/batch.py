@@ -141,14 +141,14 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When compaction may remove the batch's tombstones and markers, if that is decided."""
+        """When compaction may remove the batch's tombstones and markers, if it is set."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
 
 def read_header(buffer: Readable, position: int = 0) -> BatchHeader:
-    """The header at `position`; the records behind it need not be there."""
+    """Returns the header at `position`; the records after it may be missing."""
     try:
-        # What `_make` does, without its second look at the number of fields.
+        # Like `_make`, without its check of the number of fields.
         header = tuple.__new__(BatchHeader, _HEADER.unpack_from(buffer, position))
     except struct.error:
         raise CorruptBatch(
@@ -162,21 +162,21 @@ def read_header(buffer: Readable, position: int = 0) -> BatchHeader:
 
 
 def write_header(buffer: Writable, position: int, header: BatchHeader) -> None:
-    """Puts the header at `position`, with the checksum of what stands behind it."""
+    """Writes the header at `position`, with the checksum of the bytes after it."""
     _HEADER.pack_into(buffer, position, *header)
     _seal(buffer, position, header.size_bytes)
 
 
 def crc_is_valid(buffer: Readable, position: int, header: BatchHeader) -> bool:
-    """Whether the whole batch is there and has the checksum its header claims."""
+    """Whether the whole batch is present and has the checksum of its header."""
     end = position + header.length + LENGTH_END
     return end <= len(buffer) and _crc(buffer, position + CRC_END, end) == header.crc
 
 
 def check_crcs(buffer: Readable) -> None:
-    """CorruptBatch unless each whole batch has the checksum its header claims.
+    """Raises CorruptBatch unless each whole batch has the checksum of its header.
 
-    For whoever has many small batches to get through: no header is made of what it looks at.
+    It is cheap for many small batches: it builds no header objects.
     """
     position = 0
     with memoryview(buffer) as view:
@@ -187,13 +187,13 @@ def check_crcs(buffer: Readable) -> None:
                 return
             if end < position + HEADER_BYTES or crc32c(view[position + CRC_END : end]) != crc:
                 raise CorruptBatch(
-                    f"The batch at offset {base_offset} does not have the checksum it claims."
+                    f"The batch at offset {base_offset} does not match its checksum."
                 )
             position = end
 
 
 def iterate_batches(buffer: Readable, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Each whole batch with its position; a partial one at the end is left out."""
+    """Yields each whole batch with its position; a partial one at the end is skipped."""
     end = len(buffer)
     while end - position >= HEADER_BYTES:
         header = read_header(buffer, position)
@@ -205,7 +205,7 @@ def iterate_batches(buffer: Readable, position: int = 0) -> Iterator[tuple[int, 
 
 
 def assign_offset(buffer: Writable, position: int, base_offset: int, leader_epoch: int) -> None:
-    """Sets what the leader decides; the checksum does not cover it."""
+    """Sets the base offset and leader epoch; the checksum does not cover them."""
     _OFFSET.pack_into(buffer, position, base_offset)
     _EPOCH.pack_into(buffer, position + 12, leader_epoch)
 

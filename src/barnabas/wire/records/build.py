@@ -37,9 +37,9 @@ def build_batch(
     append_time: int | None = None,
     delete_horizon_ms: int | None = None,
 ) -> bytearray:
-    """The bytes of one batch, checksum and all.
+    """Returns the bytes of one batch with its checksum.
 
-    The records take the offsets from `base_offset` on, whatever offsets they carry; with None
+    The records get the offsets from `base_offset` on, whatever offsets they have; with None
     they keep their own, which may have gaps, as after compaction.
     """
     if not records:
@@ -81,7 +81,7 @@ def build_batch(
 
 
 def close_batch(batch: bytearray, level: int | None, header: BatchHeader) -> None:
-    """Compresses the records in `batch` as its header asks, and puts the header before them.
+    """Compresses the records in `batch` with the codec of the header, and writes the header.
 
     The header has the length that the batch has without compression."""
     if header.attributes & CODEC_BITS:

@@ -1,7 +1,7 @@
-"""CRC-32C, by the processor's own instruction: the extension module of the crc32c package.
+"""CRC-32C with the processor's instruction: the extension module of the crc32c package.
 
-The package around it looks up its own version when it is imported, which takes 60 ms and 7 MB.
-A broker starts in less than twice that time, so the extension is loaded by itself.
+Importing the package takes 60 ms and 7 MB, because it looks up its own version. A broker starts in
+less than twice that time, so the extension is loaded directly.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ def _load() -> Callable[[bytes | bytearray | memoryview], int]:
     package = find_spec("crc32c")
     places = package.submodule_search_locations if package else None
     extension = PathFinder.find_spec("crc32c._crc32c", places) if places else None
-    if extension is None or extension.loader is None:  # the package has been arranged anew
+    if extension is None or extension.loader is None:  # the package has another structure
         from crc32c import crc32c as packaged
 
         return packaged

@@ -1,7 +1,7 @@
-"""The codecs a batch can be compressed with, each bounded in what it may expand to.
+"""The compression codecs of batches, each with a bound on the decompressed size.
 
-A codec's library is imported when the first batch needs it: most brokers never touch a
-compressed record, since batches are stored as they were sent.
+A codec's library is imported when the first batch needs it: most brokers never decompress a
+record, because batches are stored as they were sent.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Codec(IntEnum):
 
 
 class CompressionError(KafkaError):
-    """The bytes are not what the codec writes, or expand beyond the bound."""
+    """The bytes are not valid for the codec, or exceed the bound when decompressed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
 def compress(codec: Codec, buffer: Buffer, level: int | None = None) -> bytes:
-    """The buffer in the framing Kafka's clients expect of the codec."""
+    """Returns the compressed buffer in the framing that Kafka's clients expect."""
     match codec:
         case Codec.NONE:
             return bytes(buffer)
@@ -54,10 +54,10 @@ def compress(codec: Codec, buffer: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: Codec, buffer: Buffer, max_bytes: int) -> Buffer:
-    """What the buffer expands to, or CompressionError if that is more than `max_bytes`.
+    """Returns the decompressed buffer. Raises CompressionError if it exceeds `max_bytes`.
 
-    The memory taken is in proportion to the result and never beyond the bound by more than
-    a block of the codec, whatever lengths the bytes claim.
+    The memory used is proportional to the result and exceeds the bound by at most one block of
+    the codec, whatever lengths the bytes claim.
     """
     match codec:
         case Codec.NONE:
@@ -84,7 +84,7 @@ _LAST_STEP_BYTES = 256 * 1024
 
 
 def _read_in_steps(read: Callable[[int], bytes], max_bytes: int) -> bytearray:
-    """Reads to the end, or to just beyond the bound, taking memory only as bytes come."""
+    """Reads to the end, or just beyond the bound, allocating memory as bytes arrive."""
     expanded = bytearray()
     step = _FIRST_STEP_BYTES
     while len(expanded) <= max_bytes:
@@ -120,13 +120,13 @@ def _gunzip(buffer: Buffer, max_bytes: int) -> Buffer:
             piece = stream.decompress(rest, size)
             rest = stream.unconsumed_tail
             if not piece and not stream.eof:
-                raise CompressionError("The GZIP data is cut short.")
+                raise CompressionError("The GZIP data is truncated.")
         return piece
 
     try:
         return _read_in_steps(read, max_bytes)
     except zlib.error as error:
-        raise CompressionError(f"The GZIP data is broken: {error}.") from None
+        raise CompressionError(f"The GZIP data is corrupt: {error}.") from None
 
 
 # snappy, in the framing of xerial's Java library: a 16-byte header, then blocks of
@@ -137,7 +137,7 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _XERIAL_LENGTH = struct.Struct(">i")
-_SNAPPY_MAX_RATIO = 32  # a copy of 64 bytes takes 3, so that no honest block claims more
+_SNAPPY_MAX_RATIO = 32  # a copy of 64 bytes takes 3, so that no valid block claims more
 
 
 def _snappy(buffer: Buffer) -> bytes:
@@ -162,7 +162,7 @@ def _unsnappy(buffer: Buffer, max_bytes: int) -> Buffer:
             for block in _xerial_blocks(view) if framed else [view]:
                 expanded += _unsnappy_block(block, max_bytes - len(expanded))
         except DecompressionError as error:
-            raise CompressionError(f"The SNAPPY data is broken: {error}.") from None
+            raise CompressionError(f"The SNAPPY data is corrupt: {error}.") from None
     return expanded
 
 
@@ -171,7 +171,7 @@ def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
     while position < len(view):
         start = position + _XERIAL_LENGTH.size
         if start > len(view):
-            raise CompressionError("The SNAPPY data is cut short.")
+            raise CompressionError("The SNAPPY data is truncated.")
         (length,) = _XERIAL_LENGTH.unpack_from(view, position)
         position = start + length
         if length <= 0 or position > len(view):
@@ -190,7 +190,7 @@ def _unsnappy_block(block: memoryview, max_bytes: int) -> Any:
     return snappy.decompress_raw(block)
 
 
-# lz4: one frame of independent 64 KiB blocks without checksums; Java refuses linked blocks.
+# lz4: one frame of independent 64 KiB blocks without checksums; Java rejects linked blocks.
 
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST = 0
@@ -201,7 +201,7 @@ def _lz4(buffer: Buffer, level: int) -> bytes:
 
     compressed: bytes = lz4.frame.compress(
         buffer,
-        # Kafka's default level means the fast compressor, every other one the slow and small.
+        # Kafka's default level means the fast compressor, every other level the slow one.
         compression_level=_LZ4_FAST if level == _LZ4_DEFAULT_LEVEL else level,
         block_size=lz4.frame.BLOCKSIZE_MAX64KB,
         block_linked=False,
@@ -225,7 +225,7 @@ def _unlz4(buffer: Buffer, max_bytes: int) -> Buffer:
         piece: bytes = stream.decompress(rest, max_length=size)
         rest = b""  # the stream keeps what it has not used
         if not piece and not stream.eof:
-            raise CompressionError("The LZ4 data is cut short.")
+            raise CompressionError("The LZ4 data is truncated.")
         return piece
 
     try:
@@ -233,7 +233,7 @@ def _unlz4(buffer: Buffer, max_bytes: int) -> Buffer:
             raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
         return _read_in_steps(read, max_bytes)
     except (RuntimeError, EOFError, ValueError) as error:
-        raise CompressionError(f"The LZ4 data is broken: {error}.") from None
+        raise CompressionError(f"The LZ4 data is corrupt: {error}.") from None
 
 
 # zstd: one frame or more, with or without the size of their content.
@@ -243,7 +243,7 @@ _ZSTD_MAX_WINDOW_BYTES = 1 << 27  # what Java accepts
 
 
 class _ZstdContexts(threading.local):
-    """Contexts are dear to make, and serve one thread at a time."""
+    """Contexts are expensive to create and are not thread-safe."""
 
     def __init__(self) -> None:
         self.compressors: dict[int, ZstdCompressor] = {}
@@ -271,8 +271,8 @@ def _unzstd(buffer: Buffer, max_bytes: int) -> Buffer:
         decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_BYTES)
         _zstd_contexts.decompressor = decompressor
     try:
-        # A frame that is cut short is not noticed here; the records in it will be.
+        # A truncated frame is not detected here; its records will be found malformed.
         with decompressor.stream_reader(buffer, read_across_frames=True) as reader:
             return _read_in_steps(reader.read, max_bytes)
     except zstandard.ZstdError as error:
-        raise CompressionError(f"The ZSTD data is broken: {error}.") from None
+        raise CompressionError(f"The ZSTD data is corrupt: {error}.") from None

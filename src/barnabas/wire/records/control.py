@@ -1,7 +1,7 @@
-"""Control records: what the system itself writes between the records of a topic.
+"""Control records: transaction markers and the quorum's own records.
 
-The key says what kind it is: int16 version, int16 type. The value of a transaction marker is
-below; the values of the others are messages of `wire.messages.raft_records`.
+The key has the type: int16 version, int16 type. The value of a transaction marker is below; the
+values of the others are messages of `wire.messages.raft_records`.
 """
 
 import struct
@@ -17,7 +17,7 @@ _VERSION = 0
 
 
 class ControlType(IntEnum):
-    """What a control record says."""
+    """The type of a control record."""
 
     ABORT = 0
     COMMIT = 1
@@ -41,7 +41,7 @@ def control_key(control_type: ControlType) -> bytes:
 
 
 def read_control_type(key: bytes | None) -> ControlType:
-    """The kind of control record; a kind this version does not know is UNKNOWN."""
+    """Returns the type of a control record; a type this version does not know is UNKNOWN."""
     if key is None or len(key) < _KEY.size:
         raise CorruptBatch(f"A control record's key takes {_KEY.size} bytes; it is {key!r}.")
     version, control_type = _KEY.unpack_from(key)
@@ -53,12 +53,12 @@ def read_control_type(key: bytes | None) -> ControlType:
 
 
 def read_marker(record: Record) -> EndTransactionMarker | None:
-    """The transaction marker in a control record; None if it is another kind of record."""
+    """Returns the transaction marker in a control record, or None for other types."""
     control_type = read_control_type(record.key)
     if control_type not in (ControlType.ABORT, ControlType.COMMIT):
         return None
     if record.value is None or len(record.value) < _MARKER.size:
-        raise CorruptBatch(f"The transaction marker at offset {record.offset} is cut short.")
+        raise CorruptBatch(f"The transaction marker at offset {record.offset} is truncated.")
     version, coordinator_epoch = _MARKER.unpack_from(record.value)
     if version < 0:
         raise CorruptBatch(f"The marker at offset {record.offset} has version {version}.")
@@ -75,7 +75,7 @@ def build_marker(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytearray:
-    """The batch that ends a transaction: one control record, outside the sequence numbers."""
+    """Returns the batch that ends a transaction: one control record without sequence number."""
     return build_control_batch(
         ControlType.COMMIT if committed else ControlType.ABORT,
         _MARKER.pack(_VERSION, coordinator_epoch),
@@ -99,7 +99,7 @@ def build_control_batch(
     producer_epoch: int = -1,
     transactional: bool = False,
 ) -> bytearray:
-    """A batch of one control record."""
+    """Returns a batch of one control record."""
     return build_batch(
         [Record(base_offset, timestamp, control_key(control_type), value, [])],
         base_offset=base_offset,

@@ -1,4 +1,4 @@
-"""Reads a batch back into records."""
+"""Reads the records of a batch."""
 
 from typing import NamedTuple
 
@@ -18,19 +18,19 @@ MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 
 
 class Run(NamedTuple):
-    """Records of one batch, one after the other, as they are encoded."""
+    """The encoded records of one batch."""
 
     records: Buffer
     record_count: int
     base_offset: int
     base_timestamp: int
-    append_time: int | None  # the one timestamp of all records, where the log sets it
+    append_time: int | None  # the timestamp of all records, if it is the append time
 
 
 def read_records(
     buffer: Readable, position: int = 0, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> list[Record]:
-    """The records of the batch at `position`, whose checksum the caller has checked or trusts."""
+    """Returns the records of the batch at `position`; the caller has verified the checksum."""
     header = read_header(buffer, position)
     return _loops.decode(
         record_bytes(buffer, position, header, max_decompressed_bytes),
@@ -44,11 +44,11 @@ def read_records(
 def read_plain(
     buffer: Readable, position: int, limit: int
 ) -> tuple[list[tuple[bytes | None, bytes | None]], int, int]:
-    """Keys and values of plain batches from `position` on, and the position and offset after them.
+    """Returns keys and values of plain batches from `position` on, and position and offset after.
 
-    It ends with the batch that makes them `limit`, and before one that is compressed,
-    transactional, of markers or malformed: if that is the first, there are none. For whoever has
-    many small batches to get through: it costs little more than the bytes themselves.
+    It ends with the batch that reaches `limit`, and before one that is compressed,
+    transactional, a control batch or malformed: if that is the first, there are none. It is cheap
+    for many small batches.
     """
     return _loops.gather(buffer, position, limit)
 
@@ -56,7 +56,7 @@ def read_plain(
 def record_bytes(
     buffer: Readable, position: int, header: BatchHeader, max_decompressed_bytes: int
 ) -> Buffer:
-    """The bytes of the batch's records, decompressed if need be."""
+    """Returns the bytes of the batch's records, decompressed if needed."""
     if header.record_count < 0:
         raise CorruptBatch(
             f"The batch at offset {header.base_offset} claims {header.record_count} records."
@@ -73,5 +73,5 @@ def record_bytes(
 
 
 def append_time(header: BatchHeader) -> int | None:
-    """The one timestamp of all records, where the log sets it; None where each has its own."""
+    """Returns the append time of the batch, or None if each record has its own timestamp."""
     return header.max_timestamp if header.attributes & APPEND_TIME_BIT else None

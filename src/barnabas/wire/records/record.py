@@ -1,4 +1,4 @@
-"""One record, as Python sees it."""
+"""One record as a Python object."""
 
 from typing import NamedTuple, TypeAlias
 

@@ -1,8 +1,8 @@
-"""What a leader checks of the batch a producer sends it, and corrects before it is stored.
+"""Validates the batch of a producer before the leader appends it.
 
-The usual batch (in the codec the topic keeps, with the producer's timestamps) is checked where
-it lies and stays the bytes it was. For append time, or a max timestamp that is wrong, its header
-is patched in place; for another codec its records are compressed anew.
+The usual batch (in the topic's codec, with the producer's timestamps) is checked in place and its
+bytes do not change. For append time, or a wrong max timestamp, its header is patched in place; for
+another codec its records are recompressed.
 """
 
 from dataclasses import dataclass
@@ -32,29 +32,29 @@ from barnabas.wire.records.checksum import crc32c
 from barnabas.wire.records.compression import Buffer, Codec, CompressionError, compress
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, record_bytes
 
-MAX_RECORD_ERRORS = 1000  # named one by one in an answer; a batch can hold a hundred times more
+MAX_RECORD_ERRORS = 1000  # listed in a response; a batch can have a hundred times more
 
 _EARLIEST = -(1 << 63)
 _LATEST = (1 << 63) - 1
-_SMALLEST_LENGTH = 14  # of a message of format v0, the oldest there was
+_SMALLEST_LENGTH = 14  # of a message of format v0, the oldest format
 
 
 @dataclass(slots=True, frozen=True)
 class ProduceRules:
-    """What a topic's settings ask of a batch; built once per configuration."""
+    """The rules of a topic's settings for batches; built once per configuration."""
 
     max_message_bytes: int
     compacted: bool
     append_time: bool
     before_max_ms: int
     after_max_ms: int
-    codec: Codec | None  # None: as the producer sent it
+    codec: Codec | None  # None: the producer's
     level: int | None = None  # None: the codec's default
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
 
 
 class ValidBatch(NamedTuple):
-    """A batch that may be appended, its header as it now stands in the buffer."""
+    """A batch that may be appended, with its header as patched in the buffer."""
 
     header: BatchHeader
     buffer: memoryview | bytearray
@@ -62,7 +62,7 @@ class ValidBatch(NamedTuple):
 
 
 class InvalidRecords(KafkaError):  # noqa: N818 - the domain's word for it
-    """The batch is refused; `record_errors` says which records it was for, and why."""
+    """The batch is invalid; `record_errors` lists the invalid records with their reasons."""
 
     def __init__(
         self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]] | None = None
@@ -72,7 +72,7 @@ class InvalidRecords(KafkaError):  # noqa: N818 - the domain's word for it
 
 
 class UnfitRequest(InvalidRecords):
-    """No request of its kind may carry this; it is refused before any log is looked at."""
+    """The request is invalid for every partition; it fails before any log is accessed."""
 
 
 def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatch:
@@ -85,7 +85,7 @@ def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatc
     if size > rules.max_message_bytes:
         raise _too_large(size, rules)
     if crc32c(records[CRC_END:size]) != header.crc:
-        raise CorruptBatch(f"The batch does not have the checksum {header.crc:#010x} it claims.")
+        raise CorruptBatch(f"The batch does not match its checksum {header.crc:#010x}.")
     _check_header(header)
     codec = header.attributes & CODEC_BITS
     body = _expand(records, header, rules) if codec else records[HEADER_BYTES:size]
@@ -106,10 +106,10 @@ def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatc
 
 
 def _only_batch(records: memoryview) -> BatchHeader:
-    """The header of the one whole batch there is; what is left after it must not be another."""
+    """Returns the header of the only whole batch; no other batch may follow it."""
     if len(records) >= HEADER_BYTES and records[MAGIC_AT] == MAGIC:
         header = read_header(records)
-        if header.length + LENGTH_END == len(records):  # as it nearly always is
+        if header.length + LENGTH_END == len(records):  # the usual case
             return header
     if not _whole_batch_at(records, 0):
         raise UnfitRequest(
@@ -131,7 +131,7 @@ def _only_batch(records: memoryview) -> BatchHeader:
 
 
 def _whole_batch_at(records: memoryview, position: int) -> bool:
-    """Whether a batch of whatever format is there; if less than one is, that is ignored."""
+    """Whether there is a whole batch of any format; a partial one is ignored."""
     left = len(records) - position
     if left < LENGTH_END:
         return False
@@ -146,7 +146,7 @@ def _whole_batch_at(records: memoryview, position: int) -> bool:
 
 
 def _check_header(header: BatchHeader) -> None:
-    """Refuses what only the system itself writes, and fields that contradict each other."""
+    """Rejects batches that only brokers write, and fields that contradict each other."""
     base_offset, _, _, _, _, attributes, last_delta, _, _, producer, epoch, sequence, count = header
     if count <= 0:
         reason = f"claims {count} records"
@@ -163,7 +163,7 @@ def _check_header(header: BatchHeader) -> None:
     elif attributes & APPEND_TIME_BIT:
         raise InvalidRecords(
             ErrorCode.INVALID_TIMESTAMP,
-            "The batch claims the log's append time, which only the log can know.",
+            "The batch claims to have the log's append time, which only the log sets.",
         )
     elif attributes & CODEC_BITS > Codec.ZSTD:
         raise InvalidRecords(
@@ -179,12 +179,12 @@ def _expand(records: memoryview, header: BatchHeader, rules: ProduceRules) -> Bu
     try:
         return record_bytes(records, 0, header, rules.max_decompressed_bytes)
     except CompressionError as error:
-        # The checksum is right, so that sending it again, as CORRUPT_MESSAGE asks, is no use.
+        # The checksum is right: CORRUPT_MESSAGE would make the client retry in vain.
         raise InvalidRecords(ErrorCode.INVALID_RECORD, error.message) from None
 
 
 def _check_records(body: Buffer, header: BatchHeader, rules: ProduceRules, now_ms: int) -> int:
-    """The latest timestamp of the records, all of which are as the topic wants them."""
+    """Validates the records by the topic's rules. Returns their latest timestamp."""
     if rules.append_time:
         earliest, latest = _EARLIEST, _LATEST
     else:
@@ -212,12 +212,14 @@ def _check_records(body: Buffer, header: BatchHeader, rules: ProduceRules, now_m
             rules.compacted,
             MAX_RECORD_ERRORS,
         )
-        raise _refused(faults, earliest, latest)
+        raise _record_errors(faults, earliest, latest)
     return max_timestamp
 
 
-def _refused(faults: list[tuple[int, int | None]], earliest: int, latest: int) -> InvalidRecords:
-    """Names the records that have no key, or a timestamp out of bounds."""
+def _record_errors(
+    faults: list[tuple[int, int | None]], earliest: int, latest: int
+) -> InvalidRecords:
+    """Returns the error that lists records without a key or with a timestamp out of bounds."""
     errors = [
         (index, "A compacted topic takes no record without a key.")
         if timestamp is None
@@ -232,7 +234,8 @@ def _refused(faults: list[tuple[int, int | None]], earliest: int, latest: int) -
 
 
 def _recompress(body: Buffer, header: BatchHeader, rules: ProduceRules) -> bytearray:
-    """The same records in the topic's codec; the batch must still fit its bound."""
+    """Returns the batch in the topic's codec; it must still be within the size limit."""
+
     codec = rules.codec or Codec.NONE
     buffer = bytearray(HEADER_BYTES)
     buffer += compress(codec, body, rules.level)
