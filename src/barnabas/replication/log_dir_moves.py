@@ -22,7 +22,7 @@ SLICE_BYTES = 256 * 1024
 _logger = logging.getLogger(__name__)
 
 
-class LogDirMove:
+class ReplicaMove:
     """The move of one replica to another log directory."""
 
     __slots__ = ("future", "is_flushed", "is_flushing", "partition", "target")
@@ -86,7 +86,7 @@ class LogDirMove:
             self.target.schedule_delete([str(renamed)], delay_ms=0)
 
 
-class LogDirMoves:
+class ReplicaMoves:
     """All moves in progress. `on_moved` is called after each, with the old log."""
 
     __slots__ = ("_background", "_on_log_dir_failure", "_on_moved", "in_progress")
@@ -97,7 +97,7 @@ class LogDirMoves:
         on_log_dir_failure: Callable[[LogDirectory, OSError], None],
         on_moved: Callable[[Partition, Log], None],
     ) -> None:
-        self.in_progress: dict[Partition, LogDirMove] = {}
+        self.in_progress: dict[Partition, ReplicaMove] = {}
         self._background = background
         self._on_log_dir_failure = on_log_dir_failure
         self._on_moved = on_moved
@@ -110,7 +110,7 @@ class LogDirMoves:
                 return
             self.cancel(partition)
         if partition.directory is not target:
-            self.in_progress[partition] = LogDirMove(partition, target)
+            self.in_progress[partition] = ReplicaMove(partition, target)
 
     def cancel(self, partition: Partition) -> None:
         move = self.in_progress.pop(partition, None)
@@ -142,7 +142,7 @@ class LogDirMoves:
                     self._fail(move, failure)
                 yield
 
-    def _finish_if_flushed(self, move: LogDirMove) -> None:
+    def _finish_if_flushed(self, move: ReplicaMove) -> None:
         if not move.is_flushed:
             self._flush(move)
             return
@@ -153,7 +153,7 @@ class LogDirMoves:
         _logger.info("%s-%d was moved to %s", old.topic, old.partition, move.target.path)
         self._on_moved(partition, old)
 
-    def _flush(self, move: LogDirMove) -> None:
+    def _flush(self, move: ReplicaMove) -> None:
         """Flushes the copy, which must be on disk before the original is deleted."""
         flush = move.future.flusher.begin()
 
@@ -170,7 +170,7 @@ class LogDirMoves:
         move.is_flushing = True
         self._background.run(flush.sync, done)
 
-    def _fail(self, move: LogDirMove, failure: KafkaError | OSError) -> None:
+    def _fail(self, move: ReplicaMove, failure: KafkaError | OSError) -> None:
         partition = move.partition
         _logger.error("%r stays in %s: %s", partition, partition.directory.path, failure)
         self.cancel(partition)

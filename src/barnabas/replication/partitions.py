@@ -22,7 +22,7 @@ from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import partition_folders
 from barnabas.replication.alter_partition_manager import AlterPartitionManager, SendToController
 from barnabas.replication.flush_scheduler import FlushScheduler
-from barnabas.replication.log_dir_moves import LogDirMoves
+from barnabas.replication.log_dir_moves import ReplicaMoves
 from barnabas.replication.log_dirs import LogDirs
 from barnabas.replication.maintenance_tasks import CHECKED_PER_STEP, MaintenanceTasks
 from barnabas.replication.partition import Partition
@@ -96,7 +96,7 @@ class Partitions:
             offline_paths=offline_paths,
             cordoned=lambda: settings.broker("cordoned.log.dirs"),
         )
-        self.log_dir_moves = LogDirMoves(background, self.handle_log_dir_failure, self._on_moved)
+        self.log_dir_moves = ReplicaMoves(background, self.handle_log_dir_failure, self._on_moved)
         self.unassigned_dirs: dict[tuple[bytes, int], bytes] = {}
         """Partitions whose directory the metadata does not know yet (AssignReplicasToDirs)."""
         self.replica_lag_max_ms: int = settings.broker("replica.lag.time.max.ms")

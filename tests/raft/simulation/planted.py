@@ -125,7 +125,7 @@ BUGS = [
         "truncate-too-far",
         "log_view.py",
         "        return FetchOutcome(diverging=end)",
-        "        return FetchOutcome(diverging=EpochEnd(end.epoch, log.start_offset))",
+        "        return FetchOutcome(diverging=EpochEndOffset(end.epoch, log.start_offset))",
     ),
     Bug(
         "pre-vote-granted-always",

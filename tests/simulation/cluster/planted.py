@@ -90,32 +90,36 @@ CONTROLLER = [
 REPLICATION = [
     Bug(
         "watermark-ignores-a-replica",
-        "replication/leadership.py",
-        "if follower.end_offset < end_offset and (\n",
-        "if follower.end_offset < end_offset and follower.broker_id < max(self.followers) and (\n",
+        "replication/leader_state.py",
+        "if follower.log_end_offset < end_offset and (\n",
+        "if follower.log_end_offset < end_offset and follower.broker_id < max(self.followers) and ("
+        "\n",
     ),
     Bug(
         "in-sync-too-early",
-        "replication/leadership.py",
-        """            or follower.end_offset < high_watermark
-            or follower.end_offset < self.epoch_start
+        "replication/leader_state.py",
+        """            and follower.log_end_offset >= high_watermark
+            and follower.log_end_offset >= self.epoch_start_offset
 """,
         "",
     ),
     Bug(
         "leaves-before-the-controller-says",
-        "replication/leadership.py",
+        "replication/leader_state.py",
         "isr if joining is None else (*isr, joining)",
-        "[b for b, _ in self.proposal.isr] if self.proposal is not None else isr",
+        "[b for b, _ in self.pending_isr_change.isr]\n"
+        "            if self.pending_isr_change is not None\n"
+        "            else isr",
     ),
     Bug(
         "counts-what-was-sent",
-        "replication/leading.py",
-        "                records = self._read(offset, max_bytes, log.end_offset, at_least_one)\n",
-        """                records = self._read(offset, max_bytes, log.end_offset, at_least_one)
+        "replication/partition.py",
+        "                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)"
+        "\n",
+        """                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)
                 if records is not None:
-                    self._note(
-                        follower, records.next_offset, start_offset, replica_epoch, now_ms
+                    leader_state.on_fetch(
+                        follower, records.next_offset, log_start_offset, replica_epoch, now_ms
                     )
 """,
     ),
@@ -123,44 +127,48 @@ REPLICATION = [
         "truncates-to-the-watermark",
         "replication/replica_fetcher/appender.py",
         "truncation_offset(log, leader_epoch, leader_end_offset))",
-        "min(log.end_offset, followed.partition.high_watermark))",
+        "min(log.log_end_offset, followed.partition.high_watermark))",
     ),
     Bug(
         "does-not-truncate",
-        "replication/leading.py",
-        "            diverging = self._divergence(offset, last_fetched_epoch)\n",
-        "            diverging = None\n",
+        "replication/partition.py",
+        "        if last_fetched_epoch >= 0:\n"
+        "            diverging = self._diverging_epoch(offset, last_fetched_epoch)\n"
+        "        if not log",
+        "        if not log",
     ),
     Bug(
         "any-leader-epoch",
-        "replication/leading.py",
-        "if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):",
-        "if not self.is_leader:",
+        "replication/partition.py",
+        "if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):\n"
+        "            raise",
+        "if not self.is_leader:\n            raise",
     ),
     Bug(
         "acknowledges-at-once",
         "replication/partition.py",
-        "if acks == ALL_IN_SYNC and self.high_watermark < next_offset:",
+        "if acks == ACKS_ALL and self.high_watermark < next_offset:",
         "if False:",
     ),
     Bug(
         "readers-see-everything",
         "replication/partition.py",
         "upto = stable if isolation else high_watermark",
-        "upto = log.end_offset",
+        "upto = log.log_end_offset",
     ),
     Bug(
         "end-told-too-early",
         "server/api/list_offsets.py",
-        "is_unsure = partition.is_catching_up",
-        "is_unsure = False",
+        "is_uncertain = partition.has_stale_high_watermark",
+        "is_uncertain = False",
     ),
     Bug(
         "followers-forget-producers",
         "log/log.py",
-        "        if not header.attributes & CONTROL_BIT:\n            self.producers.appended",
+        "        if not header.attributes & CONTROL_BIT:\n"
+        "            self.producers.on_batch_appended",
         "        if not header.attributes & CONTROL_BIT and header.leader_epoch == 0:\n"
-        "            self.producers.appended",
+        "            self.producers.on_batch_appended",
     ),
 ]
 
