@@ -1,1 +1,1 @@
-"""Sockets, the request pipeline and purgatory."""
+"""Sockets, the request pipeline, purgatory, and the APIs of brokers and controllers."""

@@ -1,6 +1,6 @@
 """The context of one request: its header, its connection, when it arrived, and the node."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from barnabas.server.broker_node import BrokerNode
@@ -28,7 +28,7 @@ class RequestContext:
         correlation_id: int,
         client_id: str | None,
         connection: "ClientConnection",
-        node: "BrokerNode | ControllerNode",
+        node: Any,
         now_ms: int,
         received_ns: int,
     ) -> None:
@@ -36,7 +36,7 @@ class RequestContext:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.broker: BrokerNode = node  # type: ignore[assignment]  # or `controller_node`
+        self.broker: BrokerNode = node  # on a controller's listener: `controller_node`
         self.now_ms = now_ms
         """The wall clock when the request arrived; it may have been delayed since."""
         self.received_ns = received_ns

@@ -7,7 +7,8 @@ import pytest
 from tests.server.controller_api.house import House
 from tests.server.harness import frame, on_a_loop
 
-from barnabas.server.controller_api import HANDLERS, decided
+from barnabas.server.controller_api import HANDLERS
+from barnabas.server.controller_api import controller_requests
 from barnabas.server.envelopes import write_principal
 from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
@@ -65,7 +66,7 @@ async def test_the_client_is_who_asked_the_broker(monkeypatch: pytest.MonkeyPatc
         calls.append((context.principal, context.host, context.client_id, context.api_version))
         return CreateTopicsResponse()
 
-    monkeypatch.setattr(decided, "handle", note)
+    monkeypatch.setattr(controller_requests, "handle", note)
     await House().ask(sealed(inside(CREATE, 6)), 0)
     await House().ask(sealed(inside(CREATE, 6), host=bytes(15) + b"\1"), 0)
     assert calls == [("User:alice", "10.0.0.9", "abc", 6), ("User:alice", "::1", "abc", 6)]
@@ -89,7 +90,7 @@ async def test_a_failure_is_told_to_the_client(monkeypatch: pytest.MonkeyPatch) 
     async def fail(_: Any, __: Any) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "no")
 
-    monkeypatch.setattr(decided, "handle", fail)
+    monkeypatch.setattr(controller_requests, "handle", fail)
     response = await House().ask(sealed(inside(CREATE, 7)), 0)
     assert response.error_code == ErrorCode.NONE
     answer = CreateTopicsResponse.read_exactly(response.response_data, 7, 5)
@@ -152,4 +153,4 @@ def test_an_envelope_that_cannot_be_taken_is_refused(
 
 def test_a_handler_is_imported_when_it_is_first_looked_up() -> None:
     assert isinstance(HANDLERS, ApiHandlers)
-    assert HANDLERS[ApiKey.CREATE_TOPICS] is decided.handle
+    assert HANDLERS[ApiKey.CREATE_TOPICS] is controller_requests.handle

@@ -1,4 +1,4 @@
-"""One file per API of the protocol."""
+"""The APIs that a broker's listeners serve, one module per API."""
 
 from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
@@ -56,4 +56,4 @@ HANDLERS = ApiHandlers(
         ApiKey.REMOVE_RAFT_VOTER: "remove_raft_voter",
     },
 )
-"""What a broker's listener serves."""
+"""Handlers by API key."""

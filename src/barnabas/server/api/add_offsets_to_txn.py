@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25): a transaction will commit offsets of a group.
+"""AddOffsetsToTxn (key 25): add the offsets of a group to a transaction.
 
 v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890).
 """

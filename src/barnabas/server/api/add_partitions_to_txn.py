@@ -1,6 +1,6 @@
-"""AddPartitionsToTxn (key 24): a transaction will write to these partitions.
+"""AddPartitionsToTxn (key 24): add partitions to a transaction.
 
-v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and verifying alone, for brokers;
+v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and only verifying, for brokers;
 v5 TRANSACTION_ABORTABLE (KIP-890).
 """
 

@@ -1,6 +1,6 @@
-"""AddRaftVoter (key 80): one more voter for the metadata quorum (KIP-853); its leader decides.
+"""AddRaftVoter (key 80): add a voter to the metadata quorum (KIP-853); its leader decides.
 
-v1 may want an answer before the new voters are committed.
+v1 may request a response before the new voters are committed.
 """
 
 from barnabas.server.request_context import RequestContext

@@ -1,6 +1,6 @@
-"""AlterConfigs (key 33): replace all settings of a resource; decided by the controller.
+"""AlterConfigs (key 33): replace all settings of a resource; forwarded to the controller.
 
-v1 throttles after answering. IncrementalAlterConfigs is what clients use since Kafka 2.3.
+v1 throttles after the response. Clients use IncrementalAlterConfigs since Kafka 2.3.
 """
 
 from barnabas.server.config_resources import alter_error
@@ -16,20 +16,22 @@ from barnabas.wire.messages.alter_configs import (
 
 async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
     node_id = context.broker.node_id
-    answered, forwarded = [], []
+    responses, forwarded = [], []
     for resource in request.resources:
         error = alter_error(resource.resource_type, resource.resource_name, node_id)
         if error is None:
             forwarded.append(resource)
         else:
-            answered.append(_refused(resource, error))
+            responses.append(_error_response(resource, error))
     if forwarded:
-        asked = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
-        answered += (await context.broker.controller.forward(asked, context)).responses
-    return AlterConfigsResponse(responses=answered)
+        rest = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
+        responses += (await context.broker.controller.forward(rest, context)).responses
+    return AlterConfigsResponse(responses=responses)
 
 
-def _refused(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
+def _error_response(
+    resource: AlterConfigsResource, error: KafkaError
+) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
         error_code=error.code,
         error_message=error.message,

@@ -1,6 +1,6 @@
-"""AlterPartitionReassignments (key 45): other replicas for partitions; decided by the controller.
+"""AlterPartitionReassignments (key 45): reassign replicas; forwarded to the controller.
 
-v1 may forbid to change the replication factor (KIP-860).
+v1 may forbid a change of the replication factor (KIP-860).
 """
 
 from barnabas.server.request_context import RequestContext

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (key 34): move replicas of this broker between its log directories.
 
-The answer says that the move has begun; DescribeLogDirs shows how far it is. v2 flexible.
+The response confirms that the move has started; DescribeLogDirs reports its progress. v2 flexible.
 """
 
 from barnabas.server.errors import error_of

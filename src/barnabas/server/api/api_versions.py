@@ -1,9 +1,9 @@
-"""ApiVersions (key 18): what this broker speaks, asked before anything else.
+"""ApiVersions (key 18): the versions that this node serves; the first request of a client.
 
-v1 throttles; v3 names the client's software, answers with features; v4 features from level 0;
-v5 the cluster and node the client believes to have reached (KIP-1242).
+v1 throttles; v3 the client's software, and features in the response; v4 features from level 0;
+v5 the cluster and node that the client expects (KIP-1242).
 
-A version newer than these is answered before it gets here (KIP-511, see `server.routes`).
+`barnabas.server.network.routes` responds to newer versions (KIP-511).
 """
 
 import re
@@ -31,29 +31,29 @@ FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_WITH_LEVEL_ZERO = 4
 ANY_NODE = -1
 
-LOWEST_PRODUCE_TOLD = 0
-"""As Kafka tells it, though neither serves it: librdkafka compresses only if it sees version 0."""
+LOWEST_PRODUCE_REPORTED = 0
+"""As in Kafka, though neither serves it: librdkafka compresses only if it sees version 0."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     broker = context.broker
-    return answer(request, context, broker, broker.controller.quorum.kraft_version)
+    return build_response(request, context, broker, broker.controller.quorum.kraft_version)
 
 
-def answer(
+def build_response(
     request: ApiVersionsRequest,
     context: RequestContext,
     node: "BrokerNode | ControllerNode",
     kraft_version: int,
 ) -> ApiVersionsResponse:
-    """What any node tells of itself."""
+    """Returns the response of a broker or a controller."""
     if context.api_version >= FIRST_VERSION_WITH_SOFTWARE:
-        _note_software(request, context)
-    _refuse_strays(request, node)
+        _record_software(request, context)
+    _require_expected_node(request, node)
     image = node.image
-    # The quorum keeps its own version, in control records that build no image.
+    # The quorum's version is in control records, which are not part of the image.
     levels = image.features | {KRAFT_VERSION: kraft_version}
     return ApiVersionsResponse(
         api_keys=_served(node.handlers),
@@ -67,17 +67,19 @@ def answer(
     )
 
 
-def _note_software(request: ApiVersionsRequest, context: RequestContext) -> None:
+def _record_software(request: ApiVersionsRequest, context: RequestContext) -> None:
     software = (request.client_software_name, request.client_software_version)
     if not all(_SOFTWARE.fullmatch(text) for text in software):
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, "The client's software name or version is not well formed."
+            ErrorCode.INVALID_REQUEST, "The client's software name or version is malformed."
         )
     context.connection.software = software
 
 
-def _refuse_strays(request: ApiVersionsRequest, node: "BrokerNode | ControllerNode") -> None:
-    """A client that meant to reach another cluster or node has to find its way anew."""
+def _require_expected_node(
+    request: ApiVersionsRequest, node: "BrokerNode | ControllerNode"
+) -> None:
+    """Raises REBOOTSTRAP_REQUIRED if the client expects another cluster or node."""
     if request.cluster_id not in (None, node.cluster_id):
         raise KafkaError(
             ErrorCode.REBOOTSTRAP_REQUIRED,
@@ -92,17 +94,17 @@ def _refuse_strays(request: ApiVersionsRequest, node: "BrokerNode | ControllerNo
 
 @cache
 def _served(handlers: ApiHandlers) -> list[ApiVersion]:
-    told = []
+    reported = []
     for key in sorted(handlers):
         versions = served_versions(key)
-        lowest = LOWEST_PRODUCE_TOLD if key is ApiKey.PRODUCE else versions.min
-        told.append(ApiVersion(api_key=key, min_version=lowest, max_version=versions.max))
-    return told
+        lowest = LOWEST_PRODUCE_REPORTED if key is ApiKey.PRODUCE else versions.min
+        reported.append(ApiVersion(api_key=key, min_version=lowest, max_version=versions.max))
+    return reported
 
 
 @cache
 def _supported_features(version: int) -> list[SupportedFeatureKey]:
-    """Clients before v4 choke on a feature that begins at level 0."""
+    """Clients before v4 fail on a feature that starts at level 0."""
     return [
         SupportedFeatureKey(name=name, min_version=levels.min, max_version=levels.max)
         for name, levels in sorted(SUPPORTED.items())

@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (key 69): the state and the members of consumer groups (KIP-848).
 
-v1 whether a member speaks the classic protocol.
+v1 whether a member uses the classic protocol.
 """
 
 from barnabas.server.cluster_view import GROUP_OPERATIONS
@@ -17,7 +17,7 @@ async def handle(
     request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> ConsumerGroupDescribeResponse:
     describe, client = context.broker.groups.describe_consumer_groups, client_of(context)
-    groups = await in_chunks(request.group_ids, lambda some: describe(some, client))
+    groups = await in_chunks(request.group_ids, lambda chunk: describe(chunk, client))
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == ErrorCode.NONE:

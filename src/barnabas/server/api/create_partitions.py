@@ -1,6 +1,6 @@
-"""CreatePartitions (key 37): more partitions for topics that exist; decided by the controller.
+"""CreatePartitions (key 37): add partitions to topics; forwarded to the controller.
 
-v1 throttles after answering; v3 may answer THROTTLING_QUOTA_EXCEEDED.
+v1 throttles after the response; v3 may return THROTTLING_QUOTA_EXCEEDED.
 """
 
 from barnabas.server.request_context import RequestContext

@@ -1,7 +1,7 @@
-"""CreateTopics (key 19): new topics, each with its own error; decided by the controller.
+"""CreateTopics (key 19): create topics, each with its own error; forwarded to the controller.
 
-v4 takes -1 for the default partitions and replication factor; v5 answers with the configuration;
-v7 answers with topic ids.
+v4 takes -1 for the default partitions and replication factor; v5 returns the configuration;
+v7 returns topic ids.
 """
 
 from barnabas.server.request_context import RequestContext

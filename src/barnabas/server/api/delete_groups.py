@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42): forget groups that nobody is in, and the offsets they committed.
+"""DeleteGroups (key 42): delete empty groups and their committed offsets.
 
 v2 flexible; v3 error messages.
 """
@@ -9,5 +9,5 @@ from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGrou
 
 
 async def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
-    names = list(dict.fromkeys(request.groups_names))  # one named twice is answered once
+    names = list(dict.fromkeys(request.groups_names))  # a group named twice is returned once
     return DeleteGroupsResponse(results=await in_chunks(names, context.broker.groups.delete))

@@ -1,6 +1,6 @@
-"""DeleteRecords (key 21): move the start of partitions up to an offset, or to all there is (-1).
+"""DeleteRecords (key 21): advance the log start offset, to an offset or to the end (-1).
 
-It is answered when all replicas whose brokers live have followed. v2 flexible.
+The response waits for all replicas on unfenced brokers. v2 flexible.
 """
 
 from collections.abc import Hashable
@@ -27,60 +27,64 @@ async def handle(request: DeleteRecordsRequest, context: RequestContext) -> Dele
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
-                partitions=[deletions.delete(topic.name, wanted) for wanted in topic.partitions],
+                partitions=[
+                    deletions.delete(topic.name, requested) for requested in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
     )
-    if deletions.owed:
+    if deletions.pending:
         await context.broker.purgatory.delay(
-            deletions.owed, request.timeout_ms, deletions.take_note, "DeleteRecords"
+            deletions.pending, request.timeout_ms, deletions.on_change, "DeleteRecords"
         )
     return response
 
 
 class _Deletions:
-    """The deletions of one request, and which of them have not come to all replicas yet."""
+    """The deletions of one request, and those that not all replicas have followed yet."""
 
-    __slots__ = ("_context", "owed")
+    __slots__ = ("_context", "pending")
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self.owed: dict[Hashable, tuple[int, DeleteRecordsPartitionResult]] = {}
-        """By partition the low watermark to wait for, and the answer that waits for it."""
+        self.pending: dict[Hashable, tuple[int, DeleteRecordsPartitionResult]] = {}
+        """By partition, the low watermark to wait for, and the result that waits for it."""
 
-    def delete(self, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-        answer = DeleteRecordsPartitionResult(
-            partition_index=wanted.partition_index, low_watermark=UNKNOWN_LOW_WATERMARK
+    def delete(self, topic: str, requested: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+        result = DeleteRecordsPartitionResult(
+            partition_index=requested.partition_index, low_watermark=UNKNOWN_LOW_WATERMARK
         )
         try:
-            partition = self._context.broker.partitions.get_by_name(topic, wanted.partition_index)
+            partition = self._context.broker.partitions.get_by_name(
+                topic, requested.partition_index
+            )
             if topic in INTERNAL_TOPICS:
                 raise KafkaError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
-                    f"The records of {topic} are the broker's own.",
+                    f"Records of the internal topic {topic} cannot be deleted.",
                 )
-            start_offset = partition.delete_records(wanted.offset)
+            start_offset = partition.delete_records(requested.offset)
         except Exception as failure:
-            answer.error_code, _ = error_of(failure, "DeleteRecords", self._context)
-            return answer
-        answer.low_watermark = partition.low_watermark
-        if answer.low_watermark < start_offset:
-            answer.error_code = ErrorCode.REQUEST_TIMED_OUT  # unless the followers come in time
-            self.owed[partition] = start_offset, answer
-        return answer
+            result.error_code, _ = error_of(failure, "DeleteRecords", self._context)
+            return result
+        result.low_watermark = partition.low_watermark
+        if result.low_watermark < start_offset:
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT  # unless the followers follow in time
+            self.pending[partition] = start_offset, result
+        return result
 
-    def take_note(self, partition: Hashable, _: int) -> bool:
-        """Whether, now that this partition moved on, everything can be answered."""
+    def on_change(self, partition: Hashable, _: int) -> bool:
+        """Returns whether all partitions have an outcome, after a change of this one."""
         assert isinstance(partition, Partition)
-        if partition in self.owed:
-            start_offset, answer = self.owed[partition]
+        if partition in self.pending:
+            start_offset, result = self.pending[partition]
             if not partition.is_leader:
-                answer.error_code = partition.error_code or ErrorCode.NOT_LEADER_OR_FOLLOWER
-                answer.low_watermark = UNKNOWN_LOW_WATERMARK
-                del self.owed[partition]
+                result.error_code = partition.error_code or ErrorCode.NOT_LEADER_OR_FOLLOWER
+                result.low_watermark = UNKNOWN_LOW_WATERMARK
+                del self.pending[partition]
             elif partition.low_watermark >= start_offset:
-                answer.error_code = ErrorCode.NONE
-                answer.low_watermark = partition.low_watermark
-                del self.owed[partition]
-        return not self.owed
+                result.error_code = ErrorCode.NONE
+                result.low_watermark = partition.low_watermark
+                del self.pending[partition]
+        return not self.pending

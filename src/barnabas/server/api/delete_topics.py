@@ -1,4 +1,4 @@
-"""DeleteTopics (key 20): topics go at once, their files a little later; decided by the controller.
+"""DeleteTopics (key 20): delete topics, and later their files; forwarded to the controller.
 
 v1 throttles; v5 error messages; v6 by topic id too.
 """

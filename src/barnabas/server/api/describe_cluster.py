@@ -1,6 +1,6 @@
 """DescribeCluster (key 60): the cluster's id, its controller and its brokers.
 
-v1 asks for brokers or controllers; v2 includes fenced brokers.
+v1 requests brokers or controllers; v2 includes fenced brokers.
 """
 
 from barnabas.metadata.states import endpoint_of
@@ -15,7 +15,7 @@ from barnabas.wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-_OF = {BROKERS: "a broker", CONTROLLERS: "a controller"}
+_NODE_NAMES = {BROKERS: "a broker", CONTROLLERS: "a controller"}
 
 
 async def handle(
@@ -43,17 +43,17 @@ async def handle(
     return response
 
 
-def require_endpoint_type(asked: int, served: int) -> None:
-    """Each kind of listener tells of its own kind (KIP-919)."""
-    if asked not in _OF:
+def require_endpoint_type(requested: int, served: int) -> None:
+    """Raises KafkaError unless this listener serves the requested endpoints (KIP-919)."""
+    if requested not in _NODE_NAMES:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            f"There is no endpoint type {asked}: ask for {BROKERS} (brokers) "
+            f"Endpoint type {requested} does not exist: use {BROKERS} (brokers) "
             f"or {CONTROLLERS} (controllers).",
         )
-    if asked != served:
+    if requested != served:
         raise KafkaError(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            f"This is {_OF[served]}'s listener: ask {_OF[asked]}'s listener for endpoints of "
-            f"type {asked}.",
+            f"This is {_NODE_NAMES[served]}'s listener: endpoints of type {requested} are at "
+            f"{_NODE_NAMES[requested]}'s listener.",
         )

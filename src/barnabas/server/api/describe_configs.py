@@ -1,6 +1,6 @@
 """DescribeConfigs (key 32): the settings of topics, brokers, groups and client metrics.
 
-v1 where a value comes from, and synonyms; v3 types and documentation; v4 flexible.
+v1 the sources of values, and synonyms; v3 types and documentation; v4 flexible.
 """
 
 from barnabas.config import ResourceType
@@ -40,12 +40,12 @@ async def handle(
 def describe(
     request: DescribeConfigsRequest, node: BrokerNode | ControllerNode
 ) -> DescribeConfigsResponse:
-    """What a node knows of settings: its own, and all that metadata holds."""
+    """Describes the settings of a node, and those in the metadata."""
     for resource in request.resources:
         if resource.resource_type not in _RESOURCE_TYPES:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                f"{resource.resource_type} is not a type of resource that has settings",
+                f"Resource type {resource.resource_type} has no settings",
             )
     return DescribeConfigsResponse(
         results=[_result(resource, request, node) for resource in request.resources]
@@ -65,14 +65,14 @@ def _result(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )
-    # No keys at all and an empty list of keys both ask for every setting.
+    # Both null and an empty list of keys request all settings.
     names = frozenset(resource.configuration_keys or ()) or None
     try:
         described = _describe(resource, names, node)
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message
         return result
-    result.configs = [_config(each, resource.resource_type, request) for each in described]
+    result.configs = [_config(config, resource.resource_type, request) for config in described]
     return result
 
 

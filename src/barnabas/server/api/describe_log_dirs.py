@@ -1,6 +1,6 @@
-"""DescribeLogDirs (key 35): the log directories of this broker and what lies in them.
+"""DescribeLogDirs (key 35): the log directories of this broker and their replicas.
 
-v2 flexible; v3 an error for the whole answer; v4 total and usable bytes; v5 cordoned directories.
+v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned directories.
 """
 
 import asyncio
@@ -17,41 +17,41 @@ from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
-LOOKED_AT_BETWEEN_REQUESTS = 64
-"""Partitions nobody has opened are measured on disk: with many, others get their turn."""
+REPLICAS_PER_TURN = 64
+"""Partitions that are not open are measured on disk: other requests have their turn in between."""
 
 
 async def handle(
     request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
-    wanted = None
+    requested = None
     if request.topics is not None:
-        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    disks = context.broker.partitions.log_dirs
-    results = [await _describe(directory, wanted, context) for directory in disks.online()]
+        requested = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    log_dirs = context.broker.partitions.log_dirs
+    results = [await _describe(directory, requested, context) for directory in log_dirs.online()]
     results += [
         DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
-        for path in disks.offline_paths
+        for path in log_dirs.offline_paths
     ]
     return DescribeLogDirsResponse(results=results)
 
 
 async def _describe(
-    directory: LogDirectory, wanted: set[tuple[str, int]] | None, context: RequestContext
+    directory: LogDirectory, requested: set[tuple[str, int]] | None, context: RequestContext
 ) -> DescribeLogDirsResult:
     partitions = context.broker.partitions
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     try:
-        for number, held in enumerate(list_replicas(directory, partitions, wanted), 1):
-            topics.setdefault(held.topic, []).append(
+        for number, replica in enumerate(list_replicas(directory, partitions, requested), 1):
+            topics.setdefault(replica.topic, []).append(
                 DescribeLogDirsPartition(
-                    partition_index=held.partition,
-                    partition_size=held.size_bytes,
-                    offset_lag=held.lag,
-                    is_future_key=held.is_future,
+                    partition_index=replica.partition,
+                    partition_size=replica.size_bytes,
+                    offset_lag=replica.lag,
+                    is_future_key=replica.is_future,
                 )
             )
-            if number % LOOKED_AT_BETWEEN_REQUESTS == 0:
+            if number % REPLICAS_PER_TURN == 0:
                 await asyncio.sleep(0)
         total_bytes, usable_bytes = directory.total_bytes, directory.usable_bytes
     except OSError as failure:
@@ -62,7 +62,8 @@ async def _describe(
     return DescribeLogDirsResult(
         log_dir=directory.path,
         topics=[
-            DescribeLogDirsTopic(name=topic, partitions=held) for topic, held in topics.items()
+            DescribeLogDirsTopic(name=topic, partitions=replica)
+            for topic, replica in topics.items()
         ],
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,

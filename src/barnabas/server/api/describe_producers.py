@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): the producers that a partition remembers, and their transactions."""
+"""DescribeProducers (key 61): the active producers of partitions, and their transactions."""
 
 from barnabas.controller.topic_names import validate_topic_name
 from barnabas.server.errors import error_of
@@ -32,7 +32,7 @@ def _describe(topic: str, index: int, context: RequestContext) -> PartitionRespo
     try:
         validate_topic_name(topic)
         partition = context.broker.partitions.get_by_name(topic, index)
-        producers = partition.log.active_producers()  # a follower knows them as well
+        producers = partition.log.active_producers()  # a follower has them as well
     except Exception as failure:
         code, message = error_of(failure, "DescribeProducers", context)
         return PartitionResponse(partition_index=index, error_code=code, error_message=message)

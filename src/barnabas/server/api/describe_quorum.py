@@ -1,7 +1,7 @@
-"""DescribeQuorum (key 55): who leads the metadata log, and how far every replica of it has come.
+"""DescribeQuorum (key 55): the leader and the replicas of the metadata log.
 
-v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages. The leader
-of the quorum knows.
+v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages. It is
+forwarded to the leader of the quorum.
 """
 
 from barnabas.server.request_context import RequestContext

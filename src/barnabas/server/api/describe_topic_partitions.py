@@ -19,13 +19,13 @@ from barnabas.wire.messages.describe_topic_partitions import (
 async def handle(
     request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
-    _require_sound_cursor(request)
+    _require_valid_cursor(request)
     cursor = request.cursor
     view = ListenerView(context.broker.image, context.listener)
-    room = _page_size(request, context)
+    remaining = _page_size(request, context)
     response = DescribeTopicPartitionsResponse()
-    for name, topic in _wanted(request, context):
-        if not room:
+    for name, topic in _topics(request, context):
+        if not remaining:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         if topic is None:
@@ -33,27 +33,27 @@ async def handle(
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         indexes = [index for index in sorted(topic.partitions) if index >= first]
-        response.topics.append(_describe(topic, indexes[:room], view))
-        if len(indexes) > room:
-            response.next_cursor = Cursor(topic_name=name, partition_index=indexes[room])
+        response.topics.append(_describe(topic, indexes[:remaining], view))
+        if len(indexes) > remaining:
+            response.next_cursor = Cursor(topic_name=name, partition_index=indexes[remaining])
             break
-        room -= len(indexes)
+        remaining -= len(indexes)
     return response
 
 
-def _require_sound_cursor(request: DescribeTopicPartitionsRequest) -> None:
+def _require_valid_cursor(request: DescribeTopicPartitionsRequest) -> None:
     cursor = request.cursor
     if cursor is None:
         return
     if cursor.partition_index < 0:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"The cursor's partition is {cursor.partition_index}; it counts from 0.",
+            f"The cursor's partition must not be negative: {cursor.partition_index}.",
         )
     if request.topics and all(topic.name != cursor.topic_name for topic in request.topics):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"The cursor's topic '{cursor.topic_name}' is not one of those asked for.",
+            f"The cursor's topic '{cursor.topic_name}' is not among the requested topics.",
         )
 
 
@@ -62,10 +62,10 @@ def _page_size(request: DescribeTopicPartitionsRequest, context: RequestContext)
     return max(min(limit, request.response_partition_limit), 1)
 
 
-def _wanted(
+def _topics(
     request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Iterator[tuple[str, TopicImage | None]]:
-    """Topics in the order of their names, from the cursor on; no names given means all."""
+    """Returns the requested topics, or all, in the order of their names, from the cursor on."""
     topics = context.broker.image.topics
     names = {topic.name for topic in request.topics} or {topic.name for topic in topics}
     first = request.cursor.topic_name if request.cursor else ""

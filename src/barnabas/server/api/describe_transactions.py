@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65): where transactions stand, and what they wrote to."""
+"""DescribeTransactions (key 65): the states of transactions, and their partitions."""
 
 from barnabas.server.group_requests import in_chunks
 from barnabas.server.request_context import RequestContext

@@ -1,6 +1,6 @@
-"""ElectLeaders (key 43): make the preferred replica lead, or any replica where that is allowed.
+"""ElectLeaders (key 43): elect the preferred replicas, or any replicas if that is allowed.
 
-v0 preferred elections only; v1 unclean ones and an error for the whole answer.
+v0 preferred elections only; v1 unclean ones and an error for the whole response.
 """
 
 from barnabas.server.request_context import RequestContext

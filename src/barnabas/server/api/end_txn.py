@@ -1,7 +1,7 @@
 """EndTxn (key 26): commit or abort a transaction.
 
 v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE; v5 the next transaction has another
-epoch, told in the answer (KIP-890).
+epoch, which the response contains (KIP-890).
 """
 
 from barnabas.server.request_context import RequestContext

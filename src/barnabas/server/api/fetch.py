@@ -21,37 +21,37 @@ FIRST_VERSION_WITH_LEADERS = 16
 
 ISOLATION_LEVELS = (0, 1)
 
-_LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+_NOT_LED_HERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 async def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
     broker = context.broker
     if request.isolation_level not in ISOLATION_LEVELS:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"There is no isolation level {request.isolation_level}."
+            ErrorCode.INVALID_REQUEST, f"Isolation level {request.isolation_level} does not exist."
         )
     fetch = broker.fetch_sessions.context(request, context.api_version, context.now_ms)
     if fetch.error:
         return fetch.response((), context.now_ms)
-    reading = create_fetch_reader(request, fetch, context)
-    reading.read_all()
-    if not reading.is_complete and request.max_wait_ms > 0:
-        watched = reading.watched_keys()
-        if watched:
-            await broker.purgatory.delay(watched, request.max_wait_ms, reading.on_change, "Fetch")
-            reading.read_dirty()
-    response = fetch.response(reading.results(), broker.clock())
-    if reading.has_errors and context.api_version >= FIRST_VERSION_WITH_LEADERS:
-        _name_leaders(response, context)
+    reader = create_fetch_reader(request, fetch, context)
+    reader.read_all()
+    if not reader.is_complete and request.max_wait_ms > 0:
+        keys = reader.watched_keys()
+        if keys:
+            await broker.purgatory.delay(keys, request.max_wait_ms, reader.on_change, "Fetch")
+            reader.read_dirty()
+    response = fetch.response(reader.results(), broker.clock())
+    if reader.has_errors and context.api_version >= FIRST_VERSION_WITH_LEADERS:
+        _add_current_leaders(response, context)
     return response
 
 
-def _name_leaders(response: FetchResponse, context: RequestContext) -> None:
-    """Tell who leads the partitions that this broker does not."""
-    refused = (
-        (topic.topic_id, answer.partition_index, answer)
+def _add_current_leaders(response: FetchResponse, context: RequestContext) -> None:
+    """Sets the current leaders of partitions that this broker does not lead."""
+    rejected = (
+        (topic.topic_id, partition.partition_index, partition)
         for topic in response.responses
-        for answer in topic.partitions
-        if answer.error_code in _LED_ELSEWHERE
+        for partition in topic.partitions
+        if partition.error_code in _NOT_LED_HERE
     )
-    response.node_endpoints = add_current_leaders(refused, context, LeaderIdAndEpoch, NodeEndpoint)
+    response.node_endpoints = add_current_leaders(rejected, context, LeaderIdAndEpoch, NodeEndpoint)

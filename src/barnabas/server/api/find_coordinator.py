@@ -1,7 +1,7 @@
-"""FindCoordinator (key 10): which broker keeps a group's or a transaction's state.
+"""FindCoordinator (key 10): the broker that coordinates a group or a transaction.
 
-v1 kinds of keys, error messages; v3 flexible; v4 several keys at once; v5 TRANSACTION_ABORTABLE for
-clients that know it; v6 share groups.
+v1 key types, error messages; v3 flexible; v4 several keys at once; v5 TRANSACTION_ABORTABLE; v6
+share groups.
 """
 
 import logging
@@ -20,13 +20,13 @@ from barnabas.wire.messages.find_coordinator import (
 )
 
 FIRST_VERSION_WITH_KEYS = 4
-NOWHERE = -1
+NO_NODE = -1
 
 log = logging.getLogger(__name__)
 
 
 class KeyType(IntEnum):
-    """What the key is the name of."""
+    """The kinds of coordinators."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -36,24 +36,24 @@ class KeyType(IntEnum):
 async def handle(
     request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
-    several = context.api_version >= FIRST_VERSION_WITH_KEYS
-    keys = request.coordinator_keys if several else [request.key]
+    has_keys = context.api_version >= FIRST_VERSION_WITH_KEYS
+    keys = request.coordinator_keys if has_keys else [request.key]
     try:
         runtime = _runtime_of(request.key_type, context.broker)
         await _require_topic(runtime.topic, context.broker)
     except KafkaError as error:
-        found = [_none(key, error.code, error.message) for key in keys]
+        coordinators = [_error(key, error.code, error.message) for key in keys]
     else:
-        found = [_find(key, runtime, context) for key in keys]
-    if several:
-        return FindCoordinatorResponse(coordinators=found)
-    (only,) = found
+        coordinators = [_find(key, runtime, context) for key in keys]
+    if has_keys:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    (coordinator,) = coordinators
     return FindCoordinatorResponse(
-        error_code=only.error_code,
-        error_message=only.error_message,
-        node_id=only.node_id,
-        host=only.host,
-        port=only.port,
+        error_code=coordinator.error_code,
+        error_message=coordinator.error_message,
+        node_id=coordinator.node_id,
+        host=coordinator.host,
+        port=coordinator.port,
     )
 
 
@@ -61,7 +61,7 @@ def _find(key: str, runtime: CoordinatorRuntime[Any], context: RequestContext) -
     topic, index = runtime.topic, runtime.partition_of(key)
     leader = leader_of(topic, index, context)
     if leader is None or leader.endpoint is None:
-        return _none(
+        return _error(
             key,
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
             f"{topic}-{index} has no leader now: try again.",
@@ -76,7 +76,7 @@ def _find(key: str, runtime: CoordinatorRuntime[Any], context: RequestContext) -
 
 
 def _runtime_of(key_type: int, broker: BrokerNode) -> CoordinatorRuntime[Any]:
-    """The coordinators whose topic keeps the state of such keys."""
+    """Returns the runtime of the coordinators for a key type."""
     match key_type:
         case KeyType.GROUP:
             return broker.groups.runtime
@@ -86,18 +86,20 @@ def _runtime_of(key_type: int, broker: BrokerNode) -> CoordinatorRuntime[Any]:
 
 
 async def _require_topic(topic: str, broker: BrokerNode) -> None:
-    """The topic is made on first use. KafkaError, of the one kind that clients ask again after,
-    if that cannot be done now."""
+    """Creates the topic if it does not exist.
+
+    Raises COORDINATOR_NOT_AVAILABLE, after which clients retry, if that fails.
+    """
     if broker.image.topics.by_name(topic) is not None:
         return
     for reason in (await broker.auto_topic_creator.create([topic], broker)).values():
-        log.warning("%s cannot be created: %s", topic, reason)
+        log.warning("Topic %s cannot be created: %s", topic, reason)
         raise KafkaError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}"
         )
 
 
-def _none(key: str, code: ErrorCode, message: str) -> Coordinator:
+def _error(key: str, code: ErrorCode, message: str) -> Coordinator:
     return Coordinator(
-        key=key, node_id=NOWHERE, host="", port=NOWHERE, error_code=code, error_message=message
+        key=key, node_id=NO_NODE, host="", port=NO_NODE, error_code=code, error_message=message
     )

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member of a classic group lives, and hears of rebalances.
+"""Heartbeat (key 12): keep a member of a classic group alive, and report rebalances.
 
 v3 static members; v4 flexible.
 """

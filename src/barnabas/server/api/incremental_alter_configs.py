@@ -1,7 +1,6 @@
 """IncrementalAlterConfigs (key 44): set, delete, append to or subtract from single settings.
 
-A broker's loggers are its own affair and change here; everything else is decided by the
-controller. v1 is flexible.
+A broker changes its own loggers; everything else is forwarded to the controller. v1 is flexible.
 """
 
 from barnabas.config import Operation, ResourceType
@@ -22,21 +21,21 @@ async def handle(
     request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     node_id = context.broker.node_id
-    answered, forwarded = [], []
+    responses, forwarded = [], []
     for resource in request.resources:
-        refusal = alter_error(resource.resource_type, resource.resource_name, node_id)
-        if refusal is not None:
-            answered.append(_answer(resource, refusal))
+        error = alter_error(resource.resource_type, resource.resource_name, node_id)
+        if error is not None:
+            responses.append(_response(resource, error))
         elif resource.resource_type == _LOGGERS:
-            answered.append(alter_loggers(resource, node_id, request.validate_only))
+            responses.append(alter_loggers(resource, node_id, request.validate_only))
         else:
             forwarded.append(resource)
     if forwarded:
-        asked = IncrementalAlterConfigsRequest(
+        rest = IncrementalAlterConfigsRequest(
             resources=forwarded, validate_only=request.validate_only
         )
-        answered += (await context.broker.controller.forward(asked, context)).responses
-    return IncrementalAlterConfigsResponse(responses=answered)
+        responses += (await context.broker.controller.forward(rest, context)).responses
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
 _LOGGERS = ResourceType.BROKER_LOGGER
@@ -45,22 +44,22 @@ _LOGGERS = ResourceType.BROKER_LOGGER
 def alter_loggers(
     resource: AlterConfigsResource, node_id: int, validate_only: bool
 ) -> AlterConfigsResourceResponse:
-    """Change the levels of this node's loggers."""
+    """Changes the levels of this node's loggers."""
     try:
         levels = _levels(resource, node_id)
         validate_logger_levels(levels)
     except KafkaError as error:
-        return _answer(resource, error)
+        return _response(resource, error)
     except InvalidConfigRequest as error:
-        return _answer(resource, KafkaError(ErrorCode.INVALID_REQUEST, str(error)))
+        return _response(resource, KafkaError(ErrorCode.INVALID_REQUEST, str(error)))
     except InvalidConfig as error:
-        return _answer(resource, KafkaError(ErrorCode.INVALID_CONFIG, str(error)))
+        return _response(resource, KafkaError(ErrorCode.INVALID_CONFIG, str(error)))
     if not validate_only:
         set_logger_levels(levels)
-    return _answer(resource)
+    return _response(resource)
 
 
-def _answer(
+def _response(
     resource: AlterConfigsResource, error: KafkaError | None = None
 ) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
@@ -72,7 +71,7 @@ def _answer(
 
 
 def _levels(resource: AlterConfigsResource, node_id: int) -> dict[str, str | None]:
-    """The level each logger is to have; None for those that lose their own."""
+    """Returns the new level of every logger, or None to remove its own level."""
     if resource.resource_name != str(node_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
@@ -89,6 +88,6 @@ def _levels(resource: AlterConfigsResource, node_id: int) -> dict[str, str | Non
             case _:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST,
-                    f"The level of logger {config.name} can be set or deleted, nothing else.",
+                    f"The level of logger {config.name} can only be set or deleted.",
                 )
     return levels

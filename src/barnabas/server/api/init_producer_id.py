@@ -1,7 +1,7 @@
-"""InitProducerId (key 22): an identity for an idempotent or transactional producer.
+"""InitProducerId (key 22): assign an id and epoch to an idempotent or transactional producer.
 
-v2 flexible; v3 the producer's present id and epoch; v4 PRODUCER_FENCED for old epochs;
-v5 TRANSACTION_ABORTABLE (KIP-890). v6, for two-phase commit, may still change: not served.
+v2 flexible; v3 the producer's current id and epoch; v4 PRODUCER_FENCED for old epochs;
+v5 TRANSACTION_ABORTABLE (KIP-890). v6, for two-phase commit, is unstable and not served.
 """
 
 from barnabas.server.request_context import RequestContext

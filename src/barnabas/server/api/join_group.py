@@ -1,7 +1,7 @@
-"""JoinGroup (key 11): enter a group, and wait until all of it has.
+"""JoinGroup (key 11): join a classic group, and wait for the other members.
 
-v1 rebalance timeout; v4 a member id must be asked for first (KIP-394); v5 static members;
-v7 protocol type; v8 the reason; v9 a leader that need not assign (KIP-814).
+v1 rebalance timeout; v4 a member id must be requested first (KIP-394); v5 static members;
+v7 protocol type; v8 the reason; v9 a leader that need not assign partitions (KIP-814).
 """
 
 from barnabas.server.group_requests import client_of

@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13): members leave a group and are not waited for.
+"""LeaveGroup (key 13): remove members from a group.
 
 v3 several members at once, static ones by their instance id; v5 the reason.
 """

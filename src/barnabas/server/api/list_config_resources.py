@@ -1,7 +1,7 @@
 """ListConfigResources (key 74): the resources that have settings of their own.
 
-v0 client metrics alone; v1 filter by type. Topics and live brokers always have settings, and so
-are all listed; groups and client metrics are listed once somebody has given them some.
+v0 client metrics alone; v1 filter by type. All topics and
+unfenced brokers have settings; groups and client metrics are listed if settings were set.
 """
 
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ from barnabas.wire.messages.list_config_resources import (
 async def handle(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
-    wanted: Iterable[int] = dict.fromkeys(request.resource_types) or ResourceType
+    resource_types: Iterable[int] = dict.fromkeys(request.resource_types) or ResourceType
     if context.api_version == 0:
-        wanted = (ResourceType.CLIENT_METRICS,)
+        resource_types = (ResourceType.CLIENT_METRICS,)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
-            for resource_type in wanted
+            for resource_type in resource_types
             for name in _names(resource_type, context.broker.image)
         ]
     )
@@ -42,5 +42,5 @@ def _names(resource_type: int, image: MetadataImage) -> list[str]:
             return [name for owner_type, name in image.configs if owner_type == resource_type]
     raise KafkaError(
         ErrorCode.UNSUPPORTED_VERSION,
-        f"{resource_type} is not a type of resource that has settings",
+        f"Resource type {resource_type} has no settings",
     )

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): what is on its way to other replicas."""
+"""ListPartitionReassignments (key 46): the reassignments in progress."""
 
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.list_partition_reassignments import (

@@ -1,8 +1,9 @@
-"""Metadata (key 3): who the brokers are, and where each partition is led.
+"""Metadata (key 3): the brokers, and the leaders of partitions.
 
 v1 controller, racks and internal topics, null means all topics; v2 cluster id; v4 may create
 topics; v5 offline replicas; v7 leader epochs; v8 authorized operations; v10 topic ids;
-v11 drops the cluster's operations; v12 topics asked for by id; v13 an error for the whole answer.
+v11 without the cluster's operations; v12 topics requested by id; v13 an error for the whole
+response.
 """
 
 from barnabas.controller.topic_names import is_valid_topic_name
@@ -26,13 +27,13 @@ from barnabas.wire.messages.metadata import (
 from barnabas.wire.uuid import ZERO
 
 FIRST_VERSION_WITH_TOPIC_IDS = 10
-FIRST_VERSION_ASKING_BY_ID = 12
+FIRST_VERSION_BY_ID = 12
 FIRST_VERSION_WITH_LISTENER_ERRORS = 6
 
 
 async def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     version = context.api_version
-    _refuse_ids_before_they_existed(request, version)
+    _require_names(request, version)
     await _create_missing(request, context)
     view = ListenerView(context.broker.image, context.listener)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
@@ -62,15 +63,15 @@ def _topics(
     version = context.api_version
     if request.topics is None or (version == 0 and not request.topics):
         return [_describe(topic, view, version, operations) for topic in topics]
-    answers: dict[str | bytes, MetadataResponseTopic] = {}  # a topic named twice is told of once
-    for wanted in request.topics:
-        name = _name(wanted)
-        topic = topics.by_id(wanted.topic_id) if name is None else topics.by_name(name)
+    responses: dict[str | bytes, MetadataResponseTopic] = {}  # a topic named twice is returned once
+    for requested in request.topics:
+        name = _name(requested)
+        topic = topics.by_id(requested.topic_id) if name is None else topics.by_name(name)
         if topic is None:
-            answers[name or wanted.topic_id] = _missing(wanted, version)
+            responses[name or requested.topic_id] = _missing(requested, version)
         else:
-            answers[topic.name] = _describe(topic, view, version, operations)
-    return list(answers.values())
+            responses[topic.name] = _describe(topic, view, version, operations)
+    return list(responses.values())
 
 
 def _describe(
@@ -107,17 +108,17 @@ def _partition(
     )
 
 
-def _name(wanted: MetadataRequestTopic) -> str | None:
-    """The name to look for; None where there is an id, which counts for more than a name."""
-    return wanted.name if wanted.topic_id == ZERO else None
+def _name(requested: MetadataRequestTopic) -> str | None:
+    """Returns the name to look up, or None if there is an id, which takes precedence."""
+    return requested.name if requested.topic_id == ZERO else None
 
 
-def _missing(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopic:
-    name = _name(wanted)
+def _missing(requested: MetadataRequestTopic, version: int) -> MetadataResponseTopic:
+    name = _name(requested)
     if name is None:
-        told = None if version >= FIRST_VERSION_ASKING_BY_ID else ""
+        topic_name = None if version >= FIRST_VERSION_BY_ID else ""
         return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=told, topic_id=wanted.topic_id
+            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=topic_name, topic_id=requested.topic_id
         )
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -127,27 +128,27 @@ def _missing(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopi
     return MetadataResponseTopic(error_code=error, name=name)
 
 
-def _refuse_ids_before_they_existed(request: MetadataRequest, version: int) -> None:
-    if version >= FIRST_VERSION_ASKING_BY_ID or not request.topics:
+def _require_names(request: MetadataRequest, version: int) -> None:
+    if version >= FIRST_VERSION_BY_ID or not request.topics:
         return
     if any(topic.name is None or topic.topic_id != ZERO for topic in request.topics):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"Metadata v{version} cannot ask for topics by id; use v{FIRST_VERSION_ASKING_BY_ID}.",
+            f"Metadata v{version} cannot request topics by id; use v{FIRST_VERSION_BY_ID}.",
         )
 
 
 async def _create_missing(request: MetadataRequest, context: RequestContext) -> None:
-    """Topics come into being on first use, where client and broker settings agree on it."""
+    """Creates missing topics, if the client and the broker's settings allow it."""
     broker = context.broker
     if not request.topics or not request.allow_auto_topic_creation:
         return
-    known = broker.image.topics.by_name
-    asked = {
+    by_name = broker.image.topics.by_name
+    names = {
         name for topic in request.topics if (name := _name(topic)) and is_valid_topic_name(name)
     }
-    missing = {name for name in asked if known(name) is None}
+    missing = {name for name in names if by_name(name) is None}
     if not missing or not broker.settings["auto.create.topics.enable"]:
         return
-    # Errors need no answer of their own: a topic that could not be created is still unknown.
+    # Errors need no response of their own: a topic that could not be created is still unknown.
     await broker.auto_topic_creator.create(missing, broker)

@@ -1,6 +1,6 @@
-"""OffsetCommit (key 8): remember how far a group has read.
+"""OffsetCommit (key 8): commit the offsets of a group.
 
-v2 the earliest served; v5 no retention time of its own; v6 leader epochs; v7 static members;
+v2 the first served; v5 without a retention time; v6 leader epochs; v7 static members;
 v9 member epochs (KIP-848); v10 topics by id.
 """
 

@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47): forget offsets that nobody in the group reads on from."""
+"""OffsetDelete (key 47): delete committed offsets of topics without subscribers in the group."""
 
 from barnabas.server.group_requests import client_of
 from barnabas.server.request_context import RequestContext

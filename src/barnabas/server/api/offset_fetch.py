@@ -1,4 +1,4 @@
-"""OffsetFetch (key 9): how far groups have read.
+"""OffsetFetch (key 9): the committed offsets of groups.
 
 v2 all topics at once; v5 leader epochs; v7 only offsets that no open transaction may change
 (KIP-447); v8 several groups at once; v9 member epochs (KIP-848); v10 topics by id.
@@ -23,20 +23,20 @@ FIRST_VERSION_WITH_GROUP_ERRORS = 2
 
 async def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     one_group = context.api_version < FIRST_VERSION_WITH_GROUPS
-    wanted = [_as_group(request)] if one_group else request.groups
+    requested = [_requested_group(request)] if one_group else request.groups
     fetch, is_stable, client = (
         context.broker.groups.fetch,
         request.require_stable,
         client_of(context),
     )
-    groups = await in_chunks(wanted, lambda some: fetch(some, is_stable, client))
+    groups = await in_chunks(requested, lambda chunk: fetch(chunk, is_stable, client))
     if one_group:
-        return _as_one_group(request, groups[0], context.api_version)
+        return _single_group_response(request, groups[0], context.api_version)
     return OffsetFetchResponse(groups=groups)
 
 
-def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
-    """The one group of an older request, asked for as newer ones ask for several."""
+def _requested_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """Returns the group of an older request in the form of newer ones."""
     topics = request.topics
     return OffsetFetchRequestGroup(
         group_id=request.group_id,
@@ -49,11 +49,11 @@ def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
     )
 
 
-def _as_one_group(
+def _single_group_response(
     request: OffsetFetchRequest, group: OffsetFetchResponseGroup, version: int
 ) -> OffsetFetchResponse:
     if group.error_code != ErrorCode.NONE and version < FIRST_VERSION_WITH_GROUP_ERRORS:
-        return OffsetFetchResponse(topics=_failed(request, group.error_code))
+        return OffsetFetchResponse(topics=_error_topics(request, group.error_code))
     return OffsetFetchResponse(
         error_code=group.error_code,
         topics=[
@@ -75,8 +75,8 @@ def _as_one_group(
     )
 
 
-def _failed(request: OffsetFetchRequest, code: int) -> list[OffsetFetchResponseTopic]:
-    """The oldest version has no place for an error but beside each partition."""
+def _error_topics(request: OffsetFetchRequest, code: int) -> list[OffsetFetchResponseTopic]:
+    """The oldest version has error codes of partitions only."""
     return [
         OffsetFetchResponseTopic(
             name=topic.name,

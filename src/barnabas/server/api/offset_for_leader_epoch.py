@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch (key 23): where an epoch ended, so that a reader can tell if it diverged.
+"""OffsetForLeaderEpoch (key 23): the end offset of an epoch, by which a reader detects divergence.
 
-v2 the leader epoch the asker believes in; v3 its replica id; v4 flexible.
+v2 the current leader epoch of the reader; v3 its replica id; v4 flexible.
 """
 
 from barnabas.server.errors import error_of
@@ -21,22 +21,24 @@ async def handle(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_answer(topic.topic, wanted, context) for wanted in topic.partitions],
+                partitions=[
+                    _response(topic.topic, requested, context) for requested in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
     )
 
 
-def _answer(
-    topic: str, wanted: OffsetForLeaderPartition, context: RequestContext
+def _response(
+    topic: str, requested: OffsetForLeaderPartition, context: RequestContext
 ) -> EpochEndOffset:
     try:
-        partition = context.broker.partitions.get_by_name(topic, wanted.partition)
+        partition = context.broker.partitions.get_by_name(topic, requested.partition)
         epoch, end_offset = partition.epoch_end_offset(
-            wanted.leader_epoch, wanted.current_leader_epoch
+            requested.leader_epoch, requested.current_leader_epoch
         )
     except Exception as failure:
         code, _ = error_of(failure, "OffsetForLeaderEpoch", context)
-        return EpochEndOffset(partition=wanted.partition, error_code=code)
-    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
+        return EpochEndOffset(partition=requested.partition, error_code=code)
+    return EpochEndOffset(partition=requested.partition, leader_epoch=epoch, end_offset=end_offset)

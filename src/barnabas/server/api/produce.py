@@ -1,6 +1,6 @@
-"""Produce (key 0): append record batches to the partitions this broker leads.
+"""Produce (key 0): append record batches to the partitions that this broker leads.
 
-v3 record batch format 2; v5 log start offset in the answer; v7 zstd; v8 errors record by record;
+v3 record batch format 2; v5 log start offset in the response; v7 zstd; v8 errors of single records;
 v9 flexible; v10 the current leader beside NOT_LEADER_OR_FOLLOWER; v12 transactions that need no
 AddPartitionsToTxn; v13 topics by id.
 """
@@ -38,16 +38,16 @@ from barnabas.wire.records.validate import InvalidRecords, UnfitRequest
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADERS = 10
 
-NO_ANSWER = 0
-ACKS = frozenset((-1, NO_ANSWER, 1))
+NO_RESPONSE = 0
+ACKS = frozenset((-1, NO_RESPONSE, 1))
 ADMIN_CLIENT_ID = "__admin_client"
-"""The one client that may write to internal topics, to mend them."""
+"""The client that may write to internal topics, to repair them."""
 
-_ATTRIBUTES_AT = 22  # the byte of a v2 batch that holds all the attributes there are
+_ATTRIBUTES_AT = 22  # the byte of a v2 batch with all attributes in use
 _NO_RECORDS = memoryview(b"")
-_NOTHING_VERIFIED: Verified = {}
+_NO_BATCHES_VERIFIED: Verified = {}
 
-_SAYING_NOTHING_OF_THE_LOG = frozenset(
+_WITHOUT_LOG_START_OFFSET = frozenset(
     (
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.INVALID_REQUIRED_ACKS,
@@ -61,12 +61,12 @@ _SAYING_NOTHING_OF_THE_LOG = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )
 )
-"""Errors that come without the log start offset, in Kafka's answers as in ours."""
+"""Errors whose responses have no log start offset, as in Kafka."""
 
 
 async def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     is_transactional = request.transactional_id is not None
-    verified = await verify_batches(request, context) if is_transactional else _NOTHING_VERIFIED
+    verified = await verify_batches(request, context) if is_transactional else _NO_BATCHES_VERIFIED
     appends = _Appends(request, context, verified)
     append = appends.append
     response = ProduceResponse(
@@ -75,45 +75,45 @@ async def handle(request: ProduceRequest, context: RequestContext) -> ProduceRes
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partition_responses=[
-                    append(topic.topic_id if appends.by_id else topic.name, wanted)
-                    for wanted in topic.partition_data
+                    append(topic.topic_id if appends.by_id else topic.name, data)
+                    for data in topic.partition_data
                 ],
             )
             for topic in request.topic_data
         ]
     )
-    if appends.owed and appends.failure is not None:
-        appends.look_again()
-    if appends.owed:
+    if appends.uncommitted and appends.failure is not None:
+        appends.recheck()
+    if appends.uncommitted:
         purgatory = context.broker.purgatory
         context.allows_next_produce = True
-        await purgatory.delay(appends.owed, request.timeout_ms, appends.take_note, "Produce")
-        appends.give_up()
+        await purgatory.delay(appends.uncommitted, request.timeout_ms, appends.on_change, "Produce")
+        appends.fail_uncommitted()
     failure = appends.failure
-    if request.acks == NO_ANSWER:
+    if request.acks == NO_RESPONSE:
         if failure is not None:
-            raise failure  # nobody reads an answer, so the connection is closed
+            raise failure  # the client reads no response, so the connection is closed
         return None
     if failure is not None and context.api_version >= FIRST_VERSION_WITH_LEADERS:
-        _name_leaders(response, context)
+        _add_current_leaders(response, context)
     return response
 
 
 class _Appends:
-    """The appends of one request, and which of them are not yet acknowledged."""
+    """The appends of one request, and those of them that are not yet committed."""
 
     __slots__ = (
         "_acks",
         "_context",
         "_find",
-        "_knows_zstd",
         "_metrics",
         "_now_ms",
         "_request",
+        "_supports_zstd",
         "_verified",
         "by_id",
         "failure",
-        "owed",
+        "uncommitted",
     )
 
     def __init__(
@@ -122,33 +122,33 @@ class _Appends:
         broker = context.broker
         self.by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self.failure: Exception | None = None
-        self.owed: dict[Partition, tuple[int, list[PartitionProduceResponse]]] = {}
-        """By partition the offset to wait for, and the answers that wait for it."""
+        self.uncommitted: dict[Partition, tuple[int, list[PartitionProduceResponse]]] = {}
+        """By partition, the offset to be committed, and the responses that wait for it."""
         self._acks = request.acks
         self._context = context
         self._find: Any = broker.partitions.get if self.by_id else broker.partitions.get_by_name
-        self._knows_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
+        self._supports_zstd = context.api_version >= FIRST_VERSION_WITH_ZSTD
         self._metrics = broker.metrics.topic
         self._now_ms = broker.clock() if verified else context.now_ms
         self._request = request
         self._verified = verified
 
-    def append(self, topic: str | bytes, wanted: PartitionProduceData) -> PartitionProduceResponse:
+    def append(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         partition: Partition | None = None
         try:
-            partition = self._find(topic, wanted.index)
-            records: Any = wanted.records
+            partition = self._find(topic, data.index)
+            records: Any = data.records
             size_bytes = len(records) if records is not None else 0
             is_batch = size_bytes > _ATTRIBUTES_AT and records[MAGIC_AT] == MAGIC
             attributes = records[_ATTRIBUTES_AT] if is_batch else 0
             verification = None
             if (
                 attributes & TRANSACTIONAL_BIT
-                or (attributes & CODEC_BITS >= Codec.ZSTD and not self._knows_zstd)
+                or (attributes & CODEC_BITS >= Codec.ZSTD and not self._supports_zstd)
                 or partition.topic in INTERNAL_TOPICS
                 or self._acks not in ACKS
             ):
-                verification = self._admit(partition, attributes)
+                verification = self._check_admission(partition, attributes)
             appended = partition.append(
                 records if size_bytes else _NO_RECORDS,
                 acks=self._acks,
@@ -157,36 +157,36 @@ class _Appends:
             )
         except Exception as failure:
             self.failure = failure
-            return self._refused(wanted, partition, failure)
+            return self._error_response(data, partition, failure)
         return self._appended(partition, appended, size_bytes)
 
-    def take_note(self, partition: Hashable, _: int) -> bool:
-        """Whether, now that this partition moved on, everything can be answered."""
+    def on_change(self, partition: Hashable, _: int) -> bool:
+        """Returns whether all partitions have an outcome, after a change of this one."""
         assert isinstance(partition, Partition)
-        waiting = self.owed.get(partition)
-        if waiting is not None:
-            next_offset, answers = waiting
+        pending = self.uncommitted.get(partition)
+        if pending is not None:
+            next_offset, responses = pending
             outcome = partition.commit_result(next_offset, self._acks)
             if outcome is not None:
-                del self.owed[partition]
-                self._settle(answers, outcome)
-        return not self.owed
+                del self.uncommitted[partition]
+                self._set_outcome(responses, outcome)
+        return not self.uncommitted
 
-    def look_again(self) -> None:
-        """A later append may have ended the disk of an earlier one, before that one waited."""
-        for partition in tuple(self.owed):
-            self.take_note(partition, 0)
+    def recheck(self) -> None:
+        """A later append may have failed the log directory of an earlier one before it waited."""
+        for partition in tuple(self.uncommitted):
+            self.on_change(partition, 0)
 
-    def give_up(self) -> None:
-        """The wait is over: what has not been promised by now was not kept."""
-        for _, answers in self.owed.values():
-            self._settle(answers, ErrorCode.REQUEST_TIMED_OUT)
+    def fail_uncommitted(self) -> None:
+        """Fails the appends that were not committed before the timeout."""
+        for _, responses in self.uncommitted.values():
+            self._set_outcome(responses, ErrorCode.REQUEST_TIMED_OUT)
 
-    def _settle(self, answers: list[PartitionProduceResponse], outcome: ErrorCode) -> None:
+    def _set_outcome(self, responses: list[PartitionProduceResponse], outcome: ErrorCode) -> None:
         if outcome is not ErrorCode.NONE:
             self.failure = KafkaError(outcome)
-            for answer in answers:
-                answer.error_code = outcome
+            for response in responses:
+                response.error_code = outcome
 
     def _appended(
         self, partition: Partition, appended: LogAppendInfo, size_bytes: int
@@ -197,20 +197,22 @@ class _Appends:
         metrics.produce_requests += 1
         metrics.bytes_in += size_bytes
         metrics.messages_in += next_offset - first_offset
-        answer = PartitionProduceResponse(
+        response = PartitionProduceResponse(
             index=partition.index,
             base_offset=first_offset,
             log_append_time_ms=appended.append_time_ms,
             log_start_offset=partition.log.log_start_offset,
         )
-        if self._acks != NO_ANSWER and not partition.is_committed(next_offset, self._acks):
-            _, waiting = self.owed.get(partition, (0, []))
-            self.owed[partition] = next_offset, [*waiting, answer]
-        return answer
+        if self._acks != NO_RESPONSE and not partition.is_committed(next_offset, self._acks):
+            _, pending = self.uncommitted.get(partition, (0, []))
+            self.uncommitted[partition] = next_offset, [*pending, response]
+        return response
 
-    def _admit(self, partition: Partition, attributes: int) -> VerificationGuard | None:
-        """Refuse what must not be appended here, whatever the batch is like; if it begins a
-        transaction, what that was verified by."""
+    def _check_admission(self, partition: Partition, attributes: int) -> VerificationGuard | None:
+        """Raises an error if the batch must not be appended here.
+
+        Returns the verification guard if the batch starts a transaction in the partition.
+        """
         request = self._request
         if request.acks not in ACKS:
             raise KafkaError(
@@ -218,55 +220,56 @@ class _Appends:
             )
         if partition.topic in INTERNAL_TOPICS and self._context.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is for the broker to write."
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"{partition.topic} is written by the brokers only.",
             )
-        if attributes & CODEC_BITS >= Codec.ZSTD and not self._knows_zstd:
+        if attributes & CODEC_BITS >= Codec.ZSTD and not self._supports_zstd:
             raise UnfitRequest(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                f"Produce v{self._context.api_version} has no zstd; "
-                f"v{FIRST_VERSION_WITH_ZSTD} is the first that has.",
+                f"Produce v{self._context.api_version} does not support zstd; "
+                f"use v{FIRST_VERSION_WITH_ZSTD} or later.",
             )
         if not attributes & TRANSACTIONAL_BIT:
             return None
         if request.transactional_id is None:
             raise KafkaError(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                "The batch is transactional, the request has no transactional id.",
+                "The batch is transactional, but the request has no transactional id.",
             )
         outcome = self._verified.get(partition)
         if isinstance(outcome, NotVerified):
             raise outcome
         return outcome
 
-    def _refused(
-        self, wanted: PartitionProduceData, partition: Partition | None, failure: Exception
+    def _error_response(
+        self, data: PartitionProduceData, partition: Partition | None, failure: Exception
     ) -> PartitionProduceResponse:
         code, message = error_of(failure, "Produce", self._context)
-        answer = PartitionProduceResponse(
-            index=wanted.index, error_code=code, base_offset=-1, error_message=message or None
+        response = PartitionProduceResponse(
+            index=data.index, error_code=code, base_offset=-1, error_message=message or None
         )
         if partition is not None:
             metrics = self._metrics(partition.topic)
             metrics.failed_produce_requests += 1
-            if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(wanted.records, memoryview):
-                metrics.bytes_rejected += len(wanted.records)
-            looked_at = not isinstance(failure, UnfitRequest | NotVerified)
-            if looked_at and code not in _SAYING_NOTHING_OF_THE_LOG:
-                answer.log_start_offset = partition.log.log_start_offset
+            if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(data.records, memoryview):
+                metrics.bytes_rejected += len(data.records)
+            was_validated = not isinstance(failure, UnfitRequest | NotVerified)
+            if was_validated and code not in _WITHOUT_LOG_START_OFFSET:
+                response.log_start_offset = partition.log.log_start_offset
         if isinstance(failure, InvalidRecords):
-            answer.record_errors = [
+            response.record_errors = [
                 BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
                 for index, reason in failure.record_errors
             ]
-        return answer
+        return response
 
 
-def _name_leaders(response: ProduceResponse, context: RequestContext) -> None:
-    """Tell who leads the partitions that this broker does not."""
-    refused = (
-        (topic.name or topic.topic_id, answer.index, answer)
+def _add_current_leaders(response: ProduceResponse, context: RequestContext) -> None:
+    """Sets the current leaders of partitions that this broker does not lead."""
+    rejected = (
+        (topic.name or topic.topic_id, partition.index, partition)
         for topic in response.responses
-        for answer in topic.partition_responses
-        if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        for partition in topic.partition_responses
+        if partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     )
-    response.node_endpoints = add_current_leaders(refused, context, LeaderIdAndEpoch, NodeEndpoint)
+    response.node_endpoints = add_current_leaders(rejected, context, LeaderIdAndEpoch, NodeEndpoint)

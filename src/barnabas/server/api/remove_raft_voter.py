@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (key 81): one voter less in the metadata quorum (KIP-853); its leader decides."""
+"""RemoveRaftVoter (key 81): remove a voter of the metadata quorum (KIP-853)."""
 
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse

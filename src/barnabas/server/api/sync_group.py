@@ -1,4 +1,4 @@
-"""SyncGroup (key 14): the leader gives out the assignment, everybody gets theirs.
+"""SyncGroup (key 14): the leader of a classic group sends the assignments, members receive theirs.
 
 v3 static members; v4 flexible; v5 protocol type and name.
 """

@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (key 28): remember how far a group has read, if the transaction commits.
+"""TxnOffsetCommit (key 28): commit offsets of a group, if the transaction commits.
 
-v2 leader epochs; v3 member id and generation (KIP-447); v4 TRANSACTION_ABORTABLE; v5 the group's
-offsets become part of the transaction by being committed (KIP-890); v6 topics by id.
+v2 leader epochs; v3 member id and generation (KIP-447); v4 TRANSACTION_ABORTABLE; v5 adds the
+group's offsets to the transaction (KIP-890); v6 topics by id.
 """
 
 from barnabas.coordinator.topics import GROUPS_TOPIC
@@ -25,50 +25,55 @@ async def handle(
     request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
     if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are committed for a named group.")
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "The group id must not be empty.")
     index = context.broker.groups.runtime.partition_of(request.group_id)
-    until_ms = context.now_ms + context.broker.resolver.broker(MAX_WAIT_SETTING)
-    while await _is_too_early(request, index, context, until_ms):
+    deadline_ms = context.now_ms + context.broker.resolver.broker(MAX_WAIT_SETTING)
+    while await _must_wait(request, index, context, deadline_ms):
         await wait_before_retry(context)
     return await context.broker.groups.txn_commit(request, client_of(context))
 
 
-async def _is_too_early(
-    request: TxnOffsetCommitRequest, index: int, context: RequestContext, until_ms: int
+async def _must_wait(
+    request: TxnOffsetCommitRequest, index: int, context: RequestContext, deadline_ms: int
 ) -> bool:
-    """Make the group's offsets part of the transaction; whether the one before has not ended
-    everywhere, and may be waited for. KafkaError if they cannot be part of it."""
-    producers = _producers(index, context)
+    """Verifies that the transaction contains the group's offsets, or adds them.
+
+    Returns whether the previous transaction has not ended in all partitions, so that the caller
+    retries. Raises KafkaError if the offsets cannot be part of the transaction.
+    """
+    producers = _producer_states(index, context)
     try:
         if producers is None:
             await _verify(request, index, context)
         else:
-            await _begin(producers, request, index, context)
+            await _start(producers, request, index, context)
     except KafkaError as error:
         if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS or not _adds(context):
             raise
-        if context.broker.clock() >= until_ms:
+        if context.broker.clock() >= deadline_ms:
             raise
         return True
     return False
 
 
-def _producers(index: int, context: RequestContext) -> ProducerStateManager | None:
-    """Of the partition that keeps the group, if it is here."""
+def _producer_states(index: int, context: RequestContext) -> ProducerStateManager | None:
+    """Returns the producer states of the group's partition, or None if it is not on this broker."""
     try:
         return context.broker.partitions.get_by_name(GROUPS_TOPIC, index).log.producers
     except (KafkaError, LogDirFailure):
         return None
 
 
-async def _begin(
+async def _start(
     producers: ProducerStateManager,
     request: TxnOffsetCommitRequest,
     index: int,
     context: RequestContext,
 ) -> None:
-    """KafkaError unless the transaction has committed offsets there before, or may do so now: one
-    that ended while its coordinator was asked would never end again."""
+    """Raises KafkaError unless the transaction has committed offsets there before, or may now.
+
+    A transaction that ended during the verification must not start again: it would never end.
+    """
     producer_id, epoch = request.producer_id, request.producer_epoch
     verification = producers.start_verification(
         producer_id, epoch, NO_SEQUENCE, from_zero=False, now_ms=context.now_ms
@@ -79,16 +84,16 @@ async def _begin(
 
 
 async def _verify(request: TxnOffsetCommitRequest, index: int, context: RequestContext) -> None:
-    """KafkaError unless the transaction's coordinator knows of the group's offsets (KIP-890)."""
-    place = GROUPS_TOPIC, index
+    """Raises KafkaError unless the transaction contains the group's offsets (KIP-890)."""
+    topic_partition = GROUPS_TOPIC, index
     verified = await context.broker.partition_verifier.verify_or_add(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
-        [place],
+        [topic_partition],
         add=_adds(context),
     )
-    code = _told_at(verified[place], context.api_version)
+    code = _client_error(verified[topic_partition], context.api_version)
     if code is not ErrorCode.NONE:
         raise KafkaError(
             code,
@@ -97,14 +102,16 @@ async def _verify(request: TxnOffsetCommitRequest, index: int, context: RequestC
         )
 
 
-def _told_at(code: ErrorCode, version: int) -> ErrorCode:
-    """What the coordinator of the transaction says, as clients of a group understand it."""
+def _client_error(code: ErrorCode, version: int) -> ErrorCode:
+    """Converts an error of the transaction coordinator to one that clients of a group expect."""
     match code:
         case ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        case ErrorCode.NOT_COORDINATOR:  # of the transaction; the client asked for the group's
+        case ErrorCode.NOT_COORDINATOR:  # of the transaction; the client would look for the group's
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        case ErrorCode.NETWORK_EXCEPTION:  # to be tried again, without looking for another
+        case (
+            ErrorCode.NETWORK_EXCEPTION
+        ):  # the client retries without looking for another coordinator
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         case ErrorCode.TRANSACTION_ABORTABLE if version < FIRST_VERSION_WITH_ABORTABLE_ERRORS:
             return ErrorCode.INVALID_TXN_STATE

@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): forget a broker that will not come back; decided by the controller."""
+"""UnregisterBroker (key 64): remove a broker; forwarded to the controller."""
 
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.unregister_broker import (

@@ -1,6 +1,6 @@
-"""UpdateFeatures (key 57): move feature levels, metadata.version first among them.
+"""UpdateFeatures (key 57): change feature levels, such as metadata.version.
 
-v1 upgrade types and dry runs; v2 one error for all, no results.
+v1 upgrade types and dry runs; v2 one error and no results.
 """
 
 from barnabas.server.request_context import RequestContext

@@ -1,6 +1,6 @@
-"""WriteTxnMarkers (key 27): transactions ended, say their coordinators or an administrator.
+"""WriteTxnMarkers (key 27): write the markers of transaction coordinators or administrators.
 
-v1 flexible; v2 the version of the transaction, by which its epoch is judged (KIP-890).
+v1 flexible; v2 the transaction version, by which the epoch is checked (KIP-890).
 """
 
 from collections import defaultdict
@@ -24,11 +24,11 @@ from barnabas.wire.messages.write_txn_markers import (
 async def handle(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
-    participants = LocalMarkerWriter(context.broker)
-    answers = [_end(each, participants) for each in request.markers]
+    writer = LocalMarkerWriter(context.broker)
+    responses = [_write_marker(marker, writer) for marker in request.markers]
     by_producer: defaultdict[int, PartitionErrorCodes] = defaultdict(dict)
-    for wanted, answer in zip(request.markers, answers, strict=True):
-        by_producer[wanted.producer_id].update(await answer)
+    for requested, response in zip(request.markers, responses, strict=True):
+        by_producer[requested.producer_id].update(await response)
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(producer_id=producer_id, topics=_by_topic(outcomes))
@@ -38,20 +38,22 @@ async def handle(
     )
 
 
-def _end(
-    wanted: WritableTxnMarker, participants: LocalMarkerWriter
+def _write_marker(
+    requested: WritableTxnMarker, writer: LocalMarkerWriter
 ) -> PendingResponse[PartitionErrorCodes]:
-    places = [(topic.name, index) for topic in wanted.topics for index in topic.partition_indexes]
-    if wanted.producer_id < 0 or wanted.producer_epoch < 0:
-        return PendingResponse.completed(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
+    partitions = [
+        (topic.name, index) for topic in requested.topics for index in topic.partition_indexes
+    ]
+    if requested.producer_id < 0 or requested.producer_epoch < 0:
+        return PendingResponse.completed(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
     marker = TransactionMarker(
-        wanted.producer_id,
-        wanted.producer_epoch,
-        wanted.coordinator_epoch,
-        wanted.transaction_result,
-        wanted.transaction_version,
+        requested.producer_id,
+        requested.producer_epoch,
+        requested.coordinator_epoch,
+        requested.transaction_result,
+        requested.transaction_version,
     )
-    return participants.write_markers(marker, places)
+    return writer.write_markers(marker, partitions)
 
 
 def _by_topic(outcomes: PartitionErrorCodes) -> list[WritableTxnMarkerTopicResult]:

@@ -1,6 +1,6 @@
-"""What a controller's listener serves: other controllers, brokers, and tools that know of it.
+"""The APIs that a controller's listener serves, to controllers, brokers and tools.
 
-One file for each API that is more than one question to the controller or to the quorum.
+An API that is more than one request to the controller or to the quorum has a module of its own.
 """
 
 from barnabas.server.handlers import ApiHandlers
@@ -9,35 +9,35 @@ from barnabas.wire.apis import ApiKey
 HANDLERS = ApiHandlers(
     __name__,
     {
-        ApiKey.FETCH: "consensus",
+        ApiKey.FETCH: "quorum_requests",
         ApiKey.API_VERSIONS: "api_versions",
-        ApiKey.CREATE_TOPICS: "decided",
+        ApiKey.CREATE_TOPICS: "controller_requests",
         ApiKey.DELETE_TOPICS: "delete_topics",
         ApiKey.DESCRIBE_CONFIGS: "describe_configs",
-        ApiKey.ALTER_CONFIGS: "decided",
-        ApiKey.CREATE_PARTITIONS: "decided",
-        ApiKey.ELECT_LEADERS: "decided",
+        ApiKey.ALTER_CONFIGS: "controller_requests",
+        ApiKey.CREATE_PARTITIONS: "controller_requests",
+        ApiKey.ELECT_LEADERS: "controller_requests",
         ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: "decided",
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: "decided",
-        ApiKey.VOTE: "consensus",
-        ApiKey.BEGIN_QUORUM_EPOCH: "consensus",
-        ApiKey.END_QUORUM_EPOCH: "consensus",
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: "controller_requests",
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: "controller_requests",
+        ApiKey.VOTE: "quorum_requests",
+        ApiKey.BEGIN_QUORUM_EPOCH: "quorum_requests",
+        ApiKey.END_QUORUM_EPOCH: "quorum_requests",
         ApiKey.DESCRIBE_QUORUM: "describe_quorum",
-        ApiKey.ALTER_PARTITION: "decided",
-        ApiKey.UPDATE_FEATURES: "decided",
+        ApiKey.ALTER_PARTITION: "controller_requests",
+        ApiKey.UPDATE_FEATURES: "controller_requests",
         ApiKey.ENVELOPE: "envelope",
-        ApiKey.FETCH_SNAPSHOT: "consensus",
+        ApiKey.FETCH_SNAPSHOT: "quorum_requests",
         ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
-        ApiKey.BROKER_REGISTRATION: "decided",
-        ApiKey.BROKER_HEARTBEAT: "decided",
-        ApiKey.UNREGISTER_BROKER: "decided",
-        ApiKey.ALLOCATE_PRODUCER_IDS: "decided",
-        ApiKey.CONTROLLER_REGISTRATION: "decided",
-        ApiKey.ASSIGN_REPLICAS_TO_DIRS: "decided",
-        ApiKey.ADD_RAFT_VOTER: "consensus",
-        ApiKey.REMOVE_RAFT_VOTER: "consensus",
-        ApiKey.UPDATE_RAFT_VOTER: "consensus",
+        ApiKey.BROKER_REGISTRATION: "controller_requests",
+        ApiKey.BROKER_HEARTBEAT: "controller_requests",
+        ApiKey.UNREGISTER_BROKER: "controller_requests",
+        ApiKey.ALLOCATE_PRODUCER_IDS: "controller_requests",
+        ApiKey.CONTROLLER_REGISTRATION: "controller_requests",
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS: "controller_requests",
+        ApiKey.ADD_RAFT_VOTER: "quorum_requests",
+        ApiKey.REMOVE_RAFT_VOTER: "quorum_requests",
+        ApiKey.UPDATE_RAFT_VOTER: "quorum_requests",
     },
 )
 
@@ -59,4 +59,4 @@ FORWARDABLE = frozenset(
         ApiKey.REMOVE_RAFT_VOTER,
     }
 )
-"""What a broker may pass on for a client, in an Envelope."""
+"""The APIs that a broker may forward for a client, in an Envelope."""

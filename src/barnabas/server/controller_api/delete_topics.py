@@ -1,6 +1,6 @@
-"""DeleteTopics (key 20), unless this controller's settings forbid it."""
+"""DeleteTopics (key 20), unless the settings of this controller forbid it."""
 
-from barnabas.server.controller_api import decided
+from barnabas.server.controller_api import controller_requests
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -16,5 +16,5 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
             ErrorCode.TOPIC_DELETION_DISABLED,
             "Topic deletion is disabled: set delete.topic.enable=true to allow it.",
         )
-    response: DeleteTopicsResponse = await decided.handle(request, context)
+    response: DeleteTopicsResponse = await controller_requests.handle(request, context)
     return response

@@ -1,6 +1,6 @@
 """DescribeCluster (key 60) on a controller's listener: the controllers (KIP-919).
 
-v1 asks for brokers or controllers.
+v1 requests brokers or controllers.
 """
 
 from barnabas.metadata.states import endpoint_of
@@ -14,7 +14,7 @@ from barnabas.wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-NOBODY = -1
+NO_CONTROLLER = -1
 
 
 async def handle(
@@ -26,7 +26,7 @@ async def handle(
     response = DescribeClusterResponse(
         endpoint_type=CONTROLLERS,
         cluster_id=node.cluster_id,
-        controller_id=leader.node_id if leader is not None else NOBODY,
+        controller_id=leader.node_id if leader is not None else NO_CONTROLLER,
         brokers=[
             DescribeClusterBroker(broker_id=controller_id, host=endpoint.host, port=endpoint.port)
             for controller_id, controller in sorted(node.image.controllers.items())

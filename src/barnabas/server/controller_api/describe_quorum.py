@@ -1,4 +1,4 @@
-"""DescribeQuorum (key 55): who leads the metadata log, and how far every replica of it has come.
+"""DescribeQuorum (key 55): the leader and the replicas of the metadata log.
 
 v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages.
 """
@@ -26,26 +26,26 @@ FIRST_VERSION_WITH_DIRECTORIES = 2
 
 async def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
     quorum = context.controller_node.quorum
-    asked = [
+    requested = [
         (topic.topic_name, partition.partition_index)
         for topic in request.topics
         for partition in topic.partitions
     ]
-    if asked != [(METADATA_TOPIC, 0)]:
-        # As Kafka has it: who asks for anything else as well gets nothing.
-        return _refusal(
+    if requested != [(METADATA_TOPIC, 0)]:
+        # As in Kafka: a request for other partitions as well fails altogether.
+        return _error_response(
             request,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"The quorum keeps {METADATA_TOPIC}-0 only; ask for nothing else.",
+            f"The quorum has the partition {METADATA_TOPIC}-0 only.",
         )
     if not quorum.is_leader:
-        return _refusal(
+        return _error_response(
             request, ErrorCode.NOT_LEADER_OR_FOLLOWER, "This node does not lead the quorum."
         )
     return _description(quorum.describe(), context.api_version >= FIRST_VERSION_WITH_DIRECTORIES)
 
 
-def _refusal(
+def _error_response(
     request: DescribeQuorumRequest, code: ErrorCode, message: str
 ) -> DescribeQuorumResponse:
     return DescribeQuorumResponse(
@@ -84,13 +84,13 @@ def _description(quorum: QuorumDescription, with_directories: bool) -> DescribeQ
 def _replicas(replicas: Iterable[Replica], with_directories: bool) -> list[ReplicaState]:
     return [
         ReplicaState(
-            replica_id=each.node_id,
-            replica_directory_id=each.directory_id if with_directories else ZERO,
-            log_end_offset=each.end_offset,
-            last_fetch_timestamp=each.last_fetch_ms,
-            last_caught_up_timestamp=each.last_caught_up_ms,
+            replica_id=replica.node_id,
+            replica_directory_id=replica.directory_id if with_directories else ZERO,
+            log_end_offset=replica.end_offset,
+            last_fetch_timestamp=replica.last_fetch_ms,
+            last_caught_up_timestamp=replica.last_caught_up_ms,
         )
-        for each in replicas
+        for replica in replicas
     ]
 
 

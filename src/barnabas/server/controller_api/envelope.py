@@ -1,6 +1,6 @@
-"""Envelope (key 58): what a client asked of a broker, passed on to the controller (KIP-590).
+"""Envelope (key 58): a client's request that a broker forwards to the controller (KIP-590).
 
-The answer holds the bytes of the answer to the client, or says that another controller is active.
+The response contains the bytes of the response to the client, or NOT_CONTROLLER.
 """
 
 from barnabas.server.controller_api import FORWARDABLE, HANDLERS
@@ -19,16 +19,18 @@ from barnabas.wire.schema import Message
 async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeResponse:
     principal = read_principal(request.request_principal)
     host = read_client_host(request.client_host_address)
-    header, forwarded = _open(request.request_data)
-    response = await _answer(forwarded, ForwardedRequestContext(context, header, principal, host))
+    header, forwarded = _unwrap(request.request_data)
+    response = await _handle_forwarded(
+        forwarded, ForwardedRequestContext(context, header, principal, host)
+    )
     if is_not_controller(response):
-        # The broker that passed it on looks for the active controller, not the client.
+        # The broker that forwarded it, not the client, finds the active controller.
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This is not the active controller.")
     return EnvelopeResponse(response_data=encode_response(response, header))
 
 
 class ForwardedRequestContext(RequestContext):
-    """A context that a broker passed on: its client is who asked the broker."""
+    """The context of a forwarded request: its client is the client of the broker."""
 
     __slots__ = ("_host", "_principal")
 
@@ -56,15 +58,15 @@ class ForwardedRequestContext(RequestContext):
         return self._principal
 
 
-def _open(content: bytes) -> tuple[RequestHeader, Message]:
-    """The client's request; UNSUPPORTED_VERSION also where it cannot be read, as Kafka says."""
+def _unwrap(content: bytes) -> tuple[RequestHeader, Message]:
+    """Returns the client's request. Raises UNSUPPORTED_VERSION, as Kafka, if it cannot be read."""
     try:
         header, body = read_request_header(content)
         if header.api_version not in served_versions(ApiKey(header.api_key)):
             raise ProtocolViolation(f"version {header.api_version} is not served here")
         if header.api_key not in FORWARDABLE:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"{api(header.api_key).name} is not to be forwarded."
+                ErrorCode.INVALID_REQUEST, f"{api(header.api_key).name} cannot be forwarded."
             )
         request = api(header.api_key).request.read_exactly(content, header.api_version, body)
     except (ProtocolViolation, ValueError) as violation:
@@ -72,7 +74,7 @@ def _open(content: bytes) -> tuple[RequestHeader, Message]:
     return header, request
 
 
-async def _answer(request: Message, context: ForwardedRequestContext) -> Message:
+async def _handle_forwarded(request: Message, context: ForwardedRequestContext) -> Message:
     key = ApiKey(request.API_KEY)
     try:
         response: Message = await HANDLERS[key](request, context)
@@ -80,7 +82,7 @@ async def _answer(request: Message, context: ForwardedRequestContext) -> Message
         code, message = error_of(failure, api(key).name, context)
         if code is ErrorCode.NOT_CONTROLLER:
             raise  # some versions of some responses cannot report it
-        refusal = error_response(request, context.api_version, code, message)
-        assert refusal is not None, "only a producer may want no answer"
-        return refusal
+        error = error_response(request, context.api_version, code, message)
+        assert error is not None, "only Produce may expect no response"
+        return error
     return response

@@ -1,8 +1,8 @@
-"""IncrementalAlterConfigs (key 44) of a controller: its own loggers, and all that it decides."""
+"""IncrementalAlterConfigs (key 44) at a controller: its own loggers, and all other resources."""
 
 from barnabas.config import ResourceType
 from barnabas.server.api.incremental_alter_configs import alter_loggers
-from barnabas.server.controller_api import decided
+from barnabas.server.controller_api import controller_requests
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import KafkaError
@@ -15,19 +15,19 @@ from barnabas.wire.messages.incremental_alter_configs import (
 async def handle(
     request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
-    answered, asked = [], []
+    responses, others = [], []
     for resource in request.resources:
         if resource.resource_type == ResourceType.BROKER_LOGGER:
             node_id = context.controller_node.node_id
-            answered.append(alter_loggers(resource, node_id, request.validate_only))
+            responses.append(alter_loggers(resource, node_id, request.validate_only))
         else:
-            asked.append(resource)
-    if asked:
-        rest = IncrementalAlterConfigsRequest(resources=asked, validate_only=request.validate_only)
+            others.append(resource)
+    if others:
+        rest = IncrementalAlterConfigsRequest(resources=others, validate_only=request.validate_only)
         try:
-            response = await decided.handle(rest, context)
+            response = await controller_requests.handle(rest, context)
         except KafkaError as error:
             # The loggers have been changed: only the other resources report the error.
             response = error_response(rest, context.api_version, error.code, error.message)
-        answered += response.responses
-    return IncrementalAlterConfigsResponse(responses=answered)
+        responses += response.responses
+    return IncrementalAlterConfigsResponse(responses=responses)

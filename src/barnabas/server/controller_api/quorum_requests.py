@@ -1,4 +1,4 @@
-"""What the nodes of the quorum ask each other, and who is to be one of them.
+"""Requests between the nodes of the metadata quorum, and changes of its voters.
 
 Fetch (key 1) of the metadata log, Vote (52), BeginQuorumEpoch (53), EndQuorumEpoch (54),
 FetchSnapshot (59), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82).
@@ -17,7 +17,7 @@ from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.schema import Message
 
-Request = (
+QuorumRequest = (
     FetchRequest
     | FetchSnapshotRequest
     | VoteRequest
@@ -29,12 +29,12 @@ Request = (
 )
 
 
-async def handle(request: Request, context: RequestContext) -> Message:
+async def handle(request: QuorumRequest, context: RequestContext) -> Message:
     quorum, version = context.controller_node.quorum, context.api_version
     match request:
         case FetchRequest():
-            answer = quorum.fetch(request, version)
-            return await answer if isinstance(answer, asyncio.Future) else answer
+            response = quorum.fetch(request, version)
+            return await response if isinstance(response, asyncio.Future) else response
         case FetchSnapshotRequest():
             return quorum.fetch_snapshot(request, version)
         case VoteRequest():

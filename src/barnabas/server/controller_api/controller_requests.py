@@ -1,4 +1,4 @@
-"""Every API that is a question to the controller and nothing else."""
+"""The APIs that are one request to the controller and nothing else."""
 
 from typing import Any
 
