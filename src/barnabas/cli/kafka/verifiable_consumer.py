@@ -113,7 +113,7 @@ def _emit_consumed(messages: Sequence[Any], args: Namespace) -> None:
             emit(
                 "record_data",
                 key=_text(message.key()),
-                value=_text(message.add_value()),
+                value=_text(message.value()),
                 topic=message.topic(),
                 partition=message.partition(),
                 offset=message.offset(),

@@ -58,7 +58,7 @@ class _Run:
         self.acked = 0
 
     def on_delivery(self, error: Any, message: Any) -> None:
-        key, value = _text(message.key()), _text(message.add_value())
+        key, value = _text(message.key()), _text(message.value())
         if error is None:
             self.acked += 1
             emit(
