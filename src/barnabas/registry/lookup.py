@@ -21,9 +21,9 @@ def find_registered_version(
     deleted: bool,
 ) -> SchemaValue | None:
     """Finds the definition as it is, or with the metadata and rules that registering would add."""
-    found = find_version_with(state, subject, definition, normalize=normalize, deleted=deleted)
-    if found is not None:
-        return found
+    version = find_version_with(state, subject, definition, normalize=normalize, deleted=deleted)
+    if version is not None:
+        return version
     full = with_inherited_metadata(
         definition, state.effective_config(subject), state.latest(subject)
     )
@@ -137,8 +137,8 @@ def require_version(
     state: RegistryState, subject: str, version: int, *, deleted: bool = False
 ) -> SchemaValue:
     """Raises RegistryError 40401 or 40402 if there is none."""
-    if (found := find_version(state, subject, version, deleted=deleted)) is not None:
-        return found
+    if (value := find_version(state, subject, version, deleted=deleted)) is not None:
+        return value
     if not state.has_versions(subject, deleted=deleted):
         raise errors.subject_not_found(subject)
     raise errors.version_not_found(version)

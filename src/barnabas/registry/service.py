@@ -81,14 +81,14 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     with extra_required_by("a schema registry"):
         import uvicorn
 
-        from barnabas.registry.api import application
+        from barnabas.registry.api import create_application
 
     listener = _listener(settings.host, settings.port)
     port = listener.getsockname()[1]
     identity = InstanceIdentity(settings.reachable_host, port, settings.leader_eligibility)
     instance = RegistryInstance(settings, identity)
     config = uvicorn.Config(
-        application(instance),
+        create_application(instance),
         access_log=False,
         log_config=None,
         log_level="warning",

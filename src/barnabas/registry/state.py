@@ -137,8 +137,8 @@ class RegistryState:
     def referrers(self, key: SchemaKey, *, deleted: bool = False) -> list[SchemaValue]:
         """Returns the versions that refer to a version."""
         keys = list(self._referrers.get(key, ()))
-        found = (self.version(item.subject, item.version, deleted=deleted) for item in keys)
-        return [item for item in found if item is not None]
+        values = (self.version(item.subject, item.version, deleted=deleted) for item in keys)
+        return [value for value in values if value is not None]
 
     # Scopes
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from barnabas.registry.instance import RegistryInstance
 
 
-def application(instance: "RegistryInstance") -> "Starlette":
+def create_application(instance: "RegistryInstance") -> "Starlette":
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
 

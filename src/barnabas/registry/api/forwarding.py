@@ -46,7 +46,7 @@ def handled_by_leader(handler: Handler) -> Handler:
 
 
 def falls_back_to_leader(handler: Handler) -> Handler:
-    """Asks the leader for what is not found here: reads are some milliseconds behind."""
+    """Forwards a lookup that finds nothing here: reads may be some milliseconds behind."""
 
     @wraps(handler)
     async def handle(request: Request) -> Response:

@@ -50,10 +50,10 @@ class ClientSettings:
         return settings
 
 
-def reject_unknown_settings(remaining: Mapping[str, Any], known: Iterable[str]) -> None:
+def reject_unknown_settings(remaining: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raises ValueError for settings that are remaining, with a suggestion."""
     for name in remaining:
-        similar = difflib.get_close_matches(name, list(known), n=1)
+        similar = difflib.get_close_matches(name, list(names), n=1)
         hint = f": did you mean {similar[0]}?" if similar else ""
         raise ValueError(f"Unrecognized properties: {', '.join(remaining)}{hint}")
 

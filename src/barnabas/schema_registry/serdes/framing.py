@@ -155,8 +155,8 @@ def prefix_schema_id_deserializer(
     payload: bytes, ctx: SerializationContext | None, schema_id: Any
 ) -> io.BytesIO:
     """Reads the schema's id before the payload."""
-    left: io.BytesIO = schema_id.from_bytes(io.BytesIO(payload))
-    return left
+    remaining: io.BytesIO = schema_id.from_bytes(io.BytesIO(payload))
+    return remaining
 
 
 def dual_schema_id_deserializer(

@@ -33,7 +33,7 @@ def is_recursive(schema: AvroType) -> bool:
 
 
 def find_nesting_fault(schema: AvroType, payload: bytes) -> str:
-    """Returns why the payload must not be read, or "". Other faults are left to fastavro."""
+    """Returns why the payload must not be read, or "". fastavro reports all other faults."""
     walk: _Walk = _Walk(payload)
     walk.skip(schema)
     return walk.fault
@@ -143,7 +143,7 @@ def _is_recursive(schema: AvroType, enclosing: set[AvroType], finished: set[Avro
     if schema in finished:
         return False
     enclosing.add(schema)
-    found = any(_is_recursive(inner, enclosing, finished) for inner in inner_types(schema))
+    result = any(_is_recursive(inner, enclosing, finished) for inner in inner_types(schema))
     enclosing.discard(schema)
     finished.add(schema)
-    return found
+    return result

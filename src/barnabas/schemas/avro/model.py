@@ -25,16 +25,16 @@ MISSING: Final = MissingDefault()
 @dataclass(slots=True, frozen=True)
 class AvroName:
     simple: str
-    space: str
+    namespace: str
 
     @property
     def full(self) -> str:
-        return f"{self.space}.{self.simple}" if self.space else self.simple
+        return f"{self.namespace}.{self.simple}" if self.namespace else self.simple
 
-    def seen_from(self, space: str) -> str:
+    def relative_to(self, space: str) -> str:
         """Returns the shortest name that means the same inside a namespace."""
         hidden = self.simple in PRIMITIVES or self.simple in COMPLEX
-        return self.simple if self.space == space and not hidden else self.full
+        return self.simple if self.namespace == space and not hidden else self.full
 
 
 @dataclass(slots=True, frozen=True)

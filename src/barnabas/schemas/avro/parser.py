@@ -70,31 +70,33 @@ class AvroParser:
         except SchemaError as error:
             raise SchemaError(f"In the reference {name}: {error}") from error
 
-    def _type(self, node: object, space: str, place: str) -> AvroType:
+    def _type(self, node: object, namespace: str, location: str) -> AvroType:
         with self._bounds.level():
             match node:
                 case str():
-                    return self._by_name(node, space, place)
+                    return self._by_name(node, namespace, location)
                 case list():
-                    return self._union(node, space, place)
+                    return self._union(node, namespace, location)
                 case dict():
-                    return self._described(node, space, place)
+                    return self._described(node, namespace, location)
                 case _:
-                    raise SchemaError(f"The type of {place} is {json_text.kind(node)}, no schema")
+                    raise SchemaError(
+                        f"The type of {location} is {json_text.kind(node)}, no schema"
+                    )
 
-    def _by_name(self, name: str, space: str, place: str) -> AvroType:
+    def _by_name(self, name: str, namespace: str, location: str) -> AvroType:
         if name in PRIMITIVES:
             return AvroPrimitive(name, {})
-        candidates = [name] if "." in name or not space else [f"{space}.{name}", name]
+        candidates = [name] if "." in name or not namespace else [f"{namespace}.{name}", name]
         for full_name in candidates:
             if full_name not in self.named and full_name in self._unparsed_references:
                 self._parse_reference(full_name)
             if full_name in self.named:
                 return self.named[full_name]
             if (definition := self._find_later_definition(full_name)) is not None:
-                return self._described(*definition, place)
+                return self._described(*definition, location)
         raise SchemaError(
-            f"The type of {place} is {name}, which is neither a primitive type"
+            f"The type of {location} is {name}, which is neither a primitive type"
             " nor defined in the schema nor in a reference"
         )
 
@@ -103,50 +105,54 @@ class AvroParser:
             self._definitions |= _definitions(self._unsearched.pop())
         return self._definitions.get(full_name)
 
-    def _union(self, nodes: list[object], space: str, place: str) -> AvroUnion:
-        branches = tuple(self._type(node, space, place) for node in nodes)
+    def _union(self, nodes: list[object], namespace: str, location: str) -> AvroUnion:
+        branches = tuple(self._type(node, namespace, location) for node in nodes)
         labels: set[str] = set()
         for branch in branches:
             if isinstance(branch, AvroUnion):
-                raise SchemaError(f"The union of {place} holds another union")
+                raise SchemaError(f"The union of {location} holds another union")
             label = branch.name.full if isinstance(branch, NamedAvroType) else branch.kind
             if label in labels:
-                raise SchemaError(f"The union of {place} has {label} twice")
+                raise SchemaError(f"The union of {location} has {label} twice")
             labels.add(label)
         return AvroUnion(branches)
 
-    def _described(self, node: Attributes, space: str, place: str) -> AvroType:
+    def _described(self, node: Attributes, namespace: str, location: str) -> AvroType:
         if id(node) in self._parsed_nodes:
             return self._parsed_nodes[id(node)]
         match node.get("type"):
             case str(kind) if kind in PRIMITIVES:
                 return AvroPrimitive(kind, _properties(node, _TYPE_ATTRIBUTES))
             case "record" | "error":
-                return self._record(node, space, place)
+                return self._record(node, namespace, location)
             case "enum":
-                return self._enum(node, space, place)
+                return self._enum(node, namespace, location)
             case "fixed":
-                return self._fixed(node, space, place)
+                return self._fixed(node, namespace, location)
             case "array":
-                items = self._type(_required(node, "items", f"The array of {place}"), space, place)
+                items = self._type(
+                    _required(node, "items", f"The array of {location}"), namespace, location
+                )
                 return AvroArray(items, _properties(node, _TYPE_ATTRIBUTES))
             case "map":
-                values = self._type(_required(node, "values", f"The map of {place}"), space, place)
+                values = self._type(
+                    _required(node, "values", f"The map of {location}"), namespace, location
+                )
                 return AvroMap(values, _properties(node, _TYPE_ATTRIBUTES))
             case str(name):
-                return self._by_name(name, space, place)
+                return self._by_name(name, namespace, location)
             case None:
-                raise SchemaError(f"The schema of {place} has no type")
+                raise SchemaError(f"The schema of {location} has no type")
             case dict() | list() as nested if self._accepts_nested_types:
-                return self._type(nested, space, place)
+                return self._type(nested, namespace, location)
             case other:
                 raise SchemaError(
-                    f'The "type" of {place} is {json_text.kind(other)} where it must name'
+                    f'The "type" of {location} is {json_text.kind(other)} where it must name'
                     f" a primitive type or one of {', '.join(COMPLEX)}"
                 )
 
-    def _record(self, node: Attributes, space: str, place: str) -> AvroRecord:
-        name = _name(node, space, place)
+    def _record(self, node: Attributes, namespace: str, location: str) -> AvroRecord:
+        name = _name(node, namespace, location)
         record = AvroRecord(
             name,
             _text(node, "doc"),
@@ -158,12 +164,12 @@ class AvroParser:
         fields = _required(node, "fields", f"The record {name.full}")
         if not isinstance(fields, list):
             raise SchemaError(f"The fields of the record {name.full} are no array")
-        taken: set[str] = set()
+        names: set[str] = set()
         for attributes in fields:
             field = self._field(attributes, record)
-            if field.name in taken:
+            if field.name in names:
                 raise SchemaError(f"The record {name.full} has two fields called {field.name}")
-            taken.add(field.name)
+            names.add(field.name)
             record.fields.append(field)
         return record
 
@@ -174,31 +180,33 @@ class AvroParser:
         name = node.get("name")
         if not isinstance(name, str):
             raise SchemaError(f"A field of the record {owner} has no name")
-        place = f"the field {owner}.{name}"
-        type_ = self._type(_required(node, "type", f"T{place[1:]}"), record.name.space, place)
+        location = f"the field {owner}.{name}"
+        type_ = self._type(
+            _required(node, "type", f"T{location[1:]}"), record.name.namespace, location
+        )
         order = node.get("order", "ascending")
         if not isinstance(order, str) or order.lower() not in _ORDERS:
-            raise SchemaError(f"The order of {place} is none of {', '.join(_ORDERS)}")
+            raise SchemaError(f"The order of {location} is none of {', '.join(_ORDERS)}")
         return AvroField(
             name,
             type_,
-            _number_from_text(node.get("default", MISSING), type_, place),
+            _number_from_text(node.get("default", MISSING), type_, location),
             _text(node, "doc"),
             order.lower(),
-            _aliases(node, place),
+            _aliases(node, location),
             _properties(node, _FIELD_ATTRIBUTES),
         )
 
-    def _enum(self, node: Attributes, space: str, place: str) -> AvroEnum:
-        name = _name(node, space, place)
+    def _enum(self, node: Attributes, namespace: str, location: str) -> AvroEnum:
+        name = _name(node, namespace, location)
         symbols = _required(node, "symbols", f"The enum {name.full}")
         if not isinstance(symbols, list) or not all(isinstance(item, str) for item in symbols):
             raise SchemaError(f"The symbols of the enum {name.full} are no array of strings")
-        taken: set[str] = set()
+        names: set[str] = set()
         for symbol in symbols:
-            if symbol in taken:
+            if symbol in names:
                 raise SchemaError(f"The enum {name.full} has the symbol {symbol} twice")
-            taken.add(symbol)
+            names.add(symbol)
         default = node.get("default")
         if default is not None and default not in symbols:
             raise SchemaError(
@@ -216,8 +224,8 @@ class AvroParser:
         self._define(node, enum)
         return enum
 
-    def _fixed(self, node: Attributes, space: str, place: str) -> AvroFixed:
-        name = _name(node, space, place)
+    def _fixed(self, node: Attributes, namespace: str, location: str) -> AvroFixed:
+        name = _name(node, namespace, location)
         size = _required(node, "size", f"The fixed {name.full}")
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**31:
             raise SchemaError(f"The size of the fixed {name.full} is no number of bytes")
@@ -250,53 +258,55 @@ def _definitions(document: object) -> dict[str, tuple[Attributes, str]]:
     definitions: dict[str, tuple[Attributes, str]] = {}
     pending: list[tuple[object, str]] = [(document, "")]
     while pending:
-        node, space = pending.pop()
+        node, namespace = pending.pop()
         if isinstance(node, list):
-            pending += [(branch, space) for branch in node]
+            pending += [(branch, namespace) for branch in node]
         if not isinstance(node, dict):
             continue
-        pending += [(node.get("items"), space), (node.get("values"), space)]
+        pending += [(node.get("items"), namespace), (node.get("values"), namespace)]
         if isinstance(node.get("name"), str) and node.get("type") in _NAMED_KINDS:
-            name = _name(node, space, "the schema")
-            definitions.setdefault(name.full, (node, space))
+            name = _name(node, namespace, "the schema")
+            definitions.setdefault(name.full, (node, namespace))
             fields = node.get("fields")
             for field in fields if isinstance(fields, list) else ():
                 if isinstance(field, dict):
-                    pending.append((field.get("type"), name.space))
+                    pending.append((field.get("type"), name.namespace))
     return definitions
 
 
-def _name(node: Attributes, space: str, place: str) -> AvroName:
+def _name(node: Attributes, namespace: str, location: str) -> AvroName:
     written = node.get("name")
     if not isinstance(written, str):
-        raise SchemaError(f"The {node['type']} of {place} has no name")
-    namespace = _text(node, "namespace")
-    name = _qualified(written, space if namespace is None else namespace)
+        raise SchemaError(f"The {node['type']} of {location} has no name")
+    explicit = _text(node, "namespace")
+    name = _qualified(written, namespace if explicit is None else explicit)
     if name.full in PRIMITIVES:
-        raise SchemaError(f"The {node['type']} of {place} is named after a primitive: {name.full}")
+        raise SchemaError(
+            f"The {node['type']} of {location} is named after a primitive: {name.full}"
+        )
     return name
 
 
-def _qualified(written: str, space: str) -> AvroName:
+def _qualified(written: str, namespace: str) -> AvroName:
     before, dot, simple = written.rpartition(".")
-    return AvroName(simple, before if dot else space)
+    return AvroName(simple, before if dot else namespace)
 
 
 def _type_aliases(node: Attributes, name: AvroName) -> tuple[AvroName, ...]:
     aliases = _aliases(node, f"the {node['type']} {name.full}")
-    return tuple(_qualified(alias, name.space) for alias in aliases)
+    return tuple(_qualified(alias, name.namespace) for alias in aliases)
 
 
-def _aliases(node: Attributes, place: str) -> tuple[str, ...]:
+def _aliases(node: Attributes, location: str) -> tuple[str, ...]:
     aliases = node.get("aliases", [])
     if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
-        raise SchemaError(f"The aliases of {place} are no array of strings")
+        raise SchemaError(f"The aliases of {location} are no array of strings")
     return tuple(dict.fromkeys(aliases))
 
 
-def _required(node: Attributes, attribute: str, place: str) -> object:
+def _required(node: Attributes, attribute: str, location: str) -> object:
     if attribute not in node:
-        raise SchemaError(f"{place} has no {attribute}")
+        raise SchemaError(f"{location} has no {attribute}")
     return node[attribute]
 
 
@@ -309,11 +319,11 @@ def _properties(node: Attributes, defined: Iterable[str]) -> Properties:
     return {key: value for key, value in node.items() if key not in defined}
 
 
-def _number_from_text(default: object, type_: AvroType, place: str) -> object:
+def _number_from_text(default: object, type_: AvroType, location: str) -> object:
     """Avro in Java accepts "1.5" as the default of a float or double."""
     if not isinstance(default, str) or type_.kind not in ("float", "double"):
         return default
     try:
         return float(default)
     except ValueError:
-        raise SchemaError(f"Invalid default for {place}: {default!r} is no number") from None
+        raise SchemaError(f"Invalid default for {location}: {default!r} is no number") from None

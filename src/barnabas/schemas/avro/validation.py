@@ -64,7 +64,7 @@ def _named(
 def _check_names(named: NamedAvroType) -> None:
     description = f"the {named.kind} {named.name.full}"
     _check_name(named.name.simple, description)
-    for part in named.name.space.split(".") if named.name.space else ():
+    for part in named.name.namespace.split(".") if named.name.namespace else ():
         _check_name(part, f"the namespace of {description}")
     for symbol in named.symbols if isinstance(named, AvroEnum) else ():
         _check_name(symbol, f"a symbol of {description}")
@@ -72,19 +72,19 @@ def _check_names(named: NamedAvroType) -> None:
 
 def _check_fields(record: AvroRecord, bounds: WalkBounds) -> None:
     for field in record.fields:
-        place = f"the field {record.name.full}.{field.name}"
-        _check_name(field.name, place)
+        location = f"the field {record.name.full}.{field.name}"
+        _check_name(field.name, location)
         if field.default is not MISSING and not _fits(field.default, field.type, bounds):
             raise SchemaError(
-                f"Invalid default for {place}: {json_text.write(field.default)} is no"
+                f"Invalid default for {location}: {json_text.write(field.default)} is no"
                 f" {_called(field.type)}"
             )
 
 
-def _check_name(name: str, place: str) -> None:
+def _check_name(name: str, location: str) -> None:
     if not _SIMPLE_NAME.fullmatch(name):
         raise SchemaError(
-            f"{json_text.write(name)} is no name for {place}:"
+            f"{json_text.write(name)} is no name for {location}:"
             " letters, digits and _ are, not beginning with a digit"
         )
 

@@ -53,17 +53,19 @@ class _Writer:
 
     def _named(self, schema: NamedAvroType, space: str) -> object:
         if schema.name.full in self._written:
-            return schema.name.seen_from(space)
+            return schema.name.relative_to(space)
         self._written.add(schema.name.full)
         node: dict[str, object] = {"type": schema.kind, "name": schema.name.simple}
-        if schema.name.space != space:
-            node["namespace"] = schema.name.space
+        if schema.name.namespace != space:
+            node["namespace"] = schema.name.namespace
         if schema.doc or (schema.doc is not None and not self._normalize):
             node["doc"] = schema.doc
         match schema:
             case AvroRecord():
                 node["type"] = "error" if schema.is_error and not self._normalize else "record"
-                node["fields"] = [self._field(field, schema.name.space) for field in schema.fields]
+                node["fields"] = [
+                    self._field(field, schema.name.namespace) for field in schema.fields
+                ]
             case AvroEnum():
                 node["symbols"] = schema.symbols
                 if schema.default is not None:
@@ -72,7 +74,7 @@ class _Writer:
                 node["size"] = schema.size
         node |= self._properties(schema)
         if schema.aliases:
-            node["aliases"] = self._aliases(schema.aliases, schema.name.space)
+            node["aliases"] = self._aliases(schema.aliases, schema.name.namespace)
         return node
 
     def _field(self, field: AvroField, space: str) -> object:
@@ -91,7 +93,7 @@ class _Writer:
 
     def _aliases(self, aliases: tuple[AvroName, ...], space: str) -> list[str]:
         ordered = sorted(aliases, key=lambda alias: alias.full) if self._normalize else aliases
-        return [alias.seen_from(space) for alias in ordered]
+        return [alias.relative_to(space) for alias in ordered]
 
     def _properties(
         self, schema: AvroPrimitive | AvroArray | AvroMap | NamedAvroType

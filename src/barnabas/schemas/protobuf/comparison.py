@@ -52,7 +52,7 @@ def incompatibilities(written: FileDescriptor, reading: FileDescriptor) -> list[
         written.message_types_by_name.values(), reading.message_types_by_name.values(), "#"
     )
     comparison.run()
-    return comparison.found
+    return comparison.incompatibilities
 
 
 _Pair: TypeAlias = tuple[str, str]
@@ -60,7 +60,7 @@ _Pair: TypeAlias = tuple[str, str]
 
 @dataclass(slots=True)
 class _Comparison:
-    found: list[Incompatibility] = field(default_factory=list)
+    incompatibilities: list[Incompatibility] = field(default_factory=list)
     _queued: list[tuple[Descriptor, Descriptor]] = field(default_factory=list)
     _seen: set[_Pair] = field(default_factory=set)
     _differing: set[_Pair] = field(default_factory=set)
@@ -76,7 +76,9 @@ class _Comparison:
         self._report_users()
 
     def report(self, difference: ProtobufDifference, path: str, description: str) -> None:
-        self.found.append(Incompatibility(difference, f"At {path}: {description}.", path))
+        self.incompatibilities.append(
+            Incompatibility(difference, f"At {path}: {description}.", path)
+        )
         self._differing.add(self._current)
 
     def types(
@@ -106,13 +108,15 @@ class _Comparison:
             if not _is_synthetic(oneof):
                 self._oneof(oneof, before, f"{path}/{oneof.name}")
         for number in sorted({*before, *now}):
-            was, is_now = before.get(number), now.get(number)
-            if is_now is None:
-                self._removed(was, reading, path)
-            elif was is None:
-                self._added(is_now, path)
+            written_field, reading_field = before.get(number), now.get(number)
+            if reading_field is None:
+                self._removed(written_field, reading, path)
+            elif written_field is None:
+                self._added(reading_field, path)
             else:
-                self._fields(was, is_now, f"{_within(is_now, path)}/{number}")
+                self._fields(
+                    written_field, reading_field, f"{_within(reading_field, path)}/{number}"
+                )
         self.types(written.nested_types, reading.nested_types, path)
 
     def _oneof(self, oneof: OneofDescriptor, before: dict[int, FieldDescriptor], path: str) -> None:
@@ -134,73 +138,78 @@ class _Comparison:
                 f" and next to it in the {{writer}} schema",
             )
 
-    def _removed(self, was: FieldDescriptor, reading: Descriptor, path: str) -> None:
-        where = f"{_within(was, path)}/{was.number}"
-        oneof = _oneof_of(was)
-        if was.is_required:
+    def _removed(self, written_field: FieldDescriptor, reading: Descriptor, path: str) -> None:
+        where = f"{_within(written_field, path)}/{written_field.number}"
+        oneof = _oneof_of(written_field)
+        if written_field.is_required:
             self.report(
                 ProtobufDifference.REQUIRED_FIELD_REMOVED,
                 where,
-                f"the {{reader}} schema has no field {was.name}, required in the {{writer}} schema",
+                f"the {{reader}} schema has no field {written_field.name}, required in the"
+                " {writer} schema",
             )
         elif oneof is not None and oneof.name in reading.oneofs_by_name:
             self.report(
                 ProtobufDifference.ONEOF_FIELD_REMOVED,
                 where,
-                f"the {{reader}} schema has no field {was.name} in oneof {oneof.name}",
+                f"the {{reader}} schema has no field {written_field.name} in oneof {oneof.name}",
             )
 
-    def _added(self, is_now: FieldDescriptor, path: str) -> None:
-        if is_now.is_required:
+    def _added(self, reading_field: FieldDescriptor, path: str) -> None:
+        if reading_field.is_required:
             self.report(
                 ProtobufDifference.REQUIRED_FIELD_ADDED,
-                f"{path}/{is_now.number}",
-                f"field {is_now.name} is required, and not in the {{writer}} schema",
+                f"{path}/{reading_field.number}",
+                f"field {reading_field.name} is required, and not in the {{writer}} schema",
             )
 
-    def _fields(self, was: FieldDescriptor, is_now: FieldDescriptor, path: str) -> None:
-        if is_now.is_required and not was.is_required:
+    def _fields(
+        self, written_field: FieldDescriptor, reading_field: FieldDescriptor, path: str
+    ) -> None:
+        if reading_field.is_required and not written_field.is_required:
             self.report(
                 ProtobufDifference.REQUIRED_FIELD_ADDED,
                 path,
-                f"field {is_now.name} is required, and not so in the {{writer}} schema",
+                f"field {reading_field.name} is required, and not so in the {{writer}} schema",
             )
-        self._field_types(was, is_now, path)
+        self._field_types(written_field, reading_field, path)
         if (
-            was.is_repeated != is_now.is_repeated
-            and _kind(was) == _kind(is_now) == "scalar"
-            and _scalar_group(was) == _scalar_group(is_now) != "string or bytes"
+            written_field.is_repeated != reading_field.is_repeated
+            and _kind(written_field) == _kind(reading_field) == "scalar"
+            and _scalar_group(written_field) == _scalar_group(reading_field) != "string or bytes"
         ):
             self.report(
                 ProtobufDifference.FIELD_NUMERIC_LABEL_CHANGED,
                 path,
-                f"field {is_now.name} is {_times(is_now)} in the {{reader}} schema,"
-                f" {_times(was)} in the {{writer}} schema",
+                f"field {reading_field.name} is {_times(reading_field)} in the {{reader}} schema,"
+                f" {_times(written_field)} in the {{writer}} schema",
             )
 
-    def _field_types(self, was: FieldDescriptor, is_now: FieldDescriptor, path: str) -> None:
+    def _field_types(
+        self, written_field: FieldDescriptor, reading_field: FieldDescriptor, path: str
+    ) -> None:
         description = (
-            f"field {is_now.name} is {_type_name(is_now)} in the {{reader}} schema,"
-            f" {_type_name(was)} in the {{writer}} schema"
+            f"field {reading_field.name} is {_type_name(reading_field)} in the {{reader}} schema,"
+            f" {_type_name(written_field)} in the {{writer}} schema"
         )
-        kind = _kind(is_now)
-        if kind != _kind(was):
+        kind = _kind(reading_field)
+        if kind != _kind(written_field):
             self.report(ProtobufDifference.FIELD_KIND_CHANGED, path, description)
         elif kind == "scalar":
-            if _scalar_group(was) != _scalar_group(is_now):
+            if _scalar_group(written_field) != _scalar_group(reading_field):
                 self.report(ProtobufDifference.FIELD_SCALAR_KIND_CHANGED, path, description)
         elif kind == "map":
             for part in ("key", "value"):
                 self._field_types(
-                    was.message_type.fields_by_name[part],
-                    is_now.message_type.fields_by_name[part],
+                    written_field.message_type.fields_by_name[part],
+                    reading_field.message_type.fields_by_name[part],
                     path,
                 )
-        elif _local_name(was.message_type) != _local_name(is_now.message_type):
+        elif _local_name(written_field.message_type) != _local_name(reading_field.message_type):
             self.report(ProtobufDifference.FIELD_NAMED_TYPE_CHANGED, path, description)
         else:
-            pair = self._compare_later(was.message_type, is_now.message_type)
-            self._uses.setdefault(pair, []).append((self._current, path, is_now.name))
+            pair = self._compare_later(written_field.message_type, reading_field.message_type)
+            self._uses.setdefault(pair, []).append((self._current, path, reading_field.name))
 
     def _report_users(self) -> None:
         """Reports the fields whose messages differ, and then the fields that use those messages."""
@@ -227,7 +236,7 @@ def _local_name(message: Descriptor) -> str:
 
 
 def _is_synthetic(oneof: OneofDescriptor) -> bool:
-    """Returns whether the compiler made the oneof, for an optional field of proto3."""
+    """Returns whether the compiler generated the oneof, for an optional field of proto3."""
     return len(oneof.fields) == 1 and oneof.name == f"_{oneof.fields[0].name.lstrip('_')}"
 
 

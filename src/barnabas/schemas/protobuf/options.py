@@ -38,7 +38,7 @@ class OptionsPrinter:
         )
 
     def field_options(self, field: FieldDescriptorProto) -> list[str]:
-        """Returns the options of a field, with its default and JSON name, which look like options."""
+        """Returns the options of a field, with its default and JSON name as options."""
         assignments = self.option_assignments(field.options)
         if field.HasField("default_value"):
             default = field.default_value

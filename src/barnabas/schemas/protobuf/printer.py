@@ -110,7 +110,7 @@ class _Printer:
 
         A map's entry type is a message too, and payloads identify messages by their index.
         """
-        left = [field for field in fields if field.type != FieldDescriptorProto.TYPE_GROUP]
+        remaining = [field for field in fields if field.type != FieldDescriptorProto.TYPE_GROUP]
         early = list(early)
         entries = {one.name: one for one in early if _is_entry(one)}
         sections: list[list[str]] = [[]]
@@ -118,10 +118,10 @@ class _Printer:
             if not _is_entry(message):
                 sections += [list(self._message(message)), []]
                 continue
-            ends = [i for i, field in enumerate(left) if _local_type(field) == message.name]
+            ends = [i for i, field in enumerate(remaining) if _local_type(field) == message.name]
             for _ in range(ends[0] + 1 if ends else 0):
-                sections[-1] += self._field(left.pop(0), entries)
-        sections[-1] += [line for field in left for line in self._field(field, entries)]
+                sections[-1] += self._field(remaining.pop(0), entries)
+        sections[-1] += [line for field in remaining for line in self._field(field, entries)]
         return sections
 
     def _oneof(

@@ -1,8 +1,8 @@
-"""Runs protoc, the official Protobuf compiler, in a process that is kept for the next schema.
+"""Runs protoc, the official Protobuf compiler, in a process that also compiles the next schemas.
 
 protoc comes as a library in grpcio-tools. It prints errors to stderr, which a library must not
-redirect in its user's process. Starting a process for each schema would take 60 to 100 ms, asking
-one that runs takes 1 or 2. A text that makes protoc crash ends that process only.
+redirect in its user's process. Starting a process takes 35 to 75 ms, a request to a running one
+0.5 ms more than a call of the library. A text that makes protoc crash ends that process only.
 """
 
 import atexit
