@@ -38,7 +38,7 @@ def test_batches_get_consecutive_offsets(workshop: Workshop) -> None:
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
 
 
-def test_the_leader_puts_its_epoch_into_the_batch(workshop: Workshop) -> None:
+def test_the_leader_writes_its_epoch_into_the_batch(workshop: Workshop) -> None:
     log = workshop.create()
     log.append_as_leader(batch(), 7, NOW_MS)
     piece = log.read(0, 1000, upto=1)
@@ -47,7 +47,7 @@ def test_the_leader_puts_its_epoch_into_the_batch(workshop: Workshop) -> None:
     assert log.latest_epoch == 7
 
 
-def test_append_time_is_told_and_create_time_is_not(workshop: Workshop) -> None:
+def test_append_returns_the_append_time_but_not_the_create_time(workshop: Workshop) -> None:
     log = workshop.create()
     assert log.append_as_leader(batch(), 0, NOW_MS).append_time_ms == -1
     stamped = batch().buffer
@@ -58,7 +58,7 @@ def test_append_time_is_told_and_create_time_is_not(workshop: Workshop) -> None:
 
 @given(batches, st.integers(1, 3000))
 @settings(max_examples=60, deadline=None)
-def test_what_was_appended_is_read_back(
+def test_appended_records_are_read_back(
     new_workshop: Callable[[], Workshop], appended: Batches, max_bytes: int
 ) -> None:
     log = new_workshop().create()
@@ -69,7 +69,7 @@ def test_what_was_appended_is_read_back(
 
 @given(batches, st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_read_is_whole_batches_within_its_bounds(
+def test_a_read_returns_whole_batches_within_its_bounds(
     new_workshop: Callable[[], Workshop], appended: Batches, data: st.DataObject
 ) -> None:
     log = new_workshop().create()
@@ -98,7 +98,7 @@ def test_a_read_is_whole_batches_within_its_bounds(
 
 @given(batches, st.integers(1, 3000), st.integers(100, 2000))
 @settings(max_examples=40, deadline=None)
-def test_a_read_takes_all_that_fits_of_its_segment(
+def test_a_read_returns_everything_of_its_segment_that_fits(
     new_workshop: Callable[[], Workshop], appended: Batches, max_bytes: int, interval: int
 ) -> None:
     log = new_workshop().create(LogConfig(index_interval_bytes=interval))
@@ -113,7 +113,7 @@ def test_a_read_takes_all_that_fits_of_its_segment(
     assert piece.size_bytes == (fitting[-1] if fitting else sizes[0])
 
 
-def test_a_reader_that_goes_on_needs_no_scan(
+def test_a_reader_that_continues_needs_no_scan(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create(LogConfig())
@@ -126,7 +126,7 @@ def test_a_reader_that_goes_on_needs_no_scan(
     assert following.position == piece.size_bytes
 
 
-def test_nothing_is_read_at_the_end(workshop: Workshop) -> None:
+def test_a_read_at_the_log_end_offset_returns_nothing(workshop: Workshop) -> None:
     log = workshop.create()
     assert log.read(0, 1000, upto=0) is None
     fill(log, 3)
@@ -135,7 +135,7 @@ def test_nothing_is_read_at_the_end(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize(("offset", "upto"), [(-1, 5), (1, 5), (6, 5), (11, 10)])
-def test_an_offset_outside_the_log_is_refused(workshop: Workshop, offset: int, upto: int) -> None:
+def test_a_read_outside_the_log_is_rejected(workshop: Workshop, offset: int, upto: int) -> None:
     log = workshop.create()
     fill(log, 10)
     log.advance_log_start_offset(2)
@@ -159,7 +159,7 @@ def test_a_slice_outlives_its_segment(workshop: Workshop) -> None:
     assert piece.read() == expected
 
 
-def test_a_batch_larger_than_a_segment_is_refused(workshop: Workshop) -> None:
+def test_a_batch_larger_than_a_segment_is_rejected(workshop: Workshop) -> None:
     log = workshop.create()
     with pytest.raises(KafkaError) as refused:
         append(log, b"x" * 5000)
@@ -175,7 +175,7 @@ def test_a_follower_keeps_offsets_and_epochs(workshop: Workshop) -> None:
     assert log.epoch_end_offset(5) == (5, 3)
 
 
-def test_a_follower_takes_gaps_and_ignores_a_cut_off_batch(workshop: Workshop) -> None:
+def test_a_follower_accepts_gaps_and_ignores_an_incomplete_batch(workshop: Workshop) -> None:
     log = workshop.create()
     log.append_as_follower(placed(0) + placed(10) + placed(11)[:-1], NOW_MS)
     assert log.log_end_offset == 11
@@ -184,7 +184,7 @@ def test_a_follower_takes_gaps_and_ignores_a_cut_off_batch(workshop: Workshop) -
     assert [record.offset for record in records_in(piece)] == [10]
 
 
-def test_a_follower_refuses_what_it_has_already(workshop: Workshop) -> None:
+def test_a_follower_rejects_batches_it_has_already(workshop: Workshop) -> None:
     log = workshop.create()
     log.append_as_follower(placed(0) + placed(1), NOW_MS)
     with pytest.raises(KafkaError) as refused:
@@ -193,7 +193,7 @@ def test_a_follower_refuses_what_it_has_already(workshop: Workshop) -> None:
     assert log.log_end_offset == 2
 
 
-def test_a_follower_refuses_damaged_batches_and_appends_none(workshop: Workshop) -> None:
+def test_a_follower_rejects_damaged_batches_and_appends_none(workshop: Workshop) -> None:
     log = workshop.create()
     damaged = bytearray(placed(0) + placed(1))
     damaged[-1] ^= 1

@@ -12,7 +12,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
-def test_a_directory_says_whose_it_is(workshop: Workshop) -> None:
+def test_a_directory_has_the_cluster_and_node_it_belongs_to(workshop: Workshop) -> None:
     meta = workshop.directory.meta
     assert (meta.cluster_id, meta.node_id) == ("a-cluster", 1)
     assert workshop.directory.directory_id == bytes(range(16, 32))
@@ -44,7 +44,7 @@ def test_a_directory_that_was_not_formatted_does_not_open(
         LogDirectory.open(tmp_path)
 
 
-def test_a_partition_says_whose_it_is(workshop: Workshop) -> None:
+def test_a_partition_folder_has_its_topic_id(workshop: Workshop) -> None:
     workshop.create()
     assert (workshop.folder() / "partition.metadata").read_text() == (
         "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
@@ -91,7 +91,7 @@ def test_partitions_are_listed_without_opening_them(
     assert workshop.directory.logs == {}
 
 
-def test_a_stop_is_clean_only_once(workshop: Workshop) -> None:
+def test_a_clean_shutdown_file_is_used_only_once(workshop: Workshop) -> None:
     fill(workshop.create(), 3)
     workshop.directory.close(broker_epoch=18)
     mark = workshop.path / ".kafka_cleanshutdown"
@@ -106,7 +106,9 @@ def test_a_stop_is_clean_only_once(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{}", "not json", '{"version":0}', "[]"])
-def test_a_mark_of_an_older_kind_counts_too(workshop: Workshop, content: str) -> None:
+def test_a_clean_shutdown_file_of_an_older_version_is_accepted(
+    workshop: Workshop, content: str
+) -> None:
     workshop.stop()
     (workshop.path / ".kafka_cleanshutdown").write_text(content)
     workshop.restart()
@@ -129,7 +131,7 @@ def test_checkpoints_have_kafkas_layout(workshop: Workshop) -> None:
     }
 
 
-def test_checkpoints_keep_what_they_say_of_logs_that_are_not_open(workshop: Workshop) -> None:
+def test_checkpoints_keep_the_offsets_of_logs_that_are_not_open(workshop: Workshop) -> None:
     for partition in range(3):
         log = workshop.create(partition=partition)
         fill(log, 10)
@@ -146,7 +148,7 @@ def test_checkpoints_keep_what_they_say_of_logs_that_are_not_open(workshop: Work
     assert len(read_all(workshop.open(partition=1))) == 10
 
 
-def test_checkpoints_say_nothing_of_logs_that_are_gone(workshop: Workshop) -> None:
+def test_checkpoints_leave_deleted_logs_out(workshop: Workshop) -> None:
     directory = workshop.directory
     for number in range(3):
         log = directory.create_log("gone", number, bytes([number + 1] * 16))
@@ -157,7 +159,7 @@ def test_checkpoints_say_nothing_of_logs_that_are_gone(workshop: Workshop) -> No
     assert not any("gone" in each for each in told)
 
 
-def test_a_log_does_not_begin_while_a_checkpoint_takes_it_for_an_older_one(
+def test_a_log_does_not_begin_while_a_checkpoint_has_an_older_one_of_its_name(
     workshop: Workshop,
 ) -> None:
     """The checkpoint that leaves the old one out is begun, but not on disk, when it is made."""
@@ -174,7 +176,7 @@ def test_a_log_does_not_begin_while_a_checkpoint_takes_it_for_an_older_one(
     later.write()
 
 
-def test_a_checkpoint_that_cannot_be_read_is_done_without(
+def test_an_unreadable_checkpoint_is_ignored(
     workshop: Workshop, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(workshop.create(), 10)
@@ -202,7 +204,7 @@ def test_checkpoints_are_replaced_as_a_whole(
 
 
 @pytest.mark.parametrize("content", ["0\n1\na 1\n", "0\n1\na b 1\n", "2\n0\n", "0\nx\n", "0\n1\n"])
-def test_malformed_checkpoints_are_noticed(tmp_path: Path, content: str) -> None:
+def test_malformed_checkpoints_are_detected(tmp_path: Path, content: str) -> None:
     (tmp_path / "c").write_text(content)
     with pytest.raises(MalformedCheckpoint):
         read_offsets(str(tmp_path / "c"))
@@ -216,7 +218,7 @@ def test_offsets_are_read_back(tmp_path: Path) -> None:
     assert read_offsets(str(tmp_path / "c")) == read_offsets(str(tmp_path / "none")) == {}
 
 
-def test_a_deleted_log_is_gone_by_name_at_once_and_from_the_disk_later(
+def test_a_deleted_log_is_renamed_at_once_and_removed_later(
     workshop: Workshop,
 ) -> None:
     log = workshop.create()
@@ -232,13 +234,13 @@ def test_a_deleted_log_is_gone_by_name_at_once_and_from_the_disk_later(
     assert workshop.folder().exists()
 
 
-def test_a_long_topic_name_still_leaves_room_for_deletion(workshop: Workshop) -> None:
+def test_a_topic_with_the_longest_name_can_be_deleted(workshop: Workshop) -> None:
     log = workshop.create(topic="t" * 249)
     workshop.directory.delete_log(log)
     assert len(list(workshop.path.glob("*-delete"))) == 1
 
 
-def test_what_an_earlier_process_did_not_remove_is_removed(workshop: Workshop) -> None:
+def test_pending_deletes_of_an_earlier_process_are_removed(workshop: Workshop) -> None:
     workshop.directory.delete_log(workshop.create())
     workshop.stop()
     workshop.restart()
@@ -252,9 +254,7 @@ def test_a_log_is_opened_once(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
-def test_a_log_that_was_never_written_to_is_a_folder_with_its_topic(
-    workshop: Workshop, stop: str
-) -> None:
+def test_an_empty_log_is_a_folder_with_its_topic_id(workshop: Workshop, stop: str) -> None:
     workshop.create()
     getattr(workshop, stop)()
     assert [path.name for path in workshop.folder().glob("*.*")] == ["partition.metadata"]
@@ -267,7 +267,7 @@ def test_a_log_that_was_never_written_to_is_a_folder_with_its_topic(
 
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
-def test_an_emptied_log_remembers_where_it_goes_on(workshop: Workshop, stop: str) -> None:
+def test_an_emptied_log_continues_at_its_end_offset(workshop: Workshop, stop: str) -> None:
     log = workshop.create()
     fill(log, 5)
     log.advance_log_start_offset(5)
@@ -278,11 +278,11 @@ def test_an_emptied_log_remembers_where_it_goes_on(workshop: Workshop, stop: str
     assert (log.log_start_offset, log.log_end_offset) == (5, 5)
 
 
-def test_space_is_told(workshop: Workshop) -> None:
+def test_total_and_usable_space_are_reported(workshop: Workshop) -> None:
     assert 0 < workshop.directory.usable_bytes <= workshop.directory.total_bytes
 
 
-def test_an_idle_log_adds_nothing_to_a_clean_stop(workshop: Workshop) -> None:
+def test_an_idle_log_adds_nothing_to_a_clean_shutdown(workshop: Workshop) -> None:
     fill(workshop.create(), 5)
     workshop.stop()
     before = {path: path.stat().st_mtime_ns for path in workshop.folder().iterdir()}
@@ -292,13 +292,13 @@ def test_an_idle_log_adds_nothing_to_a_clean_stop(workshop: Workshop) -> None:
     assert {path: path.stat().st_mtime_ns for path in workshop.folder().iterdir()} == before
 
 
-def test_the_clean_mark_is_json_of_one_line(workshop: Workshop) -> None:
+def test_the_clean_shutdown_file_is_one_line_of_json(workshop: Workshop) -> None:
     workshop.stop()
     content = (workshop.path / ".kafka_cleanshutdown").read_text()
     assert json.loads(content) == {"version": 0, "brokerEpoch": -1}
 
 
-def test_a_meta_properties_of_garbage_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_damaged_meta_properties_is_rejected_by_name(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_bytes(b"\xff\xfe\x80")
     with pytest.raises(NotFormatted, match=r"meta\.properties is not text"):
         LogDirectory.open(tmp_path)

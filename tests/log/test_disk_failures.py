@@ -41,7 +41,7 @@ def short_then_full(written: int) -> Callable[[int, bytes, int], int]:
 
 
 @pytest.mark.parametrize("written", [0, 1, 30, 100])
-def test_a_batch_that_does_not_fit_the_disk_is_taken_back(
+def test_a_batch_that_does_not_fit_the_disk_is_undone(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
     log = workshop.create()
@@ -61,7 +61,7 @@ def test_a_batch_that_does_not_fit_the_disk_is_taken_back(
     assert len(read_all(log)) == 6
 
 
-def test_a_failed_append_does_not_count_for_its_producer(
+def test_a_failed_append_does_not_change_producer_state(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
@@ -72,7 +72,7 @@ def test_a_failed_append_does_not_count_for_its_producer(
     assert not log.append_as_leader(numbered(1, 0, 0), 0, NOW_MS).duplicate
 
 
-def test_a_follower_takes_back_what_does_not_fit(
+def test_a_follower_undoes_a_write_that_does_not_fit(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
@@ -85,9 +85,7 @@ def test_a_follower_takes_back_what_does_not_fit(
     assert len(read_all(log)) == 2
 
 
-def test_a_write_that_was_merely_interrupted_is_completed(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partial_write_is_completed(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         os, "pwrite", here("pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at))
     )
@@ -96,7 +94,7 @@ def test_a_write_that_was_merely_interrupted_is_completed(
     assert read_all(log) == [(0, b"x" * 100)]
 
 
-def test_a_directory_where_nothing_can_be_taken_back_has_failed(
+def test_a_directory_in_which_a_write_cannot_be_undone_has_failed(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
@@ -117,7 +115,7 @@ def test_a_directory_where_nothing_can_be_taken_back_has_failed(
     assert workshop.open().log_end_offset == 0
 
 
-def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
+def test_a_segment_that_cannot_be_created_leaves_the_log_as_it_was(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
@@ -138,7 +136,7 @@ def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
     assert len(read_all(log)) == end + 1
 
 
-def test_index_entries_wait_for_a_full_disk(
+def test_index_entries_stay_in_memory_while_the_disk_is_full(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
@@ -173,7 +171,7 @@ def test_a_sync_that_fails_fails_the_directory(
     assert log.recovery_point == 0
 
 
-def test_one_failing_directory_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_one_failed_directory_does_not_affect_the_others(tmp_path: Path) -> None:
     good, bad = Workshop(tmp_path / "good"), Workshop(tmp_path / "bad")
     log = good.create()
     doomed = bad.create()
@@ -212,7 +210,7 @@ def test_flushing_is_due_by_number_and_by_time(workshop: Workshop) -> None:
     assert log.flusher.is_due(NOW_MS + 6000)
 
 
-def test_what_is_appended_during_a_flush_is_not_covered_by_it(workshop: Workshop) -> None:
+def test_records_appended_during_a_flush_are_not_covered_by_it(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 3)
     flush = log.flusher.begin()

@@ -51,7 +51,7 @@ def test_offset_lookups_equal_a_linear_scan(
 
 @given(steps, st.integers(BASE, BASE + 5000))
 @settings(max_examples=50, deadline=None)
-def test_truncating_an_index_keeps_what_is_below(
+def test_truncating_an_index_keeps_the_entries_below(
     new_workshop: Callable[[], Workshop], steps: list[tuple[int, int]], cut: int
 ) -> None:
     folder = str(new_workshop().path)
@@ -102,7 +102,7 @@ def test_the_files_have_kafkas_layout(tmp_path: Path, files: OpenFiles) -> None:
     )
 
 
-def test_a_file_that_is_no_index_is_noticed(tmp_path: Path, files: OpenFiles) -> None:
+def test_a_file_that_is_not_an_index_is_detected(tmp_path: Path, files: OpenFiles) -> None:
     path = tmp_path / "00000000000000001000.index"
     index = OffsetIndex(str(tmp_path), BASE, files)
     assert not index.load()
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_index_is_noticed(tmp_path: Path, files: OpenFiles) ->
     assert index.load()
 
 
-def test_an_index_sees_what_was_written_after_it_was_mapped(
+def test_an_index_reads_entries_written_after_it_was_mapped(
     tmp_path: Path, files: OpenFiles
 ) -> None:
     index = OffsetIndex(str(tmp_path), BASE, files)

@@ -76,7 +76,9 @@ def perform(
 
 @given(actions)
 @settings(max_examples=40, deadline=None)
-def test_after_a_clean_stop(new_workshop: Callable[[], Workshop], actions: Actions) -> None:
+def test_producer_state_is_the_same_after_a_clean_shutdown(
+    new_workshop: Callable[[], Workshop], actions: Actions
+) -> None:
     workshop = new_workshop()
     log = workshop.create(CONFIG)
     perform(log, actions)
@@ -86,7 +88,7 @@ def test_after_a_clean_stop(new_workshop: Callable[[], Workshop], actions: Actio
 
 @given(actions, st.integers(0, 40))
 @settings(max_examples=40, deadline=None)
-def test_after_a_crash(
+def test_producer_state_is_the_same_after_a_crash(
     new_workshop: Callable[[], Workshop], actions: Actions, flushed: int
 ) -> None:
     workshop = new_workshop()
@@ -104,7 +106,7 @@ def test_after_a_crash(
 
 @given(actions, st.data())
 @settings(max_examples=40, deadline=None)
-def test_after_a_truncation(
+def test_producer_state_is_the_same_after_a_truncation(
     new_workshop: Callable[[], Workshop], actions: Actions, data: st.DataObject
 ) -> None:
     log = new_workshop().create(CONFIG)
@@ -120,7 +122,7 @@ def test_after_a_truncation(
     assert told(log) == states[offset]
 
 
-def test_to_cut_off_the_last_batches_takes_no_look_at_the_whole_log(
+def test_truncating_the_last_batches_does_not_read_the_whole_log(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create(LogConfig())
@@ -132,7 +134,7 @@ def test_to_cut_off_the_last_batches_takes_no_look_at_the_whole_log(
     assert {each.producer_id: each.last_offset for each in log.active_producers()} == {1: 14, 2: 13}
 
 
-def test_batches_that_stand_far_before_a_cut_are_not_forgotten(
+def test_batches_far_before_a_truncation_are_not_forgotten(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large batches: of the five that may be sent again, one alone is near."""
@@ -146,7 +148,9 @@ def test_batches_that_stand_far_before_a_cut_are_not_forgotten(
 
 @given(actions)
 @settings(max_examples=20, deadline=None)
-def test_without_any_snapshot(new_workshop: Callable[[], Workshop], actions: Actions) -> None:
+def test_producer_state_is_rebuilt_without_any_snapshot(
+    new_workshop: Callable[[], Workshop], actions: Actions
+) -> None:
     workshop = new_workshop()
     log = workshop.create(CONFIG)
     perform(log, actions)
@@ -158,7 +162,7 @@ def test_without_any_snapshot(new_workshop: Callable[[], Workshop], actions: Act
     assert told(workshop.open(CONFIG)) == before
 
 
-def test_a_damaged_index_of_aborted_transactions_is_built_again(workshop: Workshop) -> None:
+def test_a_damaged_transaction_index_is_rebuilt(workshop: Workshop) -> None:
     log = workshop.create(CONFIG)
     perform(log, [(1, "write", 2), (2, "write", 1), (1, "abort", 1), (2, "abort", 1)])
     before = told(log)
@@ -185,7 +189,7 @@ IDEMPOTENT = bytes.fromhex(
 )  # fmt: skip
 
 
-def test_a_snapshot_of_kafkas_is_understood() -> None:
+def test_a_snapshot_written_by_kafka_is_read() -> None:
     (producer,) = decode(IN_TRANSACTION)
     assert (producer.producer_id, producer.epoch, producer.coordinator_epoch) == (1, 0, 0)
     assert (producer.last_sequence, producer.last_offset) == (30, 36)
@@ -202,7 +206,7 @@ def test_a_snapshot_is_written_as_kafka_does(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3, 12, 30, 55])
-def test_a_damaged_snapshot_is_noticed(at: int) -> None:
+def test_a_damaged_snapshot_is_detected(at: int) -> None:
     content = bytearray(IDEMPOTENT)
     content[at] ^= 0x40
     with pytest.raises(CorruptSnapshot):

@@ -38,7 +38,7 @@ def test_batches_in_sequence_are_appended(log: Log) -> None:
     assert write(log, numbered(2, 0, 0)).first_offset == 4
 
 
-def test_a_retry_is_answered_with_the_offsets_it_has(log: Log) -> None:
+def test_a_retry_gets_the_offsets_of_the_first_copy(log: Log) -> None:
     first = write(log, numbered(1, 0, 0, count=3))
     append(log, b"somebody else's")
     again = write(log, numbered(1, 0, 0, count=3))
@@ -54,12 +54,12 @@ def test_the_last_five_batches_are_recognised(log: Log) -> None:
     assert refusal(log, numbered(1, 0, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_retry_cut_differently_is_out_of_order(log: Log) -> None:
+def test_a_retry_with_other_batch_bounds_is_out_of_order(log: Log) -> None:
     write(log, numbered(1, 0, 0, count=3))
     assert refusal(log, numbered(1, 0, 0, count=2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_gap_in_the_sequence_is_refused(log: Log) -> None:
+def test_a_gap_in_the_sequence_is_rejected(log: Log) -> None:
     write(log, numbered(1, 0, 0))
     assert refusal(log, numbered(1, 0, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -75,7 +75,7 @@ def test_after_the_last_sequence_comes_zero(log: Log) -> None:
     assert write(log, numbered(1, 0, LAST - 1, count=2)).duplicate
 
 
-def test_one_batch_may_go_over_the_last_sequence(log: Log) -> None:
+def test_a_batch_may_wrap_around_the_last_sequence(log: Log) -> None:
     write(log, numbered(1, 0, LAST - 1, count=4))
     assert refusal(log, numbered(1, 0, 3)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert write(log, numbered(1, 0, 2)).first_offset == 4
@@ -89,7 +89,7 @@ def test_a_new_epoch_begins_at_zero_and_fences_the_old(log: Log) -> None:
     assert refusal(log, numbered(1, 0, 0)) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_an_open_transaction_holds_readers_of_committed_records_back(log: Log) -> None:
+def test_an_open_transaction_limits_the_last_stable_offset(log: Log) -> None:
     append(log, b"before")
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     append(log, b"after")
@@ -100,14 +100,14 @@ def test_an_open_transaction_holds_readers_of_committed_records_back(log: Log) -
     assert log.last_stable_offset(log.log_end_offset) == log.log_end_offset
 
 
-def test_a_transaction_is_decided_once_its_marker_is_replicated(log: Log) -> None:
+def test_the_last_stable_offset_passes_a_transaction_once_its_marker_is_committed(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     write(log, marker(1, 0, committed=True), from_client=False)
     assert log.last_stable_offset(1) == 0
     assert log.last_stable_offset(2) == 2
 
 
-def test_only_aborted_transactions_are_listed_to_readers(log: Log) -> None:
+def test_only_aborted_transactions_are_listed(log: Log) -> None:
     for producer_id in (1, 2):
         write(log, batch(producer_id=producer_id, epoch=0, sequence=0, transactional=True))
     write(log, marker(1, 0, committed=True), from_client=False)
@@ -127,19 +127,19 @@ def test_aborted_transactions_are_found_in_later_segments(log: Log) -> None:
     assert log.aborted_transactions(0, 2) == [(1, 0)]
 
 
-def test_a_marker_without_records_decides_nothing(log: Log) -> None:
+def test_a_marker_without_records_aborts_nothing(log: Log) -> None:
     write(log, marker(1, 0, committed=False), from_client=False)
     assert log.aborted_transactions(0, log.log_end_offset) == []
     assert log.last_stable_offset(1) == 1
 
 
-def test_a_marker_of_an_old_epoch_is_refused(log: Log) -> None:
+def test_a_marker_of_an_old_epoch_is_rejected(log: Log) -> None:
     write(log, numbered(1, 5, 0))
     old = marker(1, 4, committed=True)
     assert refusal(log, old, from_client=False) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_a_marker_of_an_old_coordinator_is_refused(log: Log) -> None:
+def test_a_marker_of_an_old_coordinator_is_rejected(log: Log) -> None:
     write(log, marker(1, 0, committed=True, coordinator_epoch=5), from_client=False)
     stale = marker(1, 0, committed=True, coordinator_epoch=4)
     assert refusal(log, stale, from_client=False) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
@@ -152,7 +152,7 @@ def test_the_epoch_of_a_marker_fences_the_producer(log: Log) -> None:
     assert write(log, numbered(1, 1, 0)).first_offset == 2
 
 
-def test_a_plain_write_within_a_transaction_is_refused(log: Log) -> None:
+def test_a_plain_write_within_a_transaction_is_rejected(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     assert refusal(log, numbered(1, 0, 1)) is ErrorCode.INVALID_TXN_STATE
 
@@ -167,7 +167,7 @@ def test_a_coordinator_writes_without_sequences(log: Log) -> None:
     assert log.log_end_offset == 3
 
 
-def test_silent_producers_are_forgotten_unless_something_is_open(log: Log) -> None:
+def test_silent_producers_expire_unless_a_transaction_is_open(log: Log) -> None:
     write(log, numbered(1, 0, 0))
     write(log, batch(producer_id=2, epoch=0, sequence=0, transactional=True))
     assert log.remove_expired_producers(NOW_MS + SMALL.producer_expiration_ms) == 0
@@ -176,7 +176,7 @@ def test_silent_producers_are_forgotten_unless_something_is_open(log: Log) -> No
     assert write(log, numbered(1, 0, 9)).first_offset == 2
 
 
-def test_producers_are_remembered_over_a_clean_stop(workshop: Workshop, log: Log) -> None:
+def test_producers_survive_a_clean_shutdown(workshop: Workshop, log: Log) -> None:
     write(log, numbered(1, 0, 0, count=3))
     log = workshop.stop_and_reopen()
     assert write(log, numbered(1, 0, 0, count=3)) == (0, 2, True, NOW_MS)
@@ -184,7 +184,7 @@ def test_producers_are_remembered_over_a_clean_stop(workshop: Workshop, log: Log
     assert write(log, numbered(1, 0, 3)).first_offset == 3
 
 
-def test_a_retry_over_a_crash_is_still_a_retry(workshop: Workshop, log: Log) -> None:
+def test_a_retry_after_a_crash_is_recognised(workshop: Workshop, log: Log) -> None:
     for sequence in range(5):
         write(log, numbered(1, 0, sequence))
     log = workshop.kill_and_reopen()
@@ -192,7 +192,7 @@ def test_a_retry_over_a_crash_is_still_a_retry(workshop: Workshop, log: Log) -> 
     assert len(read_all(log)) == 5
 
 
-def test_what_is_told_of_a_producer(log: Log) -> None:
+def test_active_producers_have_the_fields_of_describe_producers(log: Log) -> None:
     write(log, batch([b"a", b"b"], producer_id=8, epoch=2, sequence=0, transactional=True))
     (producer,) = log.active_producers()
     assert (producer.producer_id, producer.epoch, producer.last_sequence) == (8, 2, 1)

@@ -42,7 +42,7 @@ def build(workshop: Workshop, counts: list[int], config: LogConfig = ONE_SEGMENT
 
 @given(counts, st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_tail_that_was_not_written_is_cut_at_the_last_whole_batch(
+def test_a_partial_tail_is_truncated_after_the_last_whole_batch(
     new_workshop: Callable[[], Workshop], counts: list[int], data: st.DataObject
 ) -> None:
     workshop = new_workshop()
@@ -83,7 +83,7 @@ def test_a_damaged_byte_ends_the_log_before_its_batch(
 
 @given(counts, st.one_of(st.binary(max_size=200), st.integers(1, 5000).map(bytes)))
 @settings(max_examples=40, deadline=None)
-def test_garbage_and_zeros_at_the_end_are_cut_off(
+def test_garbage_and_zeros_at_the_end_are_truncated(
     new_workshop: Callable[[], Workshop], counts: list[int], tail: bytes
 ) -> None:
     workshop = new_workshop()
@@ -99,7 +99,7 @@ def test_garbage_and_zeros_at_the_end_are_cut_off(
 
 @given(st.integers(5, 80), st.data())
 @settings(max_examples=30, deadline=None)
-def test_what_follows_damage_in_an_earlier_segment_is_dropped(
+def test_segments_after_a_damaged_one_are_deleted(
     new_workshop: Callable[[], Workshop], count: int, data: st.DataObject
 ) -> None:
     workshop = new_workshop()
@@ -119,7 +119,7 @@ def test_what_follows_damage_in_an_earlier_segment_is_dropped(
     assert len(read_all(log)) == log.log_end_offset
 
 
-def test_nothing_is_scanned_after_a_clean_stop(
+def test_nothing_is_scanned_after_a_clean_shutdown(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(workshop.create(), 200)
@@ -130,7 +130,7 @@ def test_nothing_is_scanned_after_a_clean_stop(
     assert len(read_all(log)) == 200
 
 
-def test_a_log_that_was_wholly_flushed_is_not_scanned_after_a_crash(
+def test_a_fully_flushed_log_is_not_scanned_after_a_crash(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
@@ -144,7 +144,7 @@ def test_a_log_that_was_wholly_flushed_is_not_scanned_after_a_crash(
     assert len(read_all(log)) == 100
 
 
-def test_a_crash_before_anything_happened_costs_no_scan(
+def test_a_crash_of_an_unchanged_log_costs_no_scan(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(workshop.create(), 100)
@@ -178,7 +178,7 @@ def test_only_segments_from_the_recovery_point_on_are_scanned(
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
 @pytest.mark.parametrize("damage", [None, b"", b"\0" * 4096, b"garbage!" * 30, b"odd"])
-def test_lost_and_damaged_indexes_are_built_again(
+def test_lost_and_damaged_indexes_are_rebuilt(
     workshop: Workshop, suffix: str, damage: bytes | None
 ) -> None:
     log = workshop.create()
@@ -211,7 +211,7 @@ def test_lost_epochs_are_read_from_the_batches(workshop: Workshop, stop: str) ->
     assert log.leader_epochs.entries == ((0, 0), (2, 3), (5, 6))
 
 
-def test_damage_to_what_was_safely_on_disk_is_refused_and_left_alone(workshop: Workshop) -> None:
+def test_damage_below_the_recovery_point_is_rejected_and_not_truncated(workshop: Workshop) -> None:
     log = workshop.create(ONE_SEGMENT)
     fill(log, 20)
     log.flusher.flush()
@@ -230,7 +230,7 @@ def test_damage_to_what_was_safely_on_disk_is_refused_and_left_alone(workshop: W
     assert path.read_bytes() == content
 
 
-def test_one_log_beyond_recovery_does_not_hold_up_the_others(workshop: Workshop) -> None:
+def test_an_unrecoverable_log_does_not_stop_the_recovery_of_others(workshop: Workshop) -> None:
     for partition in range(3):
         log = workshop.create(partition=partition)
         fill(log, 20)
@@ -269,7 +269,7 @@ def test_damage_in_a_closed_segment_is_never_served(workshop: Workshop) -> None:
     assert log.read(int(last.stem), 1000, upto=60) is not None
 
 
-def test_a_log_that_was_cut_and_written_again_is_recovered(workshop: Workshop) -> None:
+def test_a_log_that_was_truncated_and_written_again_is_recovered(workshop: Workshop) -> None:
     log = workshop.create(ONE_SEGMENT)
     fill(log, 20)
     log.flusher.flush()
@@ -283,7 +283,7 @@ def test_a_log_that_was_cut_and_written_again_is_recovered(workshop: Workshop) -
     assert workshop.open(ONE_SEGMENT).log_end_offset == 12
 
 
-def test_a_log_deleted_and_made_again_owes_nothing_to_the_old_one(workshop: Workshop) -> None:
+def test_a_log_created_again_ignores_the_checkpoint_of_the_deleted_one(workshop: Workshop) -> None:
     log = workshop.create(ONE_SEGMENT)
     fill(log, 20)
     log.flusher.flush()
@@ -297,7 +297,7 @@ def test_a_log_deleted_and_made_again_owes_nothing_to_the_old_one(workshop: Work
     assert workshop.open(ONE_SEGMENT).log_end_offset == 2
 
 
-def test_everything_is_recovered_before_the_stop_counts_as_clean(workshop: Workshop) -> None:
+def test_a_shutdown_is_clean_only_after_every_log_was_recovered(workshop: Workshop) -> None:
     for partition in range(3):
         fill(workshop.create(partition=partition), 10)
     workshop.kill()
@@ -314,7 +314,7 @@ def test_everything_is_recovered_before_the_stop_counts_as_clean(workshop: Works
     assert len(read_all(workshop.open(partition=2))) == 10
 
 
-def test_a_log_that_was_recovered_opens_without_another_scan(
+def test_a_recovered_log_opens_without_another_scan(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(workshop.create(), 50)
@@ -334,7 +334,7 @@ def test_batches_out_of_order_end_the_log(workshop: Workshop) -> None:
     assert workshop.open(ONE_SEGMENT).log_end_offset == 2
 
 
-def test_a_start_beyond_the_end_begins_the_log_anew(workshop: Workshop) -> None:
+def test_a_log_start_offset_beyond_the_end_empties_the_log(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 10)
     log.advance_log_start_offset(8)
@@ -374,7 +374,7 @@ class TestLeftovers:
         assert workshop.files_named("*.deleted") == workshop.files_named("*.cleaned") == []
         assert len(read_all(log)) == 3
 
-    def test_a_finished_swap_takes_the_place_of_its_originals(self, workshop: Workshop) -> None:
+    def test_a_finished_swap_replaces_its_originals(self, workshop: Workshop) -> None:
         fill(workshop.create(LogConfig(segment_bytes=400)), 9)
         workshop.stop()
         compacted = placed(1, [b"kept"]) + placed(4, [b"kept too"])
@@ -386,7 +386,7 @@ class TestLeftovers:
         assert found[-1][0] == 8
         assert workshop.files_named("*.swap") == []
 
-    def test_a_swap_beside_unfinished_files_is_given_up(self, workshop: Workshop) -> None:
+    def test_a_swap_beside_unfinished_files_is_removed(self, workshop: Workshop) -> None:
         fill(workshop.create(), 3)
         workshop.stop()
         (workshop.folder() / f"{FIRST_LOG}.swap").write_bytes(placed(1))
@@ -395,7 +395,7 @@ class TestLeftovers:
         assert len(read_all(workshop.open())) == 3
         assert workshop.files_named("*.swap") == []
 
-    def test_unknown_files_are_left_alone_with_a_warning(
+    def test_unknown_files_are_ignored_with_a_warning(
         self, workshop: Workshop, caplog: pytest.LogCaptureFixture
     ) -> None:
         fill(workshop.create(), 3)
@@ -411,7 +411,7 @@ class TestLeftovers:
 
 @pytest.mark.parametrize("stop", [Workshop.stop, Workshop.kill])
 @pytest.mark.parametrize("kept", [0, 3])
-def test_a_log_cut_between_two_batches_below_its_recovery_point_is_refused(
+def test_a_log_cut_between_two_batches_below_its_recovery_point_is_rejected(
     workshop: Workshop, stop: Callable[[Workshop], None], kept: int
 ) -> None:
     sizes = build(workshop, [1] * 5)
@@ -425,7 +425,7 @@ def test_a_log_cut_between_two_batches_below_its_recovery_point_is_refused(
     assert (workshop.folder() / FIRST_LOG).stat().st_size == sum(sizes[:kept])
 
 
-def test_a_log_whose_only_segment_is_gone_is_refused(workshop: Workshop) -> None:
+def test_a_log_whose_only_segment_is_missing_is_rejected(workshop: Workshop) -> None:
     build(workshop, [1] * 5)
     workshop.stop()
     (workshop.folder() / FIRST_LOG).unlink()

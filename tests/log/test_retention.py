@@ -20,7 +20,7 @@ def hourly(log: Log, hours: int) -> None:
             log.maintenance.roll()
 
 
-def test_segments_older_than_the_retention_time_go(workshop: Workshop) -> None:
+def test_segments_older_than_retention_ms_are_deleted(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=3 * HOUR_MS))
     hourly(log, 6)
     assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 3
@@ -56,7 +56,7 @@ def test_a_log_whose_every_record_is_old_is_emptied(workshop: Workshop) -> None:
     assert read_all(workshop.stop_and_reopen()) == [(4, b"next")]
 
 
-def test_a_log_larger_than_its_bound_loses_its_oldest_segments(workshop: Workshop) -> None:
+def test_a_log_larger_than_retention_bytes_loses_its_oldest_segments(workshop: Workshop) -> None:
     log = workshop.create(config(retention_bytes=2500))
     fill(log, 50)
     log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
@@ -64,14 +64,14 @@ def test_a_log_larger_than_its_bound_loses_its_oldest_segments(workshop: Worksho
     assert read_all(log)[-1][0] == 49
 
 
-def test_nothing_above_the_high_watermark_goes(workshop: Workshop) -> None:
+def test_nothing_above_the_high_watermark_is_deleted(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS, retention_bytes=0))
     hourly(log, 6)
     assert log.maintenance.delete_old_segments(NOW_MS, 3) == 3
     assert log.log_start_offset == 3
 
 
-def test_a_compacted_log_is_not_shortened_by_time_or_size(workshop: Workshop) -> None:
+def test_a_compacted_log_deletes_nothing_by_time_or_size(workshop: Workshop) -> None:
     log = workshop.create(LogConfig(retention_ms=1, retention_bytes=1, delete=False, compact=True))
     hourly(log, 6)
     assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 0
@@ -100,7 +100,7 @@ def test_files_are_renamed_first_and_removed_later(workshop: Workshop) -> None:
     assert workshop.files_named("*.deleted") == []
 
 
-def test_the_snapshot_of_a_segment_goes_with_it(workshop: Workshop) -> None:
+def test_the_snapshot_of_a_segment_is_deleted_with_it(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     hourly(log, 4)
     log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
@@ -108,7 +108,7 @@ def test_the_snapshot_of_a_segment_goes_with_it(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
-def test_what_was_deleted_stays_deleted(workshop: Workshop, stop: str) -> None:
+def test_deleted_segments_stay_deleted_after_a_restart(workshop: Workshop, stop: str) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     hourly(log, 6)
     log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
@@ -120,7 +120,9 @@ def test_what_was_deleted_stays_deleted(workshop: Workshop, stop: str) -> None:
     assert workshop.files_named("*.deleted") == []
 
 
-def test_open_logs_keep_reading_while_segments_go(workshop: Workshop, tmp_path: Path) -> None:
+def test_readers_keep_their_slices_while_segments_are_deleted(
+    workshop: Workshop, tmp_path: Path
+) -> None:
     log = workshop.create(config(retention_bytes=1000))
     for _ in range(20):
         fill(log, 10)

@@ -53,7 +53,7 @@ def test_a_full_offset_index_rolls_the_segment(workshop: Workshop) -> None:
     assert all(path.stat().st_size <= 64 for path in workshop.folder().glob("*.index"))
 
 
-def test_a_full_time_index_rolls_the_segment_with_room_for_its_last_entry(
+def test_a_full_time_index_rolls_the_segment_before_its_last_entry(
     workshop: Workshop,
 ) -> None:
     log = workshop.create(LogConfig(index_interval_bytes=0, segment_index_bytes=60))
@@ -82,7 +82,7 @@ def test_an_empty_segment_that_is_too_far_away_is_replaced(workshop: Workshop) -
     assert log.log_end_offset == (1 << 40) + 1
 
 
-def test_rolling_closes_the_time_index_and_writes_a_snapshot(workshop: Workshop) -> None:
+def test_rolling_completes_the_time_index_and_writes_a_snapshot(workshop: Workshop) -> None:
     log = workshop.create()
     append(log, b"late", timestamp=NOW_MS + 9)
     append(log, b"early", timestamp=NOW_MS)
@@ -105,7 +105,7 @@ def test_rolling_an_empty_segment_does_nothing(workshop: Workshop) -> None:
     ]
 
 
-def test_a_preallocated_segment_is_trimmed_when_it_is_done(workshop: Workshop) -> None:
+def test_a_preallocated_segment_is_trimmed_when_it_is_sealed(workshop: Workshop) -> None:
     config = LogConfig(segment_bytes=100_000, preallocate=True)
     log = workshop.create(config)
     fill(log, 3)
@@ -120,7 +120,7 @@ def test_a_preallocated_segment_is_trimmed_when_it_is_done(workshop: Workshop) -
 
 
 @pytest.mark.parametrize("preallocate", [False, True])
-def test_a_log_that_was_stopped_goes_on_in_its_last_segment(
+def test_a_reopened_log_continues_in_its_last_segment(
     workshop: Workshop, preallocate: bool
 ) -> None:
     config = LogConfig(segment_bytes=100_000, preallocate=preallocate)

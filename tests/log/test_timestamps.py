@@ -67,7 +67,7 @@ def test_records_without_time_are_not_found_by_time(workshop: Workshop) -> None:
     assert log.offset_of_max_timestamp() is None
 
 
-def test_the_append_time_counts_where_it_was_stamped(workshop: Workshop) -> None:
+def test_lookups_use_the_append_time_of_log_append_time_batches(workshop: Workshop) -> None:
     log = workshop.create()
     content = bytearray(batch([b"a", b"b"], timestamp=5).buffer)
     stamp_append_time(content, 0, NOW_MS)
@@ -76,7 +76,9 @@ def test_the_append_time_counts_where_it_was_stamped(workshop: Workshop) -> None
     assert log.offset_for_timestamp(6) == (NOW_MS, 0, 3)
 
 
-def test_the_largest_timestamp_is_known_after_every_kind_of_stop(workshop: Workshop) -> None:
+def test_the_largest_timestamp_is_known_after_clean_and_unclean_shutdowns(
+    workshop: Workshop,
+) -> None:
     log = workshop.create()
     append(log, b"late", timestamp=NOW_MS + 1000)
     fill(log, 100)

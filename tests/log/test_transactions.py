@@ -47,20 +47,22 @@ def log(workshop: Workshop) -> Log:
 # Beginning
 
 
-def test_a_transaction_that_nobody_vouched_for_is_not_begun(log: Log) -> None:
+def test_an_unverified_transaction_is_not_begun(log: Log) -> None:
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(), None)
     assert log.log_end_offset == 0
 
 
-def test_a_verified_batch_begins_a_transaction_and_those_after_it_need_no_word(log: Log) -> None:
+def test_a_verified_batch_begins_a_transaction_and_later_ones_need_no_verification(
+    log: Log,
+) -> None:
     assert append_verified(log, of_transaction(0), verify(log, of_transaction(0))).first_offset == 0
     assert verify(log, of_transaction(1)) is None
     assert append_verified(log, of_transaction(1), None).first_offset == 1
     assert log.first_unstable_offset == 0
 
 
-def test_a_batch_that_comes_after_the_abort_of_its_transaction_is_refused(log: Log) -> None:
+def test_a_batch_after_the_abort_of_its_transaction_is_rejected(log: Log) -> None:
     append_verified(log, of_transaction(0), verify(log, of_transaction(0)))
     end(log, committed=False)
     with refused(ErrorCode.INVALID_TXN_STATE):
@@ -68,14 +70,14 @@ def test_a_batch_that_comes_after_the_abort_of_its_transaction_is_refused(log: L
     assert log.first_unstable_offset is None
 
 
-def test_an_end_between_the_word_and_the_append_takes_the_word_back(log: Log) -> None:
+def test_a_marker_between_verification_and_append_revokes_the_verification(log: Log) -> None:
     verification = verify(log, of_transaction())
     end(log, committed=False)
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(), verification)
 
 
-def test_the_word_for_one_transaction_does_not_hold_for_the_next(log: Log) -> None:
+def test_the_verification_of_one_transaction_does_not_cover_the_next(log: Log) -> None:
     before = verify(log, of_transaction())
     end(log, committed=False)
     verify(log, of_transaction())
@@ -91,7 +93,7 @@ def test_an_open_transaction_of_another_epoch_is_not_the_batchs_own(log: Log) ->
     assert verify(log, bumped) is not None
 
 
-def test_a_retry_is_recognised_without_a_word(log: Log) -> None:
+def test_a_retry_is_recognised_without_verification(log: Log) -> None:
     append_verified(log, of_transaction(0), verify(log, of_transaction(0)))
     end(log)
     assert append_verified(log, of_transaction(0), None).duplicate
@@ -107,20 +109,20 @@ def test_a_batch_does_not_overtake_one_that_could_not_be_verified(log: Log) -> N
     assert append_verified(log, of_transaction(1), None).first_offset == 1
 
 
-def test_a_new_epoch_counts_anew_while_it_waits(log: Log) -> None:
+def test_a_new_epoch_restarts_the_sequence_of_a_pending_verification(log: Log) -> None:
     verify(log, of_transaction(0))
     verification = verify(log, of_transaction(7, epoch=1))
     assert append_verified(log, of_transaction(7, epoch=1), verification).first_offset == 0
 
 
-def test_with_an_epoch_for_each_transaction_the_first_batch_is_number_zero(log: Log) -> None:
+def test_with_an_epoch_for_each_transaction_the_first_sequence_is_zero(log: Log) -> None:
     verification = verify(log, of_transaction(5), from_zero=True)
     with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
         append_verified(log, of_transaction(5), verification)
     assert append_verified(log, of_transaction(0), verification).first_offset == 0
 
 
-def test_a_zombie_is_fenced_though_it_was_vouched_for(log: Log) -> None:
+def test_a_fenced_producer_is_rejected_though_it_was_verified(log: Log) -> None:
     append_verified(log, of_transaction(0, epoch=4), verify(log, of_transaction(0, epoch=4)))
     end(log, 4)
     zombie = of_transaction(1, epoch=3)
@@ -133,27 +135,27 @@ def test_without_verification_a_transaction_begins_at_once(workshop: Workshop) -
     assert append_verified(log, of_transaction(), None).first_offset == 0
 
 
-def test_a_coordinator_needs_nobodys_word(log: Log) -> None:
+def test_a_coordinator_needs_no_verification(log: Log) -> None:
     written = of_transaction(-1)
     log.append_as_leader(written, 0, NOW_MS, from_client=False)
     assert log.first_unstable_offset == 0
 
 
-def test_plain_batches_of_a_producer_that_is_being_verified_wait_their_turn(log: Log) -> None:
+def test_plain_batches_of_a_producer_that_is_being_verified_stay_in_order(log: Log) -> None:
     verify(log, of_transaction(0))
     with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
         write(log, numbered(1, 0, 1))
     assert write(log, numbered(2, 0, 1)).first_offset == 0
 
 
-def test_words_that_nobody_used_are_forgotten(log: Log) -> None:
+def test_unused_verifications_expire(log: Log) -> None:
     unused = verify(log, of_transaction())
     log.remove_expired_producers(NOW_MS + SMALL.producer_expiration_ms + 1)
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(), unused)
 
 
-def test_only_so_many_words_are_kept_and_the_oldest_goes_first(log: Log) -> None:
+def test_pending_verifications_are_bounded_and_the_oldest_is_removed_first(log: Log) -> None:
     first, second = verify(log, of_transaction(producer_id=1)), None
     for producer_id in range(2, MAX_PENDING_VERIFICATIONS + 2):
         last = verify(log, of_transaction(producer_id=producer_id))
@@ -166,7 +168,7 @@ def test_only_so_many_words_are_kept_and_the_oldest_goes_first(log: Log) -> None
 # Ending
 
 
-def test_with_version_two_the_end_has_a_greater_epoch_and_the_next_begins_at_zero(
+def test_with_version_two_a_marker_has_a_greater_epoch_and_the_next_transaction_begins_at_zero(
     log: Log,
 ) -> None:
     write(log, of_transaction(0))
@@ -192,7 +194,7 @@ def test_a_marker_of_version_two_may_be_written_again(log: Log) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_before_version_two_the_end_has_the_epoch_of_the_batches(log: Log, version: int) -> None:
+def test_before_version_two_a_marker_has_the_epoch_of_the_batches(log: Log, version: int) -> None:
     write(log, of_transaction(0))
     end(log, 0, version=version)
     assert log.first_unstable_offset is None
@@ -200,7 +202,7 @@ def test_before_version_two_the_end_has_the_epoch_of_the_batches(log: Log, versi
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_marker_of_a_coordinator_that_was_replaced_is_refused(log: Log, version: int) -> None:
+def test_a_marker_of_a_replaced_coordinator_is_rejected(log: Log, version: int) -> None:
     write(log, of_transaction(0))
     end(log, 1, version=version, coordinator_epoch=5)
     write(log, of_transaction(0, epoch=1))
@@ -209,7 +211,7 @@ def test_a_marker_of_a_coordinator_that_was_replaced_is_refused(log: Log, versio
     assert log.first_unstable_offset == 2
 
 
-def test_a_marker_where_nothing_was_written_is_kept_and_fences(log: Log) -> None:
+def test_a_marker_without_records_is_appended_and_fences(log: Log) -> None:
     end(log, 1, version=2)
     assert (log.log_end_offset, log.last_stable_offset(1)) == (1, 1)
     with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
@@ -220,7 +222,9 @@ def test_a_marker_where_nothing_was_written_is_kept_and_fences(log: Log) -> None
 
 
 @pytest.mark.parametrize("stop", ["stop_and_reopen", "kill_and_reopen"])
-def test_open_transactions_are_open_after_a_stop(workshop: Workshop, log: Log, stop: str) -> None:
+def test_open_transactions_are_open_after_a_shutdown(
+    workshop: Workshop, log: Log, stop: str
+) -> None:
     append(log, b"before")
     write(log, of_transaction(0))
     write(log, of_transaction(0, producer_id=2))
@@ -234,14 +238,14 @@ def test_open_transactions_are_open_after_a_stop(workshop: Workshop, log: Log, s
     assert write(log, of_transaction(0, epoch=1)).first_offset == 4
 
 
-def test_the_word_of_a_coordinator_does_not_outlive_a_stop(workshop: Workshop, log: Log) -> None:
+def test_a_verification_does_not_survive_a_shutdown(workshop: Workshop, log: Log) -> None:
     verification = verify(log, of_transaction())
     log = workshop.stop_and_reopen()
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(), verification)
 
 
-def test_ends_that_are_replicated_are_not_kept_in_mind(log: Log) -> None:
+def test_completed_transactions_below_the_high_watermark_are_forgotten(log: Log) -> None:
     for epoch in range(3):
         write(log, of_transaction(0, epoch=epoch))
         end(log, epoch + 1, version=2)

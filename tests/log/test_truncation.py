@@ -11,7 +11,7 @@ from barnabas.log import LogConfig
     st.lists(st.integers(1, 5), min_size=1, max_size=60), st.integers(0, 200), st.integers(0, 20)
 )
 @settings(max_examples=50, deadline=None)
-def test_a_truncated_log_is_a_prefix_and_goes_on(
+def test_a_truncated_log_is_a_prefix_and_accepts_appends(
     new_workshop: Callable[[], Workshop], counts: list[int], offset: int, more: int
 ) -> None:
     workshop = new_workshop()
@@ -31,7 +31,7 @@ def test_a_truncated_log_is_a_prefix_and_goes_on(
     assert read_all(workshop.kill_and_reopen(log.config)) == expected
 
 
-def test_the_largest_timestamp_goes_with_its_record(workshop: Workshop) -> None:
+def test_the_largest_timestamp_is_truncated_with_its_record(workshop: Workshop) -> None:
     log = workshop.create()
     append(log, b"a", timestamp=NOW_MS)
     append(log, b"b", timestamp=NOW_MS + 5)
@@ -43,7 +43,7 @@ def test_the_largest_timestamp_goes_with_its_record(workshop: Workshop) -> None:
     assert log.offset_for_timestamp(NOW_MS + 1) is None
 
 
-def test_epochs_beyond_the_cut_are_forgotten(workshop: Workshop) -> None:
+def test_epochs_beyond_a_truncation_are_removed(workshop: Workshop) -> None:
     log = workshop.create()
     for epoch in (1, 2, 3):
         log.append_as_leader(batch([b"x"] * 2), epoch, NOW_MS)
@@ -60,7 +60,9 @@ def test_the_recovery_point_never_exceeds_the_end(workshop: Workshop) -> None:
     assert log.recovery_point == 4
 
 
-def test_a_flush_overtaken_by_a_truncation_promises_nothing(workshop: Workshop) -> None:
+def test_a_flush_that_a_truncation_overtook_does_not_move_the_recovery_point(
+    workshop: Workshop,
+) -> None:
     log = workshop.create()
     fill(log, 10)
     flush = log.flusher.begin()
@@ -71,7 +73,7 @@ def test_a_flush_overtaken_by_a_truncation_promises_nothing(workshop: Workshop) 
     assert log.recovery_point == 0
 
 
-def test_a_log_can_begin_anew_anywhere(workshop: Workshop) -> None:
+def test_a_log_can_restart_at_any_offset(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 100)
     log.truncate_fully_and_start_at(5000)
@@ -84,7 +86,7 @@ def test_a_log_can_begin_anew_anywhere(workshop: Workshop) -> None:
     assert workshop.files_named("*.log") == ["00000000000000005000.log"]
 
 
-def test_truncating_below_the_first_segment_begins_anew(workshop: Workshop) -> None:
+def test_truncating_below_the_first_segment_empties_the_log(workshop: Workshop) -> None:
     log = workshop.create()
     log.truncate_fully_and_start_at(100)
     log.append_as_follower(placed(100), NOW_MS)
@@ -113,7 +115,7 @@ def test_the_epoch_at_the_start_begins_there(workshop: Workshop) -> None:
     assert log.leader_epochs.entries == ((2, 3), (3, 4))
 
 
-def test_an_index_of_a_segment_written_again_is_right(workshop: Workshop) -> None:
+def test_the_index_of_a_truncated_segment_is_correct_after_new_appends(workshop: Workshop) -> None:
     log = workshop.create(SMALL)
     fill(log, 60)
     log.truncate_to(7)

@@ -16,7 +16,7 @@ def refused(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
     return pytest.raises(KafkaError, match=code.name)
 
 
-def test_offsets_are_given_in_order_and_the_only_replica_makes_them_count_at_once(
+def test_offsets_are_assigned_in_order_and_the_only_replica_commits_at_once(
     world: World,
 ) -> None:
     world.create_topic("orders")
@@ -37,7 +37,7 @@ def test_batches_carry_the_leader_epoch_they_were_appended_in(world: World) -> N
     assert epochs == [0, 1]
 
 
-def test_a_broker_that_does_not_lead_refuses(world: World) -> None:
+def test_a_broker_that_does_not_lead_rejects_requests(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), leader=2)
     with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
         world.append("orders", b"a")
@@ -45,7 +45,7 @@ def test_a_broker_that_does_not_lead_refuses(world: World) -> None:
         world.partition("orders").fetch(0, 100)
 
 
-def test_an_epoch_of_the_past_is_fenced_and_one_of_the_future_unknown(world: World) -> None:
+def test_an_older_leader_epoch_is_fenced_and_a_newer_one_unknown(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     world.lead("orders")
@@ -70,7 +70,7 @@ def test_a_topic_with_fewer_replicas_than_min_insync_replicas_needs_them_all(wor
     assert world.append("orders", b"a", acks=-1) == 0
 
 
-def test_a_follower_in_sync_holds_the_high_watermark_back(world: World) -> None:
+def test_an_in_sync_follower_limits_the_high_watermark(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2))
     world.append("orders", b"a")
     partition = world.partition("orders")
@@ -94,7 +94,7 @@ def test_reading_outside_the_log_is_out_of_range(world: World) -> None:
     assert partition.fetch(1, 100).records is None
 
 
-def test_a_reader_whose_log_diverged_is_told_where(world: World) -> None:
+def test_a_reader_whose_log_diverged_gets_the_diverging_epoch(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a", b"b")
     world.lead("orders")
@@ -118,7 +118,7 @@ def test_a_coordinator_writes_for_a_producer_without_sequence_numbers(world: Wor
     assert (partition.high_watermark, partition.last_stable_offset) == (2, 0)
 
 
-def test_a_coordinator_keeps_to_the_size_that_the_topic_allows(world: World) -> None:
+def test_a_coordinators_batch_obeys_max_message_bytes(world: World) -> None:
     world.create_topic("__consumer_offsets", max_message_bytes="100")
     with refused(ErrorCode.MESSAGE_TOO_LARGE):
         world.partition("__consumer_offsets").append(
@@ -170,7 +170,7 @@ def test_whether_transactions_are_verified_can_be_changed(world: World) -> None:
     assert partition.last_stable_offset == 0
 
 
-def test_a_marker_wakes_who_waits_for_committed_records(world: World) -> None:
+def test_a_marker_notifies_fetches_that_wait_for_committed_records(world: World) -> None:
     world.create_topic("orders")
     partition = world.partition("orders")
     world.write_in_transaction("orders", b"t")
@@ -234,7 +234,7 @@ def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: World)
     assert world.partition("table").delete_records(0) == 0
 
 
-def test_new_settings_hold_from_the_next_append_on(world: World) -> None:
+def test_new_settings_apply_from_the_next_append_on(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"x" * 500)
     world.configure("orders", max_message_bytes="100")
@@ -245,7 +245,7 @@ def test_new_settings_hold_from_the_next_append_on(world: World) -> None:
     assert world.partition("orders").log.config.retention_ms == 1000
 
 
-def test_with_flush_messages_an_append_is_acknowledged_when_the_disk_has_it(world: World) -> None:
+def test_with_flush_messages_an_append_is_acknowledged_once_it_is_on_disk(world: World) -> None:
     world.create_topic("orders", flush_messages="2")
     partition = world.partition("orders")
     world.background.hold()
@@ -260,7 +260,7 @@ def test_with_flush_messages_an_append_is_acknowledged_when_the_disk_has_it(worl
     assert partition.log.recovery_point >= 2
 
 
-def test_a_full_disk_refuses_an_append_and_serves_on(
+def test_a_full_disk_rejects_an_append_and_stays_online(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.create_topic("orders")

@@ -25,7 +25,7 @@ def test_a_new_topic_has_its_folders_at_once(world: World) -> None:
     assert (world.paths[0] / "orders-0" / "partition.metadata").exists()
 
 
-def test_a_large_topic_gets_its_folders_in_slices_and_serves_all_the_while(world: World) -> None:
+def test_a_large_topic_gets_its_folders_in_slices_and_serves_meanwhile(world: World) -> None:
     world.create_topic("orders", 200)
     assert 0 < len(world.folders()) < 200
     assert world.append("orders", b"a", index=199) == 0
@@ -40,7 +40,7 @@ def test_partitions_of_other_brokers_have_no_folder_here(world: World) -> None:
         world.partition("orders")
 
 
-def test_what_the_metadata_does_not_know_is_unknown(world: World) -> None:
+def test_a_partition_that_is_not_in_the_metadata_is_unknown(world: World) -> None:
     world.create_topic("orders")
     with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
         world.partitions.get_by_name("order", 0)
@@ -76,7 +76,9 @@ def test_partitions_added_to_a_topic_get_their_folders(world: World) -> None:
     assert world.folders() == ["orders-0", "orders-1"]
 
 
-def test_a_deleted_topic_is_unknown_at_once_and_its_files_go_after_the_delay(world: World) -> None:
+def test_a_deleted_topic_is_unknown_at_once_and_its_files_are_removed_after_the_delay(
+    world: World,
+) -> None:
     world.create_topic("orders", 2, file_delete_delay_ms="60000")
     world.append("orders", b"a")
     held = world.partition("orders")
@@ -92,14 +94,14 @@ def test_a_deleted_topic_is_unknown_at_once_and_its_files_go_after_the_delay(wor
     assert world.folders() == []
 
 
-def test_a_topic_nobody_opened_since_the_start_is_deleted_too(world: World) -> None:
+def test_a_topic_that_was_never_opened_is_deleted_too(world: World) -> None:
     world.create_topic("orders", 2)
     world.restart()
     world.delete_topic("orders")
     assert all(name.endswith("-delete") for name in world.folders())
 
 
-def test_a_topic_made_again_under_its_name_starts_empty(world: World) -> None:
+def test_a_topic_created_again_starts_empty(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     world.delete_topic("orders")
@@ -107,7 +109,7 @@ def test_a_topic_made_again_under_its_name_starts_empty(world: World) -> None:
     assert world.append("orders", b"b") == 0
 
 
-def test_what_a_stopped_broker_left_half_deleted_is_removed_after_the_start(world: World) -> None:
+def test_an_interrupted_delete_is_finished_after_a_restart(world: World) -> None:
     world.create_topic("orders")
     world.delete_topic("orders")
     world.restart()
@@ -116,7 +118,7 @@ def test_what_a_stopped_broker_left_half_deleted_is_removed_after_the_start(worl
     assert world.folders() == []
 
 
-def test_a_folder_of_no_topic_is_set_aside_and_kept(world: World) -> None:
+def test_a_folder_without_a_topic_is_marked_stray_and_kept(world: World) -> None:
     world.create_topic("orders")
     world.directories[0].create_log("ghost", 0, b"g" * 16)
     world.directories[0].create_log("__cluster_metadata", 0, b"m" * 16)
@@ -128,7 +130,7 @@ def test_a_folder_of_no_topic_is_set_aside_and_kept(world: World) -> None:
     assert ghost.endswith("-stray")
 
 
-def test_a_folder_of_another_topic_of_the_same_name_is_set_aside(world: World) -> None:
+def test_a_folder_of_another_topic_of_the_same_name_is_marked_stray(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"of the old topic")
     world.partitions.close()
@@ -163,7 +165,7 @@ def test_settings_of_the_cluster_reach_every_topic_that_has_none_of_its_own(worl
         world.append("orders", b"x" * 500)
 
 
-def test_the_high_watermark_survives_a_restart_where_followers_hold_it_back(world: World) -> None:
+def test_a_high_watermark_behind_the_log_end_survives_a_restart(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), isr=(1,))
     world.append("orders", b"a", b"b")
     world.lead("orders", isr=(1, 2))
@@ -250,7 +252,7 @@ def _fail(*_: object) -> int:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_a_partition_of_a_directory_that_is_missing_at_start_is_not_made_elsewhere(
+def test_a_partition_of_a_directory_that_is_missing_at_start_is_not_created_elsewhere(
     new_world: Callable[..., World],
 ) -> None:
     world = new_world(disks=2)
@@ -267,7 +269,7 @@ def test_a_partition_of_a_directory_that_is_missing_at_start_is_not_made_elsewhe
         world.partition("orders")
 
 
-def test_a_damaged_log_is_refused_told_of_once_and_not_scanned_again(
+def test_a_damaged_log_is_rejected_logged_once_and_not_scanned_again(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create_topic("orders")
@@ -286,7 +288,7 @@ def test_a_damaged_log_is_refused_told_of_once_and_not_scanned_again(
     assert len([line for line in caplog.messages if "orders-0 is not served" in line]) == 1
 
 
-def test_a_directory_that_refuses_to_be_stopped_does_not_keep_the_others(
+def test_a_directory_that_fails_to_close_does_not_keep_the_others_from_closing(
     new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_world(disks=2)
@@ -304,7 +306,7 @@ def test_a_directory_that_refuses_to_be_stopped_does_not_keep_the_others(
     assert [directory.was_clean_shutdown for directory in world.directories] == [False, True]
 
 
-def test_damage_met_by_readers_is_told_of_once(
+def test_damage_found_by_readers_is_logged_once(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create_topic("orders")

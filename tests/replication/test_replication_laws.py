@@ -192,7 +192,7 @@ class Run:
 @example(steps=AHEAD_OF_WHAT_LEADERS_KNOW, isr=(1, 2))
 @example(steps=JOINED_UNKNOWN_TO_THE_LEADER, isr=(1, 2))
 @given(steps=steps, isr=st.sampled_from(((1, 2), (1, 2, 3))))
-def test_what_was_promised_is_never_lost_and_logs_never_part_below_the_high_watermark(
+def test_committed_records_are_never_lost_and_logs_never_diverge_below_the_high_watermark(
     new_cluster: Callable[..., Cluster], steps: list[Step], isr: tuple[int, ...]
 ) -> None:
     cluster = new_cluster(*BROKERS)

@@ -19,7 +19,7 @@ def quota(bytes_per_second: int = 100) -> ReplicationQuota:
     return ReplicationQuota(bytes_per_second, windows=11, window_ms=1_000)
 
 
-def test_nothing_is_throttled_unless_it_is_said(throttle: ReplicationThrottle) -> None:
+def test_nothing_is_throttled_by_default(throttle: ReplicationThrottle) -> None:
     assert not throttle
     assert not throttle.is_throttled("orders", 0)
     assert throttle.quota.bytes_per_second == UNLIMITED
@@ -36,9 +36,7 @@ def test_a_topic_names_its_throttled_replicas(world: World, throttle: Replicatio
     assert not throttle.is_throttled("others", 0)
 
 
-def test_a_throttle_that_is_taken_back_covers_nothing(
-    world: World, throttle: ReplicationThrottle
-) -> None:
+def test_a_removed_throttle_covers_nothing(world: World, throttle: ReplicationThrottle) -> None:
     world.create_topic("orders", **{"leader.replication.throttled.replicas": "*"})
     throttle.apply_configs([(2, "orders")])
     world.configure("orders", **{"leader.replication.throttled.replicas": None})
@@ -46,7 +44,7 @@ def test_a_throttle_that_is_taken_back_covers_nothing(
     assert not throttle
 
 
-def test_only_what_is_covered_counts_and_is_held_back(
+def test_only_throttled_replicas_count_and_wait(
     world: World, throttle: ReplicationThrottle
 ) -> None:
     world.create_topic("orders", 2, **{"leader.replication.throttled.replicas": "0:1"})
@@ -69,7 +67,7 @@ def test_the_rate_is_measured_over_one_window_at_least() -> None:
     assert not measured.is_exceeded(1_011)
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_old_windows_are_forgotten() -> None:
     measured = quota()
     measured.record(10_000, 0)
     assert measured.is_exceeded(10_999)
@@ -80,7 +78,7 @@ def test_what_was_long_ago_is_forgotten() -> None:
     st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 5_000)), min_size=1, max_size=30),
     st.integers(1, 2_000),
 )
-def test_the_time_to_look_again_comes_when_the_rate_has_fallen(
+def test_the_next_check_is_when_the_rate_has_fallen(
     records: list[tuple[int, int]], bytes_per_second: int
 ) -> None:
     measured = quota(bytes_per_second)

@@ -53,7 +53,7 @@ def assert_alike(pair: Pair) -> None:
 
 @settings(max_examples=150)
 @given(steps=STEPS)
-def test_a_follower_always_comes_to_have_its_leaders_log(
+def test_a_follower_always_converges_to_its_leaders_log(
     new_pair: Callable[..., Pair], steps: list[tuple[str, int]]
 ) -> None:
     pair = new_pair()
@@ -66,7 +66,7 @@ def test_a_follower_always_comes_to_have_its_leaders_log(
     assert pair.led.high_watermark == pair.followed.high_watermark == pair.led.log.log_end_offset
 
 
-def test_what_only_a_former_leader_had_is_cut_off(pair: Pair) -> None:
+def test_a_follower_that_diverged_truncates_to_the_leaders_epoch_end(pair: Pair) -> None:
     pair.append(b"common")
     pair.settle()
     pair.append(b"lost")
@@ -78,7 +78,7 @@ def test_what_only_a_former_leader_had_is_cut_off(pair: Pair) -> None:
     assert pair.led.log.log_end_offset == 2
 
 
-def test_logs_that_took_turns_to_part_are_brought_together_epoch_by_epoch(pair: Pair) -> None:
+def test_logs_that_diverged_in_several_epochs_converge_epoch_by_epoch(pair: Pair) -> None:
     """The case of KIP-279: neither knows the epochs in which the other wrote alone."""
     pair.append(b"common")
     pair.settle()
@@ -100,7 +100,7 @@ def test_a_leader_that_wrote_nothing_leaves_no_epoch_behind(pair: Pair) -> None:
     assert pair.followed.log.leader_epochs.entries == pair.led.log.leader_epochs.entries
 
 
-def test_an_empty_log_has_nothing_to_part_from(pair: Pair) -> None:
+def test_an_empty_log_does_not_diverge(pair: Pair) -> None:
     pair.append(b"a")
     pair.lead(1)
     pair.append(b"b")
@@ -111,7 +111,7 @@ def test_an_empty_log_has_nothing_to_part_from(pair: Pair) -> None:
     assert_alike(pair)
 
 
-def test_who_is_before_the_leaders_start_begins_there_anew(pair: Pair) -> None:
+def test_a_follower_before_the_leaders_log_start_offset_restarts_there(pair: Pair) -> None:
     pair.append(b"a")
     pair.settle()
     pair.append(b"b")
@@ -125,7 +125,7 @@ def test_who_is_before_the_leaders_start_begins_there_anew(pair: Pair) -> None:
     assert pair.followed.high_watermark == 4
 
 
-def test_a_start_within_a_batch_brings_the_whole_batch(
+def test_a_log_start_offset_within_a_batch_fetches_the_whole_batch(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     pair.append(b"a")
@@ -138,7 +138,9 @@ def test_a_start_within_a_batch_brings_the_whole_batch(
     assert not logged(caplog, logging.WARNING)
 
 
-def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair: Pair) -> None:
+def test_a_follower_beyond_the_leaders_end_without_a_common_epoch_truncates_there(
+    pair: Pair,
+) -> None:
     """An unclean leader that lost its log."""
     pair.append(b"a")
     pair.append(b"b")
@@ -151,7 +153,7 @@ def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair:
     assert pair.followed.log.log_end_offset == 1
 
 
-def test_a_move_between_disks_is_cut_with_the_log_it_copies(new_pair: Callable[..., Pair]) -> None:
+def test_a_future_log_is_truncated_with_the_log_it_copies(new_pair: Callable[..., Pair]) -> None:
     pair = new_pair(disks=2)
     pair.create_topic()
     pair.append(b"common")

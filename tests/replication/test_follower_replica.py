@@ -50,13 +50,13 @@ def test_the_leaders_batches_keep_their_offsets_and_epochs(
     assert follower.log.latest_epoch == 3
 
 
-def test_batches_of_a_later_epoch_than_the_leaders_cannot_be_its_own(follower: Partition) -> None:
+def test_batches_of_a_later_epoch_than_the_leaders_are_not_appended(follower: Partition) -> None:
     batches = bytes(from_leader(0, b"a")) + bytes(from_leader(1, b"b", epoch=1))
     replicate(follower, memoryview(batches))
     assert follower.log.log_end_offset == 1
 
 
-def test_what_counts_at_the_leader_counts_here_as_far_as_the_log_reaches(
+def test_the_high_watermark_follows_the_leaders_up_to_the_log_end(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a", b"b"), high_watermark=1)
@@ -65,7 +65,7 @@ def test_what_counts_at_the_leader_counts_here_as_far_as_the_log_reaches(
     assert follower.high_watermark == 2
 
 
-def test_a_leader_whose_high_watermark_is_still_behind_does_not_lower_ours(
+def test_a_leader_with_a_smaller_high_watermark_does_not_lower_ours(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a", b"b"), high_watermark=2)
@@ -73,7 +73,7 @@ def test_a_leader_whose_high_watermark_is_still_behind_does_not_lower_ours(
     assert follower.high_watermark == 2
 
 
-def test_records_the_leader_has_let_go_of_are_let_go_of_here(follower: Partition) -> None:
+def test_records_that_the_leader_deleted_are_deleted(follower: Partition) -> None:
     replicate(follower, from_leader(0, b"a", b"b", b"c"), high_watermark=3, start_offset=2)
     assert follower.log.log_start_offset == 2
 
@@ -86,7 +86,7 @@ def test_damaged_bytes_are_not_appended(follower: Partition) -> None:
     assert follower.log.log_end_offset == 0
 
 
-def test_a_batch_that_does_not_go_on_where_the_log_ends_is_refused(follower: Partition) -> None:
+def test_a_batch_that_does_not_continue_the_log_is_rejected(follower: Partition) -> None:
     replicate(follower, from_leader(0, b"a", b"b"))
     with pytest.raises(KafkaError, match=ErrorCode.OFFSET_OUT_OF_RANGE.name):
         replicate(follower, from_leader(1, b"x"))
@@ -107,7 +107,7 @@ def test_an_empty_log_may_begin_within_the_leaders_first_batch(follower: Partiti
     )
 
 
-def test_what_never_counted_is_truncated_without_a_word(
+def test_uncommitted_records_are_truncated_without_a_warning(
     follower: Partition, caplog: pytest.LogCaptureFixture
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
@@ -118,7 +118,7 @@ def test_what_never_counted_is_truncated_without_a_word(
     assert not logged(caplog)
 
 
-def test_what_counted_is_truncated_only_with_a_word(
+def test_committed_records_are_truncated_with_a_warning(
     follower: Partition, caplog: pytest.LogCaptureFixture
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
@@ -129,7 +129,7 @@ def test_what_counted_is_truncated_only_with_a_word(
     assert "orders-0 loses committed records" in caplog.text
 
 
-def test_a_log_too_old_for_the_leader_restarts_where_the_leader_begins(
+def test_a_log_behind_the_leaders_start_restarts_there(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
@@ -147,7 +147,7 @@ def test_a_log_too_old_for_the_leader_restarts_where_the_leader_begins(
     assert follower.high_watermark == 8
 
 
-def test_an_epoch_in_which_nothing_was_written_is_forgotten_where_the_leader_has_none(
+def test_an_epoch_without_records_is_removed_if_the_leader_does_not_have_it(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)

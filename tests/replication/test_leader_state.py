@@ -19,7 +19,9 @@ def refused(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
 # What counts
 
 
-def test_a_record_counts_once_all_in_sync_have_asked_for_the_next(cluster: Cluster) -> None:
+def test_a_record_is_committed_once_every_in_sync_replica_fetches_the_next(
+    cluster: Cluster,
+) -> None:
     end = cluster.append(b"a")
     cluster.fetch_all(2)
     assert cluster.leader.high_watermark == 0
@@ -33,14 +35,16 @@ def test_a_record_counts_once_all_in_sync_have_asked_for_the_next(cluster: Clust
     assert cluster[2].high_watermark == end
 
 
-def test_consumers_see_only_what_counts_and_followers_all_there_is(cluster: Cluster) -> None:
+def test_consumers_see_committed_records_and_followers_all(cluster: Cluster) -> None:
     cluster.append(b"a")
     assert cluster.leader.fetch(0, 1 << 20).records is None
     cluster.fetch(2)
     assert cluster[2].log.log_end_offset == 1
 
 
-def test_acks_all_is_promised_by_all_in_sync_and_acks_one_by_the_leader(cluster: Cluster) -> None:
+def test_acks_all_waits_for_the_in_sync_replicas_and_acks_one_for_the_leader(
+    cluster: Cluster,
+) -> None:
     end = cluster.append(b"a")
     assert cluster.leader.is_committed(end, 1)
     assert cluster.leader.commit_result(end, -1) is None
@@ -48,14 +52,14 @@ def test_acks_all_is_promised_by_all_in_sync_and_acks_one_by_the_leader(cluster:
     assert cluster.leader.commit_result(end, -1) is ErrorCode.NONE
 
 
-def test_who_loses_the_lead_says_so_to_producers_that_wait(cluster: Cluster) -> None:
+def test_a_leader_that_is_replaced_responds_to_waiting_producers(cluster: Cluster) -> None:
     end = cluster.append(b"a")
     old = cluster.leader
     cluster.elect(2)
     assert old.commit_result(end, -1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_with_too_few_in_sync_nothing_is_taken_at_acks_all_and_nothing_counts(
+def test_under_min_isr_acks_all_is_rejected_and_nothing_is_committed(
     cluster: Cluster,
 ) -> None:
     cluster.change(isr=[1])
@@ -68,7 +72,7 @@ def test_with_too_few_in_sync_nothing_is_taken_at_acks_all_and_nothing_counts(
     assert cluster.leader.high_watermark == 1
 
 
-def test_an_append_that_counts_with_too_few_left_in_sync_is_told_as_such(
+def test_an_append_committed_under_min_isr_gets_not_enough_replicas_after_append(
     cluster: Cluster,
 ) -> None:
     end = cluster.append(b"a")
@@ -77,7 +81,7 @@ def test_an_append_that_counts_with_too_few_left_in_sync_is_told_as_such(
     assert cluster.leader.commit_result(end, -1) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
-def test_fewer_replicas_than_the_minimum_need_all_of_them_and_no_more(
+def test_fewer_replicas_than_min_insync_replicas_need_all_of_them(
     new_cluster: Callable[..., Cluster],
 ) -> None:
     cluster = new_cluster(1, 2)
@@ -90,7 +94,7 @@ def test_fewer_replicas_than_the_minimum_need_all_of_them_and_no_more(
         cluster.append(b"b")
 
 
-def test_a_lower_minimum_lets_count_what_waited_for_it(cluster: Cluster) -> None:
+def test_a_lower_min_insync_replicas_commits_what_waited_for_it(cluster: Cluster) -> None:
     cluster.change(isr=[1])
     cluster.pass_time(LAG_MS + 1)
     cluster.append(b"a", acks=1)
@@ -98,7 +102,7 @@ def test_a_lower_minimum_lets_count_what_waited_for_it(cluster: Cluster) -> None
     assert cluster.leader.high_watermark == 1
 
 
-def test_what_is_said_of_transactions_stops_at_what_counts(cluster: Cluster) -> None:
+def test_the_last_stable_offset_stops_at_the_high_watermark(cluster: Cluster) -> None:
     cluster.append(b"a")
     assert cluster.leader.last_stable_offset == 0
     cluster.fetch_all(2, 3)
@@ -108,7 +112,7 @@ def test_what_is_said_of_transactions_stops_at_what_counts(cluster: Cluster) -> 
 # Who leads
 
 
-def test_a_new_leader_does_not_guess_what_counted_before(cluster: Cluster) -> None:
+def test_a_new_leader_does_not_guess_what_was_committed_before(cluster: Cluster) -> None:
     cluster.append(b"a")
     cluster.fetch_all(2, 3)
     cluster.append(b"b")
@@ -133,7 +137,7 @@ def test_a_leader_begins_its_epoch_where_its_log_ends(cluster: Cluster) -> None:
     assert cluster[2].log.leader_epochs.epoch_for_offset(1) == 1
 
 
-def test_an_old_leader_is_told_by_its_epoch_and_a_hasty_follower_too(cluster: Cluster) -> None:
+def test_fetches_with_another_leader_epoch_are_rejected(cluster: Cluster) -> None:
     cluster.elect(2)
     asked = {"log_start_offset": 0, "now_ms": cluster.now_ms}
     with refused(ErrorCode.FENCED_LEADER_EPOCH):
@@ -144,7 +148,7 @@ def test_an_old_leader_is_told_by_its_epoch_and_a_hasty_follower_too(cluster: Cl
         cluster[1].fetch_as_follower(2, EPOCH, 0, 99, leader_epoch=1, **asked)
 
 
-def test_a_broker_without_a_replica_is_refused_as_who_may_know_more(cluster: Cluster) -> None:
+def test_a_fetch_of_a_broker_without_a_replica_is_rejected(cluster: Cluster) -> None:
     asked = {"log_start_offset": 0, "now_ms": cluster.now_ms}
     with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
         cluster[1].fetch_as_follower(9, EPOCH, 0, 99, leader_epoch=0, **asked)
@@ -166,7 +170,7 @@ def test_a_follower_beyond_the_log_or_before_it_is_out_of_range(cluster: Cluster
 # Who is in sync
 
 
-def test_a_follower_that_lags_too_long_is_proposed_to_be_left_out(cluster: Cluster) -> None:
+def test_a_follower_that_lags_too_long_is_removed_from_the_isr(cluster: Cluster) -> None:
     cluster.append(b"a")
     cluster.fetch_all(2)
     cluster.pass_time(LAG_MS)
@@ -178,7 +182,7 @@ def test_a_follower_that_lags_too_long_is_proposed_to_be_left_out(cluster: Clust
     assert cluster.proposed() == [(1, 2)]
 
 
-def test_a_clock_that_is_set_back_prolongs_nobodys_time(cluster: Cluster) -> None:
+def test_a_clock_that_is_set_back_gives_followers_no_more_time(cluster: Cluster) -> None:
     cluster.append(b"a")
     cluster.fetch_all(2, 3)
     cluster.append(b"b")
@@ -190,7 +194,7 @@ def test_a_clock_that_is_set_back_prolongs_nobodys_time(cluster: Cluster) -> Non
     assert cluster.proposed() == [(1, 2)]
 
 
-def test_nobody_is_left_out_before_the_controller_says_so(cluster: Cluster) -> None:
+def test_a_follower_stays_in_the_isr_until_the_controller_decides(cluster: Cluster) -> None:
     end = cluster.append(b"a")
     cluster.fetch_all(2)
     cluster.pass_time(LAG_MS + 1)
@@ -202,7 +206,7 @@ def test_nobody_is_left_out_before_the_controller_says_so(cluster: Cluster) -> N
     assert cluster.state.isr == (1, 2)
 
 
-def test_a_follower_that_had_everything_is_not_late_right_after_an_append(
+def test_a_caught_up_follower_does_not_lag_right_after_an_append(
     cluster: Cluster,
 ) -> None:
     cluster.append(b"a")
@@ -223,7 +227,7 @@ def test_a_follower_that_is_always_a_little_behind_stays_in_sync(cluster: Cluste
     assert cluster.proposed() == []
 
 
-def test_who_has_caught_up_is_proposed_and_waited_for_at_once(cluster: Cluster) -> None:
+def test_a_caught_up_follower_is_submitted_and_counts_at_once(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     end = cluster.append(b"a")
     cluster.fetch(3)
@@ -236,7 +240,7 @@ def test_who_has_caught_up_is_proposed_and_waited_for_at_once(cluster: Cluster) 
     assert cluster.state.isr == (1, 2, 3)
 
 
-def test_who_is_about_to_join_is_waited_for_or_it_would_never_get_there(cluster: Cluster) -> None:
+def test_a_follower_about_to_join_counts_for_the_high_watermark(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     cluster.append(b"a")
     cluster.fetch_all(2)
@@ -251,7 +255,9 @@ def test_who_is_about_to_join_is_waited_for_or_it_would_never_get_there(cluster:
     assert cluster.leader.high_watermark == end
 
 
-def test_who_was_about_to_join_and_died_is_not_waited_for_for_ever(cluster: Cluster) -> None:
+def test_a_follower_about_to_join_that_crashed_counts_no_longer_than_the_lag_time(
+    cluster: Cluster,
+) -> None:
     """Nothing else happens: no append, and no fetch that tells of progress."""
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
@@ -265,7 +271,7 @@ def test_who_was_about_to_join_and_died_is_not_waited_for_for_ever(cluster: Clus
     assert cluster.proposed() == []
 
 
-def test_who_has_less_than_the_leader_began_with_is_not_proposed(cluster: Cluster) -> None:
+def test_a_follower_before_the_epoch_start_offset_is_not_submitted(cluster: Cluster) -> None:
     """What counted under the leader before may lie there, unknown to this one."""
     cluster.append(b"a")
     cluster.fetch_all(2)
@@ -288,14 +294,14 @@ def test_who_has_less_than_the_leader_began_with_is_not_proposed(cluster: Cluste
     ],
     ids=["fenced", "stopping", "registered anew"],
 )
-def test_brokers_that_cannot_serve_are_not_proposed(cluster: Cluster, change: object) -> None:
+def test_ineligible_brokers_are_not_submitted(cluster: Cluster, change: object) -> None:
     cluster.change(isr=[1, 2])
     cluster.tell(change)  # type: ignore[arg-type]
     cluster.fetch(3)
     assert cluster.proposed() == []
 
 
-def test_a_fetch_of_an_earlier_life_changes_nothing(cluster: Cluster) -> None:
+def test_a_fetch_with_an_old_broker_epoch_changes_nothing(cluster: Cluster) -> None:
     """KIP-903: it may have had what the broker that is back has lost."""
     cluster.append(b"a")
     cluster.fetch(3)
@@ -305,7 +311,7 @@ def test_a_fetch_of_an_earlier_life_changes_nothing(cluster: Cluster) -> None:
     assert cluster.leader.high_watermark == 0
 
 
-def test_the_proposal_names_the_lives_that_were_heard_of(cluster: Cluster) -> None:
+def test_an_isr_change_has_the_broker_epochs_of_the_last_fetches(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
     ((request, _),) = cluster.worlds[1].asked
@@ -319,7 +325,7 @@ def test_the_proposal_names_the_lives_that_were_heard_of(cluster: Cluster) -> No
     assert (wanted.leader_epoch, wanted.partition_epoch) == (0, 1)
 
 
-def test_one_proposal_waits_for_another(cluster: Cluster) -> None:
+def test_an_isr_change_waits_for_the_pending_one(cluster: Cluster) -> None:
     cluster.change(isr=[1])
     cluster.fetch(2)
     cluster.fetch(3)
@@ -329,7 +335,7 @@ def test_one_proposal_waits_for_another(cluster: Cluster) -> None:
     assert cluster.proposed() == [(1, 2, 3)]
 
 
-def test_a_proposal_that_was_refused_for_good_can_be_made_again(cluster: Cluster) -> None:
+def test_a_rejected_isr_change_can_be_submitted_again(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
     cluster.decide(ErrorCode.INELIGIBLE_REPLICA)
@@ -338,7 +344,7 @@ def test_a_proposal_that_was_refused_for_good_can_be_made_again(cluster: Cluster
     assert cluster.proposed() == [(1, 2, 3)]
 
 
-def test_who_may_have_been_taken_in_is_waited_for_until_the_metadata_tells(
+def test_a_follower_that_may_have_joined_counts_until_the_metadata_arrives(
     cluster: Cluster,
 ) -> None:
     cluster.change(isr=[1, 2])
@@ -349,7 +355,7 @@ def test_who_may_have_been_taken_in_is_waited_for_until_the_metadata_tells(
     assert not cluster.leader.is_in_sync(3)
 
 
-def test_metadata_older_than_the_controllers_answer_is_passed_over(cluster: Cluster) -> None:
+def test_metadata_older_than_the_controllers_response_is_ignored(cluster: Cluster) -> None:
     leader = cluster.leader
     old = leader.state
     assert old is not None
@@ -361,7 +367,7 @@ def test_metadata_older_than_the_controllers_answer_is_passed_over(cluster: Clus
 # Records that go
 
 
-def test_records_are_deleted_when_every_living_follower_has_deleted_them(
+def test_records_are_deleted_when_every_live_follower_has_deleted_them(
     cluster: Cluster,
 ) -> None:
     cluster.append(b"a")
@@ -374,7 +380,7 @@ def test_records_are_deleted_when_every_living_follower_has_deleted_them(
     assert [cluster[each].log.log_start_offset for each in (1, 2, 3)] == [1, 1, 1]
 
 
-def test_the_dead_are_not_waited_for(cluster: Cluster) -> None:
+def test_fenced_followers_do_not_delay_delete_records(cluster: Cluster) -> None:
     cluster.append(b"a")
     cluster.fetch_all(2, 3)
     cluster.tell(records.FenceBrokerRecord(id=3, epoch=EPOCH))

@@ -60,7 +60,7 @@ def read_all(world: World) -> list[bytes | None]:
 
 @settings(max_examples=60)
 @given(steps=STEPS)
-def test_what_was_readable_once_stays_readable_and_nothing_written_is_lost(
+def test_readable_records_stay_readable_and_written_records_are_not_lost(
     steps: list[Step], new_world: Callable[..., World]
 ) -> None:
     world = new_world(disks=2)

@@ -29,7 +29,7 @@ def elsewhere(world: World, topic: str) -> str:
     return next(str(path) for path in world.paths if str(path) != home)
 
 
-def test_everything_is_in_the_new_directory_and_nothing_in_the_old(world: World) -> None:
+def test_a_moved_replica_is_in_the_new_directory_and_not_in_the_old(world: World) -> None:
     world.create_topic("orders", segment_bytes="1048576")
     for _ in range(5):
         world.append("orders", b"x" * 400_000)
@@ -46,7 +46,7 @@ def test_everything_is_in_the_new_directory_and_nothing_in_the_old(world: World)
     assert sorted(name.rpartition("-")[2] for name in here + there) == ["0", "delete"]
 
 
-def test_appends_during_the_move_come_along(world: World) -> None:
+def test_appends_during_the_move_are_copied(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a" * 900_000)
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
@@ -59,7 +59,7 @@ def test_appends_during_the_move_come_along(world: World) -> None:
     assert values(world, "orders") == list(range(201))
 
 
-def test_it_starts_where_the_log_does(world: World) -> None:
+def test_a_future_log_starts_where_the_log_does(world: World) -> None:
     world.create_topic("orders")
     for _ in range(3):
         world.append("orders", b"a")
@@ -132,7 +132,7 @@ def test_idempotent_producers_are_still_known_after_the_move(world: World) -> No
     assert again.first_offset == 0
 
 
-def test_a_move_that_a_stop_interrupted_is_taken_up_again(world: World) -> None:
+def test_a_move_interrupted_by_a_shutdown_starts_again(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     target = elsewhere(world, "orders")
@@ -144,7 +144,7 @@ def test_a_move_that_a_stop_interrupted_is_taken_up_again(world: World) -> None:
     assert values(world, "orders") == [0]
 
 
-def test_a_move_back_home_calls_the_move_off(world: World) -> None:
+def test_a_move_to_the_current_directory_cancels_the_move(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")
     home = world.partition("orders").directory.path
@@ -155,7 +155,7 @@ def test_a_move_back_home_calls_the_move_off(world: World) -> None:
     assert sorted(world.folders(0) + world.folders(1)) == ["orders-0"]
 
 
-def test_deleting_the_topic_calls_the_move_off(world: World) -> None:
+def test_deleting_the_topic_cancels_the_move(world: World) -> None:
     world.create_topic("orders")
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.delete_topic("orders")
@@ -163,7 +163,7 @@ def test_deleting_the_topic_calls_the_move_off(world: World) -> None:
     assert world.folders(0) + world.folders(1) == []
 
 
-def test_where_it_cannot_go(world: World) -> None:
+def test_a_move_to_an_invalid_directory_is_rejected(world: World) -> None:
     world.create_topic("orders")
     with pytest.raises(KafkaError, match=ErrorCode.LOG_DIR_NOT_FOUND.name):
         world.partitions.move_to_log_dir("orders", 0, "/nowhere")

@@ -5,7 +5,7 @@ from pathlib import Path
 from barnabas.log.directory.offset_checkpoints import CheckpointWriter
 
 
-def test_what_is_newer_stays_whoever_writes_last(tmp_path: Path) -> None:
+def test_an_older_checkpoint_never_overwrites_a_newer_one(tmp_path: Path) -> None:
     checkpointing = CheckpointWriter(str(tmp_path))
     older = checkpointing.begin({"recovery-point-offset-checkpoint": b"old"})
     newer = checkpointing.begin({"recovery-point-offset-checkpoint": b"new"})

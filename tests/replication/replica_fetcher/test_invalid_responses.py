@@ -102,7 +102,7 @@ def refused_with_an_unknown_code(answer: PartitionData) -> None:
         refused_with_an_unknown_code,
     ],
 )
-def test_nothing_false_is_appended_and_it_is_asked_again_after_a_while(
+def test_an_invalid_response_appends_nothing_and_is_retried_after_the_backoff(
     new_pair: Callable[..., Pair], spoil: Spoil
 ) -> None:
     pair = new_pair()
@@ -122,7 +122,7 @@ def test_nothing_false_is_appended_and_it_is_asked_again_after_a_while(
     assert content(bad.log) == content(pair.worlds[pair.leader_id].partition(TOPIC, BAD).log)
 
 
-def test_a_partition_said_twice_is_appended_once(pair: Pair) -> None:
+def test_a_partition_twice_in_a_response_is_appended_once(pair: Pair) -> None:
     def say_twice(response: FetchResponse) -> None:
         response.responses = response.responses * 2
 
@@ -133,7 +133,7 @@ def test_a_partition_said_twice_is_appended_once(pair: Pair) -> None:
     assert content(pair.followed.log) == content(pair.led.log)
 
 
-def test_partitions_nobody_asked_for_change_nothing(pair: Pair) -> None:
+def test_partitions_that_were_not_requested_change_nothing(pair: Pair) -> None:
     def add_others(response: FetchResponse) -> None:
         stranger = PartitionData(partition_index=7, high_watermark=3, records=b"x")
         known = response.responses[0]
@@ -150,7 +150,7 @@ def test_partitions_nobody_asked_for_change_nothing(pair: Pair) -> None:
     assert pair.followed.log.log_end_offset == 1
 
 
-def test_bounds_that_cannot_be_change_nothing(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_bounds_change_nothing(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     pair.append(b"a")
     pair.settle()
 
@@ -177,7 +177,7 @@ def test_bounds_that_cannot_be_change_nothing(pair: Pair, monkeypatch: pytest.Mo
 
 @settings(max_examples=80)
 @given(noise=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=4))
-def test_changed_bytes_are_found_or_do_no_harm(
+def test_corrupted_responses_are_detected_or_harmless(
     new_pair: Callable[..., Pair], noise: list[tuple[int, int]]
 ) -> None:
     """Offset and epoch stand outside the checksum; all else that is changed is found."""

@@ -32,7 +32,7 @@ def followed_by(cluster: Cluster, node_id: int) -> list[tuple[int, int]]:
     )
 
 
-def test_records_and_what_counts_of_them_reach_the_follower(cluster: Cluster) -> None:
+def test_records_and_the_high_watermark_reach_the_follower(cluster: Cluster) -> None:
     cluster.create_topic("orders")
     cluster.run(10)
     leader, follower = cluster.brokers[1], cluster.brokers[2]
@@ -48,7 +48,7 @@ def test_records_and_what_counts_of_them_reach_the_follower(cluster: Cluster) ->
     assert follower.fetchers.received_bytes == leader.partition("orders").log.size_bytes
 
 
-def test_an_idle_leader_is_asked_twice_a_second(cluster: Cluster) -> None:
+def test_an_idle_leader_gets_two_fetches_per_second(cluster: Cluster) -> None:
     cluster.create_topic("orders", 20)
     cluster.run(1_000)
     cluster.peers.sent.clear()
@@ -79,7 +79,7 @@ def test_a_partition_without_a_leader_is_not_followed(cluster: Cluster) -> None:
     assert followed_by(cluster, 2) == []
 
 
-def test_a_change_of_who_is_in_sync_does_not_disturb_the_fetch_under_way(cluster: Cluster) -> None:
+def test_a_change_of_the_isr_does_not_disturb_the_fetch_in_flight(cluster: Cluster) -> None:
     cluster.create_topic("orders")
     cluster.run(10)
     before = list(cluster.peers.dialled)
@@ -93,7 +93,7 @@ def test_a_change_of_who_is_in_sync_does_not_disturb_the_fetch_under_way(cluster
     assert followed_by(cluster, 2) == [(1, 0)]
 
 
-def test_a_broker_that_is_gone_is_tried_again_after_the_backoff(cluster: Cluster) -> None:
+def test_an_unreachable_broker_is_retried_after_the_backoff(cluster: Cluster) -> None:
     cluster.create_topic("orders")
     cluster.run(10)
     del cluster.peers.listening[9091]
@@ -134,7 +134,7 @@ def test_a_new_partition_does_not_wait_for_a_fetch_that_does_not_name_it(
     assert end_of(cluster, 2, "payments") == 1
 
 
-def test_many_new_partitions_do_not_break_off_many_fetches(cluster: Cluster) -> None:
+def test_many_new_partitions_do_not_cancel_many_fetches(cluster: Cluster) -> None:
     cluster.create_topic("orders")
     cluster.run(700)
     before = len(cluster.peers.dialled)
@@ -144,7 +144,7 @@ def test_many_new_partitions_do_not_break_off_many_fetches(cluster: Cluster) -> 
     assert len(cluster.peers.dialled) - before <= 3
 
 
-def test_a_new_leader_is_followed_at_once_though_it_learns_of_it_later(cluster: Cluster) -> None:
+def test_a_new_leader_is_followed_soon_though_it_gets_its_metadata_later(cluster: Cluster) -> None:
     cluster.create_topic("orders")
     cluster.create_topic("idle", leader=2)
     cluster.run(700)
@@ -156,7 +156,7 @@ def test_a_new_leader_is_followed_at_once_though_it_learns_of_it_later(cluster: 
     assert end_of(cluster, 1) == 1
 
 
-def test_others_get_their_turn_while_many_logs_are_opened(cluster: Cluster) -> None:
+def test_the_loop_handles_other_events_while_many_logs_are_opened(cluster: Cluster) -> None:
     counts: list[int] = []
 
     def look() -> None:
@@ -213,7 +213,7 @@ def test_a_partition_whose_disk_failed_is_not_followed_in_another_epoch(cluster:
     assert follower.fetchers.failed_count == 1
 
 
-def test_nothing_is_asked_after_the_stop(cluster: Cluster) -> None:
+def test_nothing_is_sent_after_the_stop(cluster: Cluster) -> None:
     cluster.create_topic("orders", 40)
     cluster.brokers[2].fetchers.stop()
     cluster.peers.sent.clear()
@@ -221,7 +221,7 @@ def test_nothing_is_asked_after_the_stop(cluster: Cluster) -> None:
     assert cluster.peers.sent == []
 
 
-def test_a_throttled_partition_keeps_to_its_rate_until_it_is_in_sync(cluster: Cluster) -> None:
+def test_a_throttled_partition_stays_within_its_rate_until_it_is_in_sync(cluster: Cluster) -> None:
     cluster.tell(lambda broker: broker.configure_broker(follower_replication_throttled_rate="1000"))
     cluster.create_topic("orders", isr=(1,))
     cluster.create_topic("payments", isr=(1,))

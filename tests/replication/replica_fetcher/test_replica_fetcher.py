@@ -38,7 +38,7 @@ def refuse(code: ErrorCode, index: int = 0) -> Callable[[FetchResponse], None]:
     return spoil
 
 
-def test_a_fetch_says_who_asks_and_how_much_it_wants(pair: Pair) -> None:
+def test_a_fetch_has_the_replica_id_and_the_limits(pair: Pair) -> None:
     pair.exchange()
     [request] = fetched(pair)
     replica = request.replica_state
@@ -48,7 +48,7 @@ def test_a_fetch_says_who_asks_and_how_much_it_wants(pair: Pair) -> None:
     assert (partition.current_leader_epoch, partition.partition_max_bytes) == (0, 1_000)
 
 
-def test_only_what_moved_is_named_again(new_pair: Callable[..., Pair]) -> None:
+def test_only_changed_partitions_are_named_again(new_pair: Callable[..., Pair]) -> None:
     pair = new_pair()
     pair.create_topic(3)
     pair.exchange()
@@ -64,7 +64,7 @@ def test_only_what_moved_is_named_again(new_pair: Callable[..., Pair]) -> None:
     assert idle.session_id == then.session_id == after.session_id != 0
 
 
-def test_a_partition_that_is_followed_no_longer_is_forgotten(new_pair: Callable[..., Pair]) -> None:
+def test_a_removed_partition_is_forgotten_by_the_session(new_pair: Callable[..., Pair]) -> None:
     pair = new_pair()
     pair.create_topic(2)
     pair.exchange()
@@ -75,7 +75,7 @@ def test_a_partition_that_is_followed_no_longer_is_forgotten(new_pair: Callable[
     assert pair.fetcher.next_request(pair.now_ms) is None
 
 
-def test_what_is_removed_while_the_session_is_being_opened_is_forgotten_too(
+def test_a_partition_removed_while_the_session_opens_is_forgotten_too(
     new_pair: Callable[..., Pair],
 ) -> None:
     """Or the leader would refuse it in every answer, at once, and be asked again at once."""
@@ -90,7 +90,7 @@ def test_what_is_removed_while_the_session_is_being_opened_is_forgotten_too(
     assert forgotten(fetched(pair)[-1]) == [0]
 
 
-def test_an_answer_for_a_partition_that_was_removed_meanwhile_is_not_taken(pair: Pair) -> None:
+def test_a_response_for_a_partition_that_was_removed_meanwhile_is_ignored(pair: Pair) -> None:
     pair.append(b"a")
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
@@ -100,7 +100,7 @@ def test_an_answer_for_a_partition_that_was_removed_meanwhile_is_not_taken(pair:
     assert pair.followed.log.log_end_offset == 0
 
 
-def test_an_answer_to_a_fetch_in_an_older_leader_epoch_is_not_taken(pair: Pair) -> None:
+def test_a_response_to_a_fetch_in_an_older_leader_epoch_is_ignored(pair: Pair) -> None:
     pair.append(b"a")
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
@@ -120,9 +120,7 @@ def test_an_answer_to_a_fetch_in_an_older_leader_epoch_is_not_taken(pair: Pair) 
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     ],
 )
-def test_a_session_that_is_not_as_the_leader_knows_it_is_begun_anew(
-    pair: Pair, error: ErrorCode
-) -> None:
+def test_a_session_that_the_leader_does_not_know_is_restarted(pair: Pair, error: ErrorCode) -> None:
     pair.exchange()
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
@@ -136,7 +134,7 @@ def test_a_session_that_is_not_as_the_leader_knows_it_is_begun_anew(
     assert pair.followed.log.log_end_offset == 1
 
 
-def test_a_leader_without_room_for_sessions_is_told_everything_each_time(
+def test_a_leader_without_free_sessions_gets_full_fetches(
     new_pair: Callable[..., Pair],
 ) -> None:
     pair = new_pair(slots=0)
@@ -148,7 +146,7 @@ def test_a_leader_without_room_for_sessions_is_told_everything_each_time(
     assert named(fetched(pair)[-1]) == [1, 0]  # who got records last comes last
 
 
-def test_a_connection_that_broke_is_tried_again_after_the_backoff_with_a_new_session(
+def test_a_lost_connection_is_retried_after_the_backoff_with_a_new_session(
     pair: Pair,
 ) -> None:
     pair.exchange()
@@ -161,14 +159,14 @@ def test_a_connection_that_broke_is_tried_again_after_the_backoff_with_a_new_ses
     assert (request.session_epoch, named(request)) == (0, [0])
 
 
-def test_news_of_a_broker_ends_the_wait_for_its_connection(pair: Pair) -> None:
+def test_a_metadata_change_of_a_broker_ends_the_backoff_of_its_connection(pair: Pair) -> None:
     pair.fetcher.on_connection_lost(0)
     assert pair.fetcher.next_request(1) is None
     pair.lead(pair.leader_id)
     assert pair.fetcher.next_request(1) is not None
 
 
-def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon_and_then_less_often(
+def test_a_leader_without_its_metadata_is_retried_soon_and_then_less_often(
     pair: Pair,
 ) -> None:
     pair.leader.spoil = refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -188,7 +186,7 @@ def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon_and_then_less_of
     assert pair.followed.log.log_end_offset == 1
 
 
-def test_one_that_waits_is_left_out_and_does_not_make_the_others_wait(
+def test_a_delayed_partition_is_left_out_and_does_not_delay_the_others(
     new_pair: Callable[..., Pair],
 ) -> None:
     pair = new_pair()
@@ -207,7 +205,7 @@ def test_one_that_waits_is_left_out_and_does_not_make_the_others_wait(
     assert named(fetched(pair)[-1]) == [0]
 
 
-def test_a_leader_epoch_of_the_past_waits_for_the_metadata(
+def test_a_fenced_leader_epoch_waits_for_the_metadata(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     pair.leader.spoil = refuse(ErrorCode.FENCED_LEADER_EPOCH)
@@ -223,7 +221,7 @@ def test_a_leader_epoch_of_the_past_waits_for_the_metadata(
     assert pair.followed.log.log_end_offset == 1
 
 
-def test_a_disk_that_refuses_stops_its_partitions_alone(
+def test_a_failed_disk_stops_only_its_partitions(
     new_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = new_pair()
@@ -252,7 +250,9 @@ def _only_for(failing: object, action: Callable[..., None]) -> Callable[..., obj
     return append
 
 
-def test_bounds_are_asked_for_of_all_lost_partitions_at_once(new_pair: Callable[..., Pair]) -> None:
+def test_the_bounds_of_all_out_of_range_partitions_are_requested_at_once(
+    new_pair: Callable[..., Pair],
+) -> None:
     pair = new_pair()
     pair.create_topic(2)
     for index in (0, 1):
@@ -267,7 +267,7 @@ def test_bounds_are_asked_for_of_all_lost_partitions_at_once(new_pair: Callable[
     assert pair.followed.log.log_start_offset == 1
 
 
-def test_bounds_that_cannot_be_had_are_asked_for_again_later(pair: Pair) -> None:
+def test_a_failed_request_for_bounds_is_retried_after_the_backoff(pair: Pair) -> None:
     pair.leader.spoil = refuse(ErrorCode.OFFSET_OUT_OF_RANGE)
     pair.exchange()
     assert isinstance(pair.fetcher.next_request(0), ListOffsetsRequest)
@@ -275,7 +275,7 @@ def test_bounds_that_cannot_be_had_are_asked_for_again_later(pair: Pair) -> None
     assert isinstance(pair.fetcher.next_request(1_000), ListOffsetsRequest)
 
 
-def test_partitions_where_nothing_happens_are_not_read(
+def test_idle_partitions_are_not_processed(
     new_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = new_pair(limits=replace(LIMITS, response_max_bytes=1 << 20))
@@ -297,7 +297,7 @@ def test_partitions_where_nothing_happens_are_not_read(
     assert read == []
 
 
-def test_the_lag_is_what_counts_at_the_leader_and_is_not_here(pair: Pair) -> None:
+def test_the_lag_is_the_distance_to_the_leaders_high_watermark(pair: Pair) -> None:
     pair.append(b"a")
     pair.settle()
     [followed] = pair.fetcher

@@ -17,7 +17,7 @@ def offsets(cluster: Cluster, broker_id: int) -> tuple[int, int]:
     return cluster[broker_id].high_watermark, cluster[broker_id].log.log_end_offset
 
 
-def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
+def test_after_a_failover_all_logs_become_equal_again(
     new_cluster: Callable[..., Cluster],
 ) -> None:
     cluster = new_cluster(101, 102, 103)

@@ -27,17 +27,17 @@ def epochs(tmp_path: Path) -> LeaderEpochCache:
         (8, (-1, -1)),
     ],
 )
-def test_where_an_epoch_ended(
+def test_the_end_offset_of_an_epoch(
     epochs: LeaderEpochCache, asked: int, expected: tuple[int, int]
 ) -> None:
     assert epochs.end_offset_for(asked, 99) == expected
 
 
-def test_an_empty_history_knows_nothing(tmp_path: Path) -> None:
+def test_an_empty_cache_has_no_end_offsets(tmp_path: Path) -> None:
     assert LeaderEpochCache(str(tmp_path), []).end_offset_for(0, 5) == (-1, -1)
 
 
-def test_an_epoch_that_goes_on_begins_where_it_began(epochs: LeaderEpochCache) -> None:
+def test_assigning_the_latest_epoch_again_does_not_move_its_start(epochs: LeaderEpochCache) -> None:
     epochs.assign(7, 35)
     assert epochs.entries[-1] == (7, 30)
 
@@ -51,14 +51,14 @@ def test_an_epoch_that_goes_on_begins_where_it_began(epochs: LeaderEpochCache) -
         ((9, 5), ((9, 5),)),
     ],
 )
-def test_what_contradicts_a_new_epoch_is_forgotten(
+def test_entries_that_contradict_a_new_epoch_are_removed(
     epochs: LeaderEpochCache, assigned: tuple[int, int], expected: tuple[tuple[int, int], ...]
 ) -> None:
     epochs.assign(*assigned)
     assert epochs.entries == expected
 
 
-def test_cutting_the_end(epochs: LeaderEpochCache) -> None:
+def test_truncating_from_the_end(epochs: LeaderEpochCache) -> None:
     epochs.truncate_from_end(31)
     assert epochs.latest_epoch == 7
     epochs.truncate_from_end(30)
@@ -67,7 +67,7 @@ def test_cutting_the_end(epochs: LeaderEpochCache) -> None:
     assert epochs.latest_epoch == -1
 
 
-def test_cutting_the_start(epochs: LeaderEpochCache) -> None:
+def test_truncating_from_the_start(epochs: LeaderEpochCache) -> None:
     epochs.truncate_from_start(5)
     assert epochs.entries[0] == (2, 10)
     epochs.truncate_from_start(25)
@@ -76,7 +76,7 @@ def test_cutting_the_start(epochs: LeaderEpochCache) -> None:
     assert epochs.entries == ((7, 30),)
 
 
-def test_who_wrote_an_offset(epochs: LeaderEpochCache) -> None:
+def test_the_epoch_for_an_offset(epochs: LeaderEpochCache) -> None:
     assert [epochs.epoch_for_offset(offset) for offset in (9, 10, 19, 20, 1000)] == [-1, 2, 2, 4, 7]
 
 
@@ -88,7 +88,7 @@ def test_the_file_is_kafkas_and_is_read_back(tmp_path: Path, epochs: LeaderEpoch
 
 
 @pytest.mark.parametrize("content", ["1\n0\n", "0\n2\n0 0\n", "0\n1\nx y\n", "0\n", "0\n1\n5\n"])
-def test_a_file_that_is_no_history_is_noticed(tmp_path: Path, content: str) -> None:
+def test_a_damaged_epoch_checkpoint_is_detected(tmp_path: Path, content: str) -> None:
     (tmp_path / "leader-epoch-checkpoint").write_text(content)
     with pytest.raises(MalformedCheckpoint):
         LeaderEpochCache.load(str(tmp_path))

@@ -19,7 +19,7 @@ from barnabas.wire.errors import ErrorCode
 HOUR_MS = 60 * 60 * 1000
 
 
-def test_segments_past_their_retention_go(world: World) -> None:
+def test_segments_past_their_retention_are_deleted(world: World) -> None:
     world.create_topic("orders", retention_ms=str(HOUR_MS), segment_ms=str(HOUR_MS))
     world.append("orders", b"old")
     world.now_ms += 2 * HOUR_MS
@@ -29,7 +29,7 @@ def test_segments_past_their_retention_go(world: World) -> None:
     assert world.partition("orders").high_watermark == 2
 
 
-def test_a_partition_nobody_opened_loses_its_old_segments_too(world: World) -> None:
+def test_a_partition_that_was_never_opened_loses_its_old_segments_too(world: World) -> None:
     world.create_topic("old", retention_ms=str(HOUR_MS))
     world.create_topic("young", retention_ms=str(HOUR_MS))
     world.append("old", b"a")
@@ -45,7 +45,7 @@ def test_a_partition_nobody_opened_loses_its_old_segments_too(world: World) -> N
     assert world.partition("old").log.log_start_offset == 1
 
 
-def test_logs_are_flushed_when_their_time_has_come(world: World) -> None:
+def test_logs_are_flushed_after_flush_ms(world: World) -> None:
     world.create_topic("orders", flush_ms="5000")
     world.append("orders", b"a")
     log = world.partition("orders").log
@@ -71,7 +71,7 @@ def test_high_watermarks_are_checkpointed(world: World) -> None:
     assert read_offsets(str(path)) == {("orders", 0): 0, ("orders", 1): 2}
 
 
-def test_silent_producers_are_forgotten(new_world: Callable[..., World]) -> None:
+def test_silent_producers_expire(new_world: Callable[..., World]) -> None:
     world = new_world(producer_id_expiration_ms=str(HOUR_MS))
     world.create_topic("orders")
     batch = batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=0)
@@ -99,7 +99,9 @@ def test_a_slice_does_a_bounded_amount_of_work(
     assert len(world.folders()) == 300
 
 
-def test_a_disk_that_fails_to_sync_is_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_fails_to_sync_goes_offline(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.create_topic("orders", flush_ms="1000")
     world.append("orders", b"a")
 
@@ -112,14 +114,14 @@ def test_a_disk_that_fails_to_sync_is_lost(world: World, monkeypatch: pytest.Mon
     assert not world.partition("orders").is_leader
 
 
-def test_a_quiet_broker_has_long_waits(world: World) -> None:
+def test_an_idle_broker_rarely_runs_maintenance(world: World) -> None:
     world.create_topic("orders")
     world.keep_house(for_ms=HOUR_MS)
     assert world.partitions.run_maintenance(world.now_ms) >= 0
     assert Path(world.paths[0], "orders-0").is_dir()
 
 
-def test_a_clock_that_was_set_back_does_not_end_the_chores(world: World) -> None:
+def test_a_clock_that_was_set_back_does_not_stop_the_tasks(world: World) -> None:
     world.create_topic("orders", flush_ms="1000")
     world.keep_house()
     world.now_ms -= 24 * HOUR_MS
@@ -128,7 +130,7 @@ def test_a_clock_that_was_set_back_does_not_end_the_chores(world: World) -> None
     assert world.partition("orders").log.recovery_point == 1
 
 
-def test_a_flush_that_cannot_begin_is_tried_again(
+def test_a_flush_that_cannot_begin_is_retried(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.create_topic("orders", flush_ms="1000")
@@ -155,7 +157,7 @@ def test_a_disk_that_is_full_when_it_syncs_has_failed(
     assert world.partition("orders").error_code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_a_full_disk_is_told_of_once_and_again_when_there_was_space(
+def test_a_full_disk_is_logged_once_and_again_after_there_was_space(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create_topic("orders")
@@ -171,7 +173,7 @@ def test_a_full_disk_is_told_of_once_and_again_when_there_was_space(
         world.keep_house(for_ms=10_000)
 
 
-def test_a_process_out_of_files_keeps_its_directories(
+def test_a_process_out_of_file_descriptors_keeps_its_directories_online(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create_topic("orders")
@@ -184,7 +186,7 @@ def test_a_process_out_of_files_keeps_its_directories(
     assert world.partition("orders").log.log_end_offset == 1
 
 
-def test_a_sync_that_could_not_open_its_files_is_tried_again(
+def test_a_sync_that_could_not_open_its_files_is_retried(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.create_topic("orders", flush_ms="1000")

@@ -52,7 +52,7 @@ def test_a_slice_in_flight_keeps_its_file(tmp_path: Path) -> None:
     workshop.stop()
 
 
-def test_what_is_used_again_and_again_stays_open(tmp_path: Path) -> None:
+def test_a_file_in_use_stays_open(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path, OpenFiles(4))
     busy = workshop.create(partition=99)
     append(busy, b"x")
@@ -79,7 +79,7 @@ def test_everything_is_closed_with_the_directory(tmp_path: Path) -> None:
     assert open_descriptors(tmp_path) == 0
 
 
-def test_a_deleted_log_lets_go_of_its_files(workshop: Workshop) -> None:
+def test_a_deleted_log_closes_its_files(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 100)
     read_all(log)

@@ -74,7 +74,7 @@ def in_sync(world: World, index: int) -> tuple[int, ...]:
     return state.isr
 
 
-def test_what_changes_while_a_request_is_under_way_goes_with_the_next(led: World) -> None:
+def test_changes_during_a_request_are_sent_in_the_next(led: World) -> None:
     catch_up(led, 0, 1, 2)
     assert asked(led) == [[0]]
     answer(led)
@@ -84,20 +84,20 @@ def test_what_changes_while_a_request_is_under_way_goes_with_the_next(led: World
     assert len(led.asked) == 2
 
 
-def test_the_controllers_answer_is_believed_before_the_metadata_tells(led: World) -> None:
+def test_the_controllers_response_is_applied_before_the_metadata_arrives(led: World) -> None:
     catch_up(led, 0)
     answer(led)
     assert in_sync(led, 0) == (1, 2)
     assert led.partition("orders").is_in_sync(2)
 
 
-def test_what_is_refused_for_now_is_asked_again_with_what_came_since(led: World) -> None:
+def test_a_retriable_rejection_is_sent_again_with_newer_changes(led: World) -> None:
     catch_up(led, 0, 1)
     answer(led, p0=ErrorCode.NOT_CONTROLLER)
     assert asked(led) == [[0], [1, 0]]
 
 
-def test_what_the_metadata_has_overtaken_is_not_asked_again(led: World) -> None:
+def test_a_change_that_the_metadata_has_overtaken_is_not_sent_again(led: World) -> None:
     catch_up(led, 0)
     led.lead("orders", isr=(1,))
     answer(led, p0=ErrorCode.NOT_CONTROLLER)
@@ -105,14 +105,16 @@ def test_what_the_metadata_has_overtaken_is_not_asked_again(led: World) -> None:
 
 
 @pytest.mark.parametrize("failure", [ConnectionResetError(), TimeoutError()])
-def test_a_controller_that_cannot_be_reached_is_asked_again(led: World, failure: OSError) -> None:
+def test_a_change_is_sent_again_if_the_controller_cannot_be_reached(
+    led: World, failure: OSError
+) -> None:
     catch_up(led, 0)
     led.asked[0][1].set_exception(failure)
     let_pass()
     assert asked(led) == [[0], [0]]
 
 
-def test_a_refusal_of_the_whole_request_changes_nothing_and_is_tried_again(led: World) -> None:
+def test_an_error_of_the_whole_request_changes_nothing_and_is_retried(led: World) -> None:
     catch_up(led, 0)
     refusal = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     led.asked[0][1].set_result(refusal)
@@ -121,14 +123,14 @@ def test_a_refusal_of_the_whole_request_changes_nothing_and_is_tried_again(led: 
     assert in_sync(led, 0) == (1,)
 
 
-def test_an_answer_that_leaves_a_partition_out_is_no_answer_for_it(led: World) -> None:
+def test_a_partition_missing_in_the_response_is_sent_again(led: World) -> None:
     catch_up(led, 0)
     led.asked[0][1].set_result(AlterPartitionResponse())
     let_pass()
     assert asked(led) == [[0], [0]]
 
 
-def test_followers_that_lag_are_looked_for_where_this_broker_leads(led: World) -> None:
+def test_the_isr_shrinks_where_this_broker_leads(led: World) -> None:
     led.lead("orders", 0, isr=(1, 2))
     led.lead("orders", 1, leader=2, isr=(1, 2))
     for index in range(2):
