@@ -43,9 +43,9 @@ def cursor(
     read_committed: bool = True,
     check_crcs: bool = False,
 ) -> Any:
-    _, next_offset, count, _ = module.scan(bytes(batches))
-    return module.Cursor(
-        module.Progress("t", 3),
+    _, next_offset, count, _ = module.scan_batches(bytes(batches))
+    return module.CompletedFetch(
+        module.ConsumerProgress("t", 3),
         bytes(batches),
         from_offset,
         next_offset,
@@ -191,10 +191,10 @@ def test_no_bytes_break_the_cursor(module: ModuleType, data: st.DataObject) -> N
 
 def test_a_cut_batch_at_the_end_is_left_out(module: ModuleType) -> None:
     batches = b"".join(build_batch(some_records(2), base_offset=base) for base in (0, 2))
-    size, next_offset, count, epoch = module.scan(batches[:-1])
+    size, next_offset, count, epoch = module.scan_batches(batches[:-1])
     assert (size, next_offset, count, epoch) == (len(batches) // 2, 2, 2, -1)
-    assert module.scan(b"") == (0, -1, 0, -1)
-    assert module.scan(bytes(100)) == (0, -1, 0, -1)
+    assert module.scan_batches(b"") == (0, -1, 0, -1)
+    assert module.scan_batches(bytes(100)) == (0, -1, 0, -1)
 
 
 def test_nothing_is_delivered_of_another_version_or_while_paused(module: ModuleType) -> None:
@@ -212,7 +212,7 @@ def test_nothing_is_delivered_of_another_version_or_while_paused(module: ModuleT
 
 
 def test_nothing_was_delivered_in_the_beginning(module: ModuleType) -> None:
-    assert module.Progress("t", 0).position == OFFSET_INVALID
+    assert module.ConsumerProgress("t", 0).position == OFFSET_INVALID
 
 
 def test_runs_hold_the_same_records_in_arrows_columns(module: ModuleType) -> None:

@@ -33,7 +33,7 @@ from barnabas.client.admin import (
     transactions,
 )
 from barnabas.client.admin.requests import AdminRequests
-from barnabas.client.cluster.cluster import Cluster, ignore
+from barnabas.client.cluster.cluster import Cluster, ignore_error
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import AdminSettings, admin_settings
 
@@ -68,7 +68,7 @@ class AioAdminClient:
         settings = conf if isinstance(conf, AdminSettings) else admin_settings(dict(conf))
         self._cluster = Cluster(
             settings,
-            on_error or settings.error_cb or ignore,
+            on_error or settings.error_cb or ignore_error,
             controllers=settings.bootstrap_controllers,
         )
         self._requests = AdminRequests(self._cluster, settings)

@@ -18,7 +18,6 @@ from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.schema import Message
 
 K = TypeVar("K")
@@ -103,12 +102,7 @@ class AdminRequests:
                 max_version=max_version,
             )
         except KafkaException as failure:
-            error = error_in(failure)
-            if error.code() != ErrorCode.UNSUPPORTED_VERSION:
-                raise
-            name = api(request.API_KEY).name
-            reason = f"the node does not serve this {name} request: {error.str()}"
-            raise KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, reason)) from None
+            raise _unsupported_or(failure, api(request.API_KEY).name) from None
 
     async def broker_ids(self, deadline: Deadline) -> list[int]:
         """Returns the ids of all brokers in service."""
@@ -276,17 +270,19 @@ class AdminRequests:
     async def _find_coordinators(
         self, kind: CoordinatorType, keys: list[str], deadline: Deadline
     ) -> tuple[dict[int | None, list[str]], dict[str, V | KafkaError]]:
-        """Keys by their coordinators, found with one request (KIP-699), and errors of others."""
-        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-        response = await self.send(request, deadline=deadline)
-        coordinators: dict[int | None, list[str]] = {}
-        lost: dict[str, V | KafkaError] = {}
-        for found in response.coordinators:
-            if found.error_code:
-                lost[found.key] = broker_error(found.error_code, found.error_message)
+        """Returns keys by the nodes of their coordinators, and errors of the others."""
+        try:
+            found = await self.cluster.find_coordinators(kind, keys, deadline)
+        except KafkaException as failure:
+            raise _unsupported_or(failure, "FindCoordinator") from None
+        by_node: dict[int | None, list[str]] = {}
+        errors: dict[str, V | KafkaError] = {}
+        for key, node_id in found.items():
+            if isinstance(node_id, KafkaError):
+                errors[key] = node_id
             else:
-                coordinators.setdefault(found.node_id, []).append(found.key)
-        return coordinators, lost
+                by_node.setdefault(node_id, []).append(key)
+        return by_node, errors
 
 
 def one_request_per_item(
@@ -317,3 +313,12 @@ def _timed_out(outcome: object) -> KafkaError:
     assert isinstance(outcome, KafkaError), "only items with errors are retried"
     reason = f"not done in time; the last failure was: {outcome.str()}"
     return KafkaError(KafkaError._TIMED_OUT, reason, retriable=True)
+
+
+def _unsupported_or(failure: KafkaException, api_name: str) -> KafkaException:
+    """Returns the failure, or _UNSUPPORTED_FEATURE if the node does not serve the API."""
+    error = error_in(failure)
+    if error.code() != ErrorCode.UNSUPPORTED_VERSION:
+        return failure
+    reason = f"the node does not serve this {api_name} request: {error.str()}"
+    return KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, reason))

@@ -1,4 +1,4 @@
-"""The cluster as a client knows it: brokers, topics, coordinators, and ways to ask them."""
+"""A client's view of the cluster: brokers, topics, coordinators, and requests to them."""
 
 from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.cluster import Cluster

@@ -1,4 +1,4 @@
-"""`Cluster`: what every client asks through. It lives on one loop and is touched only from there.
+"""`Cluster`: all requests of a client go through it. It is used on one loop only.
 
 cluster = Cluster(settings)
 cluster.want(["orders"])
@@ -25,51 +25,50 @@ from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 
-def ignore(_: KafkaError) -> None:
-    """Nobody wants to hear of it."""
+def ignore_error(_: KafkaError) -> None:
+    """The error callback of clients without one."""
 
 
 class Cluster:
     """The brokers, topics and coordinators of one cluster, and the connections to them.
 
-    With addresses of `controllers` to begin with it is they who are asked, and who are
-    `metadata.brokers`; nobody tells of topics then.
+    With addresses of `controllers` it connects to the controllers instead: they are then
+    `metadata.brokers`, and there are no topics.
     """
 
     def __init__(
         self,
         settings: ConnectionSettings,
-        on_error: Callable[[KafkaError], None] = ignore,
+        on_error: Callable[[KafkaError], None] = ignore_error,
         *,
         controllers: Iterable[Endpoint] = (),
     ) -> None:
         self._settings = settings
         addresses = tuple(controllers)
         self._nodes = ClusterNodes(addresses or settings.bootstrap_servers, settings, on_error)
-        watch = ControllerMetadataUpdater if addresses else MetadataUpdater
-        self._watch = watch(self._nodes, self.send_request, settings)
+        updater = ControllerMetadataUpdater if addresses else MetadataUpdater
+        self._updater = updater(self._nodes, self.send_request, settings)
         self._coordinators = CoordinatorFinder(self._nodes, self.send_request, settings)
 
     @property
     def counters(self) -> dict[str, tuple[int, ConnectionCounters]]:
-        """What has gone over the connections to each address, and the id of who lives there."""
+        """The counters of the connections to each address, and the id of the node there."""
         return {str(node): (node.node_id, node.counters) for node in self._nodes}
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """For connections made from now on."""
-        if self._nodes.terms.sasl is not None:
-            self._nodes.terms.sasl.update_credentials(username, password)
+        """Sets the credentials of connections made from now on."""
+        if self._nodes.options.sasl is not None:
+            self._nodes.options.sasl.update_credentials(username, password)
 
     @property
     def metadata(self) -> Metadata:
-        """What is known now."""
-        return self._watch.metadata
+        return self._updater.metadata
 
     def add_listener(self, listener: Callable[[Metadata], None]) -> None:
-        """Have `listener` called whenever metadata was told anew."""
-        self._watch.listeners.append(listener)
+        """Calls `listener` after every metadata update."""
+        self._updater.listeners.append(listener)
 
-    # Asking
+    # Requests
 
     async def send_request(
         self,
@@ -80,10 +79,10 @@ class Cluster:
         purpose: str = "",
         max_version: int | None = None,
     ) -> Any:
-        """The response of a node (one attempt), or of any that gives one in time.
+        """Returns the response of node `to` (one attempt), or of any node that responds in time.
 
-        A `purpose` has a connection of its own, if a node is named. `max_version` caps the
-        version that is spoken.
+        A `purpose` has a connection of its own, if a node is named. `max_version` limits the
+        version of the request. Raises KafkaException if there is no response.
         """
         if timeout_ms is None:
             timeout_ms = self._settings.request_timeout_ms
@@ -93,7 +92,7 @@ class Cluster:
             return response
         node = self._nodes.get(to)
         if node is None:
-            await self._watch.wait_for_update(deadline)
+            await self._updater.wait_for_update(deadline)
             node = self._nodes.get(to)
         if node is None:
             fail(KafkaError._UNKNOWN_BROKER, f"the cluster has no broker {to}")
@@ -112,10 +111,10 @@ class Cluster:
         purpose: str = "",
         max_version: int | None = None,
     ) -> None:
-        """Ask one node; `answered` is given the response, or the OSError instead of it.
+        """Sends a request to one node; `on_response` gets the response, or an OSError.
 
-        The records in a response stay as they are for as long as somebody holds them. Those of
-        a request may be `barnabas.net.gathered_records.Gathered` buffers. To a Produce request with
+        The records in a response stay valid as long as they are referenced. Those of a request may
+        be `barnabas.net.gathered_records.Gathered` buffers. To a Produce request with
         acks=0 there is no answer: `answered`, unless it is None, is given None when it has left.
         """
         node = self._nodes.get(node_id)
@@ -126,7 +125,7 @@ class Cluster:
             self._nodes.loop.call_soon(on_response, unknown)
 
     def api_version(self, node_id: int, key: int) -> int | None:
-        """In which version an API is spoken with a node; None before it was connected to."""
+        """Returns the version of an API that is used with a node; None before it is connected."""
         node = self._nodes.get(node_id)
         return None if node is None else node.api_version(key)
 
@@ -142,10 +141,10 @@ class Cluster:
         deadline: Deadline,
         max_version: int | None = None,
     ) -> Any:
-        """The answer of whoever coordinates `key`, found again whenever it has moved.
+        """Returns the response of the coordinator of `key`, which is looked up again if it moved.
 
-        `error_of` says where the response has its error code. A callable makes the request anew
-        for each attempt. KafkaException _TIMED_OUT, with what was last wrong, after the deadline.
+        `error_of` returns the error code of a response. A callable builds the request anew for
+        each attempt. Raises KafkaException _TIMED_OUT, with the last error, after the deadline.
         """
         return await self._coordinators.send_request(
             kind, key, request, error_of, deadline, max_version
@@ -154,31 +153,37 @@ class Cluster:
     async def coordinator(self, kind: CoordinatorType, key: str, deadline: Deadline) -> int:
         return await self._coordinators.find(kind, key, deadline)
 
+    async def find_coordinators(
+        self, kind: CoordinatorType, keys: list[str], deadline: Deadline
+    ) -> dict[str, int | KafkaError]:
+        """Returns the nodes of coordinators, requested at once, or their errors."""
+        return await self._coordinators.find_all(kind, keys, deadline)
+
     def forget_coordinator(self, kind: CoordinatorType, key: str) -> None:
         self._coordinators.forget(kind, key)
 
     # Metadata
 
     def add_topics(self, topics: Iterable[str]) -> None:
-        """Keep these topics known."""
-        self._watch.add_topics(topics)
+        """Keeps the metadata of these topics up to date."""
+        self._updater.add_topics(topics)
 
     def remove_topics(self, topics: Iterable[str]) -> None:
-        self._watch.remove_topics(topics)
+        self._updater.remove_topics(topics)
 
     def add_all_topics(self) -> None:
-        """Keep every topic known."""
-        self._watch.add_all_topics()
+        """Keeps the metadata of every topic up to date."""
+        self._updater.add_all_topics()
 
     async def active_controller(self, deadline: Deadline) -> int | None:
-        """Which of the controllers decides; None if nobody says so before the deadline."""
+        """Returns the active controller; None if there is none before the deadline."""
         if self.metadata.controller_id < 0:
-            await self._watch.wait_for_update(deadline)
+            await self._updater.wait_for_update(deadline)
         return self.metadata.controller_id if self.metadata.controller_id >= 0 else None
 
     def refresh(self) -> None:
-        """Something proved wrong: ask for metadata again soon."""
-        self._watch.refresh()
+        """Requests metadata again soon, because it proved wrong."""
+        self._updater.refresh()
 
     async def describe(
         self,
@@ -188,22 +193,23 @@ class Cluster:
         create: bool = False,
         to: int | None = None,
     ) -> MetadataResponse:
-        """What a broker says of these topics, or of all; nothing of it is kept."""
-        request = _question(topics, create=create)
+        """Returns a broker's metadata of these topics, or of all, without caching it."""
+        request = _metadata_request(topics, create=create)
         return _checked(await self.send_request(request, to, timeout_ms=timeout_ms))
 
     async def describe_with_node(
         self, topics: Iterable[str] | None, *, timeout_ms: int
     ) -> tuple[MetadataResponse, int, str]:
-        """The same of whoever answers first, with its id (-1 if that is not known) and address."""
-        request = _question(topics, create=False)
+        """Returns the same from any node, with the node's id (-1 if unknown) and address."""
+        request = _metadata_request(topics, create=False)
         node, response = await self._send_to_any(request, Deadline.after(timeout_ms), None)
         return _checked(response), node.node_id, str(node)
 
     async def topic(self, name: str, *, deadline: Deadline) -> TopicInfo:
-        """A topic, which is wanted from now on, once the cluster knows it.
+        """Returns a topic once the cluster has it, and keeps its metadata up to date.
 
-        KafkaException with the topic's error after the deadline, or at once if it will not pass.
+        Raises KafkaException with the topic's error after the deadline, or at once if the error is
+        not retriable.
         """
         self.add_topics([name])
         while True:
@@ -213,14 +219,14 @@ class Cluster:
             if topic is not None and (deadline.has_passed or not topic.error.retriable):
                 raise KafkaException(broker_error(topic.error, f"{name}: {topic.error.name}"))
             try:
-                await self._watch.wait_for_update(deadline)
+                await self._updater.wait_for_update(deadline)
             except KafkaException:
                 if topic is None:
                     raise
 
     async def close(self) -> None:
-        """Hang up; whoever still waits for an answer is told so."""
-        self._watch.close()
+        """Closes all connections. Requests that wait for a response fail."""
+        self._updater.close()
         self._nodes.close()
 
     async def _send_to_any(
@@ -239,14 +245,19 @@ class Cluster:
 
 
 def _remaining_ms(deadline: Deadline) -> int:
-    """A node that is asked with no time left would be hung up on, and others with it."""
+    """Returns the remaining time. Raises KafkaException _TIMED_OUT if there is none.
+
+    A request without time would close the connection, and fail the other requests on it.
+    """
     if deadline.has_passed:
-        late = KafkaError(KafkaError._TIMED_OUT, "no time was left to ask", retriable=True)
-        raise KafkaException(late)
+        error = KafkaError(
+            KafkaError._TIMED_OUT, "no time was left to send the request", retriable=True
+        )
+        raise KafkaException(error)
     return max(1, deadline.remaining_ms())
 
 
-def _question(topics: Iterable[str] | None, *, create: bool) -> MetadataRequest:
+def _metadata_request(topics: Iterable[str] | None, *, create: bool) -> MetadataRequest:
     named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
     return MetadataRequest(topics=named, allow_auto_topic_creation=create)
 

@@ -1,4 +1,4 @@
-"""From settings to the terms on which connections are made."""
+"""Builds the options of connections, with TLS and SASL, from the settings of a client."""
 
 import asyncio
 
@@ -9,8 +9,8 @@ from barnabas.net.sasl import SaslClient
 from barnabas.net.tls import TlsContext, TlsSettings
 
 
-def terms_of(settings: ConnectionSettings) -> ConnectionOptions:
-    """KafkaException if a certificate cannot be read."""
+def build_connection_options(settings: ConnectionSettings) -> ConnectionOptions:
+    """Raises KafkaException if a certificate cannot be read."""
     security = settings.security
     return ConnectionOptions(
         loop=asyncio.get_running_loop(),
@@ -26,7 +26,7 @@ def terms_of(settings: ConnectionSettings) -> ConnectionOptions:
 
 
 def _tls(security: Security) -> TlsContext:
-    trust = TlsSettings(
+    tls_settings = TlsSettings(
         ca_file=security.ca_location,
         ca_pem=security.ca_pem,
         certificate_file=security.certificate_location,
@@ -41,9 +41,9 @@ def _tls(security: Security) -> TlsContext:
         revocation_list_file=security.crl_location,
     )
     try:
-        return TlsContext(trust.context())
-    except (OSError, KeyError) as failure:
-        fail(KafkaError._SSL, f"the certificates and keys of ssl.* cannot be used: {failure}")
+        return TlsContext(tls_settings.context())
+    except (OSError, KeyError) as error:
+        fail(KafkaError._SSL, f"the certificates and keys of ssl.* cannot be used: {error}")
 
 
 def _sasl(security: Security) -> SaslClient:

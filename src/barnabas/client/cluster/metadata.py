@@ -1,4 +1,4 @@
-"""What is known of a cluster: immutable values, and how an answer to Metadata changes them."""
+"""The metadata of a cluster: immutable values, and how a Metadata response updates them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -36,17 +36,17 @@ class PartitionInfo:
 
 @dataclass(slots=True, frozen=True)
 class TopicInfo:
-    """A topic; one that the cluster does not know, or does not show, has an error."""
+    """A topic; one that does not exist, or is not authorized, has an error."""
 
     name: str
     topic_id: bytes = uuid.ZERO
-    partitions: tuple[PartitionInfo, ...] = ()  # the index of each is its place
+    partitions: tuple[PartitionInfo, ...] = ()  # by partition index
     error: ErrorCode = ErrorCode.NONE
     is_internal: bool = False
 
     @property
     def is_settled(self) -> bool:
-        """Whether asking again soon would tell nothing more."""
+        """Whether another request soon would return the same."""
         if self.error.retriable:
             return False
         return all(partition.leader != NO_LEADER for partition in self.partitions)
@@ -61,30 +61,33 @@ class Metadata:
     topic_names: Mapping[bytes, str] = field(default_factory=dict)  # topic id -> name
 
     def leader(self, topic: str, partition: int) -> PartitionInfo | None:
-        """The partition as its leader has it; None if it is not known."""
-        known = self.topics.get(topic)
-        if known is None or not 0 <= partition < len(known.partitions):
+        """Returns the partition with its leader; None if it is unknown."""
+        info = self.topics.get(topic)
+        if info is None or not 0 <= partition < len(info.partitions):
             return None
-        return known.partitions[partition]
+        return info.partitions[partition]
 
     def updated(
         self, response: MetadataResponse, topic_names: Collection[str], *, is_complete: bool = False
     ) -> "Metadata":
-        """What is known once a broker has answered. Topics that nobody wants are forgotten."""
+        """Returns the metadata after a response, with the topics of `topic_names` only.
+
+        A complete response has all topics of the cluster, and all of them stay.
+        """
         topics = (
             {}
             if is_complete
             else {name: topic for name, topic in self.topics.items() if name in topic_names}
         )
-        for each in response.topics:
-            if each.name is not None and (is_complete or each.name in topic_names):
-                topics[each.name] = _topic(each, self.topics.get(each.name))
+        for topic in response.topics:
+            if topic.name is not None and (is_complete or topic.name in topic_names):
+                topics[topic.name] = _topic(topic, self.topics.get(topic.name))
         if is_complete:
             for name in topic_names:
                 topics.setdefault(name, TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         brokers = {
-            each.node_id: BrokerInfo(each.node_id, each.host, each.port, each.rack)
-            for each in response.brokers
+            broker.node_id: BrokerInfo(broker.node_id, broker.host, broker.port, broker.rack)
+            for broker in response.brokers
         }
         return Metadata(
             response.cluster_id,
@@ -92,37 +95,40 @@ class Metadata:
             MappingProxyType(brokers),
             MappingProxyType(topics),
             MappingProxyType(
-                {each.topic_id: each.name for each in topics.values() if each.topic_id != uuid.ZERO}
+                {info.topic_id: info.name for info in topics.values() if info.topic_id != uuid.ZERO}
             ),
         )
 
 
-def _topic(told: MetadataResponseTopic, before: TopicInfo | None) -> TopicInfo:
-    assert told.name is not None
-    error = ErrorCode.of(told.error_code)
-    if before is not None and before.topic_id != told.topic_id:
-        before = None  # deleted, perhaps created anew: its epochs have begun anew too
-    known = {} if before is None else {each.index: each for each in before.partitions}
-    partitions = sorted(told.partitions, key=lambda each: each.partition_index)
+def _topic(response: MetadataResponseTopic, before: TopicInfo | None) -> TopicInfo:
+    assert response.name is not None
+    error = ErrorCode.of(response.error_code)
+    if before is not None and before.topic_id != response.topic_id:
+        before = None  # deleted and created again: its epochs start again too
+    existing = {} if before is None else {info.index: info for info in before.partitions}
+    partitions = sorted(response.partitions, key=lambda partition: partition.partition_index)
     return TopicInfo(
-        told.name,
-        told.topic_id,
-        tuple(_partition(each, known.get(each.partition_index)) for each in partitions),
+        response.name,
+        response.topic_id,
+        tuple(
+            _partition(partition, existing.get(partition.partition_index))
+            for partition in partitions
+        ),
         error,
-        told.is_internal,
+        response.is_internal,
     )
 
 
-def _partition(told: MetadataResponsePartition, before: PartitionInfo | None) -> PartitionInfo:
-    """As told, unless by a broker that has not heard of the present leader yet (KIP-320)."""
-    if before is not None and 0 <= told.leader_epoch < before.leader_epoch:
+def _partition(response: MetadataResponsePartition, before: PartitionInfo | None) -> PartitionInfo:
+    """Returns the newer of the two: a broker may not know the present leader yet (KIP-320)."""
+    if before is not None and 0 <= response.leader_epoch < before.leader_epoch:
         return before
     return PartitionInfo(
-        told.partition_index,
-        told.leader_id,
-        told.leader_epoch,
-        tuple(told.replica_nodes),
-        tuple(told.isr_nodes),
-        tuple(told.offline_replicas),
-        ErrorCode.of(told.error_code),
+        response.partition_index,
+        response.leader_id,
+        response.leader_epoch,
+        tuple(response.replica_nodes),
+        tuple(response.isr_nodes),
+        tuple(response.offline_replicas),
+        ErrorCode.of(response.error_code),
     )

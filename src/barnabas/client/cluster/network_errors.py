@@ -1,4 +1,4 @@
-"""Why there is no answer: the network's words turned into the errors that users meet."""
+"""Turns the errors of connections into the errors that users get."""
 
 import errno
 import socket
@@ -9,41 +9,43 @@ from barnabas.client.errors import KafkaError
 from barnabas.net.sasl import AuthenticationFailed
 from barnabas.wire.errors import ErrorCode
 
-_LASTING = frozenset(
+_NOT_RETRIABLE = frozenset(
     {KafkaError._AUTHENTICATION, KafkaError._SSL, int(ErrorCode.UNSUPPORTED_VERSION)}
 )
-"""What asking again does not mend."""
+"""Errors that a retry does not fix."""
 
 
-def network_error(failure: OSError) -> KafkaError:
-    """The error for a request that was not answered; its text names the address and why."""
-    code = _code(failure)
-    return KafkaError(code, failure.strerror or str(failure), retriable=code not in _LASTING)
-
-
-def no_broker_error(failures: Mapping[str, OSError]) -> KafkaError:
-    """The error when everybody was asked in vain, by address."""
-    if not failures:
-        return KafkaError(KafkaError._ALL_BROKERS_DOWN, "bootstrap.servers names nobody to ask")
-    errors = [network_error(failure) for failure in failures.values()]
-    codes = {error.code() for error in errors}
-    alike = codes <= {KafkaError._TIMED_OUT} or codes <= {KafkaError._RESOLVE}
+def network_error(exception: OSError) -> KafkaError:
+    """Returns the error of a request without a response; its text names the address and cause."""
+    code = _code(exception)
     return KafkaError(
-        codes.pop() if alike else KafkaError._ALL_BROKERS_DOWN,
-        "no broker answers: " + "; ".join(error.str() for error in errors),
+        code, exception.strerror or str(exception), retriable=code not in _NOT_RETRIABLE
+    )
+
+
+def no_broker_error(exceptions: Mapping[str, OSError]) -> KafkaError:
+    """Returns the error for the case that every address has failed."""
+    if not exceptions:
+        return KafkaError(KafkaError._ALL_BROKERS_DOWN, "bootstrap.servers is empty")
+    errors = [network_error(exception) for exception in exceptions.values()]
+    codes = {error.code() for error in errors}
+    is_same = codes <= {KafkaError._TIMED_OUT} or codes <= {KafkaError._RESOLVE}
+    return KafkaError(
+        codes.pop() if is_same else KafkaError._ALL_BROKERS_DOWN,
+        "no broker responds: " + "; ".join(error.str() for error in errors),
         retriable=True,
     )
 
 
-def _code(failure: OSError) -> int:
-    if isinstance(failure, TimeoutError):
+def _code(exception: OSError) -> int:
+    if isinstance(exception, TimeoutError):
         return KafkaError._TIMED_OUT
-    if isinstance(failure, AuthenticationFailed):
+    if isinstance(exception, AuthenticationFailed):
         return KafkaError._AUTHENTICATION
-    if isinstance(failure, ssl.SSLError):
+    if isinstance(exception, ssl.SSLError):
         return KafkaError._SSL
-    if isinstance(failure, socket.gaierror):
+    if isinstance(exception, socket.gaierror):
         return KafkaError._RESOLVE
-    if failure.errno == errno.EPROTONOSUPPORT:
+    if exception.errno == errno.EPROTONOSUPPORT:
         return int(ErrorCode.UNSUPPORTED_VERSION)
     return KafkaError._TRANSPORT

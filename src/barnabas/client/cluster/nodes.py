@@ -1,6 +1,6 @@
-"""The nodes of a cluster: connections to each, and how it has fared lately.
+"""The nodes of a cluster, with their connections and their recent failures.
 
-A node is known by its address. Those to begin with have no id: who lives there is told later.
+A node is identified by its address. Bootstrap addresses have no node id until metadata arrives.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from barnabas.client.backoff import Backoff, Deadline
-from barnabas.client.cluster.connection_options import terms_of
+from barnabas.client.cluster.connection_options import build_connection_options
 from barnabas.client.cluster.metadata import BrokerInfo
 from barnabas.client.cluster.network_errors import network_error, no_broker_error
 from barnabas.client.errors import KafkaError, KafkaException
@@ -25,12 +25,12 @@ from barnabas.wire.schema import Message
 SendRequest = Callable[..., Coroutine[Any, Any, Any]]
 """`Cluster.ask`, for those who ask through it on its behalf."""
 
-_PATIENCE_MS = 1_000
-"""How long one address may take to connect before the next is tried beside it."""
+_NEXT_ADDRESS_MS = 1_000
+"""How long to wait for one address to connect before the next is tried as well."""
 
 
 class ClusterNodes:
-    """Everybody who can be asked."""
+    """All nodes that can receive requests."""
 
     def __init__(
         self,
@@ -38,58 +38,57 @@ class ClusterNodes:
         settings: ConnectionSettings,
         on_error: Callable[[KafkaError], None],
     ) -> None:
-        self.terms = terms_of(settings)
-        self.loop = self.terms.loop
+        self.options = build_connection_options(settings)
+        self.loop = self.options.loop
         self._settings = settings
-        self._told = on_error
-        self._at: dict[tuple[str, int], ClusterNode] = {}
-        self._bootstrap = [self._meet(*address) for address in addresses]
-        self._known: dict[int, ClusterNode] = {}
+        self._on_error = on_error
+        self._by_address: dict[tuple[str, int], ClusterNode] = {}
+        self._bootstrap = [self._node_at(*address) for address in addresses]
+        self._brokers: dict[int, ClusterNode] = {}
         self._are_all_down = False
         self.is_closed = False
 
     def __iter__(self) -> "Iterator[ClusterNode]":
-        return iter(self._at.values())
+        return iter(self._by_address.values())
 
     def get(self, node_id: int) -> "ClusterNode | None":
-        return self._known.get(node_id)
+        return self._brokers.get(node_id)
 
     def update(self, brokers: Iterable[BrokerInfo]) -> None:
-        """These are all there are; connections to others are closed."""
-        self._known = {}
+        """Sets the brokers of the cluster; connections to other nodes are closed."""
+        self._brokers = {}
         for broker in brokers:
             self.add(broker)
-        needed = {*self._known.values()}
-        for node in [each for each in self._at.values() if each not in needed]:
+        needed = {*self._brokers.values()}
+        for node in [node for node in self._by_address.values() if node not in needed]:
             if node not in self._bootstrap:
-                del self._at[node.host, node.port]
+                del self._by_address[node.host, node.port]
                 node.close()
             elif not node.in_flight:
                 node.close()
 
     def add(self, broker: BrokerInfo) -> None:
-        """One that is known by its id from now on."""
-        node = self._known[broker.node_id] = self._meet(broker.host, broker.port)
+        """Adds a broker, which has an id from now on."""
+        node = self._brokers[broker.node_id] = self._node_at(broker.host, broker.port)
         node.node_id = broker.node_id
 
     def rebootstrap(self) -> None:
-        """Nothing that is known of the cluster holds: ask the first addresses again (KIP-1102)."""
+        """Forgets all brokers and starts from the bootstrap addresses again (KIP-1102)."""
         self.update([])
 
     def least_loaded_first(self) -> "list[ClusterNode]":
-        """Whom to ask first when anybody will do: the least busy of those that are connected.
+        """Returns the nodes in the order to try them: connected and least loaded first.
 
-        Addresses to begin with come last: they serve when nobody known answers (KIP-899).
+        Bootstrap addresses come last: they are used when no broker responds (KIP-899).
         """
-        known = sorted(self._known.values(), key=_readiness)
+        known = sorted(self._brokers.values(), key=_load)
         first = [node for node in self._bootstrap if node not in known]
-        return known + sorted(first, key=_readiness)
+        return known + sorted(first, key=_load)
 
     async def any_connected(self, deadline: Deadline) -> "ClusterNode":
-        """A node that is connected.
+        """Returns a node that is connected; connects one if there is none.
 
-        KafkaException when the deadline has passed and nobody was, or when the failure is one
-        that lasts.
+        Raises KafkaException after the deadline, or at once if the error is not retriable.
         """
         failures: dict[str, OSError] = {}
         while True:
@@ -98,20 +97,22 @@ class ClusterNodes:
                 if node.is_open:
                     return node
                 connecting[node.connect()] = node
-                found = await _first(
-                    connecting, min(_PATIENCE_MS, deadline.remaining_ms()), failures
+                connected = await _first_connected(
+                    connecting, min(_NEXT_ADDRESS_MS, deadline.remaining_ms()), failures
                 )
-                if found is not None:
-                    return found
-            found = await _first(connecting, deadline.remaining_ms(), failures)
-            if found is not None:
-                return found
+                if connected is not None:
+                    return connected
+            connected = await _first_connected(connecting, deadline.remaining_ms(), failures)
+            if connected is not None:
+                return connected
             for node in connecting.values():
-                failures.setdefault(str(node), TimeoutError(errno.ETIMEDOUT, f"{node}: no answer"))
+                failures.setdefault(
+                    str(node), TimeoutError(errno.ETIMEDOUT, f"{node}: no response")
+                )
             await self.wait_before_retry(failures, deadline)
 
     async def wait_before_retry(self, failures: dict[str, OSError], deadline: Deadline) -> None:
-        """Everybody failed: wait until somebody may be tried again."""
+        """All nodes have failed: waits until one may be tried again."""
         if self.is_closed:
             raise KafkaException(KafkaError(KafkaError._DESTROY, "the client was closed"))
         for failure in failures.values():
@@ -127,35 +128,35 @@ class ClusterNodes:
 
     def close(self) -> None:
         self.is_closed = True
-        for node in self._at.values():
+        for node in self._by_address.values():
             node.close()
 
     def on_connected(self) -> None:
-        """Called by a node."""
+        """Called by a node that is connected."""
         self._are_all_down = False
 
     def on_failure(self, failure: OSError) -> None:
-        """Called by a node that has not failed before."""
+        """Called by a node that was not down before."""
         error = network_error(failure)
-        self._told(error)
-        asked = list(self._known.values()) or self._bootstrap
-        if not self._are_all_down and all(node.is_down for node in asked):
+        self._on_error(error)
+        nodes = list(self._brokers.values()) or self._bootstrap
+        if not self._are_all_down and all(node.is_down for node in nodes):
             self._are_all_down = True
-            reason = f"{len(asked)}/{len(asked)} brokers are down: {error.str()}"
-            self._told(KafkaError(KafkaError._ALL_BROKERS_DOWN, reason))
+            reason = f"{len(nodes)}/{len(nodes)} brokers are down: {error.str()}"
+            self._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, reason))
 
-    def _meet(self, host: str, port: int) -> "ClusterNode":
-        node = self._at.get((host, port))
+    def _node_at(self, host: str, port: int) -> "ClusterNode":
+        node = self._by_address.get((host, port))
         if node is None:
-            node = self._at[host, port] = ClusterNode(self, host, port, self._settings)
+            node = self._by_address[host, port] = ClusterNode(self, host, port, self._settings)
         return node
 
 
 class ClusterNode:
     """One address, with a connection for each purpose.
 
-    After an attempt to connect that failed the next one has to wait for a while. Who asks during
-    that time is told of the failure at once: it may have somebody else to ask.
+    After a failed attempt to connect there is a backoff. A request during that time fails at once
+    with the error of the attempt: its sender may have another node to try.
     """
 
     def __init__(
@@ -163,14 +164,14 @@ class ClusterNode:
     ) -> None:
         self.host = host
         self.port = port
-        self.node_id = -1  # not told yet
+        self.node_id = -1  # not known yet
         self.counters = ConnectionCounters()
         self.is_down = False
         self._nodes = nodes
         self._client_id = settings.client_id
         self._backoff = Backoff(settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms)
         self._failure: OSError | None = None  # of the last attempt to connect
-        self._may_try_s = 0.0  # after it
+        self._retry_at_s = 0.0
         self._peers: dict[str, SocketPeer] = {}
         self._waiting: list[asyncio.Future[OSError | None]] = []  # for the connection
 
@@ -179,7 +180,7 @@ class ClusterNode:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is connected for no purpose in particular."""
+        """Whether the connection without a special purpose is open."""
         return "" in self._peers and self._peers[""].is_open
 
     @property
@@ -194,7 +195,7 @@ class ClusterNode:
         purpose: str = "",
         max_version: int | None = None,
     ) -> None:
-        """As `barnabas.net.peer.SocketPeer.send`."""
+        """Sends a request: see `barnabas.net.peer.SocketPeer.send`."""
         peer = self._peer(purpose)
         failure = self._recent_failure(peer)
         if failure is None:
@@ -209,34 +210,34 @@ class ClusterNode:
         purpose: str = "",
         max_version: int | None = None,
     ) -> Any:
-        """The response; OSError if there is none."""
-        answer: asyncio.Future[Any] = self._nodes.loop.create_future()
+        """Returns the response. Raises OSError if there is none."""
+        future: asyncio.Future[Any] = self._nodes.loop.create_future()
 
-        def answered(outcome: Any) -> None:
-            if not answer.done():
-                answer.set_result(outcome)
+        def on_response(response: Any) -> None:
+            if not future.done():
+                future.set_result(response)
 
-        self.send(request, timeout_ms, answered, purpose, max_version)
-        outcome = await answer
-        if isinstance(outcome, OSError):
-            raise outcome
-        return outcome
+        self.send(request, timeout_ms, on_response, purpose, max_version)
+        response = await future
+        if isinstance(response, OSError):
+            raise response
+        return response
 
     def connect(self) -> "asyncio.Future[OSError | None]":
-        """Connects, for no purpose in particular; the result is why that failed, if it did."""
-        opened: asyncio.Future[OSError | None] = self._nodes.loop.create_future()
+        """Connects, without a special purpose. The future's result is the error, or None."""
+        connected: asyncio.Future[OSError | None] = self._nodes.loop.create_future()
         peer = self._peer("")
         failure = self._recent_failure(peer)
         if failure is not None or peer.is_open:
-            opened.set_result(failure)
+            connected.set_result(failure)
         else:
-            self._waiting.append(opened)
+            self._waiting.append(connected)
             peer.open()
-        return opened
+        return connected
 
     def backoff_ms(self) -> float:
-        """How long it must not be tried again."""
-        return max(0.0, (self._may_try_s - self._nodes.loop.time()) * 1000)
+        """Returns how long to wait before the next attempt to connect."""
+        return max(0.0, (self._retry_at_s - self._nodes.loop.time()) * 1000)
 
     def api_version(self, key: int) -> int | None:
         versions = (peer.version(key) for peer in self._peers.values())
@@ -250,13 +251,13 @@ class ClusterNode:
         peer = self._peers.get(purpose)
         if peer is None:
             peer = self._peers[purpose] = SocketPeer(
-                self._nodes.terms,
+                self._nodes.options,
                 self.host,
                 self.port,
                 self._client_id,
                 counters=self.counters,
-                on_change=partial(self._changed, purpose),
-                on_close=partial(self._closed, purpose),
+                on_change=partial(self._on_connection_change, purpose),
+                on_close=partial(self._on_connection_closed, purpose),
             )
         return peer
 
@@ -267,53 +268,53 @@ class ClusterNode:
             return None
         return self._failure
 
-    def _changed(self, purpose: str, failure: OSError | None) -> None:
-        """A connection is ready, or has broken, or could not be made."""
+    def _on_connection_change(self, purpose: str, failure: OSError | None) -> None:
+        """A connection is ready, broke, or could not be made."""
         if failure is None:
             self.is_down = False
             self._backoff.reset()
             self._nodes.on_connected()
         elif not self._peers[purpose].is_open:
             self._failure = failure
-            self._may_try_s = self._nodes.loop.time() + self._backoff.next_ms() / 1000
-            self._fell(failure)
+            self._retry_at_s = self._nodes.loop.time() + self._backoff.next_ms() / 1000
+            self._on_down(failure)
         elif self.in_flight:
-            self._fell(failure)
-        # Else it hung up on a connection that nobody used: the next request opens another.
+            self._on_down(failure)
+        # Else the node closed an idle connection: the next request opens another.
         waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(failure)
+        for future in waiting:
+            if not future.done():
+                future.set_result(failure)
 
-    def _fell(self, failure: OSError) -> None:
+    def _on_down(self, failure: OSError) -> None:
         was_down, self.is_down = self.is_down, True
         if not was_down:
             self._nodes.on_failure(failure)
 
-    def _closed(self, purpose: str) -> None:
+    def _on_connection_closed(self, purpose: str) -> None:
         del self._peers[purpose]
-        for each in self._waiting:
-            if not each.done():
-                each.set_result(ConnectionAbortedError(errno.ECONNABORTED, f"{self}: closed"))
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(ConnectionAbortedError(errno.ECONNABORTED, f"{self}: closed"))
 
 
-def _readiness(node: ClusterNode) -> tuple[bool, bool, int, float]:
+def _load(node: ClusterNode) -> tuple[bool, bool, int, float]:
     return (node.is_down, not node.is_open, node.in_flight, random.random())
 
 
-async def _first(
+async def _first_connected(
     connecting: "dict[asyncio.Future[OSError | None], ClusterNode]",
     timeout_ms: float,
     failures: dict[str, OSError],
 ) -> ClusterNode | None:
-    """The first node that is connected within the time; those that fail go to `failures`."""
+    """Returns the first node that connects within the timeout; adds errors to `failures`."""
     deadline = Deadline.after(timeout_ms)
     while connecting:
         done, _ = await asyncio.wait(
             connecting, timeout=deadline.remaining_ms() / 1000, return_when=asyncio.FIRST_COMPLETED
         )
-        for each in done:
-            node, failure = connecting.pop(each), each.result()
+        for future in done:
+            node, failure = connecting.pop(future), future.result()
             if failure is None:
                 return node
             failures[str(node)] = failure

@@ -1,4 +1,4 @@
-# The fields of `_cursor.py`: C's own, so that a record costs little more than its bytes.
+# The fields of `_completed_fetch.py`: C fields, so that a record costs little more than its bytes.
 
 from barnabas.client._message cimport Message
 from barnabas.wire.records._loops cimport Walk

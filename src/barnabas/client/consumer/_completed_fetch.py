@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""From the bytes of fetched partitions to messages: compiled, or run as the Python it is.
+"""Decodes fetched batches to messages. Compiled, or run as the Python it is.
 
-A `CompletedFetch` reads what one fetch brought of one partition, batch by batch, in the thread of the
-user: decompressing is done as late as possible and never on the loop.
+A `CompletedFetch` reads what one fetch brought of one partition, batch by batch, in the user's
+thread: batches are decompressed as late as possible, and never on the loop.
 
-The fields of the classes are declared in `_cursor.pxd`; those of a batch's header are told in
-`wire/records/batch.py`.
+The fields of the classes are declared in `_completed_fetch.pxd`; those of a batch header are
+documented in `wire/records/batch.py`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ COMPILED: bool = cython.compiled
 
 
 def scan_batches(batches: cython.const[cython.uchar][::1]) -> tuple[int, int, int, int]:
-    """The size of the whole batches there, the offset after them, their records, the last epoch.
+    """Returns the size of the whole batches, the next offset, the record count and last epoch.
 
-    It ends at a header that makes no sense; without any batch the offset is -1.
+    It stops at an invalid header; without any batch the next offset is -1.
     """
     data: Data = _address(batches)
     end: Size = len(batches)
@@ -67,10 +67,10 @@ def scan_batches(batches: cython.const[cython.uchar][::1]) -> tuple[int, int, in
 @cython.final
 @cython.cclass
 class ConsumerProgress:
-    """How far one partition was read, in this assignment of it.
+    """How far a partition was consumed, in its current assignment.
 
-    What was fetched for another `version` is not delivered: seeking and giving up the partition
-    change it. `live` is the version, or -1 while the partition is paused.
+    A fetch of another `version` is not delivered: a seek and a revocation change the version.
+    `live_version` is the version, or -1 while the partition is paused.
     """
 
     def __init__(self, topic: str, partition: int) -> None:
@@ -85,7 +85,7 @@ class ConsumerProgress:
 @cython.final
 @cython.cclass
 class CompletedFetch:
-    """What one fetch brought of one partition, as far as it was not read yet."""
+    """The batches of one partition in a fetch response that are not consumed yet."""
 
     def __init__(
         self,
@@ -108,22 +108,22 @@ class CompletedFetch:
         self.fetch_offset = fetch_offset
         self.next_offset = next_offset
         self.aborted = aborted  # producer id and first offset, in order of the offsets
-        self.aborting = set()  # the producers in whose aborted transactions we are
+        self.aborting = set()  # the producers whose aborted transaction is open at this batch
         self.read_committed = read_committed
         self.check_crcs = check_crcs
         self.plain = Walk(batches)
         self.walk = self.plain
-        self.walked = batches  # what the walk goes through
+        self.walked = batches  # the buffer of the walk
         self.epoch = -1
         self.timestamp_type = 0
         self.batch_end_offset = fetch_offset
 
     def is_live(self):
-        """Whether what it reads may be delivered."""
+        """Whether its messages may be delivered."""
         return self.version == self.progress.live_version
 
     def next(self):
-        """The next message, or one that tells what is wrong with a batch; None after the last."""
+        """Returns the next message, or one with the error of a corrupt batch; None at the end."""
         walk: Walk
         progress: ConsumerProgress = self.progress
         if self.version != progress.live_version:
@@ -152,9 +152,9 @@ class CompletedFetch:
         )
 
     def take_run(self, limit: cython.int) -> Run | None:
-        """The next records of one batch as they are encoded, `limit` at most; None after the last.
+        """Returns the next encoded records of one batch, `limit` at most; None at the end.
 
-        CorruptBatch for a batch that cannot be read; the next call goes on after it.
+        Raises CorruptBatch for a batch that is unreadable; the next call continues after it.
         """
         walk: Walk
         start: Size
@@ -192,7 +192,7 @@ class CompletedFetch:
         )
 
     def _begin(self):
-        """Stand before the next record that is to be delivered; False after the last of them."""
+        """Moves to the next record to deliver; returns False at the end."""
         data: Data = _address(self.batches)
         end: Size = len(self.batches)
         at: Size
@@ -240,7 +240,7 @@ class CompletedFetch:
         return False
 
     def _walk_into(self, at: Size, end: Size, attributes: cython.int) -> None:
-        """Have the walk in the buffer of the batch's records, which may be compressed."""
+        """Sets the walk to the records of a batch, which it decompresses if needed."""
         if attributes & 0x07 == 0:
             self.walk = self.plain
             self.walked = self.fetched
@@ -250,7 +250,7 @@ class CompletedFetch:
         self.walk = Walk(self.walked)
 
     def _skip(self) -> None:
-        """A fetch brings whole batches: leave out what is before the offset it asked for."""
+        """Skips the records before the fetch offset: a fetch brings whole batches."""
         walk: Walk = self.walk
         while walk.left > 0:
             walk.step()
@@ -259,10 +259,9 @@ class CompletedFetch:
                 return
 
     def _is_hidden(self, at, attributes, last_offset):
-        """Whether no record of the batch is for users: it has markers, or its transaction failed.
+        """Whether the batch is hidden from users: a control batch, or of an aborted transaction.
 
-        Of a transaction that was aborted the broker tells where it begins; where it ends, a
-        marker tells.
+        The broker reports the first offset of an aborted transaction; a marker is at its end.
         """
         producer_id = _integer(_address(self.batches), at + 43, 8)
         if self.read_committed:
@@ -290,7 +289,7 @@ class CompletedFetch:
             )
 
     def _broken(self, error: Exception) -> Message:
-        """A message that tells of a batch that cannot be read; the next one comes after it."""
+        """Returns the message of a corrupt batch; the next message is after that batch."""
         progress: ConsumerProgress = self.progress
         return Message(
             progress.topic,

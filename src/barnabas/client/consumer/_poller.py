@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""What users take messages from: compiled, or run as the Python it is.
+"""The fast path of `poll`. Compiled, or run as the Python it is.
 
-As long as its cursor has more, `poll` of a tap is nothing but a step of that; the consumers, which
-are built on taps, do the rest. The fields are declared in `_tap.pxd`.
+While the current fetch has messages, `poll` is one step of it; the consumers, which are built on
+pollers, do the rest. The fields are declared in `_poller.pxd`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ COMPILED: bool = cython.compiled
 
 @cython.cclass
 class Poller:
-    """What users take messages from; the rest of a consumer is built on it.
+    """The base of the consumers: it delivers the messages of the current fetch.
 
-    `has_events` says that something goes before further messages: a rebalance, a callback to
-    call, the end. `poll_count` counts, so that others can see that the user is still there.
+    `has_events` says that a rebalance, a callback or the close goes before further messages.
+    `poll_count` counts the calls, so that the core can see that the user still polls.
     """
 
     def __init__(self) -> None:
@@ -39,15 +39,15 @@ class Poller:
         self.poll_count = 0
 
     def take(self, limit: cython.Py_ssize_t) -> list:
-        """The messages of the cursor, `limit` at most."""
+        """Returns messages of the current fetch, `limit` at most."""
         messages: list = []
         message: Message
-        cursor: CompletedFetch = self.current_fetch
+        fetch: CompletedFetch = self.current_fetch
         self.poll_count += 1
-        if cursor is None or self.has_events:
+        if fetch is None or self.has_events:
             return messages
         while len(messages) < limit:
-            message = cursor.next()
+            message = fetch.next()
             if message is None:
                 break
             messages.append(message)
@@ -56,12 +56,13 @@ class Poller:
 
 @cython.cclass
 class SyncPoller(Poller):
-    """For a user who waits in his own thread."""
+    """For a user who waits in a thread."""
 
     def poll(self, timeout: object = -1) -> object:
-        """The next message, or None if none comes within `timeout` seconds (-1: however long).
+        """Returns the next message, or None if none comes within `timeout` seconds.
 
-        Callbacks are called in here. A message whose `error()` is not None tells of an error.
+        -1 waits as long as it takes. Callbacks run in this call. A message whose `error()` is not
+        None has an error, or the end of a partition, and no record.
         """
         message: Message
         self.poll_count += 1
@@ -77,12 +78,13 @@ class SyncPoller(Poller):
 
 @cython.cclass
 class AioPoller(Poller):
-    """For a user on the loop: what is there already is awaited without a turn of the loop."""
+    """For a user on the event loop: a message that is there is awaited without suspending."""
 
     def poll(self, timeout: object = -1) -> object:
-        """The next message, or None if none comes within `timeout` seconds (-1: however long).
+        """Returns the next message, or None if none comes within `timeout` seconds.
 
-        Callbacks are called in here. A message whose `error()` is not None tells of an error.
+        -1 waits as long as it takes. Callbacks run in this call. A message whose `error()` is not
+        None has an error, or the end of a partition, and no record.
         """
         message: Message
         self.poll_count += 1

@@ -65,12 +65,12 @@ class ArrowBatchBuilder:
             columns[name] = read.column(name)
         return pa.RecordBatch.from_pydict(columns)
 
-    def _read(self, cursor: CompletedFetch) -> None:
+    def _read(self, fetch: CompletedFetch) -> None:
         rows_before = self.rows
-        topic, partition = cursor.progress.topic, cursor.progress.partition
+        topic, partition = fetch.progress.topic, fetch.progress.partition
         try:
             while not self.is_full:
-                run = cursor.take_run(self._max_rows - self.rows)
+                run = fetch.take_run(self._max_rows - self.rows)
                 if run is None:
                     return
                 self._sizes.append(measure(run))

@@ -67,7 +67,7 @@ class ConsumerCore:
             self._events.report_for,
             self._fetcher.send_fetches,
         )
-        self.current_rebalance: RebalanceEvent | None = None  # that the user is being asked about
+        self.current_rebalance: RebalanceEvent | None = None  # whose callback runs
         self.is_user_waiting = False  # the user waits in poll
         self._last_poll_count = 0
         self._is_subscribed = False

@@ -44,7 +44,7 @@ class FetchBuffer:
     def __init__(self, poller: Poller) -> None:
         self._poller = poller
         self._fetched: deque[CompletedFetch | BufferedError] = deque()
-        self._parked: dict[
+        self._paused: dict[
             ConsumerProgress, list[CompletedFetch | BufferedError]
         ] = {}  # of paused partitions
         self.paused_bytes = 0
@@ -74,7 +74,7 @@ class FetchBuffer:
 
     def restore_paused(self, progress: ConsumerProgress) -> None:
         """Puts the fetches of a resumed partition before the others."""
-        self._fetched.extendleft(reversed(self._unparked(progress)))
+        self._fetched.extendleft(reversed(self._take_paused(progress)))
         self.notify()
 
     # For the user
@@ -90,24 +90,24 @@ class FetchBuffer:
 
     def next_message(self) -> Message | None:
         """Returns the next message, or None; the poller continues with its fetch."""
-        tap = self._poller
+        poller = self._poller
         while True:
-            if tap.current_fetch is not None:
-                message = tap.current_fetch.next()
+            if poller.current_fetch is not None:
+                message = poller.current_fetch.next()
                 if message is not None:
                     return message
             notice = self.advance()
             if notice is not None:
                 return notice.message
-            if tap.current_fetch is None:
+            if poller.current_fetch is None:
                 return None
 
     def advance(self) -> BufferedError | None:
         """Gives the poller the next fetch, if there is one; returns an error that comes first."""
-        tap = self._poller
-        if tap.current_fetch is not None:
-            self._leave(tap.current_fetch)
-            tap.current_fetch = None
+        poller = self._poller
+        if poller.current_fetch is not None:
+            self._finish_current(poller.current_fetch)
+            poller.current_fetch = None
         while self._fetched:
             fetched = self._fetched.popleft()
             progress = fetched.progress
@@ -115,13 +115,13 @@ class FetchBuffer:
                 assert isinstance(fetched, BufferedError)
                 return fetched
             if fetched.version != progress.version:
-                self._finish(fetched)
+                self._release(fetched)
             elif progress.live_version < 0:
-                self._park(progress, fetched)
+                self._set_aside(progress, fetched)
             elif isinstance(fetched, BufferedError):
                 return fetched
             else:
-                tap.current_fetch = fetched
+                poller.current_fetch = fetched
                 return None
         return None
 
@@ -129,19 +129,19 @@ class FetchBuffer:
         """Makes an error the first in the buffer again."""
         self._fetched.appendleft(notice)
 
-    def _leave(self, cursor: CompletedFetch) -> None:
+    def _finish_current(self, fetch: CompletedFetch) -> None:
         """Sets the fetch of a paused partition aside, and releases any other."""
-        if cursor.version == cursor.progress.version and cursor.progress.live_version < 0:
-            self._park(cursor.progress, cursor, is_first=True)
+        if fetch.version == fetch.progress.version and fetch.progress.live_version < 0:
+            self._set_aside(fetch.progress, fetch, is_first=True)
         else:
-            self._finish(cursor)
+            self._release(fetch)
 
-    def _finish(self, fetched: CompletedFetch | BufferedError) -> None:
+    def _release(self, fetched: CompletedFetch | BufferedError) -> None:
         if isinstance(fetched, CompletedFetch):
             self.drained.append(fetched)
-            self._make_room()
+            self._free_space()
 
-    def _park(
+    def _set_aside(
         self,
         progress: ConsumerProgress,
         fetched: CompletedFetch | BufferedError,
@@ -149,28 +149,28 @@ class FetchBuffer:
         is_first: bool = False,
     ) -> None:
         """Sets a fetch aside while its partition is paused: it takes no space of the others."""
-        parked = self._parked.setdefault(progress, [])
-        parked.insert(0 if is_first else len(parked), fetched)
+        paused = self._paused.setdefault(progress, [])
+        paused.insert(0 if is_first else len(paused), fetched)
         if isinstance(fetched, CompletedFetch):
             self.paused_bytes += fetched.size_bytes
-            self._make_room()
+            self._free_space()
 
-    def _unparked(self, progress: ConsumerProgress) -> list[CompletedFetch | BufferedError]:
-        parked = self._parked.pop(progress, [])
+    def _take_paused(self, progress: ConsumerProgress) -> list[CompletedFetch | BufferedError]:
+        paused = self._paused.pop(progress, [])
         self.paused_bytes -= sum(
-            each.size_bytes for each in parked if isinstance(each, CompletedFetch)
+            each.size_bytes for each in paused if isinstance(each, CompletedFetch)
         )
-        return parked
+        return paused
 
-    def _make_room(self) -> None:
+    def _free_space(self) -> None:
         if self.needs_space and self.on_space_freed is not None:
             self.needs_space = False
             self.on_space_freed()
 
     def discard(self, progress: ConsumerProgress) -> None:
         """Releases the fetches of a paused partition that will not be read."""
-        for fetched in self._unparked(progress):
-            self._finish(fetched)
+        for fetched in self._take_paused(progress):
+            self._release(fetched)
 
     def notify(self) -> None:
         raise NotImplementedError
@@ -179,23 +179,23 @@ class FetchBuffer:
 class SyncFetchBuffer(FetchBuffer):
     """For a user who waits in a thread; a signal, such as that of Ctrl-C, ends the wait."""
 
-    def __init__(self, tap: Poller) -> None:
-        super().__init__(tap)
+    def __init__(self, poller: Poller) -> None:
+        super().__init__(poller)
         self._changed = threading.Condition()
-        self._is_over = False
+        self._is_closed = False
 
     def wait(self, timeout_s: float | None) -> bool:
         """Waits until the buffer has something or is closed; returns False after the timeout."""
         with self._changed:
-            return self._changed.wait_for(self._is_worth_a_look, timeout_s)
+            return self._changed.wait_for(self._is_ready, timeout_s)
 
     def close(self) -> None:
         """Wakes the threads that wait: nothing will come any more."""
-        self._is_over = True
+        self._is_closed = True
         self.wake()
 
-    def _is_worth_a_look(self) -> bool:
-        return bool(self._fetched or self._events) or self._is_over
+    def _is_ready(self) -> bool:
+        return bool(self._fetched or self._events) or self._is_closed
 
     def wait_for_event(self, timeout_s: float | None) -> None:
         """Waits until there is an event, `notify` is called, or the timeout has passed."""
@@ -211,8 +211,8 @@ class SyncFetchBuffer(FetchBuffer):
 class AioFetchBuffer(FetchBuffer):
     """For a user on the event loop."""
 
-    def __init__(self, tap: Poller) -> None:
-        super().__init__(tap)
+    def __init__(self, poller: Poller) -> None:
+        super().__init__(poller)
         self._changed = asyncio.Event()
 
     async def wait(self, timeout_s: float | None) -> bool:

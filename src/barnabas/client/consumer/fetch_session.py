@@ -1,7 +1,7 @@
 """A fetch session (KIP-227): requests have only what has changed since the last request.
 
 The broker keeps the partitions of a session. A request adds partitions, changes their offsets, or
-removes them; the response leaves out partitions without news. If the broker has evicted the
+removes them; the response leaves out partitions without changes. If the broker has evicted the
 session, a new one starts with all partitions.
 """
 

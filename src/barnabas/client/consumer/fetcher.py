@@ -333,7 +333,7 @@ class Fetcher:
         responses: Container[TopicPartitionTuple],
         node_id: int,
     ) -> list[tuple[TopicPartitionState, _Delivery]]:
-        """A session leaves out partitions without news: they are at their ends."""
+        """A session leaves out unchanged partitions: they are at their ends."""
         unchanged = (self._assignment.get(key) for key in versions if key not in responses)
         return [
             (partition, error)

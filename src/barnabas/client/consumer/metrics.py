@@ -40,18 +40,20 @@ class ConsumerMetrics:
 
     def metrics(self, rebalances: int) -> Metrics:
         now_s = time.monotonic()
-        sheet = MetricsBuilder(self._client_id, "consumer-metrics", now_s)
+        builder = MetricsBuilder(self._client_id, "consumer-metrics", now_s)
         counters = self._cluster.counters
-        put_network_metrics(sheet, self._totals, counters, "consumer-node-metrics", now_s)
-        asked = sum(each.requests_by_api.get(ApiKey.FETCH, 0) for _, each in counters.values())
-        sheet.put_rate_total("fetch", self._totals.stat("fetch", asked, now_s), _FETCHES)
-        self._put_consumed(sheet, now_s, asked)
-        self._put_lags(sheet)
-        sheet.put("assigned-partitions", len(self._assignment), _GROUP)
-        sheet.put_rate_total("rebalance", self._totals.stat("rebalance", rebalances, now_s), _GROUP)
-        return sheet.finish(self._began_s)
+        put_network_metrics(builder, self._totals, counters, "consumer-node-metrics", now_s)
+        fetches = sum(each.requests_by_api.get(ApiKey.FETCH, 0) for _, each in counters.values())
+        builder.put_rate_total("fetch", self._totals.stat("fetch", fetches, now_s), _FETCHES)
+        self._put_consumed(builder, now_s, fetches)
+        self._put_lags(builder)
+        builder.put("assigned-partitions", len(self._assignment), _GROUP)
+        builder.put_rate_total(
+            "rebalance", self._totals.stat("rebalance", rebalances, now_s), _GROUP
+        )
+        return builder.finish(self._began_s)
 
-    def _put_consumed(self, sheet: MetricsBuilder, now_s: float, fetches: int) -> None:
+    def _put_consumed(self, builder: MetricsBuilder, now_s: float, fetches: int) -> None:
         consumed = dict(self._unassigned)
         for (topic, _), partition in self._assignment.items():
             records, size_bytes = consumed.get(topic, (0, 0))
@@ -63,15 +65,15 @@ class ConsumerMetrics:
         for topic, consumed_totals in consumed.items():
             for position, name in enumerate(("records-consumed", "bytes-consumed")):
                 window = self._totals.stat(f"{name} {topic}", consumed_totals[position], now_s)
-                sheet.put_rate_total(name, window, _FETCHES, topic=topic)
+                builder.put_rate_total(name, window, _FETCHES, topic=topic)
                 totals[position] += consumed_totals[position]
         for name, total in zip(("records-consumed", "bytes-consumed"), totals, strict=True):
-            sheet.put_rate_total(name, self._totals.stat(name, total, now_s), _FETCHES)
+            builder.put_rate_total(name, self._totals.stat(name, total, now_s), _FETCHES)
         if fetches:
-            sheet.put("records-per-request-avg", totals[0] / fetches, _FETCHES)
-            sheet.put("fetch-size-avg", totals[1] / fetches, _FETCHES)
+            builder.put("records-per-request-avg", totals[0] / fetches, _FETCHES)
+            builder.put("fetch-size-avg", totals[1] / fetches, _FETCHES)
 
-    def _put_lags(self, sheet: MetricsBuilder) -> None:
+    def _put_lags(self, builder: MetricsBuilder) -> None:
         lags: list[int] = []
         leads: list[int] = []
         for (topic, index), partition in self._assignment.items():
@@ -84,9 +86,9 @@ class ConsumerMetrics:
             if end < 0 or position < 0:
                 continue
             lags.append(max(0, end - position))
-            sheet.put("records-lag", lags[-1], _FETCHES, partition=index, topic=topic)
+            builder.put("records-lag", lags[-1], _FETCHES, partition=index, topic=topic)
             if partition.log_start_offset >= 0:
                 leads.append(position - partition.log_start_offset)
-                sheet.put("records-lead", leads[-1], _FETCHES, partition=index, topic=topic)
-        sheet.put("records-lag-max", max(lags, default=0), _FETCHES)
-        sheet.put("records-lead-min", min(leads, default=0), _FETCHES)
+                builder.put("records-lead", leads[-1], _FETCHES, partition=index, topic=topic)
+        builder.put("records-lag-max", max(lags, default=0), _FETCHES)
+        builder.put("records-lead-min", min(leads, default=0), _FETCHES)

@@ -85,8 +85,8 @@ class TopicPartitionState:
         self.fetch_epoch = -1  # of the record before the fetch offset
         self.leader_epoch = -1  # of the leader that has validated the fetch offset
         self.reset_timestamp = 0
-        self.pending_version: int | None = None  # a question that its state needs is under way
-        self.in_flight_version: int | None = None  # a fetch is under way
+        self.pending_version: int | None = None  # its position is requested
+        self.in_flight_version: int | None = None  # a fetch is in flight
         self.retry_at_s = 0.0
         self.read_replica = ReadReplica()
         self.queued_records = 0  # fetched and not yet delivered
@@ -95,13 +95,11 @@ class TopicPartitionState:
         self.high_watermark = OFFSET_INVALID
         self.last_stable_offset = OFFSET_INVALID
         self.log_start_offset = OFFSET_INVALID
-        self.eof_offset = OFFSET_INVALID  # the end that the user was told of
-        self.reported_error_code = 0  # the error that the user was told of
-        self.unknown_since_s: float | None = None  # no broker knows it
-        self.offset_before_seek: TopicPartition | None = (
-            None  # what was read until it was sought elsewhere
-        )
-        self.stored_offset: TopicPartition | None = None  # by the user himself
+        self.eof_offset = OFFSET_INVALID  # the reported end
+        self.reported_error_code = 0
+        self.unknown_since_s: float | None = None  # on all brokers
+        self.offset_before_seek: TopicPartition | None = None  # consumed before the last seek
+        self.stored_offset: TopicPartition | None = None  # by store_offsets()
         self.committed_offset = OFFSET_INVALID
 
     # Position

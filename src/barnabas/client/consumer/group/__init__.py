@@ -1,4 +1,4 @@
-"""Membership in a consumer group, in both protocols, and the offsets that groups commit."""
+"""Membership in a consumer group, by both protocols, and the committed offsets of the group."""
 
 from barnabas.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from barnabas.client.consumer.group.member import RebalanceListener

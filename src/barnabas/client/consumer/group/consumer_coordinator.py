@@ -1,4 +1,4 @@
-"""A consumer's group: subscribes, joins, takes and gives up partitions, commits, leaves."""
+"""The client side of a group: subscription, membership and committed offsets."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -17,46 +17,44 @@ _MEMBERS = {"classic": ClassicMember, "consumer": ConsumerMember}
 
 
 class ConsumerCoordinator:
-    """The group of `settings.group_id`, as one consumer that may be a member of it sees it."""
+    """One consumer's part in the group of `settings.group_id`."""
 
     def __init__(
-        self, cluster: Cluster, settings: ConsumerSettings, assignee: RebalanceListener
+        self, cluster: Cluster, settings: ConsumerSettings, listener: RebalanceListener
     ) -> None:
         self._cluster = cluster
         self._settings = settings
-        self._assignee = assignee
-        self._membership: MembershipManager | None = None  # from the first subscription on
+        self._listener = listener
+        self._manager: MembershipManager | None = None  # from the first subscription on
         self._offsets = GroupOffsets(cluster, settings, lambda: self.metadata)
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Join for these topics instead of the last ones; `^...` is a pattern of names."""
+        """Joins for these topics instead of the last ones; `^...` is a regular expression."""
         subscription = Subscription.parse(topics)
-        if self._membership is None:
+        if self._manager is None:
             if not self._settings.group_id:
-                fail(KafkaError._UNKNOWN_GROUP, "to subscribe is to join a group: set group.id")
+                fail(KafkaError._UNKNOWN_GROUP, "subscribe() joins a group: set group.id")
             member = _MEMBERS[self._settings.group_protocol](self._settings)
-            self._membership = MembershipManager(
-                self._cluster, self._settings, self._assignee, member
-            )
-        self._membership.subscribe(subscription)
+            self._manager = MembershipManager(self._cluster, self._settings, self._listener, member)
+        self._manager.subscribe(subscription)
 
     async def unsubscribe(self) -> None:
-        """Give back what is assigned, then leave."""
-        if self._membership is not None:
-            await self._membership.leave()
+        """Revokes all partitions, then leaves."""
+        if self._manager is not None:
+            await self._manager.leave()
 
     def on_poll(self) -> None:
-        """The user polls: max.poll.interval.ms counts from here."""
-        if self._membership is not None:
-            self._membership.on_poll()
+        """The user has polled: max.poll.interval.ms starts again."""
+        if self._manager is not None:
+            self._manager.on_poll()
 
     @property
     def metadata(self) -> ConsumerGroupMetadata:
-        """Who this consumer is in its group, for those who commit in its name."""
+        """The member id and epoch of this consumer, for commits in its name."""
         group_id, instance_id = self._settings.group_id or "", self._settings.group_instance_id
-        if self._membership is None:
+        if self._manager is None:
             return ConsumerGroupMetadata(group_id, NOT_A_MEMBER, "", instance_id)
-        member = self._membership.member
+        member = self._manager.member
         return ConsumerGroupMetadata(group_id, member.epoch, member.member_id, instance_id)
 
     @property
@@ -66,17 +64,17 @@ class ConsumerCoordinator:
     async def commit(
         self, offsets: Mapping[TopicPartitionTuple, TopicPartition], *, deadline: Deadline
     ) -> dict[TopicPartitionTuple, KafkaError | None]:
-        """Commit these, as a member or (without a subscription) as nobody in particular."""
+        """Commits offsets, as a member or (without a subscription) for the group alone."""
         return await self._offsets.commit(offsets, deadline)
 
     async def committed(
         self, partitions: Collection[TopicPartitionTuple], *, deadline: Deadline
     ) -> dict[TopicPartitionTuple, TopicPartition]:
-        """What the group has committed; OFFSET_INVALID where that is nothing."""
+        """Returns the committed offsets of the group; OFFSET_INVALID if there is none."""
         return await self._offsets.committed(partitions, deadline)
 
     async def close(self) -> None:
-        """Give back what is assigned and leave, unless it is a static member, which stays."""
-        if self._membership is not None:
-            await self._membership.leave()
-            self._membership.stop()
+        """Revokes all partitions and leaves, unless it is a static member, which stays."""
+        if self._manager is not None:
+            await self._manager.leave()
+            self._manager.stop()

@@ -1,7 +1,7 @@
-"""Committing the offsets of a group, and fetching those it has committed.
+"""Commits the offsets of a group, and fetches its committed offsets.
 
-From v10 on both name topics by id. A topic whose id is not known is named as versions before that
-did, and then all in the same request are.
+From version 10 on both APIs have topic ids. If the id of a topic is unknown, the whole request
+uses an older version with topic names.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ from typing import Any
 
 from barnabas.client.cluster import Backoff, Cluster, CoordinatorType, Deadline
 from barnabas.client.consumer.group.errors import is_retriable
-from barnabas.client.consumer.group.partitions import by_topic
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import (
@@ -18,6 +17,7 @@ from barnabas.client.values import (
     ConsumerGroupMetadata,
     TopicPartition,
     TopicPartitionTuple,
+    group_by_topic,
 )
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
@@ -39,11 +39,11 @@ from barnabas.wire.uuid import ZERO
 
 LAST_VERSION_WITH_NAMES = 9
 NOT_A_MEMBER = -1
-"""The generation or epoch of one who commits without being a member."""
+"""The generation or epoch of a commit by a consumer that is not a member."""
 
 
 class GroupOffsets:
-    """Of one group. `identity` tells who this consumer is in it at present."""
+    """The offsets of one group; `identity` returns the current member id and epoch."""
 
     def __init__(
         self,
@@ -53,141 +53,154 @@ class GroupOffsets:
     ) -> None:
         self._cluster = cluster
         self._settings = settings
-        self._identity = identity
+        self._member_of = identity
 
     async def commit(
         self, offsets: Mapping[TopicPartitionTuple, TopicPartition], deadline: Deadline
     ) -> dict[TopicPartitionTuple, KafkaError | None]:
-        outcomes: dict[TopicPartitionTuple, int] = {}
-        waiting = dict(offsets)
-        pauses = self._pauses()
-        while waiting:
-            outcomes |= await self._commit(waiting, deadline)
-            waiting = {each: offsets[each] for each in waiting if self._may_pass(outcomes[each])}
-            if not waiting or not await _paused(pauses, deadline):
+        error_codes: dict[TopicPartitionTuple, int] = {}
+        remaining = dict(offsets)
+        backoff = self._new_backoff()
+        while remaining:
+            error_codes |= await self._commit(remaining, deadline)
+            remaining = {
+                partition: offsets[partition]
+                for partition in remaining
+                if self._is_retriable(error_codes[partition])
+            }
+            if not remaining or not await _back_off(backoff, deadline):
                 break
-        return {each: broker_error(code) if code else None for each, code in outcomes.items()}
+        return {
+            partition: broker_error(code) if code else None
+            for partition, code in error_codes.items()
+        }
 
     async def committed(
         self, partitions: Collection[TopicPartitionTuple], deadline: Deadline
     ) -> dict[TopicPartitionTuple, TopicPartition]:
-        """Waits for offsets whose transaction is open, if only what is committed is to be read."""
-        outcomes: dict[TopicPartitionTuple, TopicPartition] = {}
-        waiting = set(partitions)
-        pauses = self._pauses()
-        while waiting:
+        """Returns committed offsets; with read_committed it waits for open transactions."""
+        offsets: dict[TopicPartitionTuple, TopicPartition] = {}
+        remaining = set(partitions)
+        backoff = self._new_backoff()
+        while remaining:
             try:
-                outcomes |= await self._fetch(waiting, deadline)
+                offsets |= await self._fetch(remaining, deadline)
             except KafkaException as failure:
-                if not outcomes or failure.args[0] != KafkaError._TIMED_OUT:
+                if not offsets or failure.args[0] != KafkaError._TIMED_OUT:
                     raise
-                break  # what was told before says more than that no time is left
-            waiting = {
-                each
-                for each in waiting
-                if (error := outcomes[each].error) is not None and self._may_pass(error.code())
+                break  # the results so far say more than a timeout
+            remaining = {
+                partition
+                for partition in remaining
+                if (error := offsets[partition].error) is not None
+                and self._is_retriable(error.code())
             }
-            if not waiting or not await _paused(pauses, deadline):
+            if not remaining or not await _back_off(backoff, deadline):
                 break
-        return outcomes
+        return offsets
 
-    def _may_pass(self, code: int) -> bool:
-        """Whether asking again may bring something else."""
+    def _is_retriable(self, code: int) -> bool:
+        """Whether a retry may have another result."""
         match code:
             case ErrorCode.STALE_MEMBER_EPOCH:
-                # The next heartbeat brings the new epoch, unless this is no member any more.
-                return self._identity().generation_id != NOT_A_MEMBER
+                # The next heartbeat brings the new epoch, if this is still a member.
+                return self._member_of().generation_id != NOT_A_MEMBER
             case ErrorCode.UNKNOWN_TOPIC_ID:
                 self._cluster.refresh()
                 return True
             case _:
                 return code in (ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.REQUEST_TIMED_OUT)
 
-    def _pauses(self) -> Backoff:
+    def _new_backoff(self) -> Backoff:
         return Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
 
     @property
     def _group_id(self) -> str:
         if self._settings.group_id is None:
-            fail(KafkaError._UNKNOWN_GROUP, "offsets belong to a group: set group.id")
+            fail(KafkaError._UNKNOWN_GROUP, "committed offsets belong to a group: set group.id")
         return self._settings.group_id
 
-    # Asking
+    # Requests
 
     async def _commit(
         self, offsets: Mapping[TopicPartitionTuple, TopicPartition], deadline: Deadline
     ) -> dict[TopicPartitionTuple, int]:
-        """What became of each."""
-        naming = self._naming(offsets)
+        """Returns the error codes of partitions."""
+        topic_ids = self._topic_ids(offsets)
         topics = [
             OffsetCommitRequestTopic(
                 name=topic,
-                topic_id=naming.id(topic),
-                partitions=[_to_commit(offsets[topic, index]) for index in indexes],
+                topic_id=topic_ids.id(topic),
+                partitions=[_commit_partition(offsets[topic, index]) for index in indexes],
             )
-            for topic, indexes in by_topic(offsets).items()
+            for topic, indexes in group_by_topic(sorted(offsets)).items()
         ]
 
         def request() -> OffsetCommitRequest:
-            me = self._identity()
-            if me.generation_id == NOT_A_MEMBER:
+            member = self._member_of()
+            if member.generation_id == NOT_A_MEMBER:
                 return OffsetCommitRequest(group_id=self._group_id, topics=topics)
             return OffsetCommitRequest(
                 group_id=self._group_id,
-                generation_id_or_member_epoch=me.generation_id,
-                member_id=me.member_id,
-                group_instance_id=me.group_instance_id,
+                generation_id_or_member_epoch=member.generation_id,
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
                 topics=topics,
             )
 
         def error_of(response: OffsetCommitResponse) -> int:
-            codes = (each.error_code for topic in response.topics for each in topic.partitions)
+            codes = (
+                partition.error_code for topic in response.topics for partition in topic.partitions
+            )
             return next((code for code in codes if is_retriable(broker_error(code))), 0)
 
-        response = await self._ask(request, error_of, naming, deadline)
+        response = await self._send(request, error_of, topic_ids, deadline)
         return {
-            (naming.name(topic), each.partition_index): each.error_code
+            (topic_ids.name(topic), partition.partition_index): partition.error_code
             for topic in response.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         }
 
     async def _fetch(
         self, partitions: Iterable[TopicPartitionTuple], deadline: Deadline
     ) -> dict[TopicPartitionTuple, TopicPartition]:
-        naming = self._naming(partitions)
+        topic_ids = self._topic_ids(partitions)
         topics = [
             OffsetFetchRequestTopics(
-                name=topic, topic_id=naming.id(topic), partition_indexes=indexes
+                name=topic, topic_id=topic_ids.id(topic), partition_indexes=indexes
             )
-            for topic, indexes in by_topic(partitions).items()
+            for topic, indexes in group_by_topic(sorted(partitions)).items()
         ]
 
         def request() -> OffsetFetchRequest:
             group = OffsetFetchRequestGroup(group_id=self._group_id, topics=topics)
-            me = self._identity()
-            if self._settings.group_protocol == "consumer" and me.generation_id != NOT_A_MEMBER:
-                group.member_id, group.member_epoch = me.member_id, me.generation_id
+            member = self._member_of()
+            if self._settings.group_protocol == "consumer" and member.generation_id != NOT_A_MEMBER:
+                group.member_id, group.member_epoch = member.member_id, member.generation_id
             must_be_stable = self._settings.isolation_level == "read_committed"
             return OffsetFetchRequest(groups=[group], require_stable=must_be_stable)
 
-        response = await self._ask(request, lambda r: r.groups[0].error_code, naming, deadline)
+        response = await self._send(request, lambda r: r.groups[0].error_code, topic_ids, deadline)
         (group,) = response.groups
         if group.error_code == ErrorCode.STALE_MEMBER_EPOCH:
-            return {each: _failed(each, group.error_code) for each in partitions}
+            return {
+                partition: _offset_with_error(partition, group.error_code)
+                for partition in partitions
+            }
         if group.error_code:
             raise KafkaException(broker_error(group.error_code))
-        positions = (
-            _position(naming.name(topic), each)
+        offsets = (
+            _committed_offset(topic_ids.name(topic), partition)
             for topic in group.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         )
-        return {(each.topic, each.partition): each for each in positions}
+        return {(partition.topic, partition.partition): partition for partition in offsets}
 
-    async def _ask(
+    async def _send(
         self,
         request: Callable[[], Message],
         error_of: Callable[[Any], int],
-        naming: "_Naming",
+        topic_ids: "_TopicIds",
         deadline: Deadline,
     ) -> Any:
         return await self._cluster.send_to_coordinator(
@@ -196,17 +209,19 @@ class GroupOffsets:
             request,
             error_of,
             deadline=deadline,
-            max_version=None if naming.is_complete else LAST_VERSION_WITH_NAMES,
+            max_version=None if topic_ids.is_complete else LAST_VERSION_WITH_NAMES,
         )
 
-    def _naming(self, partitions: Iterable[TopicPartitionTuple]) -> "_Naming":
+    def _topic_ids(self, partitions: Iterable[TopicPartitionTuple]) -> "_TopicIds":
         topics = self._cluster.metadata.topics
-        named = {topic for topic, _ in partitions}
-        return _Naming({name: topics[name].topic_id if name in topics else ZERO for name in named})
+        names = {topic for topic, _ in partitions}
+        return _TopicIds(
+            {name: topics[name].topic_id if name in topics else ZERO for name in names}
+        )
 
 
-class _Naming:
-    """The ids of some topics, and back."""
+class _TopicIds:
+    """The ids of topics, and the names of ids."""
 
     def __init__(self, ids: Mapping[str, bytes]) -> None:
         self._ids = ids
@@ -220,17 +235,17 @@ class _Naming:
         return self._ids[name]
 
     def name(self, topic: OffsetCommitResponseTopic | OffsetFetchResponseTopics) -> str:
-        """Of what the response names in one way or the other."""
+        """Returns the name of a topic of a response, which has a name or an id."""
         return topic.name or self._names[topic.topic_id]
 
 
-def _failed(partition: TopicPartitionTuple, code: int) -> TopicPartition:
-    position = TopicPartition(*partition)
-    position.error = broker_error(code)
-    return position
+def _offset_with_error(partition: TopicPartitionTuple, code: int) -> TopicPartition:
+    failed = TopicPartition(*partition)
+    failed.error = broker_error(code)
+    return failed
 
 
-def _to_commit(offset: TopicPartition) -> OffsetCommitRequestPartition:
+def _commit_partition(offset: TopicPartition) -> OffsetCommitRequestPartition:
     return OffsetCommitRequestPartition(
         partition_index=offset.partition,
         committed_offset=offset.offset,
@@ -239,22 +254,22 @@ def _to_commit(offset: TopicPartition) -> OffsetCommitRequestPartition:
     )
 
 
-def _position(topic: str, told: OffsetFetchResponsePartitions) -> TopicPartition:
-    position = TopicPartition(
+def _committed_offset(topic: str, response: OffsetFetchResponsePartitions) -> TopicPartition:
+    offset = TopicPartition(
         topic,
-        told.partition_index,
-        told.committed_offset if told.committed_offset >= 0 else OFFSET_INVALID,
-        told.metadata or None,
-        told.committed_leader_epoch if told.committed_leader_epoch >= 0 else None,
+        response.partition_index,
+        response.committed_offset if response.committed_offset >= 0 else OFFSET_INVALID,
+        response.metadata or None,
+        response.committed_leader_epoch if response.committed_leader_epoch >= 0 else None,
     )
-    if told.error_code:
-        position.error = broker_error(told.error_code)
-    return position
+    if response.error_code:
+        offset.error = broker_error(response.error_code)
+    return offset
 
 
-async def _paused(pauses: Backoff, deadline: Deadline) -> bool:
-    """Wait before the next attempt; False if there is no time for one."""
-    pause_ms = pauses.next_ms()
+async def _back_off(backoff: Backoff, deadline: Deadline) -> bool:
+    """Waits before the next attempt; returns False if the deadline comes first."""
+    pause_ms = backoff.next_ms()
     if pause_ms >= deadline.remaining_ms():
         return False
     await asyncio.sleep(pause_ms / 1000)

@@ -1,6 +1,7 @@
-"""What a member wants done: the outcome of every look at the clock, an answer or the user's acts.
+"""The interface of a group member: it takes events and time, and returns actions.
 
-Members themselves send nothing, wait for nothing and call nobody back.
+A member does no I/O, does not wait and calls nothing back: `MembershipManager` performs its
+actions.
 """
 
 from collections.abc import Collection
@@ -15,11 +16,11 @@ from barnabas.wire.schema import Message
 
 @dataclass(slots=True, frozen=True)
 class SendToGroupCoordinator:
-    """Send this to the group's coordinator; `Member.answered` wants to know what comes of it."""
+    """Sends a request to the group coordinator, and its outcome to `on_response`."""
 
     request: Message
     timeout_ms: float
-    waits_for_rebalance: bool = False  # so long that it must not hold up anything behind it
+    waits_for_rebalance: bool = False  # so long that it needs a connection of its own
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,7 +42,7 @@ class Lose:
 
 @dataclass(slots=True, frozen=True)
 class ReportError:
-    """The user should hear of this."""
+    """Reports an error to the user."""
 
     error: KafkaError
 
@@ -52,11 +53,11 @@ Action = SendToGroupCoordinator | AssignmentChange | ReportError
 
 @dataclass(slots=True, frozen=True)
 class ResolvedSubscription:
-    """The topics to be in a group for."""
+    """The subscribed topics; `names` are explicit, `matching` match the pattern now."""
 
     names: frozenset[str] = frozenset()
     pattern: str | None = None
-    matching: frozenset[str] = frozenset()  # what the pattern matches at present
+    matching: frozenset[str] = frozenset()
 
     @property
     def topics(self) -> frozenset[str]:
@@ -64,7 +65,7 @@ class ResolvedSubscription:
 
 
 class GroupMembership(Protocol):
-    """Somebody who is, or wants to be, in a group. All times are of one clock that never jumps."""
+    """A member of a group, or one that is about to join. All times are of one monotonic clock."""
 
     @property
     def member_id(self) -> str: ...
@@ -75,61 +76,61 @@ class GroupMembership(Protocol):
 
     @property
     def has_left(self) -> bool:
-        """Whether it has left, or never was in the group, and has nothing left to do."""
+        """Whether it is not in the group, and has no action left."""
 
     @property
     def needed_topics(self) -> frozenset[str]:
-        """Topics that have to be known."""
+        """The topics whose metadata it needs."""
 
     @property
     def needs_metadata(self) -> bool:
-        """Whether what is known of topics is too old to make sense of what it is told."""
+        """Whether its assignment has topic ids that the metadata does not have."""
 
     @property
     def next_deadline_ms(self) -> float:
-        """When to look again, should nothing happen before."""
+        """When to call `advance` again if no event comes before."""
 
     def subscribe(self, sought: ResolvedSubscription, now_ms: float) -> None:
-        """Be in the group, for these topics."""
+        """Joins, or stays in, the group for these topics."""
 
     def on_poll(self, now_ms: float) -> None:
-        """The user is there."""
+        """The user has polled."""
 
     def on_metadata(self, metadata: Metadata) -> None:
-        """This is what is known of topics by now."""
+        """The metadata of topics has changed."""
 
     def leave(self) -> None:
-        """Give back what it has and go, if its kind of member does."""
+        """Revokes all partitions and leaves; a static member stays in the group."""
 
     def on_response(self, request: Message, outcome: Message | KafkaError, now_ms: float) -> None:
-        """What came of an `Ask`: a response, or why there is none."""
+        """A request has a response, or an error if there is none."""
 
     def on_assignment_changed(self) -> None:
-        """The last `HandOver` is done."""
+        """The last `AssignmentChange` is complete."""
 
     def advance(self, now_ms: float) -> list[Action]:
-        """What is to be done now. At most one hand-over is under way at any time."""
+        """Returns the actions due now. At most one assignment change is in progress."""
 
 
 class RebalanceListener(Protocol):
-    """Who partitions are given to and taken from.
+    """The consumer whose assignment the group changes.
 
-    One call at a time: the next comes when the last has returned, and that is when the user's
-    callback has run and the partitions are fetched, or are no longer.
+    Calls come one at a time: a call returns when the user's callback has run and the partitions
+    are fetched, or are no longer fetched.
     """
 
     async def on_partitions_assigned(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
-        """These are its own now: besides what it has, or (not incremental) instead of that."""
+        """Partitions were assigned: besides the others, or (not incremental) instead of them."""
 
     async def on_partitions_revoked(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
-        """These have to be given back; until this returns nobody else has them."""
+        """Partitions are revoked; no other member has them until this returns."""
 
     async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
-        """These are somebody else's by now: what was consumed of them cannot be committed."""
+        """Other members may own the partitions by now: their offsets cannot be committed."""
 
     def on_error(self, error: KafkaError) -> None:
-        """Something the user should hear of."""
+        """Reports an error to the user."""

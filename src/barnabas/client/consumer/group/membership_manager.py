@@ -1,4 +1,4 @@
-"""Connects a member to the world: sends what it asks, hands over, wakes it when it is time."""
+"""Runs a member: performs its actions, and passes responses, metadata and time to it."""
 
 import asyncio
 import logging
@@ -26,17 +26,17 @@ from barnabas.wire.errors import ErrorCode
 log = logging.getLogger(__name__)
 
 REBALANCE_CONNECTION = "group"
-"""The connection for what waits until all members have come: commits must not wait behind it."""
+"""The connection for requests that wait for a rebalance: commits must not queue behind them."""
 
 
 class MembershipManager:
-    """A `Member` that acts: on the loop's time, through a `Cluster`, for an `Assignee`."""
+    """Performs the actions of a `GroupMembership` on the event loop."""
 
     def __init__(
         self,
         cluster: Cluster,
         settings: ConsumerSettings,
-        assignee: RebalanceListener,
+        listener: RebalanceListener,
         member: GroupMembership,
     ) -> None:
         assert settings.group_id is not None
@@ -44,164 +44,168 @@ class MembershipManager:
         self._cluster = cluster
         self._settings = settings
         self._group_id = settings.group_id
-        self._assignee = assignee
+        self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._subscription: Subscription | None = None
-        self._wanted: frozenset[str] = frozenset()
-        self._complained: dict[str, ErrorCode] = {}
-        self._worth_telling = {
+        self._watched_topics: frozenset[str] = frozenset()
+        self._reported: dict[str, ErrorCode] = {}
+        self._reportable_errors = {
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
             ErrorCode.INVALID_TOPIC_EXCEPTION,
         }
         if settings.group_protocol == "classic" and not settings.allow_auto_create_topics:
-            # Members of the other protocol wait for a topic without a word, as librdkafka's do.
-            self._worth_telling.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            # Members of the consumer protocol wait for a topic silently, as librdkafka's do.
+            self._reportable_errors.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._timer: asyncio.TimerHandle | None = None
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._left: list[asyncio.Future[None]] = []
-        cluster.add_listener(self._heard)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leave_waiters: list[asyncio.Future[None]] = []
+        cluster.add_listener(self._on_metadata)
 
     def subscribe(self, subscription: Subscription) -> None:
         self._subscription = subscription
         if subscription.patterns:
             self._cluster.add_all_topics()
-        self._heard(self._cluster.metadata)
+        self._on_metadata(self._cluster.metadata)
 
     def on_poll(self) -> None:
         self.member.on_poll(self._now_ms())
         if self.member.epoch < 0:
-            self._advance()  # perhaps it only waits for that
+            self._advance()  # it may wait for this poll to join again
 
     async def leave(self) -> None:
-        """Give everything back and go. How long that takes is up to the assignee alone."""
+        """Revokes all partitions and leaves. It takes as long as the listener takes."""
         self._subscription = None
         self.member.leave()
-        left: asyncio.Future[None] = self._loop.create_future()
-        self._left.append(left)
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._leave_waiters.append(waiter)
         self._advance()
-        await left
+        await waiter
 
     def stop(self) -> None:
-        """Do nothing more."""
+        """Stops all actions."""
         self._subscription = None
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._under_way:
+        for task in self._tasks:
             task.cancel()
 
-    def _heard(self, metadata: Metadata) -> None:
+    def _on_metadata(self, metadata: Metadata) -> None:
         if self._subscription is None:
             return
-        self._complain(self._subscription, metadata)
+        self._report_unavailable_topics(self._subscription, metadata)
         with_internal = not self._settings.exclude_internal_topics
-        sought = self._subscription.resolve(metadata, with_internal=with_internal)
+        resolved = self._subscription.resolve(metadata, with_internal=with_internal)
         self.member.on_metadata(metadata)
-        self.member.subscribe(sought, self._now_ms())
+        self.member.subscribe(resolved, self._now_ms())
         self._advance()
 
-    def _complain(self, subscription: Subscription, metadata: Metadata) -> None:
-        """Tell once of each topic that cannot be consumed."""
+    def _report_unavailable_topics(self, subscription: Subscription, metadata: Metadata) -> None:
+        """Reports every subscribed topic that cannot be consumed once."""
         errors = {
             name: metadata.topics[name].error
             for name in subscription.names & metadata.topics.keys()
         }
-        wrong = {name: error for name, error in errors.items() if error in self._worth_telling}
-        for name, error in wrong.items():
-            if self._complained.get(name) != error:
+        unavailable = {
+            name: error for name, error in errors.items() if error in self._reportable_errors
+        }
+        for name, error in unavailable.items():
+            if self._reported.get(name) != error:
                 reason = f"Subscribed topic not available: {name}: {KafkaError(error).str()}"
-                self._assignee.on_error(KafkaError(error, reason))
-        self._complained = wrong
+                self._listener.on_error(KafkaError(error, reason))
+        self._reported = unavailable
 
-    # Doing what the member wants
+    # Actions of the member
 
     def _advance(self) -> None:
-        for step in self.member.advance(self._now_ms()):
-            match step:
+        for action in self.member.advance(self._now_ms()):
+            match action:
                 case SendToGroupCoordinator():
-                    self._begin(self._ask(step))
+                    self._start(self._send(action))
                 case ReportError(error):
-                    self._assignee.on_error(error)
+                    self._listener.on_error(error)
                 case _:
-                    self._begin(self._hand_over(step))
-        self._want(self.member.needed_topics)
+                    self._start(self._change_assignment(action))
+        self._watch_topics(self.member.needed_topics)
         if self.member.needs_metadata:
             self._cluster.refresh()
         self._wake_at(self.member.next_deadline_ms)
         if self.member.has_left:
-            left, self._left = self._left, []
-            for each in left:
-                if not each.done():
-                    each.set_result(None)
+            waiters, self._leave_waiters = self._leave_waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
 
-    def _want(self, topics: frozenset[str]) -> None:
-        if topics != self._wanted:
-            self._cluster.add_topics(topics - self._wanted)
-            self._cluster.remove_topics(self._wanted - topics)
-            self._wanted = topics
+    def _watch_topics(self, topics: frozenset[str]) -> None:
+        if topics != self._watched_topics:
+            self._cluster.add_topics(topics - self._watched_topics)
+            self._cluster.remove_topics(self._watched_topics - topics)
+            self._watched_topics = topics
 
-    async def _ask(self, step: SendToGroupCoordinator) -> None:
-        deadline = Deadline.after(step.timeout_ms)
+    async def _send(self, action: SendToGroupCoordinator) -> None:
+        deadline = Deadline.after(action.timeout_ms)
         outcome: Any
         try:
-            outcome = await self._response(step, deadline)
+            outcome = await self._send_and_wait(action, deadline)
             code = outcome.error_code
         except KafkaException as failure:
             outcome = failure.args[0]
             code = outcome.code()
         if code in COORDINATOR_MOVED or code < ErrorCode.UNKNOWN_SERVER_ERROR:
             self._cluster.forget_coordinator(CoordinatorType.GROUP, self._group_id)
-        self.member.on_response(step.request, outcome, self._now_ms())
+        self.member.on_response(action.request, outcome, self._now_ms())
         self._advance()
 
-    async def _response(self, step: SendToGroupCoordinator, deadline: Deadline) -> Any:
+    async def _send_and_wait(self, action: SendToGroupCoordinator, deadline: Deadline) -> Any:
         node_id = await self._cluster.coordinator(CoordinatorType.GROUP, self._group_id, deadline)
         timeout_ms = deadline.remaining_ms()
-        if not step.waits_for_rebalance:
-            return await self._cluster.send_request(step.request, node_id, timeout_ms=timeout_ms)
-        answer = asyncio.ensure_future(
+        if not action.waits_for_rebalance:
+            return await self._cluster.send_request(action.request, node_id, timeout_ms=timeout_ms)
+        response = asyncio.ensure_future(
             self._cluster.send_request(
-                step.request, node_id, timeout_ms=timeout_ms, purpose=REBALANCE_CONNECTION
+                action.request, node_id, timeout_ms=timeout_ms, purpose=REBALANCE_CONNECTION
             )
         )
         try:
-            return await self._while_it_coordinates(node_id, answer, deadline)
+            return await self._wait_while_coordinator(node_id, response, deadline)
         finally:
-            answer.cancel()
+            response.cancel()
 
-    async def _while_it_coordinates(
-        self, node_id: int, answer: asyncio.Future[Any], deadline: Deadline
+    async def _wait_while_coordinator(
+        self, node_id: int, response: asyncio.Future[Any], deadline: Deadline
     ) -> Any:
-        """Wait for an answer that may take minutes, unless another coordinates by then.
+        """Waits for a response, which may take minutes, while the node is the coordinator.
 
-        One that hangs, or is cut off, tells nobody that it does so no longer.
+        A coordinator that hangs, or is partitioned off, does not report that it was replaced.
         """
         while True:
-            await asyncio.wait([answer], timeout=self._settings.request_timeout_ms / 1000)
-            if answer.done():
-                return answer.result()
+            await asyncio.wait([response], timeout=self._settings.request_timeout_ms / 1000)
+            if response.done():
+                return response.result()
             self._cluster.forget_coordinator(CoordinatorType.GROUP, self._group_id)
-            now = await self._cluster.coordinator(CoordinatorType.GROUP, self._group_id, deadline)
-            if now != node_id:
-                fail(KafkaError._TRANSPORT, f"broker {now} coordinates the group now")
+            current_id = await self._cluster.coordinator(
+                CoordinatorType.GROUP, self._group_id, deadline
+            )
+            if current_id != node_id:
+                fail(KafkaError._TRANSPORT, f"the coordinator is broker {current_id} now")
 
-    async def _hand_over(self, step: AssignmentChange) -> None:
+    async def _change_assignment(self, change: AssignmentChange) -> None:
         try:
-            match step:
+            match change:
                 case Assign(partitions, incremental):
-                    await self._assignee.on_partitions_assigned(partitions, incremental=incremental)
+                    await self._listener.on_partitions_assigned(partitions, incremental=incremental)
                 case Revoke(partitions, incremental):
-                    await self._assignee.on_partitions_revoked(partitions, incremental=incremental)
+                    await self._listener.on_partitions_revoked(partitions, incremental=incremental)
                 case Lose(partitions):
-                    await self._assignee.on_partitions_lost(partitions)
+                    await self._listener.on_partitions_lost(partitions)
         except Exception:
-            log.exception("group %s: %s went wrong", self._group_id, type(step).__name__)
+            log.exception("Group %s: the %s callback failed", self._group_id, type(change).__name__)
         self.member.on_assignment_changed()
         self._advance()
 
-    def _begin(self, act: Coroutine[Any, Any, None]) -> None:
+    def _start(self, act: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(act)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     # Time
 

@@ -1,6 +1,6 @@
-"""How the leader of a classic group divides partitions among its members; each in its file.
+"""The assignors of classic groups, by which the leader assigns partitions to members.
 
-An assignor is pure: the same members and topics give the same assignment.
+An assignor is deterministic: the same members and topics give the same assignment.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,6 @@ ASSIGNORS: Mapping[str, PartitionAssignor] = {
         CooperativeStickyAssignor(),
     )
 }
-"""By the name that members tell each other."""
+"""Assignors by their names in the protocol."""
 
 __all__ = ["ASSIGNORS", "ClusterTopics", "GroupAssignment", "PartitionAssignor", "SubscribedMember"]

@@ -1,7 +1,7 @@
 """`cooperative-sticky`: sticky, for members that keep their partitions while they join (KIP-429).
 
-A partition that has to move is given to nobody at first: its owner gives it up when it sees that,
-and joins again, and only then the new owner is given it.
+A partition that has to move is assigned to no member at first: its owner revokes it and joins
+again, and then the partition is assigned to the new owner.
 """
 
 from collections.abc import Collection
@@ -20,13 +20,13 @@ _GENERATION = Struct(">i")
 
 
 class CooperativeStickyAssignor:
-    """Two rebalances where partitions move, none that stops those which do not."""
+    """Partitions that move take two rebalances; the others are not interrupted."""
 
     name = "cooperative-sticky"
     is_cooperative = True
 
     def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes:
-        """The generation, for leaders that look for it here: subscriptions had no room for it."""
+        """Returns the generation, for leaders that read it from here (older subscriptions)."""
         return _GENERATION.pack(generation)
 
     def assign(
@@ -35,17 +35,19 @@ class CooperativeStickyAssignor:
         claims = [(member, member.owned, _generation(member)) for member in members]
         assignment = assign_sticky(members, topics, claims)
         owned = {member.member_id: member.owned for member in members}
-        taken = frozenset().union(*owned.values())
+        owned_by_any = frozenset().union(*owned.values())
         return {
             member_id: [
-                each for each in partitions if each in owned[member_id] or each not in taken
+                partition
+                for partition in partitions
+                if partition in owned[member_id] or partition not in owned_by_any
             ]
             for member_id, partitions in assignment.items()
         }
 
 
 def _generation(member: SubscribedMember) -> int:
-    """Of the subscription itself, or from its user data if that is what Java puts there."""
+    """Returns the generation of the subscription, or of its user data, as Java writes it."""
     if member.generation != NO_GENERATION or len(member.user_data or b"") != _GENERATION.size:
         return member.generation
     assert member.user_data is not None

@@ -15,25 +15,25 @@ GroupAssignment = dict[str, list[TopicPartitionTuple]]
 
 @dataclass(slots=True, frozen=True)
 class SubscribedMember:
-    """A member, as it presents itself to its leader."""
+    """A member with its subscription, as the leader receives it."""
 
     member_id: str
     topics: frozenset[str]
     instance_id: str | None = None
     owned: frozenset[TopicPartitionTuple] = frozenset()
-    generation: int = NO_GENERATION  # in which it was given what it owns
+    generation: int = NO_GENERATION  # of its owned partitions
     rack: str | None = None
-    user_data: bytes | None = None  # what its own assignor added for the leader's
+    user_data: bytes | None = None  # of its assignor, for the leader's
 
     @property
     def order(self) -> tuple[bool, str]:
-        """Static members come first, by the id that outlives them: then a restart moves nothing."""
+        """The sort key. Static members come first, by instance id: a restart moves nothing."""
         return (self.instance_id is None, self.instance_id or self.member_id)
 
 
 @dataclass(slots=True, frozen=True)
 class ClusterTopics:
-    """The topics that exist: how many partitions each has, and the racks of their replicas."""
+    """The existing topics: their partition counts, and the racks of their replicas."""
 
     partitions: Mapping[str, int]
     racks: Mapping[TopicPartitionTuple, frozenset[str]] = field(default_factory=dict)
@@ -43,18 +43,18 @@ class ClusterTopics:
 
 
 class PartitionAssignor(Protocol):
-    """A way to divide partitions."""
+    """Assigns partitions to members."""
 
     @property
     def name(self) -> str:
-        """By which members agree on it."""
+        """Its name in the protocol."""
 
     @property
     def is_cooperative(self) -> bool:
         """Whether members keep their partitions while they join (KIP-429)."""
 
     def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
-        """What a member tells the leader's assignor of what it was last given."""
+        """Returns what a member sends to the leader's assignor about its last assignment."""
 
     def assign(
         self, members: Collection[SubscribedMember], topics: ClusterTopics
@@ -64,7 +64,7 @@ class PartitionAssignor(Protocol):
 def subscribers_by_topic(
     members: Iterable[SubscribedMember], topics: ClusterTopics
 ) -> dict[str, list[SubscribedMember]]:
-    """Who may have the partitions of each topic that exists, in order, the topics by name."""
+    """Returns the subscribed members of existing topics, in order; the topics by name."""
     interested: defaultdict[str, list[SubscribedMember]] = defaultdict(list)
     for member in sorted(members, key=lambda member: member.order):
         for topic in member.topics:

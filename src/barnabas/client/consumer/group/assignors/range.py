@@ -1,7 +1,7 @@
-"""`range`: each topic's partitions in as many runs as it has subscribers, the longer ones first.
+"""`range`: consecutive partitions of every topic for each subscriber, longer runs first.
 
-Where members and replicas have racks, partitions go first to members that have a replica near, and
-topics that are divided alike stay so (KIP-881): the same index of each goes to the same member.
+If members and replicas have racks, partitions go first to members with a replica in their rack
+(KIP-881). Co-partitioned topics stay so: the same index of all of them goes to the same member.
 """
 
 from collections import defaultdict
@@ -15,11 +15,11 @@ from barnabas.client.consumer.group.assignors.model import (
 )
 from barnabas.client.values import TopicPartitionTuple
 
-Fits = Callable[[SubscribedMember, TopicPartitionTuple], bool]
+MayAssign = Callable[[SubscribedMember, TopicPartitionTuple], bool]
 
 
 class RangeAssignor:
-    """Runs of neighbouring partitions."""
+    """Assigns runs of consecutive partitions."""
 
     name = "range"
     is_cooperative = False
@@ -31,23 +31,23 @@ class RangeAssignor:
         self, members: Collection[SubscribedMember], topics: ClusterTopics
     ) -> GroupAssignment:
         assignment: GroupAssignment = {member.member_id: [] for member in members}
-        tables = [
-            _Table(topic, subscribers, topics, assignment)
+        states = [
+            _TopicAssignmentState(topic, subscribers, topics, assignment)
             for topic, subscribers in subscribers_by_topic(members, topics).items()
         ]
-        near_first = any(table.racks_matter for table in tables)
-        if near_first:
-            _assign_near(tables)
-        for table in tables:
-            table.assign_runs(lambda member, partition: True)
-        if near_first:
+        by_rack = any(state.needs_rack_awareness for state in states)
+        if by_rack:
+            _assign_by_rack(states)
+        for state in states:
+            state.assign_runs(lambda member, partition: True)
+        if by_rack:
             for partitions in assignment.values():
                 partitions.sort()
         return assignment
 
 
-class _Table:
-    """One topic: who is still to have how many of its partitions."""
+class _TopicAssignmentState:
+    """One topic: its unassigned partitions, and how many more its members may have."""
 
     def __init__(
         self,
@@ -62,72 +62,74 @@ class _Table:
         self._racks = topics.racks
         self._assignment = assignment
         self._unassigned = dict.fromkeys(topics.of(topic))
-        self._fair_share, self._longer_runs = divmod(self.partition_count, len(members))
-        self._taken = {member.member_id: 0 for member in members}
+        self._min_quota, self._extra_partitions = divmod(self.partition_count, len(members))
+        self._assigned_counts = {member.member_id: 0 for member in members}
 
     @property
-    def racks_matter(self) -> bool:
-        """Whether some partition is nearer to one member than to another."""
-        wanted = {member.rack for member in self.members if member.rack}
-        if not wanted or not self._racks:
+    def needs_rack_awareness(self) -> bool:
+        """Whether some partition has replicas in the racks of some members alone."""
+        member_racks = {member.rack for member in self.members if member.rack}
+        if not member_racks or not self._racks:
             return False
-        of_each = [self._racks.get(partition, frozenset()) for partition in self._unassigned]
-        everywhere = frozenset().union(*of_each)
-        return bool(wanted & everywhere) and any(racks != everywhere for racks in of_each)
+        replica_racks = [self._racks.get(partition, frozenset()) for partition in self._unassigned]
+        all_racks = frozenset().union(*replica_racks)
+        return bool(member_racks & all_racks) and any(racks != all_racks for racks in replica_racks)
 
-    def is_near(self, member: SubscribedMember, partition: TopicPartitionTuple) -> bool:
+    def is_in_rack(self, member: SubscribedMember, partition: TopicPartitionTuple) -> bool:
         return not member.rack or member.rack in self._racks.get(partition, frozenset())
 
-    def room(self, member: SubscribedMember) -> int:
-        """How many more it may have."""
-        most = self._fair_share + (1 if self._longer_runs else 0)
-        return max(0, most - self._taken[member.member_id])
+    def quota(self, member: SubscribedMember) -> int:
+        """Returns how many more partitions the member may have."""
+        most = self._min_quota + (1 if self._extra_partitions else 0)
+        return max(0, most - self._assigned_counts[member.member_id])
 
-    def assign_runs(self, fits: Fits) -> None:
+    def assign_runs(self, may_assign: MayAssign) -> None:
         for member in self.members:
-            room = self.room(member)
-            if not self._unassigned or not room:
+            quota = self.quota(member)
+            if not self._unassigned or not quota:
                 continue
             run: list[TopicPartitionTuple] = []
             for partition in self._unassigned:
-                if fits(member, partition):
+                if may_assign(member, partition):
                     run.append(partition)
-                    if len(run) == room:
+                    if len(run) == quota:
                         break
-            self.give(member, run)
+            self.assign_to(member, run)
 
-    def give(self, member: SubscribedMember, partitions: Sequence[TopicPartitionTuple]) -> None:
+    def assign_to(
+        self, member: SubscribedMember, partitions: Sequence[TopicPartitionTuple]
+    ) -> None:
         if not partitions:
             return
         for partition in partitions:
             del self._unassigned[partition]
         self._assignment[member.member_id].extend(partitions)
-        self._taken[member.member_id] += len(partitions)
-        if self._taken[member.member_id] > self._fair_share:
-            self._longer_runs -= 1
+        self._assigned_counts[member.member_id] += len(partitions)
+        if self._assigned_counts[member.member_id] > self._min_quota:
+            self._extra_partitions -= 1
 
 
-def _assign_near(tables: Sequence[_Table]) -> None:
-    alike: defaultdict[tuple[tuple[str, ...], int], list[_Table]] = defaultdict(list)
-    for table in tables:
-        subscribers = tuple(member.member_id for member in table.members)
-        alike[subscribers, table.partition_count].append(table)
+def _assign_by_rack(states: Sequence[_TopicAssignmentState]) -> None:
+    alike: defaultdict[tuple[tuple[str, ...], int], list[_TopicAssignmentState]] = defaultdict(list)
+    for state in states:
+        subscribers = tuple(member.member_id for member in state.members)
+        alike[subscribers, state.partition_count].append(state)
     for together in alike.values():
         if len(together) > 1:
-            _assign_alike(together)
-        elif together[0].racks_matter:
-            together[0].assign_runs(together[0].is_near)
+            _assign_co_partitioned(together)
+        elif together[0].needs_rack_awareness:
+            together[0].assign_runs(together[0].is_in_rack)
 
 
-def _assign_alike(tables: Sequence[_Table]) -> None:
-    """Give the same index of all these topics to one member that is near to each of them."""
-    open_to = dict.fromkeys(range(len(tables[0].members)))
-    for index in range(tables[0].partition_count):
+def _assign_co_partitioned(states: Sequence[_TopicAssignmentState]) -> None:
+    """Assigns the same index of all topics to a member with replicas of them in its rack."""
+    open_to = dict.fromkeys(range(len(states[0].members)))
+    for index in range(states[0].partition_count):
         for seat in open_to:
-            member = tables[0].members[seat]
-            if all(t.room(member) and t.is_near(member, (t.topic, index)) for t in tables):
-                for table in tables:
-                    table.give(member, [(table.topic, index)])
-                if not any(table.room(member) for table in tables):
+            member = states[0].members[seat]
+            if all(t.quota(member) and t.is_in_rack(member, (t.topic, index)) for t in states):
+                for state in states:
+                    state.assign_to(member, [(state.topic, index)])
+                if not any(state.quota(member) for state in states):
                     del open_to[seat]
                 break

@@ -1,4 +1,4 @@
-"""`roundrobin`: partitions are dealt out one by one, to those who want the topic."""
+"""`roundrobin`: partitions go one by one to the next member that subscribes to the topic."""
 
 from bisect import bisect_right
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from barnabas.client.values import TopicPartitionTuple
 
 
 class RoundRobinAssignor:
-    """Deals by topic and partition; who does not subscribe to a topic is passed over."""
+    """Assigns by topic and partition, and skips members without the topic."""
 
     name = "roundrobin"
     is_cooperative = False
@@ -23,16 +23,16 @@ class RoundRobinAssignor:
     def assign(
         self, members: Collection[SubscribedMember], topics: ClusterTopics
     ) -> GroupAssignment:
-        circle = sorted(members, key=lambda member: member.order)
-        assignment: GroupAssignment = {member.member_id: [] for member in circle}
-        seats: dict[str, list[int]] = {}
-        for seat, member in enumerate(circle):
+        ordered = sorted(members, key=lambda member: member.order)
+        assignment: GroupAssignment = {member.member_id: [] for member in ordered}
+        positions: dict[str, list[int]] = {}
+        for position, member in enumerate(ordered):
             for topic in member.topics:
-                seats.setdefault(topic, []).append(seat)
+                positions.setdefault(topic, []).append(position)
         last = -1
-        for topic in sorted(seats):
-            interested = seats[topic]
+        for topic in sorted(positions):
+            subscribers = positions[topic]
             for partition in topics.of(topic):
-                last = interested[bisect_right(interested, last) % len(interested)]
-                assignment[circle[last].member_id].append(partition)
+                last = subscribers[bisect_right(subscribers, last) % len(subscribers)]
+                assignment[ordered[last].member_id].append(partition)
         return assignment

@@ -1,8 +1,8 @@
-"""`sticky`: as even as can be, and of those divisions one that moves few partitions (KIP-54).
+"""`sticky`: an assignment as balanced as possible that moves few partitions (KIP-54).
 
-Even means that no partition could go to a member with at least two fewer than its present one. All
-partitions that the same members may have are alike, so topics with the same subscribers make one
-pool: a group whose members all subscribe to the same has a single one.
+Balanced means that no partition could move to a member with at least two fewer partitions. All
+partitions that the same members may have are interchangeable, so topics with the same subscribers
+are one pool: a group whose members have the same subscription has a single pool.
 """
 
 import heapq
@@ -24,7 +24,7 @@ from barnabas.client.values import TopicPartitionTuple
 
 
 class StickyAssignor:
-    """The eager one: members give everything back before they join, and remember it for this."""
+    """The eager variant: members revoke all partitions and send them as user data."""
 
     name = "sticky"
     is_cooperative = False
@@ -39,24 +39,24 @@ class StickyAssignor:
 
 
 OwnershipClaim = tuple[SubscribedMember, Collection[TopicPartitionTuple], int]
-"""Who says that it has which partitions, since which generation."""
+"""A member, the partitions that it claims to own, and their generation."""
 
 
 def assign_sticky(
     members: Collection[SubscribedMember], topics: ClusterTopics, claims: Iterable[OwnershipClaim]
 ) -> GroupAssignment:
-    """Give everybody what it rightly claims, the rest to those with least, then even it out."""
-    members_of: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    """Keeps valid claims, assigns the rest to the members with fewest, then balances."""
+    topics_by_members: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for topic, subscribers in subscribers_by_topic(members, topics).items():
-        members_of[tuple(member.member_id for member in subscribers)].append(topic)
+        topics_by_members[tuple(member.member_id for member in subscribers)].append(topic)
     loads = dict.fromkeys((member.member_id for member in members), 0)
-    keepers = _keepers(claims, topics)
-    # Those with the fewest to choose from first: the others can make up for what they get.
-    ordered = sorted(members_of.items(), key=lambda item: len(item[0]))
-    pools = [_Pool(subscribers, named, topics, keepers, loads) for subscribers, named in ordered]
+    owners = _rightful_owners(claims, topics)
+    # Pools with the fewest members first: larger pools can balance what they get.
+    ordered = sorted(topics_by_members.items(), key=lambda item: len(item[0]))
+    pools = [_Pool(subscribers, named, topics, owners, loads) for subscribers, named in ordered]
     for pool in pools:
-        pool.hand_out()
-    _even_out(pools)
+        pool.assign_unowned()
+    _balance(pools)
     assignment: GroupAssignment = {member_id: [] for member_id in loads}
     for pool in pools:
         for member_id, partitions in pool.held.items():
@@ -66,12 +66,12 @@ def assign_sticky(
     return assignment
 
 
-def _keepers(
+def _rightful_owners(
     claims: Iterable[OwnershipClaim], topics: ClusterTopics
 ) -> dict[TopicPartitionTuple, str]:
-    """Who may keep what it has.
+    """Returns the members that keep their partitions.
 
-    The latest generation is right; of two who claim the same in one, neither is to be trusted.
+    The claim of the latest generation wins; two claims of one generation are both void.
     """
     latest: dict[TopicPartitionTuple, tuple[int, str | None]] = {}
     for member, partitions, generation in claims:
@@ -94,58 +94,64 @@ def _keepers(
 class _Pool:
     """The partitions that the same members may have.
 
-    Invariant: `loads`, which all pools share, counts what each member holds in any of them.
+    Invariant: `loads`, which all pools share, counts the partitions of a member in all pools.
     """
 
     def __init__(
         self,
         members: tuple[str, ...],
         topics: Iterable[str],
-        known: ClusterTopics,
-        keepers: dict[TopicPartitionTuple, str],
+        cluster: ClusterTopics,
+        owners: dict[TopicPartitionTuple, str],
         loads: dict[str, int],
     ) -> None:
         self.members = members
         self.held: dict[str, list[TopicPartitionTuple]] = {member_id: [] for member_id in members}
         self._loads = loads
-        self._rank = {member_id: rank for rank, member_id in enumerate(members)}
-        self._unclaimed: list[TopicPartitionTuple] = []
+        self._order = {member_id: rank for rank, member_id in enumerate(members)}
+        self._unowned: list[TopicPartitionTuple] = []
         for topic in topics:
-            for partition in known.of(topic):
-                keeper = keepers.get(partition)
-                if keeper is None:
-                    self._unclaimed.append(partition)
+            for partition in cluster.of(topic):
+                owner = owners.get(partition)
+                if owner is None:
+                    self._unowned.append(partition)
                 else:
-                    self.held[keeper].append(partition)
-                    loads[keeper] += 1
+                    self.held[owner].append(partition)
+                    loads[owner] += 1
 
-    def hand_out(self) -> None:
-        """Give what nobody claims to those who have least."""
-        lightest = [(self._loads[each], rank, each) for each, rank in self._rank.items()]
+    def assign_unowned(self) -> None:
+        """Assigns partitions without an owner to the members with the fewest partitions."""
+        lightest = [
+            (self._loads[member_id], rank, member_id) for member_id, rank in self._order.items()
+        ]
         heapq.heapify(lightest)
-        for partition in self._unclaimed:
+        for partition in self._unowned:
             load, rank, member_id = lightest[0]
             self._give(member_id, partition)
             heapq.heapreplace(lightest, (load + 1, rank, member_id))
 
-    def even_out(self) -> set[str]:
-        """Move partitions while somebody has two more than another; whose load that changed."""
+    def balance(self) -> set[str]:
+        """Moves partitions while a member has two more than another; returns both members."""
         moved: set[str] = set()
-        lightest = [(self._loads[each], rank, each) for each, rank in self._rank.items()]
-        heaviest = [(-load, rank, each) for load, rank, each in lightest if self.held[each]]
+        lightest = [
+            (self._loads[member_id], rank, member_id) for member_id, rank in self._order.items()
+        ]
+        heaviest = [
+            (-load, rank, member_id) for load, rank, member_id in lightest if self.held[member_id]
+        ]
         heapq.heapify(lightest)
         heapq.heapify(heaviest)
         while heaviest:
             giver, taker = heaviest[0][2], lightest[0][2]
             if self._loads[giver] - self._loads[taker] < 2:
                 break
-            # What was handed out or moved here last was nobody's before: it goes first.
+            # The partitions added last had no owner before: they move first.
             self._give(taker, self.held[giver].pop())
             self._loads[giver] -= 1
             moved |= {giver, taker}
-            heapq.heapreplace(lightest, (self._loads[taker], self._rank[taker], taker))
+            heapq.heapreplace(lightest, (self._loads[taker], self._order[taker], taker))
             if self.held[giver]:
-                heapq.heapreplace(heaviest, (-self._loads[giver], self._rank[giver], giver))
+                heapq.heapreplace(heaviest, (-self._loads[giver], self._order[giver], giver))
             else:
                 heapq.heappop(heaviest)
         return moved
@@ -155,19 +161,19 @@ class _Pool:
         self._loads[member_id] += 1
 
 
-def _even_out(pools: list[_Pool]) -> None:
-    """Until no pool has anything to move: each move makes the loads more even, so it ends."""
+def _balance(pools: list[_Pool]) -> None:
+    """Balances pools until none can move a partition; it ends, as every move evens loads."""
     pools_of: dict[str, list[int]] = defaultdict(list)
-    for place, pool in enumerate(pools):
+    for index, pool in enumerate(pools):
         for member_id in pool.members:
-            pools_of[member_id].append(place)
+            pools_of[member_id].append(index)
     waiting = deque(range(len(pools)))
     is_waiting = [True] * len(pools)
     while waiting:
-        place = waiting.popleft()
-        is_waiting[place] = False
-        for member_id in pools[place].even_out():
+        index = waiting.popleft()
+        is_waiting[index] = False
+        for member_id in pools[index].balance():
             for other in pools_of[member_id]:
-                if other != place and not is_waiting[other]:
+                if other != index and not is_waiting[other]:
                     is_waiting[other] = True
                     waiting.append(other)

@@ -1,7 +1,6 @@
-"""What a member of a sticky group remembers of its last assignment, as Java writes it.
+"""The user data of the sticky assignor: a member's last assignment, as Java writes it.
 
-It travels in the user data of a subscription, without a number that says which version it is: v1
-ends with the generation, v0 does not have one.
+It has no version number: version 1 ends with the generation, version 0 does not have it.
 """
 
 from __future__ import annotations
@@ -9,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from barnabas.client.consumer.group.assignors.model import NO_GENERATION, SubscribedMember
-from barnabas.client.consumer.group.partitions import by_topic
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import TopicPartitionTuple, group_by_topic
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.schema import Message, Struct, field, int32, string
 
@@ -28,23 +26,23 @@ class TopicAssignment(Struct):
 def write_user_data(owned: Collection[TopicPartitionTuple], generation: int) -> bytes:
     previous = [
         TopicAssignment(topic=topic, partitions=indexes)
-        for topic, indexes in by_topic(owned).items()
+        for topic, indexes in group_by_topic(sorted(owned)).items()
     ]
     return StickyAssignorUserData(previous_assignment=previous, generation=generation).write(1)
 
 
 def read_user_data(member: SubscribedMember) -> tuple[Collection[TopicPartitionTuple], int]:
-    """What the member had, and since when; what it says that it owns, if it remembers nothing."""
+    """Returns the last partitions and generation; the owned ones without user data."""
     if member.user_data:
         for version in (1, 0):
             try:
-                memory = StickyAssignorUserData.read_exactly(member.user_data, version)
+                data = StickyAssignorUserData.read_exactly(member.user_data, version)
             except ProtocolViolation:
                 continue
             previous = [
-                (each.topic, index)
-                for each in memory.previous_assignment
-                for index in each.partitions
+                (entry.topic, index)
+                for entry in data.previous_assignment
+                for index in entry.partitions
             ]
-            return previous, memory.generation
+            return previous, data.generation
     return member.owned, member.generation

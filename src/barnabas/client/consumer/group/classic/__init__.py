@@ -1,4 +1,4 @@
-"""Membership by the classic protocol: members join, one of them assigns, all sync."""
+"""Membership by the classic protocol: members join, the leader assigns, all sync."""
 
 from barnabas.client.consumer.group.classic.member import ClassicMember
 

@@ -1,15 +1,14 @@
-"""What members of a classic group tell each other inside JoinGroup and SyncGroup.
+"""Subscriptions and assignments inside JoinGroup and SyncGroup (protocol type "consumer").
 
-Both are a message of the consumer protocol behind its version as an int16. A version newer than
-ours begins with the same fields. Assignments are written as v0, which all later ones equal.
+Both are a message with its version as an int16 before it. A newer version begins with the same
+fields as ours. Assignments are written as version 0: later versions are the same.
 """
 
 from collections.abc import Iterable
 from struct import Struct
 
 from barnabas.client.consumer.group.assignors import SubscribedMember
-from barnabas.client.consumer.group.partitions import by_topic
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import TopicPartitionTuple, group_by_topic
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -18,8 +17,8 @@ from barnabas.wire.messages.consumer_protocol import (
 )
 from barnabas.wire.messages.join_group import JoinGroupResponseMember
 
-_VERSION = Struct(">h")
-_NEWEST = ConsumerProtocolSubscription.VERSIONS.max
+_VERSION_PREFIX = Struct(">h")
+_MAX_VERSION = ConsumerProtocolSubscription.VERSIONS.max
 _ASSIGNMENT_VERSION = 0
 
 
@@ -27,22 +26,22 @@ def write_subscription(member: SubscribedMember, user_data: bytes | None) -> byt
     message = ConsumerProtocolSubscription(
         topics=sorted(member.topics),
         user_data=user_data,
-        owned_partitions=_grouped(member.owned),
+        owned_partitions=_group_partitions(member.owned),
         generation_id=member.generation,
         rack_id=member.rack,
     )
-    return _VERSION.pack(_NEWEST) + message.write(_NEWEST)
+    return _VERSION_PREFIX.pack(_MAX_VERSION) + message.write(_MAX_VERSION)
 
 
 def read_subscription(member: JoinGroupResponseMember) -> SubscribedMember:
-    """The member; ProtocolViolation if what it says cannot be read."""
+    """Returns a member of the group. Raises ProtocolViolation if its metadata is unreadable."""
     version = _version(member.metadata)
-    message, _ = ConsumerProtocolSubscription.reader(version)(member.metadata, _VERSION.size)
+    message, _ = ConsumerProtocolSubscription.reader(version)(member.metadata, _VERSION_PREFIX.size)
     return SubscribedMember(
         member.member_id,
         frozenset(message.topics),
         member.group_instance_id,
-        frozenset(_flat(message.owned_partitions)),
+        frozenset(_flatten(message.owned_partitions)),
         message.generation_id,
         message.rack_id,
         None if message.user_data is None else bytes(message.user_data),
@@ -50,31 +49,31 @@ def read_subscription(member: JoinGroupResponseMember) -> SubscribedMember:
 
 
 def write_assignment(partitions: Iterable[TopicPartitionTuple]) -> bytes:
-    message = ConsumerProtocolAssignment(assigned_partitions=_grouped(partitions))
-    return _VERSION.pack(_ASSIGNMENT_VERSION) + message.write(_ASSIGNMENT_VERSION)
+    message = ConsumerProtocolAssignment(assigned_partitions=_group_partitions(partitions))
+    return _VERSION_PREFIX.pack(_ASSIGNMENT_VERSION) + message.write(_ASSIGNMENT_VERSION)
 
 
-def read_assignment(embedded: bytes) -> frozenset[TopicPartitionTuple]:
-    """Of nothing at all there is nothing assigned."""
-    if not embedded:
+def read_assignment(data: bytes) -> frozenset[TopicPartitionTuple]:
+    """Returns the assigned partitions; none if the assignment is empty."""
+    if not data:
         return frozenset()
-    version = _version(embedded)
-    message, _ = ConsumerProtocolAssignment.reader(version)(embedded, _VERSION.size)
-    return frozenset(_flat(message.assigned_partitions))
+    version = _version(data)
+    message, _ = ConsumerProtocolAssignment.reader(version)(data, _VERSION_PREFIX.size)
+    return frozenset(_flatten(message.assigned_partitions))
 
 
-def _version(embedded: bytes) -> int:
-    if len(embedded) < _VERSION.size or (version := _VERSION.unpack_from(embedded)[0]) < 0:
+def _version(data: bytes) -> int:
+    if len(data) < _VERSION_PREFIX.size or (version := _VERSION_PREFIX.unpack_from(data)[0]) < 0:
         raise ProtocolViolation("a message of the consumer protocol begins with its version")
-    return int(min(version, _NEWEST))
+    return int(min(version, _MAX_VERSION))
 
 
-def _grouped(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartition]:
+def _group_partitions(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartition]:
     return [
         TopicPartition(topic=topic, partitions=indexes)
-        for topic, indexes in by_topic(partitions).items()
+        for topic, indexes in group_by_topic(sorted(partitions)).items()
     ]
 
 
-def _flat(topics: Iterable[TopicPartition]) -> Iterable[TopicPartitionTuple]:
-    return ((each.topic, index) for each in topics for index in each.partitions)
+def _flatten(topics: Iterable[TopicPartition]) -> Iterable[TopicPartitionTuple]:
+    return ((entry.topic, index) for entry in topics for index in entry.partitions)

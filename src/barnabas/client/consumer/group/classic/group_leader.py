@@ -1,4 +1,4 @@
-"""What the member that leads a classic group does for all: it assigns, and watches the topics."""
+"""The leader of a classic group: it assigns partitions, and watches the topics of all members."""
 
 from collections.abc import Mapping
 
@@ -14,33 +14,37 @@ from barnabas.wire.messages.sync_group import SyncGroupRequestAssignment
 
 
 class GroupLeader:
-    """Of one generation."""
+    """The leader of one generation."""
 
     def __init__(self, response: JoinGroupResponse) -> None:
-        """ProtocolViolation or KeyError if the members speak what this one cannot."""
+        """Raises ProtocolViolation or KeyError for unreadable metadata or an unknown assignor."""
         assert response.protocol_name is not None
         self._assignor = ASSIGNORS[response.protocol_name]
         self._members = [read_subscription(member) for member in response.members]
-        # A static leader that came back: everybody keeps what is on record (KIP-814).
-        self._skips = response.skip_assignment
+        # A static leader has rejoined: all members keep their assignments (KIP-814).
+        self._skips_assignment = response.skip_assignment
         self.topics = frozenset().union(*(member.topics for member in self._members))
-        self._counts: Mapping[str, int] = {}
+        self._partition_counts: Mapping[str, int] = {}
 
     def has_metadata_for_all(self, metadata: Metadata) -> bool:
         return self.topics <= metadata.topics.keys()
 
     def assign(self, metadata: Metadata) -> list[SyncGroupRequestAssignment]:
-        """What each member is given, of the topics as they are now."""
-        self._counts = partition_counts(metadata, self.topics, self._counts)
-        if self._skips:
+        """Returns the assignments of all members, for the current topics."""
+        self._partition_counts = partition_counts(metadata, self.topics, self._partition_counts)
+        if self._skips_assignment:
             return []
-        assignment = self._assignor.assign(self._members, topics_with_racks(self._counts, metadata))
+        assignment = self._assignor.assign(
+            self._members, topics_with_racks(self._partition_counts, metadata)
+        )
         return [
             SyncGroupRequestAssignment(member_id=member_id, assignment=write_assignment(partitions))
             for member_id, partitions in assignment.items()
         ]
 
     def changed_topics(self, metadata: Metadata) -> set[str]:
-        """The topics that have other partitions than were assigned."""
-        counts = partition_counts(metadata, self.topics, self._counts)
-        return {topic for topic, count in counts.items() if count != self._counts.get(topic)}
+        """Returns the topics whose partition counts differ from the assigned ones."""
+        counts = partition_counts(metadata, self.topics, self._partition_counts)
+        return {
+            topic for topic, count in counts.items() if count != self._partition_counts.get(topic)
+        }

@@ -1,4 +1,4 @@
-"""The requests of a member of a classic group."""
+"""Builds the requests of a member of a classic group."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ PROTOCOL_TYPE = "consumer"
 
 
 class ClassicRequestBuilder:
-    """Makes them, with what is the same in all of a member's."""
+    """Builds requests with the settings of the member."""
 
     def __init__(self, settings: ConsumerSettings, assignors: Sequence[PartitionAssignor]) -> None:
         assert settings.group_id is not None
@@ -25,15 +25,15 @@ class ClassicRequestBuilder:
 
     def join(
         self,
-        me: SubscribedMember,
-        remembered: tuple[frozenset[TopicPartitionTuple], int],
+        member: SubscribedMember,
+        last_assignment: tuple[frozenset[TopicPartitionTuple], int],
         reason: str | None,
     ) -> JoinGroupRequest:
-        """Offer every assignor, with what it wants its leader to know."""
+        """Returns a request that offers every assignor, with the assignor's user data."""
         protocols = [
             JoinGroupRequestProtocol(
                 name=assignor.name,
-                metadata=write_subscription(me, assignor.user_data(*remembered)),
+                metadata=write_subscription(member, assignor.user_data(*last_assignment)),
             )
             for assignor in self._assignors
         ]
@@ -41,8 +41,8 @@ class ClassicRequestBuilder:
             group_id=self._group_id,
             session_timeout_ms=self._settings.session_timeout_ms,
             rebalance_timeout_ms=self._settings.max_poll_interval_ms,
-            member_id=me.member_id,
-            group_instance_id=me.instance_id,
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
             protocol_type=PROTOCOL_TYPE,
             protocols=protocols,
             reason=reason,

@@ -1,4 +1,4 @@
-"""Membership by the consumer protocol (KIP-848): the coordinator assigns, heartbeats say all."""
+"""Membership by the consumer protocol (KIP-848): the coordinator assigns, by heartbeats."""
 
 from barnabas.client.consumer.group.consumer.member import ConsumerMember
 

@@ -1,15 +1,15 @@
-"""What a member says in its heartbeats: everything to begin with, then only what has changed.
+"""Builds heartbeats: all fields at first, then only those that have changed.
 
-After a heartbeat that nobody answered it says everything again: who knows what was heard.
+After a heartbeat without a response all fields are sent again: the coordinator may have received
+it or not.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from barnabas.client.consumer.group.member import ResolvedSubscription
-from barnabas.client.consumer.group.partitions import by_topic
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import TopicPartitionTuple, group_by_topic
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
@@ -20,7 +20,7 @@ NO_PATTERN = ""
 
 @dataclass(slots=True, frozen=True)
 class HeartbeatFields:
-    """What a member has and wants."""
+    """The fields of a heartbeat that change: the subscription and the owned partitions."""
 
     sought: ResolvedSubscription
     owned: frozenset[TopicPartitionTuple] = frozenset()
@@ -31,42 +31,43 @@ class HeartbeatFields:
 
 
 class HeartbeatRequestBuilder:
-    """Makes heartbeats, and remembers what the coordinator has heard."""
+    """Builds heartbeats, and remembers the fields that the coordinator has acknowledged."""
 
     def __init__(self, settings: ConsumerSettings, member_id: str) -> None:
         assert settings.group_id is not None
         self._settings = settings
         self._group_id = settings.group_id
         self._member_id = member_id
-        self._heard: HeartbeatFields | None = None  # None: perhaps nothing
-        self._saying: HeartbeatFields | None = None
+        self._acknowledged: HeartbeatFields | None = None  # None: perhaps nothing
+        self._sent: HeartbeatFields | None = None
 
-    def has_changed(self, now: HeartbeatFields) -> bool:
-        heard = self._heard
-        return heard is not None and (
-            (heard.sought.names, heard.pattern) != (now.sought.names, now.pattern)
-            or heard.owned != now.owned
+    def has_changed(self, fields: HeartbeatFields) -> bool:
+        acknowledged = self._acknowledged
+        return acknowledged is not None and (
+            (acknowledged.sought.names, acknowledged.pattern)
+            != (fields.sought.names, fields.pattern)
+            or acknowledged.owned != fields.owned
         )
 
     def build(
-        self, epoch: int, now: HeartbeatFields, ids: Mapping[str, bytes]
+        self, epoch: int, fields: HeartbeatFields, topic_ids: Mapping[str, bytes]
     ) -> ConsumerGroupHeartbeatRequest:
-        """With what is new since the last that was answered."""
-        before, self._saying = self._heard, now
+        """Returns a heartbeat with the fields that are not acknowledged."""
+        acknowledged, self._sent = self._acknowledged, fields
         request = self._request(epoch)
-        if before is None:
+        if acknowledged is None:
             request.instance_id = self._settings.group_instance_id
             request.rack_id = self._settings.client_rack or None
             request.rebalance_timeout_ms = self._settings.max_poll_interval_ms
             request.server_assignor = self._settings.group_remote_assignor
-        if before is None or before.sought.names != now.sought.names:
-            request.subscribed_topic_names = sorted(now.sought.names)
-        if now.pattern != (NO_PATTERN if before is None else before.pattern):
-            request.subscribed_topic_regex = now.pattern
-        if before is None or before.owned != now.owned:
+        if acknowledged is None or acknowledged.sought.names != fields.sought.names:
+            request.subscribed_topic_names = sorted(fields.sought.names)
+        if fields.pattern != (NO_PATTERN if acknowledged is None else acknowledged.pattern):
+            request.subscribed_topic_regex = fields.pattern
+        if acknowledged is None or acknowledged.owned != fields.owned:
             request.topic_partitions = [
-                TopicPartitions(topic_id=ids[topic], partitions=indexes)
-                for topic, indexes in by_topic(now.owned).items()
+                TopicPartitions(topic_id=topic_ids[topic], partitions=indexes)
+                for topic, indexes in group_by_topic(sorted(fields.owned)).items()
             ]
         return request
 
@@ -77,12 +78,12 @@ class HeartbeatRequestBuilder:
         return request
 
     def on_acknowledged(self) -> None:
-        """The last heartbeat was answered."""
-        self._heard = self._saying
+        """The coordinator has responded to the last heartbeat."""
+        self._acknowledged = self._sent
 
     def reset(self) -> None:
-        """The coordinator may know nothing of this member."""
-        self._heard = None
+        """The coordinator may have no state of this member: the next heartbeat is full."""
+        self._acknowledged = None
 
     def _request(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
         return ConsumerGroupHeartbeatRequest(
