@@ -1,4 +1,4 @@
-"""A schema registry on a broker of its own, both in this process."""
+"""A schema registry and its own broker, both in this process."""
 
 from collections.abc import Iterator
 
@@ -16,6 +16,6 @@ def registry_broker() -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def schema_registry(registry_broker: Broker) -> Iterator[SchemaRegistry]:
-    """Shared by all tests of the session: use subjects of your own."""
+    """Shared by all tests of the session: use unique subjects."""
     with SchemaRegistry(registry_broker.bootstrap_servers, port=0) as registry:
         yield registry

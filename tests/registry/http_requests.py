@@ -1,4 +1,4 @@
-"""Ask a registry over HTTP, as any program would."""
+"""HTTP requests to a registry, and bodies for them."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ JSON = "application/vnd.schemaregistry.v1+json"
 
 
 @dataclass(slots=True, frozen=True)
-class Answer:
+class HttpResponse:
     status: int
     content_type: str
     content: bytes
@@ -24,20 +24,20 @@ class Answer:
 
     @property
     def error_code(self) -> int:
-        told = self.json
-        assert set(told) == {"error_code", "message"}
-        assert told["message"]
-        return int(told["error_code"])
+        expected = self.json
+        assert set(expected) == {"error_code", "message"}
+        assert expected["message"]
+        return int(expected["error_code"])
 
 
-def ask(
+def send_request(
     url: str,
     method: str,
     path: str,
     body: object = None,
     headers: dict[str, str] | None = None,
-) -> Answer:
-    """`body` is sent as JSON unless it is bytes; OSError if nobody answers."""
+) -> HttpResponse:
+    """Sends `body` as JSON unless it is bytes. Raises OSError without a response."""
     content = body if isinstance(body, bytes) else None if body is None else json.dumps(body)
     try:
         response = _HTTP.request(
@@ -45,14 +45,14 @@ def ask(
         )
     except urllib3.exceptions.HTTPError as failure:
         raise OSError(str(failure)) from failure
-    told = response.headers
-    return Answer(
-        response.status, told.get("content-type", ""), response.data, told.get("allow", "")
+    expected = response.headers
+    return HttpResponse(
+        response.status, expected.get("content-type", ""), response.data, expected.get("allow", "")
     )
 
 
 def half_a_request(url: str, promised_bytes: int) -> socket.socket:
-    """A connection with a request on it whose body has only begun."""
+    """Returns a connection with a request whose body is incomplete."""
     where = urllib3.util.parse_url(url)
     connection = socket.create_connection((where.host or "", where.port or 0), timeout=60)
     head = f"POST /subjects/half/versions HTTP/1.1\r\nHost: x\r\nContent-Length: {promised_bytes}"
@@ -61,6 +61,6 @@ def half_a_request(url: str, promised_bytes: int) -> socket.socket:
 
 
 def record(*fields: str, name: str = "Order") -> dict[str, str]:
-    """A body with the Avro schema of a record whose fields are ints."""
+    """Returns a body with the Avro schema of a record whose fields are ints."""
     types = [{"name": field, "type": "int"} for field in fields]
     return {"schema": json.dumps({"type": "record", "name": name, "fields": types})}

@@ -1,4 +1,4 @@
-"""Protobuf classes for tests, made without a compiler: one file, and one that imports it."""
+"""Protobuf classes for tests, created without a compiler: one file, and one that imports it."""
 
 from typing import Any
 

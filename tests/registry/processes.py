@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.registry.http_requests import ask
+from tests.registry.http_requests import send_request
 from tests.wait import wait_until
 
 START_S = 60
@@ -14,7 +14,7 @@ STOP_S = 30
 
 
 class RegistryProcess:
-    """`barnabas registry` on a port that is free."""
+    """`barnabas registry` on a free port."""
 
     def __init__(self, bootstrap_servers: str, log: Path, *arguments: str) -> None:
         self._log = log
@@ -32,10 +32,10 @@ class RegistryProcess:
         return self._log.read_text()
 
     def wait(self) -> "RegistryProcess":
-        """Until it answers."""
+        """Waits until it responds."""
         wait_until(
             lambda: "schema registry on" in self.output or self.process.poll() is not None,
-            "the registry answers",
+            "the registry responds",
             START_S,
         )
         assert self.process.poll() is None, self.output
@@ -50,17 +50,17 @@ class RegistryProcess:
         lines = [line for line in self.output.splitlines() if "the leader of" in line]
         return bool(lines) and "no longer" not in lines[-1]
 
-    def answers(self) -> bool:
+    def is_responding(self) -> bool:
         try:
-            return ask(self.url, "GET", "/").status == 200
+            return send_request(self.url, "GET", "/").status == 200
         except OSError:
             return False
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def end(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Its status."""
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.send_signal(number)

@@ -1,4 +1,4 @@
-"""What a registry knows after some records."""
+"""Builds a state from records."""
 
 from barnabas.registry.records import RegistryRecord
 from barnabas.registry.state import RegistryState

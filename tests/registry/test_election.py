@@ -1,4 +1,4 @@
-"""Who writes: elected by a pure function, heard of by a member that is stepped by hand."""
+"""Elections: the pure function, and a member with a scripted coordinator."""
 
 import asyncio
 import json
@@ -101,12 +101,12 @@ def test_identities_and_outcomes_have_confluents_json() -> None:
 
 
 class Group:
-    """A coordinator: gives the answers that were laid out, in their order, and then waits."""
+    """A coordinator that returns the given responses in order, and then blocks."""
 
     def __init__(
-        self, *answers: Message | KafkaError, before: Sequence[DescribedGroupMember] = ()
+        self, *responses: Message | KafkaError, before: Sequence[DescribedGroupMember] = ()
     ) -> None:
-        self._answers = list(answers)
+        self._answers = list(responses)
         self._before = list(before)
         self.asked: list[Message] = []
         self.is_empty = asyncio.Event()
@@ -118,36 +118,36 @@ class Group:
         if not self._answers:
             self.is_empty.set()
             await asyncio.Event().wait()
-        answer = self._answers.pop(0)
-        if isinstance(answer, KafkaError):
-            raise KafkaException(answer)
-        return answer
+        response = self._answers.pop(0)
+        if isinstance(response, KafkaError):
+            raise KafkaException(response)
+        return response
 
 
-Heard = list[str | None]
+Outcomes = list[str | None]
 
 
-def heard_of(
-    *answers: Message | KafkaError, before: Sequence[DescribedGroupMember] = ()
-) -> tuple[Heard, list[Message]]:
-    """What a member is told while it gets these answers, and what it asked."""
-    return asyncio.run(_heard_of(Group(*answers, before=before)))
+def run_member(
+    *responses: Message | KafkaError, before: Sequence[DescribedGroupMember] = ()
+) -> tuple[Outcomes, list[Message]]:
+    """Runs a member with these responses. Returns reported leaders, and the member's requests."""
+    return asyncio.run(_run_member(Group(*responses, before=before)))
 
 
-async def _heard_of(group: Group) -> tuple[Heard, list[Message]]:
-    heard = Heard()
+async def _run_member(group: Group) -> tuple[Outcomes, list[Message]]:
+    outcomes = Outcomes()
 
-    async def elected(outcome: ElectionOutcome | None, member_id: str) -> None:
-        heard.append(None if outcome is None else outcome.member_id)
+    async def on_election(outcome: ElectionOutcome | None, member_id: str) -> None:
+        outcomes.append(None if outcome is None else outcome.member_id)
 
-    told: Callable[[ElectionOutcome | None, str], Awaitable[None]] = elected
-    # Beats follow each other at once.
-    member = GroupMembership("g", InstanceIdentity("a", 1), group, told, session_timeout_ms=3)
+    expected: Callable[[ElectionOutcome | None, str], Awaitable[None]] = on_election
+    # Heartbeats follow each other without a pause.
+    member = GroupMembership("g", InstanceIdentity("a", 1), group, expected, session_timeout_ms=3)
     running = asyncio.create_task(member.run())
     await asyncio.wait_for(group.is_empty.wait(), 60)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    return heard, group.asked
+    return outcomes, group.asked
 
 
 def joined(leader: str = "m0") -> JoinGroupResponse:
@@ -157,16 +157,18 @@ def joined(leader: str = "m0") -> JoinGroupResponse:
     )
 
 
-def synced(writer: str = "m0") -> SyncGroupResponse:
-    return SyncGroupResponse(assignment=ElectionOutcome(writer, InstanceIdentity("a", 1)).encode())
+def synced(leader_id: str = "m0") -> SyncGroupResponse:
+    return SyncGroupResponse(
+        assignment=ElectionOutcome(leader_id, InstanceIdentity("a", 1)).encode()
+    )
 
 
-def beaten(code: ErrorCode) -> HeartbeatResponse:
+def heartbeat_response(code: ErrorCode) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=code)
 
 
 @pytest.mark.parametrize(
-    ("answers", "heard"),
+    ("responses", "outcomes"),
     [
         ([joined(), synced()], ["m0"]),
         (
@@ -181,14 +183,20 @@ def beaten(code: ErrorCode) -> HeartbeatResponse:
             [
                 joined(),
                 synced(),
-                beaten(ErrorCode.REBALANCE_IN_PROGRESS),
+                heartbeat_response(ErrorCode.REBALANCE_IN_PROGRESS),
                 joined(),
                 synced("other"),
             ],
             ["m0", "other"],
         ),
         (
-            [joined(), synced(), beaten(ErrorCode.UNKNOWN_MEMBER_ID), joined(), synced("other")],
+            [
+                joined(),
+                synced(),
+                heartbeat_response(ErrorCode.UNKNOWN_MEMBER_ID),
+                joined(),
+                synced("other"),
+            ],
             ["m0", None, "other"],
         ),
         (
@@ -202,24 +210,32 @@ def beaten(code: ErrorCode) -> HeartbeatResponse:
         ),
         ([KafkaError(KafkaError._TRANSPORT), joined(), synced()], [None, "m0"]),
         ([joined(), SyncGroupResponse(assignment=b"?"), joined(), synced()], [None, "m0"]),
-        ([joined(), synced(), beaten(ErrorCode.NONE), beaten(ErrorCode.NONE)], ["m0"]),
+        (
+            [
+                joined(),
+                synced(),
+                heartbeat_response(ErrorCode.NONE),
+                heartbeat_response(ErrorCode.NONE),
+            ],
+            ["m0"],
+        ),
     ],
 )
 def test_a_member_reports_the_elected_leader(
-    answers: list[Message | KafkaError], heard: Heard
+    responses: list[Message | KafkaError], outcomes: Outcomes
 ) -> None:
-    assert heard_of(*answers)[0] == heard
+    assert run_member(*responses)[0] == outcomes
 
 
 def test_the_leader_of_the_group_elects_and_the_others_do_not() -> None:
-    _, asked = heard_of(joined(), synced())
-    join, sync, beat = asked
+    _, requests = run_member(joined(), synced())
+    join, sync, beat = requests
     assert isinstance(join, JoinGroupRequest)
     assert (join.protocol_type, join.protocols[0].name) == ("sr", "v0")
     assert isinstance(sync, SyncGroupRequest)
     assert ElectionOutcome.decode(bytes(sync.assignments[0].assignment)).member_id == "m0"
     assert isinstance(beat, HeartbeatRequest)
-    _, (_, sync, _) = heard_of(joined(leader="m1"), synced())
+    _, (_, sync, _) = run_member(joined(leader="m1"), synced())
     assert isinstance(sync, SyncGroupRequest)
     assert sync.assignments == []
 
@@ -231,22 +247,22 @@ def test_an_instance_removes_a_dead_member_that_had_its_address() -> None:
     ]
     for joining_or_foreign in (b"", b"\0\1\0", b"[]", b"{}"):
         before.append(DescribedGroupMember(member_id="x", member_metadata=joining_or_foreign))
-    _, asked = heard_of(LeaveGroupResponse(), joined(), synced(), before=before)
-    leave = asked[0]
+    _, requests = run_member(LeaveGroupResponse(), joined(), synced(), before=before)
+    leave = requests[0]
     assert isinstance(leave, LeaveGroupRequest)
     assert [member.member_id for member in leave.members] == ["m1"]
-    assert isinstance(asked[1], JoinGroupRequest)
+    assert isinstance(requests[1], JoinGroupRequest)
 
 
 def test_a_dead_leader_is_removed_before_its_session_ends() -> None:
-    heard, asked = asyncio.run(_burial())
-    assert heard == ["other", None, "m0"]
-    assert [member.member_id for leave in asked for member in leave.members] == ["other"]
+    outcomes, requests = asyncio.run(_remove_leader())
+    assert outcomes == ["other", None, "m0"]
+    assert [member.member_id for leave in requests for member in leave.members] == ["other"]
 
 
-async def _burial() -> tuple[Heard, list[LeaveGroupRequest]]:
-    heard, asked = Heard(), list[LeaveGroupRequest]()
-    writers, is_heard = ["other", "m0"], asyncio.Event()
+async def _remove_leader() -> tuple[Outcomes, list[LeaveGroupRequest]]:
+    outcomes, requests = Outcomes(), list[LeaveGroupRequest]()
+    leaders, is_reported = ["other", "m0"], asyncio.Event()
 
     async def coordinator(request: Message, timeout_ms: int) -> Any:
         match request:
@@ -255,25 +271,25 @@ async def _burial() -> tuple[Heard, list[LeaveGroupRequest]]:
             case JoinGroupRequest():
                 return joined()
             case SyncGroupRequest():
-                return synced(writers.pop(0))
+                return synced(leaders.pop(0))
             case LeaveGroupRequest():
-                asked.append(request)
+                requests.append(request)
                 return LeaveGroupResponse()
-        return beaten(ErrorCode.NONE)
+        return heartbeat_response(ErrorCode.NONE)
 
-    async def elected(outcome: ElectionOutcome | None, member_id: str) -> None:
-        heard.append(None if outcome is None else outcome.member_id)
-        is_heard.set()
+    async def on_election(outcome: ElectionOutcome | None, member_id: str) -> None:
+        outcomes.append(None if outcome is None else outcome.member_id)
+        is_reported.set()
 
     member = GroupMembership(
-        "g", InstanceIdentity("a", 1), coordinator, elected, session_timeout_ms=60_000
+        "g", InstanceIdentity("a", 1), coordinator, on_election, session_timeout_ms=60_000
     )
     running = asyncio.create_task(member.run())
-    await asyncio.wait_for(is_heard.wait(), 60)
+    await asyncio.wait_for(is_reported.wait(), 60)
     await member.remove_leader()
-    while len(heard) < 3:
-        is_heard.clear()
-        await asyncio.wait_for(is_heard.wait(), 60)
+    while len(outcomes) < 3:
+        is_reported.clear()
+        await asyncio.wait_for(is_reported.wait(), 60)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    return heard, asked
+    return outcomes, requests

@@ -1,4 +1,4 @@
-"""Several registries on the same brokers, and brokers that go away."""
+"""Several instances on the same brokers, and brokers that stop."""
 
 import json
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import free_port
-from tests.registry.http_requests import Answer, ask, record
+from tests.registry.http_requests import HttpResponse, record, send_request
 from tests.registry.processes import RegistryProcess
 from tests.wait import wait_until
 
@@ -19,7 +19,7 @@ from barnabas.registry.service import SchemaRegistry
 from barnabas.registry.topic import TopicError
 from barnabas.testing import Broker
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 @pytest.fixture
@@ -30,76 +30,80 @@ def three(fresh_kafka_broker: Broker, tmp_path: Path) -> Iterator[list[RegistryP
         yield [item.wait() for item in started]
     finally:
         for item in started:
-            item.end(signal.SIGKILL)
+            item.stop(signal.SIGKILL)
 
 
-def register(url: str, subject: str) -> Answer:
-    return ask(url, "POST", f"/subjects/{subject}/versions", record("x", name=subject))
+def register(url: str, subject: str) -> HttpResponse:
+    return send_request(url, "POST", f"/subjects/{subject}/versions", record("x", name=subject))
 
 
 def registered_at_last(url: str, subject: str) -> int:
-    """The id, once somebody writes again."""
+    """Returns the id, once there is a leader again."""
     ids: list[int] = []
 
     def is_registered() -> bool:
         try:
-            answer = register(url, subject)
+            response = register(url, subject)
         except OSError:
-            return False  # it has just hung up
-        if answer.status != 200:
-            assert answer.error_code in (50001, 50002, 50003, 50004), answer.content
+            return False  # the connection was closed
+        if response.status != 200:
+            assert response.error_code in (50001, 50002, 50003, 50004), response.content
             return False
-        ids.append(answer.json["id"])
+        ids.append(response.json["id"])
         return True
 
-    wait_until(is_registered, f"{subject} is registered", PATIENCE_S)
+    wait_until(is_registered, f"{subject} is registered", TIMEOUT_S)
     return ids[0]
 
 
 def subjects(url: str) -> list[str]:
-    names: list[str] = ask(url, "GET", "/subjects").json
+    names: list[str] = send_request(url, "GET", "/subjects").json
     return names
 
 
 def ids(url: str) -> list[tuple[int, str]]:
-    return sorted((item["id"], item["subject"]) for item in ask(url, "GET", "/schemas").json)
+    return sorted(
+        (item["id"], item["subject"]) for item in send_request(url, "GET", "/schemas").json
+    )
 
 
-def the_writer(instances: list[RegistryProcess]) -> RegistryProcess:
-    """Once they agree who it is: on a busy machine one may be taken for dead for a while."""
-    writers: list[RegistryProcess] = []
+def find_leader(instances: list[RegistryProcess]) -> RegistryProcess:
+    """Waits until there is one: on a busy machine, a live leader may be considered dead."""
+    leaders: list[RegistryProcess] = []
 
     def is_one() -> bool:
-        writers[:] = [instance for instance in instances if instance.is_leader]
-        return len(writers) == 1
+        leaders[:] = [instance for instance in instances if instance.is_leader]
+        return len(leaders) == 1
 
-    wait_until(is_one, "one of them writes", PATIENCE_S)
-    return writers[0]
+    wait_until(is_one, "there is one leader", TIMEOUT_S)
+    return leaders[0]
 
 
 def test_one_instance_leads_and_another_takes_over_when_it_dies(
     three: list[RegistryProcess],
 ) -> None:
-    known = {f"S{n}": registered_at_last(three[n % 3].url, f"S{n}") for n in range(9)}
-    assert sorted(known.values()) == list(range(1, 10))
+    registered = {f"S{n}": registered_at_last(three[n % 3].url, f"S{n}") for n in range(9)}
+    assert sorted(registered.values()) == list(range(1, 10))
     for item in three:
-        wait_until(lambda url=item.url: subjects(url) == sorted(known), "all is read", PATIENCE_S)
-    writer = the_writer(three)
-    writer.end(signal.SIGKILL)
-    rest = [item for item in three if item is not writer]
-    known["After"] = registered_at_last(rest[0].url, "After")
-    assert known["After"] == 10
-    assert "After" in subjects(rest[0].url)  # at once, where it was registered
-    wait_until(lambda: "After" in subjects(rest[1].url), "the other has read it", PATIENCE_S)
-    for subject, id_ in known.items():
-        found = ask(rest[1].url, "GET", f"/subjects/{subject}/versions/1").json
+        wait_until(
+            lambda url=item.url: subjects(url) == sorted(registered), "all is read", TIMEOUT_S
+        )
+    leader = find_leader(three)
+    leader.stop(signal.SIGKILL)
+    rest = [item for item in three if item is not leader]
+    registered["After"] = registered_at_last(rest[0].url, "After")
+    assert registered["After"] == 10
+    assert "After" in subjects(rest[0].url)  # at once at the instance that got the request
+    wait_until(lambda: "After" in subjects(rest[1].url), "the other has read it", TIMEOUT_S)
+    for subject, id_ in registered.items():
+        found = send_request(rest[1].url, "GET", f"/subjects/{subject}/versions/1").json
         assert found["id"] == id_
-    assert [item.end() for item in rest] == [0, 0]
+    assert [item.stop() for item in rest] == [0, 0]
 
 
 def test_a_leader_that_was_paused_cannot_assign_an_id_twice(three: list[RegistryProcess]) -> None:
     first = registered_at_last(three[0].url, "Before")
-    paused = the_writer(three)
+    paused = find_leader(three)
     rest = [item for item in three if item is not paused]
     paused.send(signal.SIGSTOP)
     meanwhile = registered_at_last(rest[0].url, "Meanwhile")
@@ -109,7 +113,7 @@ def test_a_leader_that_was_paused_cannot_assign_an_id_twice(three: list[Registry
     assert [first, meanwhile, after, again] == [1, 2, 3, 4]
     expected = [(1, "Before"), (2, "Meanwhile"), (3, "After"), (4, "Again")]
     for item in three:
-        wait_until(lambda url=item.url: ids(url) == expected, "all is read", PATIENCE_S)
+        wait_until(lambda url=item.url: ids(url) == expected, "all is read", TIMEOUT_S)
 
 
 def test_a_schema_registered_concurrently_gets_one_id(fresh_kafka_broker: Broker) -> None:
@@ -117,9 +121,9 @@ def test_a_schema_registered_concurrently_gets_one_id(fresh_kafka_broker: Broker
     with ExitStack() as stack:
         urls = [stack.enter_context(SchemaRegistry(servers)).url for _ in range(2)]
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda n: register(urls[n % 2], "Same"), range(24)))
-        assert {answer.json["id"] for answer in answers} == {1}
-        assert ask(urls[0], "GET", "/subjects/Same/versions").json == [1]
+            responses = list(pool.map(lambda n: register(urls[n % 2], "Same"), range(24)))
+        assert {response.json["id"] for response in responses} == {1}
+        assert send_request(urls[0], "GET", "/subjects/Same/versions").json == [1]
 
 
 def test_leaders_of_two_groups_on_one_topic_fence_each_other(fresh_kafka_broker: Broker) -> None:
@@ -135,14 +139,14 @@ def test_leaders_of_two_groups_on_one_topic_fence_each_other(fresh_kafka_broker:
 
 def test_reads_do_not_wait_for_an_election(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
-    for_long = 10 * PATIENCE_S * 1000
+    for_long = 10 * TIMEOUT_S * 1000
     with SchemaRegistry(servers, leader_eligibility=False, timeout_ms=for_long) as registry:
-        assert ask(registry.url, "GET", "/subjects").json == []
+        assert send_request(registry.url, "GET", "/subjects").json == []
     with SchemaRegistry(servers) as registry:
         assert register(registry.url, "Known").status == 200
     with SchemaRegistry(servers, leader_eligibility=False, timeout_ms=100) as registry:
         assert register(registry.url, "Nobody").error_code == 50004
-        assert register(registry.url, "Known").json["id"] == 1  # which is not to be written
+        assert register(registry.url, "Known").json["id"] == 1  # needs no write
 
 
 def test_an_unreachable_broker_is_reported_and_retried(fresh_kafka_broker: Broker) -> None:
@@ -151,10 +155,10 @@ def test_an_unreachable_broker_is_reported_and_retried(fresh_kafka_broker: Broke
         registered_at_last(registry.url, "Before")
         fresh_kafka_broker.stop()
         assert register(registry.url, "Away").error_code in (50001, 50002, 50004)
-        assert ask(registry.url, "GET", "/subjects").json == ["Before"]
+        assert send_request(registry.url, "GET", "/subjects").json == ["Before"]
         fresh_kafka_broker.start()
         registered_at_last(registry.url, "After")
-        assert "After" in ask(registry.url, "GET", "/subjects").json
+        assert "After" in send_request(registry.url, "GET", "/subjects").json
 
 
 @pytest.mark.parametrize("limit", [{}, {"message.max.bytes": "10000000"}], ids=["here", "broker"])
@@ -166,7 +170,9 @@ def test_a_schema_that_is_too_large_does_not_cost_the_leader_its_leadership(
     huge = {"schema": json.dumps(fixed)}
     with SchemaRegistry(fresh_kafka_broker.bootstrap_servers, client=limit) as registry:
         register(registry.url, "Before")
-        assert ask(registry.url, "POST", "/subjects/Huge/versions", huge).error_code == 42209
+        assert (
+            send_request(registry.url, "POST", "/subjects/Huge/versions", huge).error_code == 42209
+        )
         assert register(registry.url, "After").json["id"] == 2
         assert "no longer" not in caplog.text
 
@@ -174,21 +180,21 @@ def test_a_schema_that_is_too_large_does_not_cost_the_leader_its_leadership(
 def test_the_registry_waits_for_brokers_and_logs_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    nobody = f"127.0.0.1:{free_port()}"
-    with pytest.raises(TopicError, match=f"no broker answers: {nobody}"):
-        SchemaRegistry(nobody, start_timeout_ms=2_500).start()
-    assert f"waiting for brokers: no broker answers: {nobody}" in caplog.text
+    unused_url = f"127.0.0.1:{free_port()}"
+    with pytest.raises(TopicError, match=f"no broker answers: {unused_url}"):
+        SchemaRegistry(unused_url, start_timeout_ms=2_500).start()
+    assert f"waiting for brokers: no broker answers: {unused_url}" in caplog.text
 
 
 def test_schemas_survive_a_restart(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with SchemaRegistry(servers) as registry:
         register(registry.url, "One")
-        ask(registry.url, "PUT", "/config/One", {"compatibility": "FULL"})
-        ask(registry.url, "DELETE", "/subjects/One")
+        send_request(registry.url, "PUT", "/config/One", {"compatibility": "FULL"})
+        send_request(registry.url, "DELETE", "/subjects/One")
     with SchemaRegistry(servers) as registry:
-        assert ask(registry.url, "GET", "/subjects?deleted=true").json == ["One"]
-        assert ask(registry.url, "GET", "/config/One").json["compatibilityLevel"] == "FULL"
+        assert send_request(registry.url, "GET", "/subjects?deleted=true").json == ["One"]
+        assert send_request(registry.url, "GET", "/config/One").json["compatibilityLevel"] == "FULL"
         assert register(registry.url, "Two").json["id"] == 2
 
 
@@ -201,24 +207,24 @@ def test_unreadable_records_in_the_topic_are_skipped(fresh_kafka_broker: Broker)
             producer.produce("_schemas", b"no JSON", b"neither")
         assert register(registry.url, "One").json["id"] == 1
     with SchemaRegistry(servers) as registry:
-        assert ask(registry.url, "GET", "/subjects").json == ["One"]
+        assert send_request(registry.url, "GET", "/subjects").json == ["One"]
 
 
 def test_the_topic_is_read_from_its_log_start_offset(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     fresh_kafka_broker.create_topic("moved")
     with Producer({"bootstrap.servers": servers}) as producer:
-        producer.produce("moved", "gone")
+        producer.produce("moved", "removed")
     admin = AdminClient({"bootstrap.servers": servers})
     first = TopicPartition("moved", 0, 1)
-    admin.delete_records([first])[first].result(PATIENCE_S)
+    admin.delete_records([first])[first].result(TIMEOUT_S)
     compact = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, "moved", incremental_configs=[compact])
-    admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+    admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
     with SchemaRegistry(servers, topic="moved") as registry:
         register(registry.url, "One")
     with SchemaRegistry(servers, topic="moved") as registry:
-        assert ask(registry.url, "GET", "/subjects").json == ["One"]
+        assert send_request(registry.url, "GET", "/subjects").json == ["One"]
 
 
 @pytest.mark.parametrize("records", [0, 50], ids=["shorter", "longer"])
@@ -229,13 +235,13 @@ def test_a_recreated_topic_replaces_the_state(
         register(registry.url, "One")
         register(registry.url, "Two")
         fresh_kafka_broker.delete_topic("_schemas")
-        assert subjects(registry.url) == ["One", "Two"]  # for whoever wants to save them
+        assert subjects(registry.url) == ["One", "Two"]  # still readable
         fresh_kafka_broker.create_topic("_schemas", config={"cleanup.policy": "compact"})
         with Producer({"bootstrap.servers": fresh_kafka_broker.bootstrap_servers}) as producer:
             for _ in range(records):
                 producer.produce("_schemas", None, b'{"keytype":"NOOP","magic":0}')
         registered_at_last(registry.url, "Three")
-        wait_until(lambda: subjects(registry.url) == ["Three"], "the rest is gone", PATIENCE_S)
+        wait_until(lambda: subjects(registry.url) == ["Three"], "the rest is gone", TIMEOUT_S)
         assert "is read anew" in caplog.text
         assert registered_at_last(registry.url, "Four")
         assert subjects(registry.url) == ["Four", "Three"]

@@ -1,4 +1,4 @@
-"""Records of `_schemas`, in the bytes that Confluent's registry compacts and reads by."""
+"""The bytes of records in `_schemas`, as Confluent's registry reads and compacts them."""
 
 import pytest
 

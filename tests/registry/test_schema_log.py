@@ -1,4 +1,4 @@
-"""What is read of the topic, and when that counts as read; with clients that are scripted."""
+"""The log's reader and writer, with scripted Kafka clients."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ END = failed(KafkaError._PARTITION_EOF)
 
 
 class Reader:
-    """Gives what `topic` has, one by one."""
+    """A consumer that returns the messages of `topic` one by one."""
 
     topic: asyncio.Queue[Message]
 
@@ -52,7 +52,7 @@ class Reader:
 
 
 class Writer:
-    """Its first record is the first of a topic."""
+    """A producer whose record gets offset 0."""
 
     def __init__(self, conf: dict[str, Any]) -> None: ...
 
@@ -74,22 +74,22 @@ def test_a_write_to_a_recreated_topic_returns_once_that_topic_is_read(
     monkeypatch.setattr(log_module, "AioConsumer", Reader)
     monkeypatch.setattr(log_module, "AioProducer", Writer)
 
-    async def told(*messages: Message) -> None:
+    async def expected(*messages: Message) -> None:
         for message in messages:
             Reader.topic.put_nowait(message)
-        for _ in range(20):  # all that happens does on this loop
+        for _ in range(20):  # everything runs on this event loop
             await asyncio.sleep(0)
 
     async def scenario() -> None:
         Reader.topic = asyncio.Queue()
         log = SchemaLog(SETTINGS, Cluster(admin_settings(SETTINGS.kafka_client_config)))
-        await asyncio.gather(log._begin(b"one"), told(at(5), END))
+        await asyncio.gather(log._restart_reader(b"one"), expected(at(5), END))
         assert log.applied_offset == 5
         writing = asyncio.create_task(log.become_leader())
-        await told()
-        await told(failed(KafkaError._ALL_BROKERS_DOWN))
+        await expected()
+        await expected(failed(KafkaError._ALL_BROKERS_DOWN))
         assert not writing.done()
-        await asyncio.gather(log._begin(b"another"), told(at(0), END))
+        await asyncio.gather(log._restart_reader(b"another"), expected(at(0), END))
         await writing
         assert log.applied_offset == 0
 

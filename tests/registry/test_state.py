@@ -1,4 +1,4 @@
-"""What records say, applied one after the other."""
+"""The state that records build when they are applied in order."""
 
 from dataclasses import replace
 
@@ -38,9 +38,9 @@ def numbers(state: RegistryState, subject: str, *, deleted: bool = False) -> lis
 
 def test_a_schema_has_one_id_under_all_its_subjects() -> None:
     state = state_of(version("a", 1, 1), version("b", 1, 1), version("b", 2, 2, LONG))
-    known = state.find_entry("c", INT)
-    assert known is not None
-    assert known.versions_by_subject == {"a": {1}, "b": {1}}
+    registered = state.find_entry("c", INT)
+    assert registered is not None
+    assert registered.versions_by_subject == {"a": {1}, "b": {1}}
     assert state.contexts["."].max_id == 2
 
 
@@ -59,7 +59,7 @@ def test_a_tombstone_removes_a_version_and_the_last_one_its_id() -> None:
     state.apply(RegistryRecord(SchemaKey("b", 1)))
     assert state.contexts["."].by_id == {}
     assert state.find_entry("a", INT) is None
-    assert state.contexts["."].max_id == 1  # an id is not given again
+    assert state.contexts["."].max_id == 1  # an id is not reused
 
 
 def test_of_two_schemas_with_one_id_the_first_stays() -> None:

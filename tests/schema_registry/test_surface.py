@@ -1,4 +1,4 @@
-"""What is public in confluent_kafka.schema_registry is here, or a gap that docs/clients.md has."""
+"""Every public name of confluent_kafka.schema_registry exists, or is a gap in docs/clients.md."""
 
 import importlib
 import inspect
@@ -20,7 +20,7 @@ RULES = {
     "get_type",
     "transform",
 }
-"""Rules are not run."""
+"""Rules are not executed."""
 VALUES = {
     "decimal_to_protobuf",
     "protobuf_to_decimal",
@@ -38,7 +38,7 @@ INNARDS = {
     "normalize_identity_pool",
     "parse_schema_with_repo",
 }
-"""Public by their names alone."""
+"""Public only by name."""
 GAPS = RULES | VALUES | INNARDS
 
 
@@ -47,7 +47,7 @@ def test_every_name_of_confluents_module_exists_or_is_a_known_gap(module: str) -
     theirs = importlib.import_module(f"confluent_kafka.schema_registry{module}")
     ours = importlib.import_module(f"barnabas.schema_registry{module}")
     names = _names(theirs)
-    if module == ".serde":  # besides base classes and rules it has how subjects are named
+    if module == ".serde":  # the rest of it is base classes and rules
         names &= {"AssociatedNameStrategy", "FALLBACK_TYPE", "KAFKA_CLUSTER_ID", "SchemaId"}
         names |= {"STRATEGY_TYPE_MAP", "SubjectNameStrategyType"}
     assert {name for name in names if not hasattr(ours, name)} <= GAPS
@@ -63,10 +63,10 @@ def test_every_name_of_confluents_module_exists_or_is_a_known_gap(module: str) -
 
 
 def _names(module: Any) -> set[str]:
-    told = getattr(module, "__all__", None)
+    expected = getattr(module, "__all__", None)
     return (
-        set(told)
-        if told
+        set(expected)
+        if expected
         else {
             name
             for name, value in vars(module).items()
@@ -79,12 +79,12 @@ def _names(module: Any) -> set[str]:
 def _lacking(its: Any, our: Any) -> set[str]:
     lacking = {name for name in dir(its) if name[0] != "_" and not hasattr(our, name)}
     if its.__name__.startswith("Async"):
-        lacking -= {"close", "set_cluster_id_resolver"}  # which are those of the plain ones
+        lacking -= {"close", "set_cluster_id_resolver"}  # which only the synchronous ones have
     return lacking
 
 
 def _lacking_parameters(its: Any, our: Any) -> set[str]:
-    """Of methods and of `__init__`, unless it passes on whatever it is given."""
+    """Returns the parameters of methods and `__init__`, except those with *args or **kwargs."""
     lacking: set[str] = set()
     for name in {"__init__", *(name for name in dir(its) if name[0] != "_")}:
         method = getattr(our, name, None)

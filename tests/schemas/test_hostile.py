@@ -1,4 +1,4 @@
-"""Whatever is sent for a schema, it is read or refused: nothing else ever comes out."""
+"""Any input is parsed or rejected with a SchemaError."""
 
 import json
 from contextlib import suppress

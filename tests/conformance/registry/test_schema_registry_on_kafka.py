@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.brokers import PeerBroker
-from tests.registry.http_requests import ask, record
+from tests.registry.http_requests import send_request, record
 from tests.registry.processes import RegistryProcess
 from tests.wait import wait_until
 
@@ -30,7 +30,7 @@ def test_another_takes_over_when_the_writer_dies(
 
         def start(name: str) -> RegistryProcess:
             started = RegistryProcess(kafka.bootstrap, tmp_path / f"{name}.log", *own)
-            ending.callback(started.end, signal.SIGKILL)
+            ending.callback(started.stop, signal.SIGKILL)
             return started.wait()
 
         two = [start("first"), start("second")]
@@ -40,7 +40,7 @@ def test_another_takes_over_when_the_writer_dies(
         )
         (writer,) = (each for each in two if each.is_leader)
         (other,) = (each for each in two if each is not writer)
-        writer.end(signal.SIGKILL)
+        writer.stop(signal.SIGKILL)
         assert registered(other.url, "S2") == 3
         assert subjects(start("third").url) == ["S0", "S1", "S2"]
 
@@ -53,16 +53,16 @@ def test_what_the_cleaner_leaves_is_the_same_registry(kafka: PeerBroker, topic: 
             registered(url, subject, "x", "y")
         registered(url, "Kept", "x")
         for subject, permanent in ("Hidden", ""), ("Gone", ""), ("Gone", "?permanent=true"):
-            assert ask(url, "DELETE", f"/subjects/{subject}{permanent}").status == 200
+            assert send_request(url, "DELETE", f"/subjects/{subject}{permanent}").status == 200
         for level in ("FULL", "BACKWARD") * 5:
             for path in "/config", "/config/Kept":
-                assert ask(url, "PUT", path, {"compatibility": level}).status == 200
+                assert send_request(url, "PUT", path, {"compatibility": level}).status == 200
         before = all_that_is_told(url)
         assert before["/subjects"] == ["Kept"]
 
         def is_cleaned() -> bool:
             # A segment is closed by the next record that comes, and only then cleaned.
-            ask(url, "PUT", "/config", {"compatibility": "BACKWARD"})
+            send_request(url, "PUT", "/config", {"compatibility": "BACKWARD"})
             left, end = records_of(kafka, topic)
             return left < end / 4  # half of what there was were markers of transactions
 
@@ -78,7 +78,7 @@ def registered(url: str, subject: str, *fields: str) -> int:
 
     def is_registered() -> bool:
         body = record(*fields or "x", name=subject)
-        answer = ask(url, "POST", f"/subjects/{subject}/versions", body)
+        answer = send_request(url, "POST", f"/subjects/{subject}/versions", body)
         assert answer.status in (200, 500), answer.content
         ids.extend([answer.json["id"]] if answer.status == 200 else [])
         return bool(ids)
@@ -88,7 +88,7 @@ def registered(url: str, subject: str, *fields: str) -> int:
 
 
 def subjects(url: str) -> list[str]:
-    names: list[str] = ask(url, "GET", "/subjects").json
+    names: list[str] = send_request(url, "GET", "/subjects").json
     return names
 
 
@@ -98,7 +98,7 @@ def all_that_is_told(url: str) -> dict[str, Any]:
         *("/config", "/config/Kept", "/subjects/Kept/versions/latest"),
         *(f"/schemas/ids/{number}" for number in range(1, 6)),
     ]
-    return {path: ask(url, "GET", path).json for path in paths}
+    return {path: send_request(url, "GET", path).json for path in paths}
 
 
 def set_on_topic(kafka: PeerBroker, topic: str, settings: dict[str, str]) -> None:

@@ -1,9 +1,9 @@
-"""Ask the shared registry, about a subject that only one test uses."""
+"""Requests to the shared registry, with a subject that only one test uses."""
 
 from typing import Any
 
 import pytest
-from tests.registry.http_requests import Answer, ask
+from tests.registry.http_requests import HttpResponse, send_request
 
 from barnabas.registry.service import SchemaRegistry
 
@@ -12,18 +12,18 @@ class Api:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def __call__(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+    def __call__(self, method: str, path: str, body: object = None, **headers: str) -> HttpResponse:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return ask(self._url, method, path, body, named)
+        return send_request(self._url, method, path, body, named)
 
-    def fine(self, method: str, path: str, body: object = None) -> Any:
-        """The content of an answer that is no refusal."""
-        answer = self(method, path, body)
-        assert answer.status == 200, answer.content
-        return answer.json
+    def ok(self, method: str, path: str, body: object = None) -> Any:
+        """Returns the content of a successful response."""
+        response = self(method, path, body)
+        assert response.status == 200, response.content
+        return response.json
 
-    def refused(self, method: str, path: str, body: object = None, **headers: str) -> int:
-        """The error code."""
+    def error_code(self, method: str, path: str, body: object = None, **headers: str) -> int:
+        """Returns the code of an error response."""
         return self(method, path, body, **headers).error_code
 
 

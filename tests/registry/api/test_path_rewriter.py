@@ -1,4 +1,4 @@
-"""Paths and queries with a context in front."""
+"""Paths and queries with a leading context."""
 
 import pytest
 

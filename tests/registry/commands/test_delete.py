@@ -1,4 +1,4 @@
-"""What may be deleted, and how."""
+"""Decisions on deletions of versions, subjects and contexts."""
 
 from typing import Any
 
@@ -48,9 +48,9 @@ ONE, TWO = version("a", 1, "one"), version("a", 2, "two")
 
 
 def error_code(decide: object, request: object, state: RegistryState) -> int:
-    with pytest.raises(RegistryError) as refused:
+    with pytest.raises(RegistryError) as raised:
         decide(request, state)  # type: ignore[operator]
-    return refused.value.error_code
+    return raised.value.error_code
 
 
 def test_a_version_is_soft_deleted_before_it_is_deleted_permanently() -> None:
@@ -95,13 +95,13 @@ def test_a_subject_is_soft_deleted_before_it_is_deleted_permanently() -> None:
     assert [record.key for record in soft.records] == [DeleteSubjectKey("a")]
     state.apply(soft.records[0])
     assert error_code(decide_subject, DeleteSubject("a"), state) == 40404
-    gone = decide_subject(DeleteSubject("a", permanent=True), state)
-    assert [record.key for record in gone.records] == [TWO.key, ONE.key, NoopKey()]
+    removed = decide_subject(DeleteSubject("a", permanent=True), state)
+    assert [record.key for record in removed.records] == [TWO.key, ONE.key, NoopKey()]
 
 
 @pytest.mark.parametrize("context", ["", ":.s:"])
 def test_an_id_is_never_assigned_again(context: str) -> None:
-    """Not even when all are gone, and compaction has left nothing of them."""
+    """Not even if all schemas are deleted and compaction has removed their records."""
     topic: dict[RegistryKey, RegistryValue | None] = {}
     state = RegistryState()
 
@@ -111,10 +111,10 @@ def test_an_id_is_never_assigned_again(context: str) -> None:
             state.apply(record)
         return decision.response
 
-    given = []
+    ids = []
     for name in ("fixed", "enum", "other"):
         text = f'{{"type":"fixed","name":"{name}","size":1}}'
-        given.append(
+        ids.append(
             write(register.decide(Register(f"{context}a", SchemaDefinition(text)), state)).id
         )
         write(decide_subject(DeleteSubject(f"{context}a"), state))
@@ -122,7 +122,7 @@ def test_an_id_is_never_assigned_again(context: str) -> None:
         write(decide_context(RemoveContext(".s"), state))
         topic = {key: value for key, value in topic.items() if value is not None}
         state = state_of(*(RegistryRecord(key, value) for key, value in topic.items()))
-    assert given == [1, 2, 3]
+    assert ids == [1, 2, 3]
     assert set(topic) == {NoopKey(), DeleteSubjectKey(f"{context}a")}
 
 

@@ -1,4 +1,4 @@
-"""What is decided about schemas to register; nothing is written."""
+"""Decisions on schemas to register."""
 
 import json
 
@@ -29,7 +29,7 @@ def record(*fields: str, name: str = "Order") -> SchemaDefinition:
 
 
 def put(state: RegistryState, request: Register) -> SchemaValue:
-    """Decide, and have it written."""
+    """Decides, and applies the records."""
     decision = decide(request, state)
     for item in decision.records:
         state.apply(item)
@@ -47,9 +47,9 @@ def set_config(state: RegistryState, config: SubjectConfig, subject: str | None 
 def test_ids_increase_by_one_per_context_and_versions_per_subject() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
-    known = [put(state, Register(*item)) for item in (("a", record("x")), ("a", record("y")))]
-    known.append(put(state, Register("b", record("y"))))
-    assert [(item.subject, item.version, item.id) for item in known] == [
+    registered = [put(state, Register(*item)) for item in (("a", record("x")), ("a", record("y")))]
+    registered.append(put(state, Register("b", record("y"))))
+    assert [(item.subject, item.version, item.id) for item in registered] == [
         ("a", 1, 1),
         ("a", 2, 2),
         ("b", 1, 2),
@@ -76,11 +76,11 @@ def test_a_soft_deleted_schema_is_registered_again_as_a_new_version_with_its_id(
 def test_an_incompatible_schema_is_rejected_with_the_field_and_the_version() -> None:
     state = RegistryState()
     put(state, Register("a", record("x")))
-    with pytest.raises(RegistryError, match="READER_FIELD_MISSING_DEFAULT_VALUE") as refused:
+    with pytest.raises(RegistryError, match="READER_FIELD_MISSING_DEFAULT_VALUE") as raised:
         decide(Register("a", record("x", "y")), state)
-    assert refused.value.error_code == 409
+    assert raised.value.error_code == 409
     for reason in ("'y'", "oldSchemaVersion: 1", "compatibility: 'BACKWARD'"):
-        assert reason in refused.value.message
+        assert reason in raised.value.message
     assert decide(Register("a", record("x", "y"), force=True), state).records
 
 
@@ -104,9 +104,9 @@ def test_a_requested_id_is_accepted_only_in_import_mode() -> None:
 def test_nothing_is_registered_in_a_read_only_mode(mode: RegistryMode) -> None:
     state = RegistryState()
     set_mode(state, mode)
-    with pytest.raises(RegistryError, match="read-only mode") as refused:
+    with pytest.raises(RegistryError, match="read-only mode") as raised:
         decide(Register("a", record("x")), state)
-    assert refused.value.error_code == 42205
+    assert raised.value.error_code == 42205
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_nothing_is_registered_in_a_read_only_mode(mode: RegistryMode) -> None:
 )
 def test_a_registered_schema_is_found_in_any_mode(mode: RegistryMode) -> None:
     state = RegistryState()
-    known = put(state, Register("a", record("x")))
+    registered = put(state, Register("a", record("x")))
     set_mode(state, mode)
-    assert decide(Register("a", record("x")), state) == Decision((), known)
+    assert decide(Register("a", record("x")), state) == Decision((), registered)
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_faulty_schemas_of_another_registry_do_not_block_new_versions(fault: str
     state.apply(RegistryRecord(stored.key, stored))
     assert decide(Register("a", stored.definition), state) == Decision((), stored)
     assert put(state, Register("a", record())).version == 2
-    with pytest.raises(RegistryError, match=r"Invalid default|is no name") as refused:
+    with pytest.raises(RegistryError, match=r"Invalid default|is no name") as raised:
         decide(Register("b", stored.definition), state)
-    assert refused.value.error_code == 42201
+    assert raised.value.error_code == 42201
     set_config(state, SubjectConfig(validate_new_schemas=False), "b")
     assert put(state, Register("b", stored.definition)).id == 1
 
@@ -196,17 +196,17 @@ def test_metadata_is_inherited_from_the_config_and_the_previous_version() -> Non
 
 
 @pytest.mark.parametrize(
-    ("definition", "told"),
+    ("definition", "expected"),
     [
         (SchemaDefinition("nonsense"), "Invalid schema of type AVRO"),
         (SchemaDefinition('"int"', "XML"), "Invalid schema type XML"),
         (SchemaDefinition("  "), "Empty schema"),
     ],
 )
-def test_an_invalid_schema_is_rejected(definition: SchemaDefinition, told: str) -> None:
-    with pytest.raises(RegistryError, match=told) as refused:
+def test_an_invalid_schema_is_rejected(definition: SchemaDefinition, expected: str) -> None:
+    with pytest.raises(RegistryError, match=expected) as raised:
         decide(Register("a", definition), RegistryState())
-    assert refused.value.error_code == 42201
+    assert raised.value.error_code == 42201
 
 
 def test_an_unreadable_version_does_not_prevent_a_registration() -> None:

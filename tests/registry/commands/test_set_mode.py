@@ -1,4 +1,4 @@
-"""Modes: what has to be so before one may be set."""
+"""Decisions on modes: what each mode requires."""
 
 import pytest
 from tests.registry.replay import state_of
@@ -45,9 +45,9 @@ def test_import_mode_removes_soft_deleted_versions() -> None:
 
 def test_forward_mode_is_only_allowed_globally() -> None:
     assert decide_change(SetMode(None, RegistryMode.FORWARD), RegistryState()).records
-    with pytest.raises(RegistryError, match="global level") as refused:
+    with pytest.raises(RegistryError, match="global level") as raised:
         decide_change(SetMode("a", RegistryMode.FORWARD), RegistryState())
-    assert refused.value.error_code == 42204
+    assert raised.value.error_code == 42204
 
 
 def test_a_recursive_removal_removes_the_modes_of_a_context() -> None:

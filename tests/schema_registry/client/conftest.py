@@ -1,4 +1,4 @@
-"""A registry that does as it is told."""
+"""A scripted registry."""
 
 from collections.abc import Iterator
 

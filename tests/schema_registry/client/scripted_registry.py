@@ -1,4 +1,4 @@
-"""A registry that answers what a test tells it to, and remembers what it was asked."""
+"""A registry that returns scripted responses, and records the requests."""
 
 import json
 import ssl
@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(slots=True, frozen=True)
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     headers: dict[str, str]
@@ -21,17 +21,17 @@ class Asked:
 @dataclass(slots=True)
 class ScriptedRegistry:
     url: str = ""
-    asked: list[Asked] = field(default_factory=list)
-    answers: list[tuple[int, Any]] = field(default_factory=list)
-    """Given in turn; the last one for ever."""
+    requests: list[ReceivedRequest] = field(default_factory=list)
+    responses: list[tuple[int, Any]] = field(default_factory=list)
+    """Returned in order; the last one repeatedly."""
 
-    def will_answer(self, *answers: tuple[int, Any]) -> None:
-        self.answers[:] = answers
-        self.asked.clear()
+    def will_respond(self, *answers: tuple[int, Any]) -> None:
+        self.responses[:] = answers
+        self.requests.clear()
 
     @property
     def paths(self) -> list[str]:
-        return [f"{item.method} {item.path}" for item in self.asked]
+        return [f"{item.method} {item.path}" for item in self.requests]
 
 
 @contextmanager
@@ -41,28 +41,28 @@ def scripted_registry(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedReg
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def answer(self) -> None:
+        def response(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length)
             is_json = "json" in (self.headers.get("Content-Type") or "")
-            script.asked.append(
-                Asked(
+            script.requests.append(
+                ReceivedRequest(
                     self.command,
                     self.path,
                     dict(self.headers.items()),
                     json.loads(body) if body and is_json else body.decode() or None,
                 )
             )
-            status, answer = script.answers[0]
-            if len(script.answers) > 1:
-                del script.answers[0]
-            content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            status, response = script.responses[0]
+            if len(script.responses) > 1:
+                del script.responses[0]
+            content = response if isinstance(response, bytes) else json.dumps(response).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815
+        do_GET = do_POST = do_PUT = do_DELETE = response  # noqa: N815
 
         def log_message(self, *args: object) -> None:
             pass

@@ -1,4 +1,4 @@
-"""What a client remembers is bounded, and what can change is not remembered for ever."""
+"""The client's cache: bounded in size and time."""
 
 from barnabas.schema_registry.client.cache import SubjectCache
 

@@ -1,4 +1,4 @@
-"""What the client asks of a registry, what it makes of the answers, what it asks only once."""
+"""The client's requests, its results, and its cache."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +62,7 @@ PAGE = "offset=0&limit=-1"
 def test_lists_are_returned_as_received(
     call: Callable[[Any], Any], asked: str, client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, ["x"]))
+    script.will_respond((200, ["x"]))
     assert call(client) == ["x"]
     assert script.paths == [asked]
 
@@ -70,10 +70,10 @@ def test_lists_are_returned_as_received(
 def test_a_schema_is_registered_once(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"id": 7}))
+    script.will_respond((200, {"id": 7}))
     schema = Schema('"long"', "AVRO", [SchemaReference("n", "s", 1)])
     assert [client.register_schema("orders-value", schema) for _ in range(3)] == [7, 7, 7]
-    (only,) = script.asked
+    (only,) = script.requests
     assert (only.method, only.path) == ("POST", "/subjects/orders-value/versions?normalize=false")
     assert only.headers["Content-Type"] == "application/vnd.schemaregistry.v1+json"
     assert only.body == {
@@ -86,7 +86,7 @@ def test_a_schema_is_registered_once(
 def test_a_schema_is_requested_once_per_id_and_format(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"schema": '"long"'}))
+    script.will_respond((200, {"schema": '"long"'}))
     for _ in range(2):
         assert client.get_schema(3) == LONG
         assert client.get_schema(3, "s", "serialized") == LONG
@@ -102,49 +102,49 @@ def test_versions_are_cached_until_they_are_deleted(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
     first = {"subject": "s", "version": 1, "id": 9, "guid": "g", "schema": '"long"'}
-    script.will_answer((200, first))
+    script.will_respond((200, first))
     for _ in range(2):
         assert client.get_version("s", 1) == RegisteredSchema("s", 1, 9, "g", LONG)
     assert script.paths == ["GET /subjects/s/versions/1?deleted=false"]
-    script.will_answer((200, 1), (404, {"error_code": 40402, "message": "Version 1 not found."}))
+    script.will_respond((200, 1), (404, {"error_code": 40402, "message": "Version 1 not found."}))
     client.delete_version("s", 1)
-    with pytest.raises(SchemaRegistryError) as refused:
+    with pytest.raises(SchemaRegistryError) as raised:
         client.get_version("s", 1)
-    assert refused.value.http_status_code == 404
-    assert refused.value.error_code == 40402
-    assert refused.value.error_message == "Version 1 not found."
-    assert str(refused.value) == "Version 1 not found. (HTTP status code 404, SR code 40402)"
+    assert raised.value.http_status_code == 404
+    assert raised.value.error_code == 40402
+    assert raised.value.error_message == "Version 1 not found."
+    assert str(raised.value) == "Version 1 not found. (HTTP status code 404, SR code 40402)"
 
 
 def test_a_schema_can_be_registered_again_after_its_subject_was_deleted(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"id": 7}), (200, [1]), (200, {"id": 7}))
+    script.will_respond((200, {"id": 7}), (200, [1]), (200, {"id": 7}))
     client.register_schema("s", LONG)
     client.delete_subject("s")
     client.register_schema("s", LONG)
-    assert [item.method for item in script.asked] == ["POST", "DELETE", "POST"]
+    assert [item.method for item in script.requests] == ["POST", "DELETE", "POST"]
 
 
 def test_the_latest_version_is_cached_until_a_schema_is_registered(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"subject": "s", "version": 1, "id": 9, "schema": '"long"'}))
+    script.will_respond((200, {"subject": "s", "version": 1, "id": 9, "schema": '"long"'}))
     client.get_latest_version("s")
     client.get_latest_version("s")
-    assert len(script.asked) == 1
+    assert len(script.requests) == 1
     client.register_schema("s", Schema('"string"'))
     client.get_latest_version("s")
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
     client.clear_latest_caches()
     client.get_latest_version("s")
-    assert len(script.asked) == 4
+    assert len(script.requests) == 4
 
 
 def test_the_latest_version_is_requested_by_metadata(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"subject": "s", "version": 1, "id": 9, "schema": '"long"'}))
+    script.will_respond((200, {"subject": "s", "version": 1, "id": 9, "schema": '"long"'}))
     client.get_latest_with_metadata("s", {"owner": "a b", "major": "1"})
     assert script.paths == [
         "GET /subjects/s/metadata?deleted=false&key=owner&key=major&value=a+b&value=1"
@@ -154,16 +154,16 @@ def test_the_latest_version_is_requested_by_metadata(
 def test_a_lookup_keeps_the_text_that_was_looked_up(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"subject": "s", "version": 2, "id": 9, "schema": '{"a": 1}'}))
-    found = client.lookup_schema("s", LONG, normalize_schemas=True, deleted=True)
-    assert found == RegisteredSchema("s", 2, 9, None, LONG)
+    script.will_respond((200, {"subject": "s", "version": 2, "id": 9, "schema": '{"a": 1}'}))
+    result = client.lookup_schema("s", LONG, normalize_schemas=True, deleted=True)
+    assert result == RegisteredSchema("s", 2, 9, None, LONG)
     assert script.paths == ["POST /subjects/s?normalize=true&deleted=true"]
 
 
 def test_compatibility_is_returned_as_a_bool(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"is_compatible": False, "messages": ["no"]}))
+    script.will_respond((200, {"is_compatible": False, "messages": ["no"]}))
     assert client.test_compatibility("s", LONG, 3, verbose=True) is False
     assert client.test_compatibility_all_versions("s", LONG) is False
     assert script.paths == [
@@ -175,7 +175,7 @@ def test_compatibility_is_returned_as_a_bool(
 def test_configs_and_modes_are_of_a_subject_or_global(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, {"compatibilityLevel": "FULL", "mode": "IMPORT"}))
+    script.will_respond((200, {"compatibilityLevel": "FULL", "mode": "IMPORT"}))
     assert client.get_compatibility() == "FULL"
     client.set_compatibility("s", level="none")
     level = ConfigCompatibilityLevel.FULL
@@ -185,7 +185,7 @@ def test_configs_and_modes_are_of_a_subject_or_global(
     assert client.get_mode("s") == client.update_mode("s", "IMPORT", force=True) == "IMPORT"
     assert client.get_global_mode() == client.update_global_mode("IMPORT") == "IMPORT"
     assert client.delete_mode("s") == "IMPORT"
-    assert [(item.method, item.path, item.body) for item in script.asked] == [
+    assert [(item.method, item.path, item.body) for item in script.requests] == [
         ("GET", "/config", None),
         ("PUT", "/config/s", {"compatibility": "NONE"}),
         ("GET", "/config/s", None),
@@ -202,7 +202,7 @@ def test_configs_and_modes_are_of_a_subject_or_global(
 def test_the_versions_of_a_schema_are_pairs(
     client: SchemaRegistryClient, script: ScriptedRegistry
 ) -> None:
-    script.will_answer((200, [{"subject": "s", "version": 1}]))
+    script.will_respond((200, [{"subject": "s", "version": 1}]))
     assert client.get_schema_versions(3) == [SchemaVersion("s", 1)]
 
 

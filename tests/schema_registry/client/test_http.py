@@ -1,4 +1,4 @@
-"""Several urls, retries, credentials, and registries that do not answer."""
+"""Several URLs, retries, credentials, and registries that do not respond."""
 
 import asyncio
 import pickle
@@ -29,45 +29,45 @@ def client_of(url: str, **more: Any) -> SchemaRegistryClient:
     return SchemaRegistryClient(conf)
 
 
-def nobody() -> str:
+def unused_url() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
 
 def test_a_request_to_a_busy_registry_is_retried(script: ScriptedRegistry) -> None:
-    script.will_answer(BUSY, BUSY, FINE)
+    script.will_respond(BUSY, BUSY, FINE)
     assert client_of(script.url).get_subjects() == ["s"]
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
 
 
 def test_retries_are_limited(script: ScriptedRegistry) -> None:
-    script.will_answer(BUSY)
+    script.will_respond(BUSY)
     with pytest.raises(SchemaRegistryError, match=r"busy \(HTTP status code 503, SR code 50301\)"):
         client_of(script.url, max_retries=2).get_subjects()
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
 
 
 def test_an_error_response_is_not_retried(script: ScriptedRegistry) -> None:
-    script.will_answer((422, {"error_code": 42201, "message": "Invalid schema"}))
+    script.will_respond((422, {"error_code": 42201, "message": "Invalid schema"}))
     with pytest.raises(SchemaRegistryError, match="Invalid schema"):
         client_of(f"{script.url},{script.url}").get_subjects()
-    assert len(script.asked) == 1
+    assert len(script.requests) == 1
 
 
 def test_the_next_url_is_used_if_one_does_not_respond(script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
-    assert client_of(f"{nobody()}, {script.url}/", max_retries=0).get_subjects() == ["s"]
+    script.will_respond(FINE)
+    assert client_of(f"{unused_url()}, {script.url}/", max_retries=0).get_subjects() == ["s"]
 
 
 def test_the_next_url_is_used_if_one_is_busy(script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
+    script.will_respond(FINE)
     with scripted_registry() as busy:
-        busy.will_answer(BUSY)
+        busy.will_respond(BUSY)
         assert client_of(f"{busy.url},{script.url}", max_retries=1).get_subjects() == ["s"]
-        assert len(busy.asked) == 2
+        assert len(busy.requests) == 2
 
 
 def test_the_error_for_an_unreachable_registry_is_one_line() -> None:
-    first, second = nobody(), nobody()
+    first, second = unused_url(), unused_url()
     with pytest.raises(RegistryUnreachableError) as down:
         client_of(f"{first},{second}", max_retries=1).get_schema(1)
     assert str(down.value) == (
@@ -82,7 +82,7 @@ def test_the_error_for_an_unreachable_registry_is_one_line() -> None:
 def test_a_response_that_is_not_json_is_an_error_whatever_its_status(
     script: ScriptedRegistry,
 ) -> None:
-    script.will_answer((200, b"<html>Sign in</html>"))
+    script.will_respond((200, b"<html>Sign in</html>"))
     with pytest.raises(
         SchemaRegistryError, match=r"not a schema registry's response: <html>Sign in"
     ):
@@ -97,7 +97,7 @@ def test_a_registry_that_never_responds_times_out() -> None:
 
 
 def test_a_response_of_another_server_is_named_as_such(script: ScriptedRegistry) -> None:
-    script.will_answer((404, b"<html>nginx</html>"))
+    script.will_respond((404, b"<html>nginx</html>"))
     with pytest.raises(
         SchemaRegistryError, match=r"not a schema registry's response: <html>"
     ) as odd:
@@ -107,13 +107,13 @@ def test_a_response_of_another_server_is_named_as_such(script: ScriptedRegistry)
 
 @pytest.mark.parametrize("in_url", [False, True])
 def test_a_user_is_sent_with_each_request(in_url: bool, script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
+    script.will_respond(FINE)
     if in_url:
         client = client_of(script.url.replace("http://", "http://me:s%3Acret@"))
     else:
         client = client_of(script.url, basic_auth_user_info="me:s:cret")
     client.get_subjects()
-    assert script.asked[0].headers["Authorization"] == "Basic bWU6czpjcmV0"
+    assert script.requests[0].headers["Authorization"] == "Basic bWU6czpjcmV0"
 
 
 def bearer(source: str, **more: Any) -> dict[str, Any]:
@@ -122,17 +122,17 @@ def bearer(source: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_token_is_sent_with_each_request(script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
+    script.will_respond(FINE)
     conf = bearer("STATIC_TOKEN", token="t", identity_pool_id=["a", "b"])
     SchemaRegistryClient({"url": script.url} | conf).get_subjects()
-    headers = script.asked[0].headers
+    headers = script.requests[0].headers
     assert headers["Authorization"] == "Bearer t"
     assert headers["target-sr-cluster"] == "lsrc-1"
     assert headers["Confluent-Identity-Pool-Id"] == "a,b"
 
 
 def test_a_function_provides_the_token(script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
+    script.will_respond(FINE)
 
     def give(conf: dict[str, str]) -> dict[str, str]:
         return {"bearer.auth.token": conf["word"], "bearer.auth.logical.cluster": "c"}
@@ -140,13 +140,13 @@ def test_a_function_provides_the_token(script: ScriptedRegistry) -> None:
     conf = bearer("CUSTOM", custom_provider_function=give, custom_provider_config={"word": "x"})
     del conf["bearer.auth.logical.cluster"]
     SchemaRegistryClient({"url": script.url} | conf).get_subjects()
-    assert script.asked[0].headers["Authorization"] == "Bearer x"
+    assert script.requests[0].headers["Authorization"] == "Bearer x"
 
 
 def test_a_token_is_fetched_once_during_its_lifetime(script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
+    script.will_respond(FINE)
     with scripted_registry() as issuer:
-        issuer.will_answer((200, {"access_token": "fresh", "expires_in": 3600}))
+        issuer.will_respond((200, {"access_token": "fresh", "expires_in": 3600}))
         conf = bearer(
             "OAUTHBEARER",
             client_id="id",
@@ -157,15 +157,15 @@ def test_a_token_is_fetched_once_during_its_lifetime(script: ScriptedRegistry) -
         client = SchemaRegistryClient({"url": script.url} | conf)
         client.get_subjects()
         client.get_subjects()
-        (asked,) = issuer.asked
+        (asked,) = issuer.requests
     assert (asked.method, asked.path) == ("POST", "/token")
     assert asked.body == "grant_type=client_credentials&scope=schemas"
     assert asked.headers["Authorization"] == "Basic aWQ6c2VjcmV0"
-    assert script.asked[1].headers["Authorization"] == "Bearer fresh"
+    assert script.requests[1].headers["Authorization"] == "Bearer fresh"
 
 
 @pytest.mark.parametrize(
-    ("conf", "told"),
+    ("conf", "expected"),
     [
         ({}, "url is missing"),
         ({"url": "localhost:8081"}, "must begin with http"),
@@ -181,10 +181,10 @@ def test_a_token_is_fetched_once_during_its_lifetime(script: ScriptedRegistry) -
         ({"url": "http://x", "timeout": [1]}, "timeout must be a number"),
     ],
 )
-def test_the_error_for_an_invalid_setting_names_it(conf: dict[str, Any], told: str) -> None:
+def test_the_error_for_an_invalid_setting_names_it(conf: dict[str, Any], expected: str) -> None:
     with pytest.raises((ValueError, TypeError)) as wrong:
         SchemaRegistryClient(conf)
-    assert told in str(wrong.value)
+    assert expected in str(wrong.value)
 
 
 def test_numbers_may_be_text_as_in_options_of_spark() -> None:
@@ -200,7 +200,7 @@ def test_a_registry_and_its_client_check_each_others_certificates() -> None:
     context.verify_mode = ssl.CERT_REQUIRED
     ours = {"ssl_certificate_location": str(OURS)}
     with scripted_registry(context) as script:
-        script.will_answer(FINE)
+        script.will_respond(FINE)
         trusted = client_of(script.url, ssl_ca_location=str(CA), **ours)
         assert trusted.get_subjects() == ["s"]
         assert client_of(script.url, ssl_ca_location=False, **ours).get_subjects() == ["s"]
@@ -218,7 +218,7 @@ def test_waits_between_retries_grow_to_a_limit() -> None:
 
 
 def test_the_async_client_sends_the_same_requests(script: ScriptedRegistry) -> None:
-    script.will_answer(FINE)
+    script.will_respond(FINE)
 
     async def ask() -> list[str]:
         async with AsyncSchemaRegistryClient({"url": script.url}) as client:

@@ -1,4 +1,4 @@
-"""What a schema refers to is found with what that refers to, in an order that can be read."""
+"""Fetching the texts that a schema refers to, directly or not."""
 
 from barnabas.schema_registry import RegisteredSchema, Schema, SchemaReference
 from barnabas.schema_registry.client.client import fetch_referenced_texts
@@ -9,7 +9,7 @@ def referring(text: str, *names: str) -> Schema:
 
 
 class Registry:
-    """Has one version of each subject, and those are deleted."""
+    """Has one version of each subject, all deleted."""
 
     def __init__(self, **schemas: Schema) -> None:
         self._schemas = schemas

@@ -1,9 +1,9 @@
-"""A registry's client without a registry."""
+"""A registry client without a registry."""
 
 import pytest
-from tests.schema_registry.serdes.fake_client import AnsweringClient
+from tests.schema_registry.serdes.fake_client import FakeRegistryClient
 
 
 @pytest.fixture
-def client() -> AnsweringClient:
-    return AnsweringClient()
+def client() -> FakeRegistryClient:
+    return FakeRegistryClient()

@@ -1,4 +1,4 @@
-"""A client that needs no registry: it gives out ids in turn, and counts what it is asked."""
+"""A client without a registry: assigns ids in order, and counts requests."""
 
 from collections import Counter
 from typing import Any
@@ -7,11 +7,11 @@ from uuid import UUID
 from barnabas.schema_registry import RegisteredSchema, Schema, SchemaRegistryError
 
 
-class AnsweringClient:
+class FakeRegistryClient:
     def __init__(self) -> None:
         self.schemas: list[Schema] = []
         self.versions: dict[str, list[RegisteredSchema]] = {}
-        self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
 
     def register_schema(self, subject: str, schema: Schema, **_: Any) -> int | None:
         return self.register_schema_full_response(subject, schema).schema_id
@@ -19,27 +19,27 @@ class AnsweringClient:
     def register_schema_full_response(
         self, subject: str, schema: Schema, **_: Any
     ) -> RegisteredSchema:
-        self.asked["register"] += 1
+        self.requests["register"] += 1
         if schema not in self.schemas:
             self.schemas.append(schema)
         number = self.schemas.index(schema) + 1
         versions = self.versions.setdefault(subject, [])
-        known = [version for version in versions if version.schema_id == number]
-        if known:
-            return known[0]
+        registered = [version for version in versions if version.schema_id == number]
+        if registered:
+            return registered[0]
         guid = str(UUID(int=number))
         versions.append(RegisteredSchema(subject, len(versions) + 1, number, guid, schema))
         return versions[-1]
 
     def lookup_schema(self, subject: str, schema: Schema, **_: Any) -> RegisteredSchema:
-        self.asked["lookup"] += 1
+        self.requests["lookup"] += 1
         for item in self.versions.get(subject, ()):
             if item.schema == schema:
                 return item
         raise SchemaRegistryError(404, 40403, "Schema not found")
 
     def get_schema(self, number: int, subject: str | None = None, fmt: Any = None) -> Schema:
-        self.asked["schema"] += 1
+        self.requests["schema"] += 1
         if not 0 < number <= len(self.schemas):
             raise SchemaRegistryError(404, 40403, f"Schema {number} not found")
         return self.schemas[number - 1]
@@ -48,7 +48,7 @@ class AnsweringClient:
         return self.get_schema(UUID(guid).int)
 
     def get_latest_version(self, subject: str, fmt: Any = None) -> RegisteredSchema:
-        self.asked["latest"] += 1
+        self.requests["latest"] += 1
         return self.versions[subject][-1]
 
     def get_version(
@@ -57,8 +57,8 @@ class AnsweringClient:
         return self.versions[subject][version - 1]
 
     def get_associations_by_resource_name(self, **_: Any) -> list[Any]:
-        self.asked["associations"] += 1
+        self.requests["associations"] += 1
         raise SchemaRegistryError(404, 404, "HTTP 404 Not Found")
 
     def close(self) -> None:
-        self.asked["close"] += 1
+        self.requests["close"] += 1

@@ -1,4 +1,4 @@
-"""The serializers for asyncio do as the plain ones, and keep off the loop what asks."""
+"""Serializers for asyncio: as the synchronous ones, with requests off the event loop."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.registry.messages import Line
-from tests.schema_registry.serdes.fake_client import AnsweringClient
+from tests.schema_registry.serdes.fake_client import FakeRegistryClient
 
 from barnabas.schema_registry import Schema
 from barnabas.schema_registry.avro import (
@@ -32,7 +32,7 @@ from barnabas.serialization import MessageField, SerializationContext
 TOPIC = SerializationContext("orders", MessageField.VALUE)
 
 
-class Watching(AnsweringClient):
+class Watching(FakeRegistryClient):
     def __init__(self) -> None:
         super().__init__()
         self.threads: set[int] = set()
@@ -71,7 +71,7 @@ def test_values_round_trip_with_registry_requests_off_the_event_loop(format_: st
         assert threading.get_ident() not in client.threads
 
     asyncio.run(exchange())
-    assert client.asked["schema"] == 1
+    assert client.requests["schema"] == 1
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_values_round_trip_with_registry_requests_off_the_event_loop(format_: st
     ],
 )
 def test_builders_create_async_serializers(builders: Any, schema: Any, it: Any) -> None:
-    client, initialized = AnsweringClient(), []
+    client, initialized = FakeRegistryClient(), []
 
     async def init(serde: Any) -> None:
         initialized.append(serde)
@@ -101,16 +101,16 @@ def test_builders_create_async_serializers(builders: Any, schema: Any, it: Any) 
         assert initialized == [serialize, deserialize]
         assert await deserialize(await serialize(it, TOPIC), TOPIC) == it
         await serialize.aclose()
-        assert client.asked["close"] == 0
+        assert client.requests["close"] == 0
         serialize.own_schema_registry_client()
         await serialize.aclose()
-        assert client.asked["close"] == 1
+        assert client.requests["close"] == 1
 
     asyncio.run(exchange())
 
 
 def test_a_builder_with_two_clients_is_rejected() -> None:
-    builder = AsyncAvroSerializerBuilder({"url": "http://localhost:1"}, AnsweringClient())
+    builder = AsyncAvroSerializerBuilder({"url": "http://localhost:1"}, FakeRegistryClient())
     with pytest.raises(ValueError, match="keep one"):
         asyncio.run(builder.build({}, is_key=False))
 
@@ -118,7 +118,7 @@ def test_a_builder_with_two_clients_is_rejected() -> None:
 def test_the_clusters_id_is_awaited_once_on_the_loop() -> None:
     namespaces: list[str] = []
 
-    class Associating(AnsweringClient):
+    class Associating(FakeRegistryClient):
         def get_associations_by_resource_name(self, **asked: Any) -> list[Any]:
             namespaces.append(asked["resource_namespace"])
             return super().get_associations_by_resource_name(**asked)

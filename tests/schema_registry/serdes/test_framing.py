@@ -1,4 +1,4 @@
-"""The bytes before a payload, and the header instead of them."""
+"""Schema ids before the payload and in record headers."""
 
 import contextlib
 import io
@@ -75,18 +75,18 @@ def test_a_guid_in_a_header_leaves_the_payload_unchanged(field: MessageField, ki
     written = header_schema_id_serializer(b"payload", context, SchemaId("AVRO", 1, GUID))
     assert written == b"payload"
     assert dict(context.headers) == {f"__{field}_schema_id": b"\x01" + UUID(GUID).bytes}
-    found = SchemaId("AVRO")
-    assert dual_schema_id_deserializer(written, context, found).read() == b"payload"
-    assert found.guid == UUID(GUID)
+    result = SchemaId("AVRO")
+    assert dual_schema_id_deserializer(written, context, result).read() == b"payload"
+    assert result.guid == UUID(GUID)
 
 
 def test_without_a_header_the_id_is_before_the_payload() -> None:
     context = SerializationContext("t", MessageField.VALUE, [("other", b"x")])
     for deserialize in (dual_schema_id_deserializer, prefix_schema_id_deserializer):
-        found = SchemaId("AVRO")
-        left = deserialize(b"\0\0\0\0\x09payload", context, found)
-        assert isinstance(left, io.BytesIO)
-        assert (found.id, left.read()) == (9, b"payload")
+        result = SchemaId("AVRO")
+        remaining = deserialize(b"\0\0\0\0\x09payload", context, result)
+        assert isinstance(remaining, io.BytesIO)
+        assert (result.id, remaining.read()) == (9, b"payload")
 
 
 def test_the_first_header_with_a_value_is_used() -> None:
@@ -96,9 +96,9 @@ def test_the_first_header_with_a_value_is_used() -> None:
         ("__value_schema_id", SchemaId("AVRO", 7).id_to_bytes()),
     ]
     context = SerializationContext("t", MessageField.VALUE, headers)
-    found = SchemaId("AVRO")
-    assert dual_schema_id_deserializer(b"payload", context, found).read() == b"payload"
-    assert (found.guid, found.id) == (UUID(GUID), None)
+    result = SchemaId("AVRO")
+    assert dual_schema_id_deserializer(b"payload", context, result).read() == b"payload"
+    assert (result.guid, result.id) == (UUID(GUID), None)
     assert frame_from_header(b"payload", context, with_indexes=False) == Frame(
         UUID(GUID), None, b"payload"
     )

@@ -1,11 +1,11 @@
-"""Serializers and deserializers: how often they ask, what they refuse, and with which words."""
+"""Serializers and deserializers: their requests, and the errors they raise."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from tests.registry.messages import Customer, Line, Order
-from tests.schema_registry.serdes.fake_client import AnsweringClient
+from tests.schema_registry.serdes.fake_client import FakeRegistryClient
 
 from barnabas.schema_registry import (
     Rule,
@@ -33,22 +33,22 @@ WIDER = """{"type": "record", "name": "R", "fields": [
 CHECKED = '{"title": "R", "type": "object", "properties": {"id": {"type": "integer"}}}'
 
 
-def test_the_registry_is_requested_once_per_subject(client: AnsweringClient) -> None:
+def test_the_registry_is_requested_once_per_subject(client: FakeRegistryClient) -> None:
     serialize, deserialize = AvroSerializer(client, LONG), AvroDeserializer(client)
     for number in range(5):
         assert deserialize(serialize({"id": number}, TOPIC), TOPIC) == {"id": number}
-    assert client.asked == {"associations": 2, "register": 1, "schema": 1}
+    assert client.requests == {"associations": 2, "register": 1, "schema": 1}
 
 
-def test_threads_register_a_schema_once(client: AnsweringClient) -> None:
+def test_threads_register_a_schema_once(client: FakeRegistryClient) -> None:
     serialize = AvroSerializer(client, LONG)
     with ThreadPoolExecutor(8) as pool:
         written = set(pool.map(lambda _: serialize({"id": 1}, TOPIC), range(50)))
     assert len(written) == 1
-    assert client.asked["register"] == 1
+    assert client.requests["register"] == 1
 
 
-def test_each_subject_has_its_own_id(client: AnsweringClient) -> None:
+def test_each_subject_has_its_own_id(client: FakeRegistryClient) -> None:
     client.register_schema("other-value", Schema("first"))
     serialize = AvroSerializer(client, LONG)
     one = serialize({"id": 1}, TOPIC)
@@ -57,7 +57,7 @@ def test_each_subject_has_its_own_id(client: AnsweringClient) -> None:
     assert sorted(client.versions) == ["orders-value", "other-value"]
 
 
-def test_the_latest_schema_is_followed_as_it_changes(client: AnsweringClient) -> None:
+def test_the_latest_schema_is_followed_as_it_changes(client: FakeRegistryClient) -> None:
     client.register_schema("orders-value", Schema(LONG))
     conf = {"use.latest.version": True, "auto.register.schemas": False}
     serialize = AvroSerializer(client, conf=conf)
@@ -69,14 +69,14 @@ def test_the_latest_schema_is_followed_as_it_changes(client: AnsweringClient) ->
     assert serialize({"id": 2}, TOPIC) == b"\0\0\0\0\x02\x04\x02?"
 
 
-def test_a_schema_can_be_selected_by_its_id(client: AnsweringClient) -> None:
+def test_a_schema_can_be_selected_by_its_id(client: FakeRegistryClient) -> None:
     for schema in (LONG, WIDER):
         client.register_schema("orders-value", Schema(schema))
     conf = {"use.schema.id": 1, "auto.register.schemas": False}
     assert AvroSerializer(client, conf=conf)({"id": 1}, TOPIC) == b"\0\0\0\0\x01\x02"
 
 
-def test_the_error_for_an_unsuitable_value_names_the_subject(client: AnsweringClient) -> None:
+def test_the_error_for_an_unsuitable_value_names_the_subject(client: FakeRegistryClient) -> None:
     with pytest.raises(ValueError, match="id") as wrong:
         AvroSerializer(client, LONG)({}, TOPIC)
     assert wrong.value.__notes__ == ["while serializing for subject orders-value"]
@@ -85,7 +85,7 @@ def test_the_error_for_an_unsuitable_value_names_the_subject(client: AnsweringCl
 
 
 def test_the_error_for_bytes_of_another_schema_names_the_topic(
-    client: AnsweringClient,
+    client: FakeRegistryClient,
 ) -> None:
     serialize = AvroSerializer(client, WIDER)
     written = serialize({"id": 1, "more": "text"}, TOPIC)
@@ -101,7 +101,7 @@ def test_the_error_for_bytes_of_another_schema_names_the_topic(
 
 
 def test_endlessly_nested_bytes_are_an_error_and_do_not_crash_the_process(
-    client: AnsweringClient,
+    client: FakeRegistryClient,
 ) -> None:
     linked = """{"type": "record", "name": "R", "fields": [
         {"name": "id", "type": "long"}, {"name": "next", "type": ["null", "R"]}]}"""
@@ -117,13 +117,13 @@ def test_endlessly_nested_bytes_are_an_error_and_do_not_crash_the_process(
         JSONDeserializer(items)(b"\0\0\0\0\x01" + b"[" * 400 + b"]" * 400, TOPIC)
 
 
-def test_an_unknown_id_raises_the_registrys_error(client: AnsweringClient) -> None:
+def test_an_unknown_id_raises_the_registrys_error(client: FakeRegistryClient) -> None:
     with pytest.raises(SchemaRegistryError, match="Schema 77 not found"):
         AvroDeserializer(client)(b"\0\0\0\0\x4d\x02", TOPIC)
 
 
 def test_a_schema_with_rules_is_rejected_instead_of_skipping_the_rules(
-    client: AnsweringClient,
+    client: FakeRegistryClient,
 ) -> None:
     rule = Rule("hide", kind=RuleKind.TRANSFORM, mode=RuleMode.WRITEREAD, type="ENCRYPT")
     secret = Schema(LONG, rule_set=RuleSet(domain_rules=[rule]))
@@ -136,7 +136,7 @@ def test_a_schema_with_rules_is_rejected_instead_of_skipping_the_rules(
         AvroDeserializer(client)(b"\0\0\0\0\x01\x02", TOPIC)
 
 
-def test_schemas_may_refer_to_each_other_in_a_diamond(client: AnsweringClient) -> None:
+def test_schemas_may_refer_to_each_other_in_a_diamond(client: FakeRegistryClient) -> None:
     base = '{"type": "record", "name": "Base", "namespace": "n", "fields": []}'
     client.register_schema("base", Schema(base))
     to_base = [SchemaReference("n.Base", "base", 1)]
@@ -152,13 +152,13 @@ def test_schemas_may_refer_to_each_other_in_a_diamond(client: AnsweringClient) -
     assert AvroDeserializer(client)(written, TOPIC) == it
 
 
-def test_a_json_schema_with_an_unknown_ref_is_an_error(client: AnsweringClient) -> None:
+def test_a_json_schema_with_an_unknown_ref_is_an_error(client: FakeRegistryClient) -> None:
     serialize = JSONSerializer('{"$ref": "elsewhere.json"}', client)
     with pytest.raises(SerializationError, match=r"elsewhere\.json.*not among its references"):
         serialize({}, TOPIC)
 
 
-def test_imported_files_are_registered_before_a_message(client: AnsweringClient) -> None:
+def test_imported_files_are_registered_before_a_message(client: FakeRegistryClient) -> None:
     ProtobufSerializer(Order, client)(Order(id=1), TOPIC)
     assert list(client.versions) == ["shop/customer.proto", "orders-value"]
     (order,) = client.versions["orders-value"]
@@ -168,13 +168,13 @@ def test_imported_files_are_registered_before_a_message(client: AnsweringClient)
 
 
 def test_bundled_files_are_registered_if_they_are_not_skipped(
-    client: AnsweringClient,
+    client: FakeRegistryClient,
 ) -> None:
     ProtobufSerializer(Order, client, {"skip.known.types": False})(Order(id=1), TOPIC)
     assert "google/protobuf/timestamp.proto" in client.versions
 
 
-def test_a_nested_message_is_found_by_its_indexes(client: AnsweringClient) -> None:
+def test_a_nested_message_is_found_by_its_indexes(client: FakeRegistryClient) -> None:
     written = ProtobufSerializer(Line, client)(Line(item="i"), TOPIC)
     assert written is not None
     assert written[5:8] == b"\x04\x02\x00"
@@ -185,7 +185,7 @@ def test_a_nested_message_is_found_by_its_indexes(client: AnsweringClient) -> No
         ProtobufSerializer(Order, client)(Customer(), TOPIC)
 
 
-def test_a_schema_without_a_name_has_no_subject_by_record(client: AnsweringClient) -> None:
+def test_a_schema_without_a_name_has_no_subject_by_record(client: FakeRegistryClient) -> None:
     serialize = JSONSerializer(
         "{}", client, conf={"subject.name.strategy": record_subject_name_strategy}
     )
@@ -194,7 +194,7 @@ def test_a_schema_without_a_name_has_no_subject_by_record(client: AnsweringClien
 
 
 @pytest.mark.parametrize(
-    ("conf", "told"),
+    ("conf", "expected"),
     [
         ({"auto.register.schema": True}, "did you mean auto.register.schemas?"),
         ({"normalize.schemas": 1}, "normalize.schemas must be True or False"),
@@ -205,19 +205,19 @@ def test_a_schema_without_a_name_has_no_subject_by_record(client: AnsweringClien
     ],
 )
 def test_the_error_for_an_invalid_setting_names_it(
-    conf: dict[str, Any], told: str, client: AnsweringClient
+    conf: dict[str, Any], expected: str, client: FakeRegistryClient
 ) -> None:
     with pytest.raises(ValueError, match=r".") as wrong:
         AvroSerializer(client, LONG, conf=conf)
-    assert told in str(wrong.value)
+    assert expected in str(wrong.value)
 
 
-def test_a_builder_accepts_a_client_or_the_settings_of_one(client: AnsweringClient) -> None:
+def test_a_builder_accepts_a_client_or_the_settings_of_one(client: FakeRegistryClient) -> None:
     builder = AvroSerializerBuilder(schema_registry_client=client, schema=LONG)
-    serializer, left = builder.build({"client.id": "x"}, is_key=False)
-    assert left == {"client.id": "x"}
+    serializer, remaining = builder.build({"client.id": "x"}, is_key=False)
+    assert remaining == {"client.id": "x"}
     serializer.close()
-    assert client.asked["close"] == 0  # it is not the serializer's own
+    assert client.requests["close"] == 0  # the serializer does not own it
     with pytest.raises(ValueError, match="keep one"):
         builder.set_schema_registry_config({"url": "http://x"}).build({}, is_key=False)
     with pytest.raises(TypeError, match="no setting scheme"):

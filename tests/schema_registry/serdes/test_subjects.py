@@ -1,9 +1,9 @@
-"""Under which subject a schema is looked for."""
+"""Subject name strategies."""
 
 from typing import Any
 
 import pytest
-from tests.schema_registry.serdes.fake_client import AnsweringClient
+from tests.schema_registry.serdes.fake_client import FakeRegistryClient
 
 from barnabas.schema_registry import (
     Association,
@@ -43,19 +43,19 @@ def test_the_strategies_name_subjects_as_confluents_do() -> None:
     ],
 )
 def test_a_strategy_can_be_selected_by_type(
-    kind: str | None, name: str, client: AnsweringClient
+    kind: str | None, name: str, client: FakeRegistryClient
 ) -> None:
     assert SubjectNameResolver(None, kind, None, client).name(VALUE, "R") == name
 
 
-class Associating(AnsweringClient):
+class Associating(FakeRegistryClient):
     def __init__(self, *subjects: str) -> None:
         super().__init__()
         self.subjects = subjects
         self.wanted: list[dict[str, Any]] = []
 
-    def get_associations_by_resource_name(self, **wanted: Any) -> list[Any]:
-        self.wanted.append(wanted)
+    def get_associations_by_resource_name(self, **requested: Any) -> list[Any]:
+        self.wanted.append(requested)
         return [Association(subject=subject) for subject in self.subjects]
 
 
@@ -64,15 +64,15 @@ def test_an_associated_subject_is_requested_once() -> None:
     strategy = AssociatedNameStrategy()
     strategy.set_cluster_id_resolver(lambda: "cluster-1")
     assert [strategy(KEY, None, client) for _ in range(3)] == ["sales"] * 3
-    (wanted,) = client.wanted
-    assert wanted["resource_namespace"] == "cluster-1"
-    assert wanted["association_types"] == ["key"]
+    (requested,) = client.wanted
+    assert requested["resource_namespace"] == "cluster-1"
+    assert requested["association_types"] == ["key"]
     strategy.clear_cache()
     strategy(KEY, None, client, {KAFKA_CLUSTER_ID: "told"})
     assert client.wanted[-1]["resource_namespace"] == "told"
 
 
-def test_without_an_association_the_fallback_strategy_decides(client: AnsweringClient) -> None:
+def test_without_an_association_the_fallback_strategy_decides(client: FakeRegistryClient) -> None:
     strategy = AssociatedNameStrategy()
     assert strategy(VALUE, "R", client, {FALLBACK_TYPE: "RECORD"}) == "R"
     with pytest.raises(SerializationError, match="no subject is associated with topic orders"):
@@ -81,7 +81,7 @@ def test_without_an_association_the_fallback_strategy_decides(client: AnsweringC
         AssociatedNameStrategy()(VALUE, "R", Associating("a", "b"))
 
 
-def test_an_invalid_strategy_is_rejected(client: AnsweringClient) -> None:
+def test_an_invalid_strategy_is_rejected(client: FakeRegistryClient) -> None:
     with pytest.raises(ValueError, match="must be one of"):
         SubjectNameResolver(None, "SIDEWAYS", None, client)
     with pytest.raises(ValueError, match="cannot be NONE"):

@@ -1,4 +1,4 @@
-"""What one Avro schema cannot read of another, as tables of (reader, writer, what breaks where)."""
+"""Comparisons of Avro schemas, as tables of (reader, writer, differences with paths)."""
 
 import json
 
@@ -29,8 +29,8 @@ def tree(value: object) -> dict[str, object]:
 
 def breaks(reader: object, writer: object) -> list[tuple[str, str]]:
     reading = parse(SchemaType.AVRO, json.dumps(reader), {})
-    found = reading.find_incompatibilities(parse(SchemaType.AVRO, json.dumps(writer), {}))
-    return [(item.error_type, item.description.split("'")[-2]) for item in found]
+    result = reading.find_incompatibilities(parse(SchemaType.AVRO, json.dumps(writer), {}))
+    return [(item.error_type, item.description.split("'")[-2]) for item in result]
 
 
 TABLE = [
@@ -161,29 +161,29 @@ def test_a_reader_is_incompatible_where_resolution_fails(
 
 
 def test_a_branch_that_is_incompatible_only_through_recursion_is_found() -> None:
-    """The second field sees a pair that was taken for compatible while the first was compared."""
+    """The second field has a pair that was assumed compatible while the first was compared."""
 
     def schema(value: str) -> object:
         link = record(field("back", ["null", "Top"]), name="Link")
         return record(field("l", ["null", link]), field("v", value), field("m", "Link"), name="Top")
 
-    found = breaks(schema("int"), schema("string"))
-    assert ("TYPE_MISMATCH", "/fields/1/type") in found
-    assert ("MISSING_UNION_BRANCH", "/fields/2/type/fields/0/type/1") in found
+    result = breaks(schema("int"), schema("string"))
+    assert ("TYPE_MISMATCH", "/fields/1/type") in result
+    assert ("MISSING_UNION_BRANCH", "/fields/2/type/fields/0/type/1") in result
 
 
 def test_the_description_names_the_field_and_both_schemas() -> None:
     reader = parse(SchemaType.AVRO, json.dumps(record(field("email", "string"))), {})
-    (found,) = reader.find_incompatibilities(parse(SchemaType.AVRO, json.dumps(record()), {}))
-    assert found.additional == "email"
-    assert found.describe("new", "old") == (
+    (result,) = reader.find_incompatibilities(parse(SchemaType.AVRO, json.dumps(record()), {}))
+    assert result.additional == "email"
+    assert result.describe("new", "old") == (
         "The field 'email' at path '/fields/0' of the new schema is not in the old schema"
         " and has no default value to take instead"
     )
 
 
 def chain(length: int, leaf: str) -> object:
-    """Records that each hold the one before twice: many more paths than records."""
+    """Each record contains the previous one twice: there are many more paths than records."""
     links = [record(field("x", leaf), name="R0")]
     for i in range(1, length):
         inner = f"R{i - 1}"

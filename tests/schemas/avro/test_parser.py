@@ -1,4 +1,4 @@
-"""Avro schemas that are none are refused with what is wrong and where."""
+"""Parsing and validating Avro schemas: errors have a reason and a location."""
 
 import json
 
@@ -15,11 +15,11 @@ def field(name: str, type_: object, **attributes: object) -> dict[str, object]:
     return {"name": name, "type": type_, **attributes}
 
 
-def refusal(schema: object, references: dict[str, str] | None = None) -> str:
+def error_of(schema: object, references: dict[str, str] | None = None) -> str:
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    with pytest.raises(SchemaError) as refused:
+    with pytest.raises(SchemaError) as raised:
         parse(SchemaType.AVRO, text, references or {}).require_valid()
-    return str(refused.value)
+    return str(raised.value)
 
 
 WRONG = [
@@ -66,10 +66,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(
-    ("schema", "says"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
+    ("schema", "expected"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
-def test_an_invalid_schema_is_rejected_with_its_location(schema: object, says: str) -> None:
-    assert says in refusal(schema)
+def test_an_invalid_schema_is_rejected_with_its_location(schema: object, expected: str) -> None:
+    assert expected in error_of(schema)
 
 
 INNER = {
@@ -100,7 +100,7 @@ BAD_DEFAULTS = [
 
 @pytest.mark.parametrize(("type_", "default"), BAD_DEFAULTS)
 def test_a_default_that_is_not_of_its_type_is_rejected(type_: object, default: object) -> None:
-    assert "field shop.Order.a" in refusal(record(field("a", type_, default=default)))
+    assert "field shop.Order.a" in error_of(record(field("a", type_, default=default)))
 
 
 GOOD_DEFAULTS = [
@@ -143,7 +143,7 @@ def test_references_are_found_by_name_whatever_their_order() -> None:
 
 
 def test_a_fault_in_a_reference_names_the_reference() -> None:
-    assert refusal('"int"', {"shop.Customer": '{"type":"record"}'}).startswith(
+    assert error_of('"int"', {"shop.Customer": '{"type":"record"}'}).startswith(
         "In the reference shop.Customer: "
     )
 
@@ -153,7 +153,7 @@ def test_references_that_need_each_other_are_rejected() -> None:
         "A": '{"type":"record","name":"A2","fields":[{"name":"b","type":"B"}]}',
         "B": '{"type":"record","name":"B2","fields":[{"name":"a","type":"A"}]}',
     }
-    assert refusal('"A"', references).startswith("In the reference A: In the reference B: ")
+    assert error_of('"A"', references).startswith("In the reference A: In the reference B: ")
 
 
 def test_defaults_in_references_are_not_validated_again() -> None:
@@ -209,4 +209,4 @@ def test_a_hostile_schema_is_rejected_without_harm(schema: object) -> None:
         )
         for i in range(999, -1, -1)
     }
-    assert refusal(schema, chain if schema == '"R999"' else {})
+    assert error_of(schema, chain if schema == '"R999"' else {})

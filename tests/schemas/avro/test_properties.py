@@ -1,4 +1,4 @@
-"""Laws of Avro schemas, on made-up ones: texts, self-reading, and fastavro as a second opinion."""
+"""Laws of Avro schemas on generated ones, with fastavro as the reference."""
 
 import io
 import json
@@ -19,7 +19,7 @@ Draw = Callable[[st.SearchStrategy], object]
 
 
 class Maker:
-    """Draws a schema, and from it one that has evolved; named types are each defined once."""
+    """Draws a schema and one that has evolved from it. Each named type is defined once."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -80,7 +80,7 @@ class Maker:
         return {"name": f"f{index}", "type": self.schema(depth - 1)}
 
     def _union(self, branches: list[object]) -> object:
-        """One branch of each kind, and no union among them."""
+        """Draws one branch of each kind, and no nested union."""
         told_apart = {
             branch if isinstance(branch, str) else branch["type"]: branch
             for branch in branches

@@ -1,4 +1,4 @@
-"""Avro schemas are given back as Avro in Java writes them, normalised where that is asked for."""
+"""Writing Avro schemas as Avro in Java does, normalized if requested."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What one JSON schema refuses of another, as tables of (reader, writer, what breaks where)."""
+"""Comparisons of JSON schemas, as tables of (reader, writer, differences with paths)."""
 
 import json
 import re
@@ -32,12 +32,12 @@ def requires(schema: dict[str, object], *names: str) -> dict[str, object]:
 
 def breaks(reader: object, writer: object) -> list[str]:
     reading, written = (parse(SchemaType.JSON, json.dumps(item), {}) for item in (reader, writer))
-    found = []
+    result = []
     for incompatibility in reading.find_incompatibilities(written):
         path = re.match(r"At path '(.*?)' .*\w$", incompatibility.description)
         assert path, incompatibility.description
-        found.append(f"{incompatibility.error_type} {path[1]}")
-    return found
+        result.append(f"{incompatibility.error_type} {path[1]}")
+    return result
 
 
 LIMITS = [
@@ -416,8 +416,8 @@ def test_the_description_names_the_path_and_both_schemas() -> None:
     reader, writer = (
         parse(SchemaType.JSON, json.dumps(item), {}) for item in (closed(), closed(email=STRING))
     )
-    (found,) = reader.find_incompatibilities(writer)
-    assert found.describe("new", "old") == (
+    (result,) = reader.find_incompatibilities(writer)
+    assert result.describe("new", "old") == (
         "At path '#/properties/email' the old schema has a property or item that the new schema"
         " lacks and, with its closed content model, forbids"
     )

@@ -1,4 +1,4 @@
-"""JSON schemas that are none are refused with what is wrong and where; references are found."""
+"""Parsing JSON schemas: errors have a location, references are found."""
 
 import json
 
@@ -16,11 +16,11 @@ DRAFTS = [
 ]
 
 
-def refusal(schema: object, references: dict[str, str] | None = None) -> str:
+def error_of(schema: object, references: dict[str, str] | None = None) -> str:
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    with pytest.raises(SchemaError) as refused:
+    with pytest.raises(SchemaError) as raised:
         parse(SchemaType.JSON, text, references or {})
-    return str(refused.value)
+    return str(raised.value)
 
 
 WRONG = [
@@ -50,10 +50,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(
-    ("schema", "says"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
+    ("schema", "expected"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
-def test_an_invalid_schema_is_rejected_with_its_location(schema: object, says: str) -> None:
-    assert says in refusal(schema)
+def test_an_invalid_schema_is_rejected_with_its_location(schema: object, expected: str) -> None:
+    assert expected in error_of(schema)
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
@@ -62,7 +62,7 @@ def test_each_draft_is_checked_by_its_own_rules(draft: str) -> None:
     if "draft-04" in draft:
         assert parse(SchemaType.JSON, json.dumps(exclusive), {})
     else:
-        assert "#/exclusiveMinimum" in refusal(exclusive)
+        assert "#/exclusiveMinimum" in error_of(exclusive)
 
 
 @pytest.mark.parametrize("schema", ["true", "false", "{}", '{"$schema":"urn:our-own"}'])
@@ -111,7 +111,7 @@ def test_a_reference_finds_its_own_references_by_name_whatever_its_id() -> None:
 
 
 def test_a_fault_in_a_reference_names_the_reference() -> None:
-    assert refusal({}, {"a.json": '{"type":5}'}).startswith("In the reference a.json: ")
+    assert error_of({}, {"a.json": '{"type":5}'}).startswith("In the reference a.json: ")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("schema", [row[1] for row in HOSTILE], ids=[row[0] for row in HOSTILE])
 def test_a_hostile_schema_is_rejected_without_harm(schema: object) -> None:
-    assert refusal(schema)
+    assert error_of(schema)
 
 
 def test_a_deep_schema_within_the_bounds_is_accepted() -> None:

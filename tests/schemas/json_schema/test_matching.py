@@ -1,4 +1,4 @@
-"""The largest matching leaves no pair that could still be made by pairing others anew."""
+"""The largest bipartite matching."""
 
 from itertools import combinations, permutations
 
@@ -10,9 +10,9 @@ from barnabas.schemas.json_schema.comparison import largest_matching
 
 def by_trying(partners: list[list[int]]) -> int:
     for size in range(min(len(partners), 4), 0, -1):
-        for chosen in combinations(partners, size):
+        for selected in combinations(partners, size):
             for rights in permutations(range(4), size):
-                if all(right in item for right, item in zip(rights, chosen, strict=True)):
+                if all(right in item for right, item in zip(rights, selected, strict=True)):
                     return size
     return 0
 

@@ -1,4 +1,4 @@
-"""Laws of JSON schemas, on made-up ones, with jsonschema as the judge of what is accepted."""
+"""Laws of JSON schemas on generated ones; jsonschema decides which documents are valid."""
 
 import json
 from collections.abc import Callable
@@ -128,7 +128,7 @@ def _is_count(keyword: str) -> bool:
 
 
 def _sound(schema: dict) -> dict:
-    """Only what is described may be required: the comparison looks at no other."""
+    """Only described properties may be required: the comparison ignores others."""
     described = schema.get("properties", {})
     if "required" in schema:
         schema["required"] = [name for name in schema["required"] if name in described]

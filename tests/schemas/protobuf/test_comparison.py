@@ -1,4 +1,4 @@
-"""Compatibility: what breaks readers is told with Confluent's names and paths, and nothing else."""
+"""Compatibility of Protobuf schemas: differences have Confluent's names and paths."""
 
 import pytest
 
@@ -109,10 +109,10 @@ def test_imported_messages_are_compared_too() -> None:
 
 
 def test_the_description_names_the_field_and_both_types() -> None:
-    (found,) = parse(proto3("string price = 1;"), {}).find_incompatibilities(
+    (result,) = parse(proto3("string price = 1;"), {}).find_incompatibilities(
         parse(proto3("int32 price = 1;"), {})
     )
-    assert found.describe(reader="new", writer="old") == (
+    assert result.describe(reader="new", writer="old") == (
         "At #/A/1: field price is string in the new schema, int32 in the old schema."
     )
 
@@ -125,9 +125,9 @@ def test_comparing_recursive_long_and_branching_types_terminates() -> None:
     before = f'syntax = "proto3"; {messages} message M2000 {{ int32 x = 1; }}'
     now = f'syntax = "proto3"; {messages} message M2000 {{ float x = 1; }}'
     assert differences(before, before) == set()
-    found = differences(before, now)
-    assert ("FIELD_NAMED_TYPE_CHANGED", "#/M0/1") in found
-    assert ("FIELD_SCALAR_KIND_CHANGED", "#/M2000/1") in found
+    result = differences(before, now)
+    assert ("FIELD_NAMED_TYPE_CHANGED", "#/M0/1") in result
+    assert ("FIELD_SCALAR_KIND_CHANGED", "#/M2000/1") in result
 
 
 def proto3(fields: str) -> str:
@@ -135,5 +135,5 @@ def proto3(fields: str) -> str:
 
 
 def differences(before: str, now: str) -> set[tuple[str, str]]:
-    found = parse(now, {}).find_incompatibilities(parse(before, {}))
-    return {(one.error_type, one.additional) for one in found}
+    result = parse(now, {}).find_incompatibilities(parse(before, {}))
+    return {(one.error_type, one.additional) for one in result}

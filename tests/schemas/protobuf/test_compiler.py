@@ -1,4 +1,4 @@
-"""Reading schemas: .proto text or a descriptor in base64, with what they import."""
+"""Parsing .proto text or a descriptor in base64, with imports."""
 
 import base64
 from typing import Any
@@ -182,9 +182,9 @@ def test_the_descriptor_of_a_compiled_class_is_a_schema() -> None:
     ],
 )
 def test_an_index_path_selects_a_message(indexes: list[int], name: str) -> None:
-    chosen = order().message_at(indexes)
-    assert chosen.full_name == name
-    assert message_indexes(chosen) == tuple(indexes or [0])
+    selected = order().message_at(indexes)
+    assert selected.full_name == name
+    assert message_indexes(selected) == tuple(indexes or [0])
 
 
 @pytest.mark.parametrize("indexes", [[2], [0, 1], [-1], [0, -1]])

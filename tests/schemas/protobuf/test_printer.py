@@ -1,4 +1,4 @@
-"""Printing descriptors: laid out as Confluent's registry does, and read back as what they were."""
+"""Printing descriptors: in the layout of Confluent's registry, and without loss."""
 
 from base64 import b64encode
 from textwrap import dedent
@@ -147,7 +147,7 @@ def test_printed_text_compiles_to_the_same_descriptor(file: object) -> None:
 
 
 def forget_implied_names(message: descriptor_pb2.DescriptorProto) -> None:
-    """A descriptor from the library has a JSON name for every field; the compiler's has not."""
+    """Descriptors of the library have a JSON name for every field; compiled schemas do not."""
     for field in message.field:
         field.ClearField("json_name")
     for nested in message.nested_type:
