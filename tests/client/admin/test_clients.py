@@ -22,7 +22,7 @@ def nowhere() -> dict[str, str]:
 
 
 @on_a_loop
-async def test_coroutines_give_an_outcome_for_each_item(broker: Broker, name: str) -> None:
+async def test_coroutines_return_an_outcome_for_each_item(broker: Broker, name: str) -> None:
     async with AioAdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
         results = await admin.create_topics([NewTopic(name, 1, 1), NewTopic("no name", 1, 1)])
         assert results[name] is None
@@ -43,7 +43,7 @@ async def test_many_calls_run_at_the_same_time(broker: Broker, name: str) -> Non
         assert set(names) <= (await admin.list_topics(timeout=30)).topics.keys()
 
 
-def test_nobody_at_the_address_is_told_with_the_address() -> None:
+def test_an_unreachable_address_is_named_in_the_error() -> None:
     conf = nowhere()
     with AdminClient(conf) as admin:
         address = conf["bootstrap.servers"]
@@ -54,7 +54,7 @@ def test_nobody_at_the_address_is_told_with_the_address() -> None:
             refused(call, address)
 
 
-def test_errors_are_called_back_inside_poll() -> None:
+def test_error_cb_is_called_in_poll() -> None:
     threads: list[threading.Thread] = []
     conf = nowhere()
     address = conf["bootstrap.servers"]
@@ -66,7 +66,7 @@ def test_errors_are_called_back_inside_poll() -> None:
         assert set(threads) == {threading.current_thread()}
 
 
-def test_closing_fails_what_is_not_done() -> None:
+def test_close_fails_the_futures_that_are_not_done() -> None:
     admin = AdminClient(nowhere())
     future = admin.describe_cluster(request_timeout=60)
     admin.close()
@@ -75,7 +75,7 @@ def test_closing_fails_what_is_not_done() -> None:
     admin.close()
 
 
-def test_a_client_that_is_closed_says_so() -> None:
+def test_a_closed_client_raises() -> None:
     admin = AdminClient(nowhere())
     admin.close()
     with pytest.raises(KafkaException) as raised:
@@ -85,7 +85,7 @@ def test_a_client_that_is_closed_says_so() -> None:
         admin.create_topics([NewTopic("t", 1, 1)])
 
 
-def test_a_client_that_nobody_needs_is_closed(broker: Broker, threads: Threads) -> None:
+def test_an_unreferenced_client_is_closed(broker: Broker, threads: Threads) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.list_topics(timeout=30)
     del admin
@@ -93,7 +93,7 @@ def test_a_client_that_nobody_needs_is_closed(broker: Broker, threads: Threads) 
     wait_until(threads.have_ended, "the clients' thread ends")
 
 
-def test_a_call_keeps_the_client_that_nobody_else_keeps(
+def test_a_call_in_progress_keeps_an_unreferenced_client_open(
     broker: Broker, name: str, threads: Threads
 ) -> None:
     conf = {"bootstrap.servers": broker.bootstrap_servers}
@@ -105,14 +105,14 @@ def test_a_call_keeps_the_client_that_nobody_else_keeps(
     wait_until(threads.have_ended, "the clients' thread ends")
 
 
-def test_a_call_that_nobody_waits_for_is_done(broker: Broker, name: str) -> None:
+def test_a_call_completes_without_a_reference_to_its_future(broker: Broker, name: str) -> None:
     conf = {"bootstrap.servers": broker.bootstrap_servers}
     AdminClient(conf).create_topics([NewTopic(name, 1, 1)])
     with AdminClient(conf) as admin:
         wait_until(lambda: name in admin.list_topics(timeout=30).topics, f"{name} is created")
 
 
-def test_a_call_that_failed_keeps_its_client_no_longer(broker: Broker, threads: Threads) -> None:
+def test_a_failed_call_does_not_keep_its_client_open(broker: Broker, threads: Threads) -> None:
     failed = AdminClient(nowhere()).describe_cluster(request_timeout=0.3)
     assert isinstance(failed.exception(60), KafkaException)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -122,14 +122,14 @@ def test_a_call_that_failed_keeps_its_client_no_longer(broker: Broker, threads: 
     wait_until(threads.have_ended, "the clients' thread ends")
 
 
-def test_wrong_settings_are_refused() -> None:
+def test_invalid_configs_are_rejected() -> None:
     with pytest.raises(TypeError):
         AdminClient(None)  # type: ignore[arg-type]
     with pytest.raises(KafkaException, match=r"bootstrap\.servers"):
         AdminClient({"bootstrap.server": "localhost:9092"})
 
 
-def test_an_unknown_option_is_refused(broker: Broker) -> None:
+def test_an_unknown_option_is_rejected(broker: Broker) -> None:
     with (
         AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin,
         pytest.raises(TypeError),

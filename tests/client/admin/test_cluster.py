@@ -19,7 +19,7 @@ from barnabas.testing import Broker
 from barnabas.wire.apis import ApiKey
 
 
-def test_the_cluster_tells_who_is_there(admin: AdminClient, broker: Broker) -> None:
+def test_the_cluster_is_described_with_its_nodes(admin: AdminClient, broker: Broker) -> None:
     cluster = admin.describe_cluster(include_authorized_operations=True).result(30)
     (node,) = cluster.nodes
     assert (node.id, f"{node.host}:{node.port}") == (1, broker.bootstrap_servers)
@@ -28,13 +28,13 @@ def test_the_cluster_tells_who_is_there(admin: AdminClient, broker: Broker) -> N
     assert admin.describe_cluster().result(30).authorized_operations is None
 
 
-def test_every_broker_tells_what_it_speaks(admin: AdminClient) -> None:
+def test_every_broker_reports_its_api_versions(admin: AdminClient) -> None:
     ((node, versions),) = admin.describe_api_versions().result(30).all().items()
     metadata = next(each for each in versions if each.api_key == ApiKey.METADATA)
     assert (node.id, metadata.min_version, metadata.max_version) == (1, 0, 13)
 
 
-def test_features_have_levels(admin: AdminClient) -> None:
+def test_features_are_described_with_their_levels(admin: AdminClient) -> None:
     features = admin.describe_features().result(30)
     level = features.finalized_features["metadata.version"].max_version
     known = features.supported_features["metadata.version"]
@@ -46,7 +46,7 @@ def test_features_have_levels(admin: AdminClient) -> None:
     assert isinstance(refused, KafkaException)
 
 
-def test_the_quorum_has_a_leader_and_voters(admin: AdminClient) -> None:
+def test_the_metadata_quorum_has_a_leader_and_voters(admin: AdminClient) -> None:
     quorum = admin.describe_metadata_quorum().result(30)
     (voter,) = quorum.voters
     assert (quorum.leader_id, voter.replica_id) == (1, 1)
@@ -54,19 +54,19 @@ def test_the_quorum_has_a_leader_and_voters(admin: AdminClient) -> None:
     assert [endpoint.listener for endpoint in quorum.nodes[1]] == ["CONTROLLER"]
 
 
-def test_a_voter_that_is_not_there_cannot_be_removed(admin: AdminClient) -> None:
+def test_a_voter_that_does_not_exist_cannot_be_removed(admin: AdminClient) -> None:
     refused = admin.remove_raft_voter(9, Uuid(1, 2)).exception(30)
     assert refused is not None
     assert refused.args[0] == KafkaError.VOTER_NOT_FOUND
 
 
-def test_a_broker_that_is_not_registered_cannot_be_forgotten(admin: AdminClient) -> None:
+def test_a_broker_that_is_not_registered_cannot_be_unregistered(admin: AdminClient) -> None:
     refused = admin.unregister_broker(9).exception(30)
     assert refused is not None
     assert refused.args[0] == KafkaError.BROKER_ID_NOT_REGISTERED
 
 
-def test_directories_tell_what_is_in_them(admin: AdminClient, topic: str) -> None:
+def test_log_directories_are_described_with_their_replicas(admin: AdminClient, topic: str) -> None:
     answers = admin.describe_log_dirs([1, 9])
     ((path, directory),) = answers[1].result(30).items()
     assert Path(path).is_dir()
@@ -82,7 +82,7 @@ def test_directories_tell_what_is_in_them(admin: AdminClient, topic: str) -> Non
     assert places[asked[1]].result(30).current_replica_log_dir is None
 
 
-def test_replicas_move_only_into_directories_that_are_there(admin: AdminClient, topic: str) -> None:
+def test_replicas_move_only_to_existing_directories(admin: AdminClient, topic: str) -> None:
     (path,) = admin.describe_log_dirs([1])[1].result(30)
     stays, lost = TopicPartitionReplica(topic, 0, 1), TopicPartitionReplica(topic, 1, 1)
     moved = admin.alter_replica_log_dirs({stays: path, lost: "/nowhere"})
@@ -90,7 +90,7 @@ def test_replicas_move_only_into_directories_that_are_there(admin: AdminClient, 
     assert moved[lost].exception(30).args[0] == KafkaError.LOG_DIR_NOT_FOUND
 
 
-def test_reassignments_are_refused_one_by_one(admin: AdminClient, topic: str) -> None:
+def test_invalid_reassignments_fail_one_by_one(admin: AdminClient, topic: str) -> None:
     away, gone = TopicPartition(topic, 0), TopicPartition("nobody", 0)
     answers = admin.alter_partition_reassignments({away: [9], gone: [1]})
     assert answers[away].exception(30).args[0] == KafkaError.INVALID_REPLICA_ASSIGNMENT
@@ -110,7 +110,9 @@ class TestControllers:
         endpoint = quorum.nodes[quorum.leader_id][0]
         return f"{endpoint.host}:{endpoint.port}"
 
-    def test_they_can_be_asked_themselves(self, controllers: str, topic: str) -> None:
+    def test_controllers_serve_admin_requests_themselves(
+        self, controllers: str, topic: str
+    ) -> None:
         with AdminClient({"bootstrap.controllers": controllers}) as admin:
             cluster = admin.describe_cluster().result(30)
             (node,) = cluster.nodes
@@ -122,7 +124,7 @@ class TestControllers:
             ((_, versions),) = admin.describe_api_versions().result(30).all().items()
             assert ApiKey.VOTE in {each.api_key for each in versions}
 
-    def test_what_only_brokers_do_is_refused_at_once(self, controllers: str) -> None:
+    def test_calls_that_only_brokers_serve_fail_at_once(self, controllers: str) -> None:
         with AdminClient({"bootstrap.controllers": controllers}) as admin:
             refused = admin.list_consumer_groups().exception(30)
         assert refused is not None

@@ -21,7 +21,7 @@ def alter(admin: AdminClient, resource: ConfigResource) -> None:
     admin.incremental_alter_configs([resource])[resource].result(30)
 
 
-def test_single_settings_are_set_appended_to_and_deleted(admin: AdminClient, topic: str) -> None:
+def test_single_configs_are_set_appended_to_and_deleted(admin: AdminClient, topic: str) -> None:
     resource = ConfigResource("topic", topic)
     resource.add_incremental_config(
         ConfigEntry("retention.ms", "1234", incremental_operation=AlterConfigOpType.SET)
@@ -41,7 +41,7 @@ def test_single_settings_are_set_appended_to_and_deleted(admin: AdminClient, top
     assert (after.value, after.is_default) == ("604800000", True)
 
 
-def test_an_entry_tells_every_place_it_has_a_value_from(admin: AdminClient, topic: str) -> None:
+def test_a_config_entry_has_all_sources_of_its_value(admin: AdminClient, topic: str) -> None:
     longer = ConfigEntry("segment.bytes", "2097152", incremental_operation=AlterConfigOpType.SET)
     alter(admin, ConfigResource("topic", topic, incremental_configs=[longer]))
     entry = described(admin, ConfigResource("topic", topic))["segment.bytes"]
@@ -51,7 +51,7 @@ def test_an_entry_tells_every_place_it_has_a_value_from(admin: AdminClient, topi
     assert all(source.is_synonym for source in entry.sources)
 
 
-def test_altering_configs_replaces_all(admin: AdminClient, topic: str) -> None:
+def test_alter_configs_replaces_all_configs(admin: AdminClient, topic: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "1"})
     with pytest.deprecated_call():
         admin.alter_configs([resource])[resource].result(30)
@@ -62,7 +62,7 @@ def test_altering_configs_replaces_all(admin: AdminClient, topic: str) -> None:
     assert (now["retention.ms"].is_default, now["segment.ms"].value) == (True, "9999")
 
 
-def test_several_brokers_are_asked_in_one_call(admin: AdminClient) -> None:
+def test_several_brokers_are_described_in_one_call(admin: AdminClient) -> None:
     there, away = ConfigResource("broker", "1"), ConfigResource("broker", "9")
     answers = admin.describe_configs([there, away])
     assert answers[there].result(30)["node.id"].value == "1"
@@ -70,7 +70,7 @@ def test_several_brokers_are_asked_in_one_call(admin: AdminClient) -> None:
     assert (error, "broker 9" in error.str()) == (KafkaError._UNKNOWN_BROKER, True)
 
 
-def test_all_brokers_have_settings_in_common(admin: AdminClient) -> None:
+def test_the_empty_broker_name_has_cluster_wide_configs(admin: AdminClient) -> None:
     everybody = ConfigResource("broker", "")
     entry = ConfigEntry("log.retention.ms", "777000", incremental_operation=AlterConfigOpType.SET)
     alter(admin, ConfigResource("broker", "", incremental_configs=[entry]))
@@ -81,7 +81,7 @@ def test_all_brokers_have_settings_in_common(admin: AdminClient) -> None:
     alter(admin, ConfigResource("broker", "", incremental_configs=[entry]))
 
 
-def test_groups_have_settings(admin: AdminClient, name: str) -> None:
+def test_groups_have_configs(admin: AdminClient, name: str) -> None:
     resource = ConfigResource("group", name)
     entry = ConfigEntry(
         "consumer.session.timeout.ms", "50000", incremental_operation=AlterConfigOpType.SET
@@ -92,7 +92,7 @@ def test_groups_have_settings(admin: AdminClient, name: str) -> None:
     assert resource in listed
 
 
-def test_a_wrong_setting_fails_its_own_resource_alone(admin: AdminClient, topic: str) -> None:
+def test_an_invalid_config_fails_its_own_resource_alone(admin: AdminClient, topic: str) -> None:
     def changing(restype: str, name: str, setting: str) -> ConfigResource:
         entry = ConfigEntry(setting, "5", incremental_operation=AlterConfigOpType.SET)
         return ConfigResource(restype, name, incremental_configs=[entry])
@@ -103,7 +103,7 @@ def test_a_wrong_setting_fails_its_own_resource_alone(admin: AdminClient, topic:
     assert answers[wrong].exception(30).args[0] == KafkaError.INVALID_CONFIG
 
 
-def test_a_broker_is_named_by_its_number(admin: AdminClient) -> None:
+def test_a_broker_resource_is_named_by_the_broker_id(admin: AdminClient) -> None:
     resource = ConfigResource("broker", "first")
     error = admin.describe_configs([resource])[resource].exception(30).args[0]
     assert error == KafkaError._INVALID_ARG
@@ -116,19 +116,19 @@ def test_a_broker_is_named_by_its_number(admin: AdminClient) -> None:
         ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.SET),
     ],
 )
-def test_an_entry_needs_a_value_and_what_to_do_with_it(
+def test_a_config_entry_needs_a_value_and_an_operation(
     admin: AdminClient, entry: ConfigEntry
 ) -> None:
     with pytest.raises(TypeError):
         admin.incremental_alter_configs([ConfigResource("topic", "t", incremental_configs=[entry])])
 
 
-def test_changing_nothing_is_refused(admin: AdminClient) -> None:
+def test_an_empty_change_is_rejected(admin: AdminClient) -> None:
     with pytest.raises(ValueError, match="holds nothing to alter"):
         admin.incremental_alter_configs([ConfigResource("topic", "t")])
 
 
-def test_resources_are_known_by_type_and_name() -> None:
+def test_config_resources_compare_by_type_and_name() -> None:
     assert ConfigResource("topic", "t", {"a": "b"}) == ConfigResource(2, "t")
     assert len({ConfigResource("topic", "t"), ConfigResource("group", "t")}) == 2
     assert sorted([ConfigResource("broker", "1"), ConfigResource("topic", "t")])[0].name == "t"

@@ -56,19 +56,19 @@ def test_groups_of_both_protocols_are_listed_and_described(
     assert (only.member_epoch is not None) == (kind is ConsumerGroupType.CONSUMER)
 
 
-def test_a_group_that_is_not_there_is_dead(admin: AdminClient, name: str) -> None:
+def test_a_group_that_does_not_exist_is_dead(admin: AdminClient, name: str) -> None:
     described = admin.describe_consumer_groups([name])[name].result(30)
     assert (described.state, described.members) == (ConsumerGroupState.DEAD, [])
 
 
-def test_the_first_that_is_asked_of_a_group_tells_where_its_coordinator_is(
+def test_the_first_request_for_a_group_finds_its_coordinator(
     admin: AdminClient, broker: Broker, name: str
 ) -> None:
     coordinator = admin.describe_consumer_groups([name])[name].result(30).coordinator
     assert f"{coordinator.host}:{coordinator.port}" == broker.bootstrap_servers
 
 
-def test_list_groups_has_members_as_they_are(
+def test_list_groups_returns_raw_member_metadata(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     group = f"{topic}-readers"
@@ -86,9 +86,7 @@ def test_list_groups_has_members_as_they_are(
         assert admin.list_groups("nobody", timeout=30) == []
 
 
-def test_groups_are_deleted_when_nobody_is_in_them(
-    admin: AdminClient, broker: Broker, topic: str
-) -> None:
+def test_groups_without_members_are_deleted(admin: AdminClient, broker: Broker, topic: str) -> None:
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic):
         outcomes = admin.delete_consumer_groups([group, "nobody"])
@@ -138,13 +136,13 @@ def test_committed_offsets_are_altered_listed_and_deleted(
     assert offsets(admin, group) == {0: 2}
 
 
-def test_each_partition_has_an_error_of_its_own(admin: AdminClient, topic: str) -> None:
+def test_each_partition_has_its_own_error(admin: AdminClient, topic: str) -> None:
     given = [TopicPartition(topic, 0, 2), TopicPartition("nobody", 0, 2)]
     errors = {each.topic: each.error for each in commit(admin, f"{topic}-readers", *given)}
     assert errors == {topic: None, "nobody": KafkaError.UNKNOWN_TOPIC_OR_PART}
 
 
-def test_offsets_of_a_group_with_members_are_theirs_to_commit(
+def test_offsets_of_a_group_with_members_cannot_be_altered(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     group = f"{topic}-readers"
@@ -156,7 +154,7 @@ def test_offsets_of_a_group_with_members_are_theirs_to_commit(
         assert [each.error for each in kept or ()] == [KafkaError.GROUP_SUBSCRIBED_TO_TOPIC]
 
 
-def test_many_groups_are_asked_for_in_one_call(admin: AdminClient, topic: str) -> None:
+def test_many_groups_are_requested_in_one_call(admin: AdminClient, topic: str) -> None:
     groups = [f"{topic}-{number}" for number in range(20)]
     requests = [
         ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, number)])
@@ -182,14 +180,14 @@ def test_many_groups_are_asked_for_in_one_call(admin: AdminClient, topic: str) -
         ([ConsumerGroupTopicPartitions("g", [TopicPartition("t", 0, 5)])], ValueError),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(
+def test_invalid_arguments_are_rejected_at_once(
     admin: AdminClient, request_: list[ConsumerGroupTopicPartitions], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         admin.list_consumer_group_offsets(request_)
 
 
-def test_states_and_types_are_sets(admin: AdminClient) -> None:
+def test_states_and_types_must_be_sets(admin: AdminClient) -> None:
     with pytest.raises(TypeError, match="set of ConsumerGroupState"):
         admin.list_consumer_groups(states=[ConsumerGroupState.STABLE])
     with pytest.raises(TypeError, match="set of ConsumerGroupType"):

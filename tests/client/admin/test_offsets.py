@@ -8,7 +8,7 @@ from barnabas.admin import AdminClient, KafkaError, OffsetSpec
 from barnabas.testing import Broker
 
 
-def test_offsets_are_found_by_name_and_by_time(
+def test_offsets_are_listed_by_name_and_by_timestamp(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     produce(broker.bootstrap_servers, topic, 5)
@@ -27,7 +27,7 @@ def test_offsets_are_found_by_name_and_by_time(
     assert (nowhere.offset, nowhere.timestamp, nowhere.leader_epoch) == (-1, -1, None)
 
 
-def test_only_what_is_committed_counts_if_that_is_asked(
+def test_the_end_with_read_committed_is_the_last_stable_offset(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
@@ -39,7 +39,7 @@ def test_only_what_is_committed_counts_if_that_is_asked(
         producer.abort_transaction(30)
 
 
-def test_what_is_no_partition_fails_alone_and_at_once(admin: AdminClient, topic: str) -> None:
+def test_a_missing_partition_fails_alone_and_at_once(admin: AdminClient, topic: str) -> None:
     there, beyond, nowhere = (
         TopicPartition(topic, 0),
         TopicPartition(topic, 77),
@@ -64,9 +64,7 @@ def test_records_before_an_offset_are_deleted(
     assert error == KafkaError.OFFSET_OUT_OF_RANGE
 
 
-def test_a_leader_that_is_preferred_already_needs_no_election(
-    admin: AdminClient, topic: str
-) -> None:
+def test_a_preferred_leader_needs_no_election(admin: AdminClient, topic: str) -> None:
     asked = [TopicPartition(topic, 0), TopicPartition("nobody", 0)]
     told = admin.elect_leaders(ElectionType.PREFERRED, asked).result(30)
     assert told == {
@@ -86,14 +84,14 @@ def test_a_leader_that_is_preferred_already_needs_no_election(
         ({TopicPartition("t"): OffsetSpec.latest()}, ValueError),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(
+def test_invalid_arguments_are_rejected_at_once(
     admin: AdminClient, asked: dict[TopicPartition, OffsetSpec], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         admin.list_offsets(asked)
 
 
-def test_a_spec_stands_for_an_offset_or_a_time() -> None:
+def test_an_offset_spec_is_a_named_offset_or_a_timestamp() -> None:
     assert OffsetSpec(-1) == OffsetSpec.latest()
     assert OffsetSpec(12) == OffsetSpec.for_timestamp(12)
     with pytest.raises(ValueError, match="-7 is neither a timestamp"):

@@ -107,7 +107,7 @@ def latest(topic: str, count: int) -> dict[TopicPartition, OffsetSpec]:
 
 
 @on_a_loop
-async def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
+async def test_each_leader_gets_one_request_for_all_its_partitions() -> None:
     first = ScriptedBroker({ApiKey.LIST_OFFSETS: ends()}, node_id=1, topics={"a": 500})
     second = ScriptedBroker({ApiKey.LIST_OFFSETS: ends()}, node_id=2, topics={"b": 500})
     async with administered(first, second) as admin:
@@ -125,7 +125,7 @@ async def test_a_leader_that_moved_is_found_again() -> None:
 
 
 @on_a_loop
-async def test_only_what_failed_is_asked_again() -> None:
+async def test_only_failed_items_are_sent_again() -> None:
     def half(request: Any) -> ListOffsetsResponse:
         response = ends()(request)
         response.topics[0].partitions[0].error_code = ErrorCode.LEADER_NOT_AVAILABLE
@@ -140,7 +140,7 @@ async def test_only_what_failed_is_asked_again() -> None:
 
 
 @on_a_loop
-async def test_what_was_told_stays_when_nobody_answers_any_more() -> None:
+async def test_results_remain_when_brokers_stop_responding() -> None:
     def half(request: Any) -> ListOffsetsResponse:
         broker.answers[ApiKey.METADATA] = hang_up
         response = ends()(request)
@@ -159,7 +159,7 @@ async def test_what_was_told_stays_when_nobody_answers_any_more() -> None:
 
 
 @on_a_loop
-async def test_what_does_not_pass_in_time_says_what_was_last_wrong() -> None:
+async def test_a_timeout_names_the_last_error() -> None:
     stuck = ScriptedBroker(
         {ApiKey.LIST_OFFSETS: ends(ErrorCode.NOT_LEADER_OR_FOLLOWER)}, topics={"a": 1}
     )
@@ -174,7 +174,7 @@ async def test_what_does_not_pass_in_time_says_what_was_last_wrong() -> None:
 
 
 @on_a_loop
-async def test_a_thousand_groups_take_one_search_and_one_request_a_coordinator() -> None:
+async def test_a_thousand_groups_take_one_lookup_and_one_request_per_coordinator() -> None:
     brokers = [ScriptedBroker({ApiKey.DELETE_GROUPS: deleted}, node_id=each) for each in (1, 2)]
 
     def found(request: Any) -> FindCoordinatorResponse:
@@ -203,7 +203,7 @@ async def test_a_thousand_groups_take_one_search_and_one_request_a_coordinator()
 
 
 @on_a_loop
-async def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
+async def test_a_coordinator_that_is_loading_is_retried() -> None:
     def loading(request: Any) -> OffsetFetchResponse:
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return OffsetFetchResponse(
@@ -230,14 +230,14 @@ async def test_a_coordinator_that_is_not_ready_is_asked_again() -> None:
 
 
 @on_a_loop
-async def test_a_controller_that_moved_is_reached_by_the_next_try() -> None:
+async def test_a_controller_that_moved_is_found_by_the_retry() -> None:
     answers = in_turn(created(ErrorCode.NOT_CONTROLLER), created())
     async with administered(ScriptedBroker({ApiKey.CREATE_TOPICS: answers})) as admin:
         assert (await admin.create_topics([NewTopic("a", 1, 1)])).all() == {"a": None}
 
 
 @on_a_loop
-async def test_of_several_controllers_the_active_one_is_asked() -> None:
+async def test_requests_go_to_the_active_one_of_several_controllers() -> None:
     follower = ScriptedBroker({ApiKey.CREATE_TOPICS: created(ErrorCode.NOT_CONTROLLER)}, node_id=1)
     leader = ScriptedBroker({ApiKey.CREATE_TOPICS: created()}, node_id=2)
     both = [follower, leader]
@@ -264,7 +264,7 @@ async def test_of_several_controllers_the_active_one_is_asked() -> None:
 
 
 @on_a_loop
-async def test_an_error_that_stays_is_told_at_once() -> None:
+async def test_a_non_retriable_error_is_returned_at_once() -> None:
     broker = ScriptedBroker({ApiKey.CREATE_TOPICS: created(ErrorCode.POLICY_VIOLATION)})
     async with administered(broker) as admin:
         results = await admin.create_topics([NewTopic("a", 1, 1)])
@@ -275,7 +275,7 @@ async def test_an_error_that_stays_is_told_at_once() -> None:
 
 
 @on_a_loop
-async def test_groups_are_listed_although_a_broker_does_not_answer() -> None:
+async def test_groups_are_listed_although_a_broker_does_not_respond() -> None:
     def listed(_: Any) -> ListGroupsResponse:
         group = ListedGroup(group_id="g", protocol_type="consumer", group_state="Stable")
         other = ListedGroup(group_id="connect", protocol_type="connect")
@@ -302,7 +302,7 @@ async def test_groups_are_listed_although_a_broker_does_not_answer() -> None:
     ],
 )
 @on_a_loop
-async def test_what_is_not_served_is_refused_at_once(call: Any) -> None:
+async def test_an_api_that_is_not_served_fails_at_once(call: Any) -> None:
     async with administered(ScriptedBroker()) as admin:
         with pytest.raises(KafkaException) as raised:
             await call(admin)

@@ -19,7 +19,7 @@ DIFFERENT = {"topic_id"}
 
 @pytest.mark.filterwarnings("ignore:list_groups")
 @pytest.mark.parametrize("where", ["broker", pytest.param("kafka", marks=pytest.mark.peer)])
-def test_both_libraries_tell_the_same(
+def test_both_libraries_return_the_same(
     where: str, name: str, request: pytest.FixtureRequest
 ) -> None:
     served: Any = request.getfixturevalue(where)

@@ -52,13 +52,13 @@ def soon(told: Callable[[], Any], expected: Any) -> None:
         lambda admin: admin.describe_client_quotas(ClientQuotaFilter.all()),
     ],
 )
-def test_what_barnabas_does_not_serve_is_refused_at_once(admin: AdminClient, call: Any) -> None:
+def test_an_unsupported_call_fails_at_once(admin: AdminClient, call: Any) -> None:
     error = call(admin).exception(30).args[0]
     assert error == KafkaError._UNSUPPORTED_FEATURE
     assert "does not serve" in error.str()
 
 
-def test_names_are_as_good_as_members() -> None:
+def test_enum_members_can_be_given_by_name() -> None:
     rule = AclBinding(
         ResourceType.TOPIC,
         "t",
@@ -83,7 +83,9 @@ def test_names_are_as_good_as_members() -> None:
         (("topic", 5, "literal", "User:k", "*", "read", "allow"), TypeError),
     ],
 )
-def test_a_rule_is_whole(arguments: tuple[Any, ...], error: type[Exception]) -> None:
+def test_an_acl_binding_needs_all_its_fields(
+    arguments: tuple[Any, ...], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         AclBinding(*arguments)
     with pytest.raises(error):
@@ -101,7 +103,7 @@ def test_a_rule_is_whole(arguments: tuple[Any, ...], error: type[Exception]) -> 
         (UserScramCredentialDeletion("k", "SCRAM"), TypeError),
     ],
 )
-def test_an_alteration_is_whole(
+def test_an_invalid_credential_alteration_is_rejected(
     admin: AdminClient, alteration: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -134,7 +136,7 @@ class TestKafka:
     def theirs(self, secured: str) -> Any:
         return confluent_kafka.admin.AdminClient({"bootstrap.servers": secured, **SILENT})
 
-    def test_rules_are_made_described_and_deleted(
+    def test_acls_are_created_described_and_deleted(
         self, admin: AdminClient, theirs: Any, name: str
     ) -> None:
         rule = a_rule(name)
@@ -148,7 +150,7 @@ class TestKafka:
         assert admin.delete_acls([match])[match].result(30) == [rule]
         soon(lambda: admin.describe_acls(match).result(30), [])
 
-    def test_users_get_passwords_and_lose_them(
+    def test_scram_credentials_are_set_and_deleted(
         self, admin: AdminClient, theirs: Any, name: str
     ) -> None:
         setting = UserScramCredentialUpsertion(name, PASSWORD, b"k.")
@@ -174,7 +176,7 @@ class TestKafka:
         )
         assert refused[name].exception(30).args[0] == KafkaError.UNACCEPTABLE_CREDENTIAL
 
-    def test_quotas_are_set_described_and_taken_away(self, admin: AdminClient, name: str) -> None:
+    def test_quotas_are_set_described_and_removed(self, admin: AdminClient, name: str) -> None:
         entity = ClientQuotaEntity({"user": name, "client-id": None})
         setting = ClientQuotaAlteration(entity, {"producer_byte_rate": 1024.0})
         assert admin.alter_client_quotas([setting])[entity].result(30) is None

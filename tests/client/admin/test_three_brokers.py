@@ -42,7 +42,7 @@ def replicas(admin: AdminClient, topic: str) -> list[list[int]]:
     return [[node.id for node in partition.replicas] for partition in described.partitions]
 
 
-def test_every_broker_answers_for_itself(admin: AdminClient) -> None:
+def test_configs_of_a_broker_come_from_that_broker(admin: AdminClient) -> None:
     resources = [ConfigResource("broker", str(broker)) for broker in range(3)]
     answers = admin.describe_configs(resources)
     ids = [answers[each].result(30)["node.id"].value for each in resources]
@@ -64,7 +64,7 @@ def test_partitions_move_and_their_leaders_are_elected(
     assert told[moved] in (None, KafkaError.ELECTION_NOT_NEEDED)
 
 
-def test_offsets_of_all_leaders_come_from_each_of_them(
+def test_offsets_are_listed_from_every_leader(
     cluster: Cluster, admin: AdminClient, name: str
 ) -> None:
     create(cluster, admin, NewTopic(name, replica_assignment=[[0], [1], [2]]))
@@ -73,7 +73,9 @@ def test_offsets_of_all_leaders_come_from_each_of_them(
     assert [future.result(30).offset for future in found.values()] == [0, 0, 0]
 
 
-def test_a_dead_broker_is_worked_around(cluster: Cluster, admin: AdminClient, name: str) -> None:
+def test_calls_succeed_while_a_broker_is_down(
+    cluster: Cluster, admin: AdminClient, name: str
+) -> None:
     create(cluster, admin, NewTopic(name, replica_assignment=[[2, 0, 1], [0, 1, 2]]))
     cluster.kill(2)
     asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(2)}

@@ -18,13 +18,13 @@ def test_topics_are_created_described_and_deleted(admin: AdminClient, name: str)
     assert name not in admin.list_topics(timeout=30).topics
 
 
-def test_each_topic_has_an_outcome_of_its_own(admin: AdminClient, topic: str) -> None:
+def test_each_topic_has_its_own_outcome(admin: AdminClient, topic: str) -> None:
     outcomes = admin.create_topics([NewTopic(topic, 1, 1), NewTopic("no name", 1, 1)])
     assert outcomes[topic].exception(30).args[0] == KafkaError.TOPIC_ALREADY_EXISTS
     assert outcomes["no name"].exception(30).args[0] == KafkaError.TOPIC_EXCEPTION
 
 
-def test_a_topic_that_is_not_there_is_no_reason_to_wait(admin: AdminClient, topic: str) -> None:
+def test_offsets_of_a_missing_topic_fail_at_once(admin: AdminClient, topic: str) -> None:
     described = admin.describe_topics(TopicCollection([topic, "nobody"]))
     assert described[topic].result(30).name == topic
     assert described["nobody"].exception(30).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -32,12 +32,12 @@ def test_a_topic_that_is_not_there_is_no_reason_to_wait(admin: AdminClient, topi
     assert deleted["nobody"].exception(30).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
-def test_validating_creates_nothing(admin: AdminClient, name: str) -> None:
+def test_validate_only_creates_nothing(admin: AdminClient, name: str) -> None:
     admin.create_topics([NewTopic(name, 1, 1)], validate_only=True)[name].result(30)
     assert name not in admin.list_topics(timeout=30).topics
 
 
-def test_replicas_may_be_placed_by_hand(admin: AdminClient, name: str) -> None:
+def test_a_topic_is_created_with_a_replica_assignment(admin: AdminClient, name: str) -> None:
     admin.create_topics([NewTopic(name, replica_assignment=[[1], [1]])])[name].result(30)
     partitions = admin.list_topics(name, timeout=30).topics[name].partitions
     assert {index: each.replicas for index, each in partitions.items()} == {0: [1], 1: [1]}
@@ -53,7 +53,7 @@ def test_replicas_may_be_placed_by_hand(admin: AdminClient, name: str) -> None:
         ([NewTopic("t", 3, replica_assignment=[[1]])], ValueError),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(
+def test_invalid_arguments_are_rejected_at_once(
     admin: AdminClient, new_topics: list[NewTopic], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -61,12 +61,14 @@ def test_what_makes_no_sense_is_refused_at_once(
 
 
 @pytest.mark.parametrize("timeout", [-5, 3601])
-def test_a_timeout_out_of_range_is_refused(admin: AdminClient, timeout: float) -> None:
+def test_a_timeout_out_of_range_is_rejected(admin: AdminClient, timeout: float) -> None:
     with pytest.raises(ValueError, match="request_timeout must be from 0 to 3600 seconds"):
         admin.delete_topics(["t"], request_timeout=timeout)
 
 
-def test_list_topics_tells_of_the_cluster(admin: AdminClient, broker: Broker, topic: str) -> None:
+def test_list_topics_returns_the_brokers_of_the_cluster(
+    admin: AdminClient, broker: Broker, topic: str
+) -> None:
     cluster = admin.list_topics(timeout=30)
     assert cluster.cluster_id == admin.cluster_id(timeout=30)
     assert (cluster.controller_id, cluster.orig_broker_id) == (1, 1)
@@ -75,9 +77,7 @@ def test_list_topics_tells_of_the_cluster(admin: AdminClient, broker: Broker, to
     assert (partition.id, partition.leader, partition.replicas, partition.isrs) == (2, 1, [1], [1])
 
 
-def test_listing_a_topic_that_is_not_there_does_not_create_it(
-    admin: AdminClient, name: str
-) -> None:
+def test_listing_a_missing_topic_does_not_create_it(admin: AdminClient, name: str) -> None:
     error = admin.list_topics(name, timeout=30).topics[name].error
     assert error == KafkaError.UNKNOWN_TOPIC_OR_PART
     assert name not in admin.list_topics(timeout=30).topics

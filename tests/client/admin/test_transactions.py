@@ -34,7 +34,9 @@ def test_an_open_transaction_is_listed_and_described(
         producer.commit_transaction(30)
 
 
-def test_partitions_tell_of_their_producers(admin: AdminClient, broker: Broker, topic: str) -> None:
+def test_producers_of_partitions_are_described(
+    admin: AdminClient, broker: Broker, topic: str
+) -> None:
     written, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
         told = admin.describe_producers([written, empty, TopicPartition("nobody", 0)])
@@ -60,7 +62,7 @@ def test_a_transaction_can_be_aborted_in_one_partition(
         assert state.current_transaction_start_offset is None
 
 
-def test_a_fenced_producer_is_shut_out(admin: AdminClient, broker: Broker, topic: str) -> None:
+def test_a_fenced_producer_cannot_write(admin: AdminClient, broker: Broker, topic: str) -> None:
     import confluent_kafka
 
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
@@ -73,7 +75,7 @@ def test_a_fenced_producer_is_shut_out(admin: AdminClient, broker: Broker, topic
     assert described.state in (TransactionState.COMPLETE_ABORT, TransactionState.EMPTY)
 
 
-def test_a_producer_without_transactions_is_seen_as_well(
+def test_an_idempotent_producer_is_described(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     produce(broker.bootstrap_servers, topic, 3)

@@ -36,7 +36,7 @@ def run(
 EVERYTHING = [TopicPartition("t", each, OFFSET_BEGINNING) for each in (0, 1)]
 
 
-def test_messages_come_by_iteration_and_poll_and_consume(bootstrap: str) -> None:
+def test_messages_come_from_iteration_poll_and_consume(bootstrap: str) -> None:
     async def read(consumer: Consumer) -> None:
         await consumer.assign(EVERYTHING)
         found = []
@@ -80,7 +80,7 @@ def test_callbacks_may_be_coroutine_functions(bootstrap: str, protocol: str) -> 
     assert events == [("assigned", 2), ("revoked", 2)]
 
 
-def test_other_tasks_have_their_turn_while_a_fast_user_reads(bootstrap: str) -> None:
+def test_other_tasks_run_while_a_fast_user_polls(bootstrap: str) -> None:
     async def read(consumer: Consumer) -> None:
         turns = 0
 
@@ -100,7 +100,7 @@ def test_other_tasks_have_their_turn_while_a_fast_user_reads(bootstrap: str) -> 
     run(bootstrap, read)
 
 
-def test_arrow_is_awaited_too(bootstrap: str) -> None:
+def test_consume_arrow_can_be_awaited(bootstrap: str) -> None:
     pytest.importorskip("pyarrow")
 
     async def read(consumer: Consumer) -> None:

@@ -88,17 +88,17 @@ def test_messages_are_the_records_of_all_batches(module: ModuleType, data: st.Da
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_what_the_real_kafka_compressed_is_read(module: ModuleType, codec: Codec) -> None:
+def test_batches_compressed_by_kafka_are_read(module: ModuleType, codec: Codec) -> None:
     reading = cursor(module, bytes.fromhex(FROM_KAFKA[codec]))
     assert offsets(reading) == [5010, 5011]
 
 
-def test_records_before_the_offset_that_was_asked_for_are_left_out(module: ModuleType) -> None:
+def test_records_before_the_fetch_offset_are_skipped(module: ModuleType) -> None:
     batches = b"".join(build_batch(some_records(5), base_offset=base) for base in (0, 5, 10))
     assert offsets(cursor(module, batches, from_offset=7)) == list(range(7, 15))
 
 
-def test_the_position_passes_what_is_not_delivered(module: ModuleType) -> None:
+def test_the_position_advances_past_hidden_batches(module: ModuleType) -> None:
     marker = build_marker(
         producer_id=1,
         producer_epoch=0,
@@ -147,17 +147,17 @@ def transactions() -> bytes:
     )
 
 
-def test_an_aborted_transaction_is_left_out_up_to_its_marker(module: ModuleType) -> None:
+def test_an_aborted_transaction_is_hidden_up_to_its_marker(module: ModuleType) -> None:
     reading = cursor(module, transactions(), aborted=[(1, 0)])
     assert offsets(reading) == [3, 4, 5, 7, 8, 9]
 
 
-def test_read_uncommitted_delivers_what_was_aborted_but_no_markers(module: ModuleType) -> None:
+def test_read_uncommitted_delivers_aborted_records_without_markers(module: ModuleType) -> None:
     reading = cursor(module, transactions(), read_committed=False)
     assert offsets(reading) == [0, 1, 2, 3, 4, 5, 7, 8, 9]
 
 
-def test_the_logs_own_time_is_told_as_such(module: ModuleType) -> None:
+def test_log_append_time_has_its_timestamp_type(module: ModuleType) -> None:
     from barnabas.wire.records.batch import stamp_append_time
 
     batch = build_batch(some_records(2))
@@ -165,7 +165,7 @@ def test_the_logs_own_time_is_told_as_such(module: ModuleType) -> None:
     assert [each.timestamp() for each in messages(cursor(module, batch))] == [(2, 99), (2, 99)]
 
 
-def test_a_broken_batch_is_told_of_and_passed(module: ModuleType) -> None:
+def test_a_corrupt_batch_is_reported_and_skipped(module: ModuleType) -> None:
     batches = [build_batch(some_records(3), base_offset=base) for base in (0, 3, 6)]
     batches[1][80] ^= 0xFF
     found = messages(cursor(module, b"".join(batches), check_crcs=True))
@@ -175,7 +175,7 @@ def test_a_broken_batch_is_told_of_and_passed(module: ModuleType) -> None:
 
 @law
 @given(st.data())
-def test_no_bytes_break_the_cursor(module: ModuleType, data: st.DataObject) -> None:
+def test_no_bytes_crash_a_completed_fetch(module: ModuleType, data: st.DataObject) -> None:
     codec = data.draw(codecs)
     batches = bytearray(build_batch(data.draw(records()), codec=codec))
     batches += build_batch(some_records(2), base_offset=50)
@@ -189,7 +189,7 @@ def test_no_bytes_break_the_cursor(module: ModuleType, data: st.DataObject) -> N
         assert message.error() is None or message.error() == KafkaError._BAD_MSG
 
 
-def test_a_cut_batch_at_the_end_is_left_out(module: ModuleType) -> None:
+def test_a_partial_batch_at_the_end_is_ignored(module: ModuleType) -> None:
     batches = b"".join(build_batch(some_records(2), base_offset=base) for base in (0, 2))
     size, next_offset, count, epoch = module.scan_batches(batches[:-1])
     assert (size, next_offset, count, epoch) == (len(batches) // 2, 2, 2, -1)
@@ -197,7 +197,9 @@ def test_a_cut_batch_at_the_end_is_left_out(module: ModuleType) -> None:
     assert module.scan_batches(bytes(100)) == (0, -1, 0, -1)
 
 
-def test_nothing_is_delivered_of_another_version_or_while_paused(module: ModuleType) -> None:
+def test_a_fetch_of_another_version_or_a_paused_partition_delivers_nothing(
+    module: ModuleType,
+) -> None:
     reading = cursor(module, build_batch(some_records(3)))
     progress = reading.progress
     assert reading.next().offset() == 0
@@ -211,11 +213,11 @@ def test_nothing_is_delivered_of_another_version_or_while_paused(module: ModuleT
     assert reading.next() is None
 
 
-def test_nothing_was_delivered_in_the_beginning(module: ModuleType) -> None:
+def test_a_new_partition_has_no_position(module: ModuleType) -> None:
     assert module.ConsumerProgress("t", 0).position == OFFSET_INVALID
 
 
-def test_runs_hold_the_same_records_in_arrows_columns(module: ModuleType) -> None:
+def test_runs_have_the_same_records_in_arrow(module: ModuleType) -> None:
     batches = b"".join(
         build_batch(some_records(10), base_offset=base, codec=codec)
         for base, codec in ((0, Codec.NONE), (10, Codec.ZSTD), (20, Codec.LZ4))
@@ -230,7 +232,7 @@ def test_runs_hold_the_same_records_in_arrows_columns(module: ModuleType) -> Non
     assert reading.progress.position == 30
 
 
-def test_messages_and_runs_may_be_taken_in_turns(module: ModuleType) -> None:
+def test_messages_and_runs_can_be_taken_alternately(module: ModuleType) -> None:
     reading = cursor(module, build_batch(some_records(10)))
     assert reading.next().offset() == 0
     assert reading.take_run(3).record_count == 3

@@ -91,7 +91,7 @@ def values(messages: list[Message]) -> list[int]:
     return [int(each.value()) for each in messages]
 
 
-def test_assigned_partitions_are_read_from_their_beginning(
+def test_partitions_assigned_at_the_beginning_are_read_from_there(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 10)
@@ -116,7 +116,7 @@ def test_every_compression_is_read(
     assert values(consumer.consume(100, 20)) == list(range(100))
 
 
-def test_seeking_drops_what_was_fetched(bootstrap: str, topic: str, make: MakeConsumer) -> None:
+def test_a_seek_discards_buffered_messages(bootstrap: str, topic: str, make: MakeConsumer) -> None:
     produce(bootstrap, topic, 100)
     consumer = make()
     consumer.assign(from_beginning(topic))
@@ -129,7 +129,7 @@ def test_seeking_drops_what_was_fetched(bootstrap: str, topic: str, make: MakeCo
     assert message.offset() == 5
 
 
-def test_from_the_end_only_what_is_new_is_read(
+def test_a_partition_assigned_at_the_end_has_new_messages_alone(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 5)
@@ -145,7 +145,7 @@ def test_from_the_end_only_what_is_new_is_read(
     assert (message.offset(), message.error()) == (5, None)
 
 
-def test_a_paused_partition_is_silent_and_then_goes_on_where_it_was(
+def test_a_resumed_partition_continues_where_it_was_paused(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 10)
@@ -161,7 +161,7 @@ def test_a_paused_partition_is_silent_and_then_goes_on_where_it_was(
     assert values(consumer.consume(6, 20)) == [4, 5, 6, 7, 8, 9]
 
 
-def test_committed_offsets_are_where_the_next_consumer_begins(
+def test_the_next_consumer_starts_at_the_committed_offsets(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 10)
@@ -180,7 +180,7 @@ def test_committed_offsets_are_where_the_next_consumer_begins(
     assert [each.offset for each in second.committed([TopicPartition(topic, 0)], 20)] == [5]
 
 
-def test_auto_commit_keeps_what_was_delivered_when_the_consumer_closes(
+def test_auto_commit_commits_delivered_messages_on_close(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 10)
@@ -195,9 +195,7 @@ def test_auto_commit_keeps_what_was_delivered_when_the_consumer_closes(
     assert values(second.consume(6, 30)) == [4, 5, 6, 7, 8, 9]
 
 
-def test_stored_offsets_are_what_is_committed_if_they_are_stored_by_hand(
-    bootstrap: str, topic: str, make: MakeConsumer
-) -> None:
+def test_a_commit_uses_the_stored_offsets(bootstrap: str, topic: str, make: MakeConsumer) -> None:
     produce(bootstrap, topic, 10)
     consumer = make(enable_auto_offset_store=False)
     consumer.assign(from_beginning(topic))
@@ -211,7 +209,7 @@ def test_stored_offsets_are_what_is_committed_if_they_are_stored_by_hand(
     assert [each.offset for each in committed] == [2]
 
 
-def test_offsets_are_found_by_time(bootstrap: str, topic: str, make: MakeConsumer) -> None:
+def test_offsets_are_found_by_timestamp(bootstrap: str, topic: str, make: MakeConsumer) -> None:
     with Producer({"bootstrap.servers": bootstrap}) as producer:
         for index in range(10):
             producer.produce(topic, b"%d" % index, partition=0, timestamp=1000 + index)
@@ -223,7 +221,7 @@ def test_offsets_are_found_by_time(bootstrap: str, topic: str, make: MakeConsume
     assert consumer.get_watermark_offsets(TopicPartition(topic, 0), 20) == (0, 10)
 
 
-def test_an_offset_out_of_range_follows_the_policy(
+def test_an_offset_out_of_range_follows_auto_offset_reset(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 10)
@@ -239,7 +237,7 @@ def test_an_offset_out_of_range_follows_the_policy(
     assert values(strict.consume(1, 20)) == [9]
 
 
-def test_aborted_transactions_are_seen_only_by_those_who_want_to(
+def test_aborted_transactions_are_read_with_read_uncommitted_alone(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     conf = {"bootstrap.servers": bootstrap, "transactional.id": topic}
@@ -263,7 +261,7 @@ def test_aborted_transactions_are_seen_only_by_those_who_want_to(
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_callbacks_run_inside_poll_and_may_assign_by_themselves(
+def test_rebalance_callbacks_run_in_poll_and_may_assign(
     bootstrap: str, topic: str, make: MakeConsumer, protocol: str
 ) -> None:
     produce(bootstrap, topic, 10)
@@ -290,7 +288,7 @@ def test_callbacks_run_inside_poll_and_may_assign_by_themselves(
     assert make().committed([TopicPartition(topic, 0)], 20)[0].offset == 10
 
 
-def test_a_callback_that_raises_raises_out_of_poll_and_breaks_nothing(
+def test_an_error_of_a_callback_is_raised_from_poll(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 3)
@@ -334,7 +332,7 @@ def test_arrow_has_the_same_records_across_partitions(
     assert consumer.consume_arrow(10, 0).num_rows == 0
 
 
-def test_prefetching_stops_at_its_bound_and_goes_on_when_there_is_room(
+def test_prefetching_stops_at_its_limit_and_continues_with_space(
     bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     produce(bootstrap, topic, 2000)
@@ -343,7 +341,7 @@ def test_prefetching_stops_at_its_bound_and_goes_on_when_there_is_room(
     assert values(consumer.consume(2000, 60)) == list(range(2000))
 
 
-def test_the_consumer_goes_on_after_the_broker_was_restarted(
+def test_the_consumer_continues_after_a_broker_restart(
     make: MakeConsumer,
 ) -> None:
     with Broker() as broker:
@@ -373,7 +371,7 @@ def test_statistics_are_librdkafkas_json(bootstrap: str, topic: str, make: MakeC
     assert (partition["hi_offset"], partition["consumer_lag_stored"]) == (5, 0)
 
 
-def test_wrong_calls_are_refused_as_confluent_kafka_refuses_them(make: MakeConsumer) -> None:
+def test_invalid_calls_are_rejected_as_confluent_kafka_rejects_them(make: MakeConsumer) -> None:
     with pytest.raises(ValueError, match=r"group\.id must be set"):
         Consumer({"bootstrap.servers": "localhost:1"})
     with pytest.raises(TypeError, match="expected configuration dict"):
@@ -402,7 +400,7 @@ def test_wrong_calls_are_refused_as_confluent_kafka_refuses_them(make: MakeConsu
     assert consumer.memberid() is None
 
 
-def test_a_closed_consumer_says_so(make: MakeConsumer) -> None:
+def test_a_closed_consumer_raises(make: MakeConsumer) -> None:
     consumer = make()
     with consumer:
         pass
@@ -418,7 +416,7 @@ def test_a_closed_consumer_says_so(make: MakeConsumer) -> None:
             call()
 
 
-def test_a_broker_that_does_not_answer_is_told_by_error_cb(make: MakeConsumer) -> None:
+def test_a_broker_that_does_not_respond_is_reported_to_error_cb(make: MakeConsumer) -> None:
     told: list[KafkaError] = []
     consumer = make(**{"bootstrap.servers": "127.0.0.1:1", "error_cb": told.append})
     consumer.subscribe(["t"])
@@ -440,9 +438,7 @@ def test_a_topic_that_does_not_exist_has_no_offsets(topic: str, make: MakeConsum
     assert (known.error, missing.error) == (None, KafkaError._UNKNOWN_PARTITION)
 
 
-def test_a_commit_raises_if_one_of_its_partitions_is_refused(
-    topic: str, make: MakeConsumer
-) -> None:
+def test_a_commit_raises_if_one_of_its_partitions_fails(topic: str, make: MakeConsumer) -> None:
     consumer = make()
     offsets = [TopicPartition(topic, 0, 1), TopicPartition(topic, 9, 1)]
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
@@ -456,7 +452,7 @@ def test_a_partition_is_assigned_once(topic: str, make: MakeConsumer) -> None:
             assign([TopicPartition(topic, 0), TopicPartition(topic, 0)])
 
 
-def test_closing_ends_a_poll_in_another_thread(topic: str, make: MakeConsumer) -> None:
+def test_close_ends_a_poll_in_another_thread(topic: str, make: MakeConsumer) -> None:
     consumer = make()
     consumer.subscribe([topic])
     with ThreadPoolExecutor() as threads:
@@ -470,7 +466,7 @@ def test_closing_ends_a_poll_in_another_thread(topic: str, make: MakeConsumer) -
 @pytest.mark.parametrize(
     ("strategy", "wrong"), [("range", "incremental_assign"), ("cooperative-sticky", "assign")]
 )
-def test_a_callback_takes_partitions_as_the_group_gives_them(
+def test_a_rebalance_callback_must_assign_as_the_protocol_does(
     topic: str, make: MakeConsumer, strategy: str, wrong: str
 ) -> None:
     consumer = make(partition_assignment_strategy=strategy)

@@ -47,7 +47,7 @@ def test_messages_come_in_the_order_they_were_fetched() -> None:
     ]
 
 
-def test_what_became_stale_is_dropped_and_makes_room() -> None:
+def test_stale_fetches_are_released() -> None:
     inbox = SyncFetchBuffer(Poller())
     progress = ConsumerProgress("t", 0)
     inbox.put([fetched(progress), fetched(progress, 3)])
@@ -58,7 +58,7 @@ def test_what_became_stale_is_dropped_and_makes_room() -> None:
     assert [cursor.next_offset for cursor in inbox.drained] == [3, 6, 13]
 
 
-def test_what_is_paused_waits_and_comes_first_afterwards() -> None:
+def test_fetches_of_a_resumed_partition_come_first() -> None:
     inbox = SyncFetchBuffer(Poller())
     paused, other = ConsumerProgress("t", 0), ConsumerProgress("t", 1)
     inbox.put([fetched(paused), fetched(paused, 3), fetched(other)])
@@ -71,7 +71,7 @@ def test_what_is_paused_waits_and_comes_first_afterwards() -> None:
     assert drawn(inbox)[:5] == [(0, offset) for offset in range(1, 6)]
 
 
-def test_what_was_set_aside_of_a_partition_that_is_gone_makes_room() -> None:
+def test_discarding_a_paused_partition_frees_its_space() -> None:
     inbox = SyncFetchBuffer(Poller())
     paused = ConsumerProgress("t", 0)
     inbox.put([fetched(paused)])
@@ -81,7 +81,7 @@ def test_what_was_set_aside_of_a_partition_that_is_gone_makes_room() -> None:
     assert len(inbox.drained) == 1
 
 
-def test_an_error_comes_in_its_place_and_not_after_a_seek() -> None:
+def test_an_error_keeps_its_order_and_is_dropped_by_a_seek() -> None:
     inbox = SyncFetchBuffer(Poller())
     progress = ConsumerProgress("t", 0)
     end = Message("t", 0, 3, error=KafkaError(KafkaError._PARTITION_EOF))
@@ -92,7 +92,7 @@ def test_an_error_comes_in_its_place_and_not_after_a_seek() -> None:
     assert inbox.next_message() is None
 
 
-def test_events_disturb_the_tap_until_all_are_taken() -> None:
+def test_the_poller_has_events_until_all_are_taken() -> None:
     tap = Poller()
     inbox = SyncFetchBuffer(tap)
     inbox.put_event("one")
@@ -103,7 +103,7 @@ def test_events_disturb_the_tap_until_all_are_taken() -> None:
     assert not tap.has_events
 
 
-def test_the_loop_is_told_of_room_once_it_wants_some() -> None:
+def test_the_fetcher_is_notified_of_space_when_it_needs_some() -> None:
     inbox = SyncFetchBuffer(Poller())
     told: list[int] = []
     inbox.on_space_freed = lambda: told.append(len(inbox.drained))

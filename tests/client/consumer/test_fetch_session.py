@@ -35,14 +35,14 @@ def begun() -> FetchSession:
     return session
 
 
-def test_the_first_request_says_everything_and_asks_for_a_session() -> None:
+def test_the_first_request_has_all_partitions_and_starts_a_session() -> None:
     request = FetchSession().request({("t", 0): want(5), ("u", 1): want(6, OTHER_ID)})
     assert (request.session_id, request.session_epoch) == (0, 0)
     assert said(request) == [("t", 0, 5), ("u", 1, 6)]
     assert [topic.topic_id for topic in request.topics] == [ID, OTHER_ID]
 
 
-def test_the_next_says_only_what_has_changed() -> None:
+def test_the_next_request_has_only_changes() -> None:
     session = begun()
     request = session.request({("t", 0): want(9), ("t", 1): want(6)})
     assert (request.session_id, request.session_epoch) == (77, 1)
@@ -52,7 +52,7 @@ def test_the_next_says_only_what_has_changed() -> None:
     assert (request.session_epoch, said(request)) == (2, [])
 
 
-def test_what_is_wanted_no_more_is_forgotten_once() -> None:
+def test_a_removed_partition_is_forgotten_once() -> None:
     session = begun()
     request = session.request({("t", 1): want(6)})
     assert (said(request), forgotten(request)) == ([], [("t", ID, [0])])
@@ -60,14 +60,14 @@ def test_what_is_wanted_no_more_is_forgotten_once() -> None:
     assert forgotten(session.request({("t", 1): want(6)})) == []
 
 
-def test_a_topic_that_was_made_anew_is_fetched_by_its_new_id() -> None:
+def test_a_recreated_topic_is_fetched_by_its_new_id() -> None:
     session = begun()
     request = session.request({("t", 0): want(0, OTHER_ID), ("t", 1): want(6)})
     assert said(request) == [("t", 0, 0)]
     assert forgotten(request) == [("t", ID, [0])]
 
 
-def test_a_session_that_the_broker_has_lost_begins_anew() -> None:
+def test_a_session_that_the_broker_evicted_starts_anew() -> None:
     session = begun()
     session.request({("t", 0): want(5)})
     gone = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -77,7 +77,7 @@ def test_a_session_that_the_broker_has_lost_begins_anew() -> None:
     assert said(request) == [("t", 0, 5), ("t", 1, 6)]
 
 
-def test_a_lost_connection_loses_the_session() -> None:
+def test_a_lost_connection_resets_the_session() -> None:
     session = begun()
     session.reset()
     request = session.request({("t", 0): want(5)})
@@ -85,7 +85,7 @@ def test_a_lost_connection_loses_the_session() -> None:
     assert said(request) == [("t", 0, 5)]
 
 
-def test_without_a_session_everything_is_said_every_time() -> None:
+def test_without_a_session_every_request_has_all_partitions() -> None:
     session = FetchSession()
     for _ in range(2):
         request = session.request({("t", 0): want(5)})
@@ -94,7 +94,7 @@ def test_without_a_session_everything_is_said_every_time() -> None:
         assert session.on_response(FetchResponse(session_id=0))
 
 
-def test_answers_are_told_by_name_also_where_they_come_by_id() -> None:
+def test_responses_with_topic_ids_are_returned_by_name() -> None:
     session = begun()
     by_id = FetchableTopicResponse(topic_id=ID, partitions=[PartitionData(partition_index=1)])
     by_name = FetchableTopicResponse(topic="t", partitions=[PartitionData(partition_index=0)])
@@ -103,7 +103,7 @@ def test_answers_are_told_by_name_also_where_they_come_by_id() -> None:
     assert [key for key, _ in session.partitions(response)] == [("t", 1), ("t", 0)]
 
 
-def test_the_end_of_a_session_is_told_if_there_is_one() -> None:
+def test_a_closing_request_exists_only_for_a_session() -> None:
     assert FetchSession().closing_request() is None
     last = begun().closing_request()
     assert last is not None

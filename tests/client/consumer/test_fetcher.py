@@ -135,7 +135,7 @@ def stepped(
 
 
 @stepped({0: 1, 1: 2, 2: 1})
-async def test_each_broker_is_asked_once_for_what_it_leads(scene: Scene) -> None:
+async def test_each_broker_gets_one_fetch_for_the_partitions_it_leads(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.fetcher.send_fetches()
     assert [(node, purpose) for node, purpose, *_ in scene.brokers.asked] == [
@@ -147,7 +147,7 @@ async def test_each_broker_is_asked_once_for_what_it_leads(scene: Scene) -> None
 
 
 @stepped({0: 1})
-async def test_the_next_fetch_goes_on_after_the_last_batch(scene: Scene) -> None:
+async def test_the_next_fetch_continues_after_the_last_batch(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     assert scene.offsets() == [(0, 3)]
@@ -155,7 +155,7 @@ async def test_the_next_fetch_goes_on_after_the_last_batch(scene: Scene) -> None
 
 
 @stepped({0: 1})
-async def test_what_was_sought_is_fetched_at_once_on_another_lane(scene: Scene) -> None:
+async def test_a_sought_partition_is_fetched_at_once_on_another_connection(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.assignment["t", 0].seek(50)
     scene.fetcher.send_fetches()
@@ -166,7 +166,7 @@ async def test_what_was_sought_is_fetched_at_once_on_another_lane(scene: Scene) 
 
 
 @stepped({0: 1}, prefetch_messages=5)
-async def test_nothing_is_fetched_beyond_the_bound_until_the_user_has_read(scene: Scene) -> None:
+async def test_the_fetcher_stops_at_the_limit_until_the_user_has_read(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     scene.brokers.answer(records(0, 3))
@@ -178,14 +178,14 @@ async def test_nothing_is_fetched_beyond_the_bound_until_the_user_has_read(scene
 
 
 @stepped({0: 1, 1: 1}, prefetch_bytes=1)
-async def test_the_bound_on_bytes_is_for_all_partitions_together(scene: Scene) -> None:
+async def test_the_byte_limit_is_for_all_partitions_together(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     assert scene.brokers.asked == []
 
 
 @stepped({0: 1, 1: 1}, prefetch_bytes=1)
-async def test_what_is_set_aside_of_a_paused_partition_is_not_in_the_way(scene: Scene) -> None:
+async def test_fetches_of_a_paused_partition_take_no_space_of_others(scene: Scene) -> None:
     scene.inbox.on_space_freed = scene.fetcher.send_fetches
     scene.fetcher.send_fetches()
     nothing = PartitionData(partition_index=1, high_watermark=0, last_stable_offset=0)
@@ -197,7 +197,7 @@ async def test_what_is_set_aside_of_a_paused_partition_is_not_in_the_way(scene: 
 
 
 @stepped({0: 1})
-async def test_a_closer_replica_is_fetched_from_and_left_when_it_fails(scene: Scene) -> None:
+async def test_a_preferred_replica_is_fetched_from_until_it_fails(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(PartitionData(partition_index=0, preferred_read_replica=3))
     assert scene.brokers.asked[-1][0] == 3
@@ -207,7 +207,7 @@ async def test_a_closer_replica_is_fetched_from_and_left_when_it_fails(scene: Sc
 
 
 @stepped({0: 1})
-async def test_a_hint_of_the_new_leader_is_followed_before_metadata_tells(scene: Scene) -> None:
+async def test_a_newer_leader_in_the_response_is_fetched_from_before_metadata(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     hint = LeaderIdAndEpoch(leader_id=2, leader_epoch=6)
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
@@ -217,7 +217,7 @@ async def test_a_hint_of_the_new_leader_is_followed_before_metadata_tells(scene:
 
 
 @stepped({0: 1})
-async def test_a_hint_that_tells_nothing_new_is_no_reason_to_ask_again_at_once(
+async def test_a_known_leader_in_the_response_backs_off(
     scene: Scene,
 ) -> None:
     scene.fetcher.send_fetches()
@@ -228,7 +228,7 @@ async def test_a_hint_that_tells_nothing_new_is_no_reason_to_ask_again_at_once(
 
 
 @stepped(dict.fromkeys(range(100), 1))
-async def test_many_that_wait_are_planned_for_together(scene: Scene) -> None:
+async def test_partitions_that_back_off_share_one_timer(scene: Scene) -> None:
     plans = 0
     plan = scene.fetcher.send_fetches
 
@@ -246,7 +246,9 @@ async def test_many_that_wait_are_planned_for_together(scene: Scene) -> None:
 
 
 @stepped({0: 1})
-async def test_without_a_hint_metadata_is_asked_for_and_the_fetch_tried_again(scene: Scene) -> None:
+async def test_without_a_new_leader_the_fetch_is_retried_after_a_metadata_refresh(
+    scene: Scene,
+) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert scene.brokers.refreshes == 1
@@ -255,7 +257,7 @@ async def test_without_a_hint_metadata_is_asked_for_and_the_fetch_tried_again(sc
 
 
 @stepped({0: 1})
-async def test_an_offset_out_of_range_is_searched_anew(scene: Scene) -> None:
+async def test_an_offset_out_of_range_resets_the_position(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
     each = scene.assignment["t", 0]
@@ -267,7 +269,7 @@ async def test_an_offset_out_of_range_is_searched_anew(scene: Scene) -> None:
 
 
 @stepped({0: 1})
-async def test_an_error_is_told_once(scene: Scene) -> None:
+async def test_an_error_is_reported_once(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     for _ in range(2):
         scene.brokers.answer(failed(0, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
@@ -276,14 +278,14 @@ async def test_an_error_is_told_once(scene: Scene) -> None:
 
 
 @stepped({0: 1})
-async def test_bytes_that_are_no_batch_are_told_and_not_read(scene: Scene) -> None:
+async def test_bytes_that_are_not_a_batch_are_reported(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(PartitionData(partition_index=0, records=memoryview(bytes(100))))
     assert scene.errors() == [KafkaError._BAD_MSG]
 
 
 @stepped({0: 1})
-async def test_a_lost_session_begins_anew_with_everything(scene: Scene) -> None:
+async def test_an_evicted_session_starts_anew_with_all_partitions(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     scene.brokers.answer(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -293,7 +295,7 @@ async def test_a_lost_session_begins_anew_with_everything(scene: Scene) -> None:
 
 
 @stepped({0: 1})
-async def test_a_lost_connection_is_tried_again_with_a_new_session(scene: Scene) -> None:
+async def test_a_lost_connection_is_retried_with_a_new_session(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     *_, answered = scene.brokers.asked.pop()
     answered(ConnectionResetError(104, "it hung up"))
@@ -303,7 +305,7 @@ async def test_a_lost_connection_is_tried_again_with_a_new_session(scene: Scene)
 
 
 @stepped({0: 1}, enable_partition_eof=True)
-async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> None:
+async def test_the_end_of_a_partition_is_reported_each_time_it_is_reached(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     at_end = PartitionData(partition_index=0, high_watermark=3, last_stable_offset=3)
     reached = records(0, 0)
@@ -317,7 +319,7 @@ async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> Non
 
 
 @stepped({0: 1}, enable_partition_eof=True)
-async def test_the_end_is_told_where_a_session_has_nothing_new_to_tell(scene: Scene) -> None:
+async def test_the_end_is_reported_for_partitions_left_out_by_the_session(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     at_end = PartitionData(partition_index=0, high_watermark=0, last_stable_offset=0)
     scene.brokers.answer(at_end)
@@ -330,7 +332,7 @@ async def test_the_end_is_told_where_a_session_has_nothing_new_to_tell(scene: Sc
 
 
 @stepped({0: 1})
-async def test_a_partition_assigned_anew_is_told_of_in_full(scene: Scene) -> None:
+async def test_a_reassigned_partition_is_fetched_in_a_new_session(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     at_end = PartitionData(partition_index=0, high_watermark=0, last_stable_offset=0)
     scene.brokers.answer(at_end)
@@ -345,7 +347,7 @@ async def test_a_partition_assigned_anew_is_told_of_in_full(scene: Scene) -> Non
 
 
 @stepped({0: 1})
-async def test_a_new_leader_epoch_makes_the_offset_be_validated(scene: Scene) -> None:
+async def test_a_new_leader_epoch_requires_validation(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     newer = TopicInfo("t", ID, (PartitionInfo(0, 2, 6),))
@@ -356,7 +358,7 @@ async def test_a_new_leader_epoch_makes_the_offset_be_validated(scene: Scene) ->
 
 
 @stepped({0: 1})
-async def test_closing_ends_the_sessions_that_are_not_being_answered(scene: Scene) -> None:
+async def test_close_closes_the_sessions_without_a_request_in_flight(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
     scene.fetcher.close()

@@ -6,7 +6,7 @@ from barnabas.testing import Broker
 RECORDS = 100
 
 
-def test_what_was_consumed_is_counted_by_topic_and_in_all() -> None:
+def test_consumed_records_are_counted_by_topic_and_in_total() -> None:
     with Broker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
         for _ in range(RECORDS):

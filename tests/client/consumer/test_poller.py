@@ -31,7 +31,7 @@ def fetch_of(count: int) -> Any:
     return CompletedFetch(ConsumerProgress("t", 0), batch, 0, count, count, [], True, False)
 
 
-def test_a_tap_draws_no_more_than_asked_and_nothing_while_disturbed(module: ModuleType) -> None:
+def test_take_returns_up_to_the_limit_and_nothing_before_events(module: ModuleType) -> None:
     poller = module.Poller()
     assert poller.take(5) == []
     poller.current_fetch = fetch_of(10)
@@ -43,7 +43,7 @@ def test_a_tap_draws_no_more_than_asked_and_nothing_while_disturbed(module: Modu
     assert poller.poll_count == 4
 
 
-def test_poll_takes_from_the_cursor_and_goes_the_slow_way_after_it(module: ModuleType) -> None:
+def test_poll_reads_the_current_fetch_and_then_waits(module: ModuleType) -> None:
     class Polled(module.SyncPoller):  # type: ignore[name-defined, misc]
         def _poll(self, timeout: float) -> str:
             return f"waited {timeout}"
@@ -54,7 +54,7 @@ def test_poll_takes_from_the_cursor_and_goes_the_slow_way_after_it(module: Modul
     assert poller.poll(timeout=2) == "waited 2"
 
 
-def test_what_is_there_is_awaited_without_a_turn_of_the_loop(module: ModuleType) -> None:
+def test_a_buffered_message_is_awaited_without_suspending(module: ModuleType) -> None:
     class Awaited(module.AioPoller):  # type: ignore[name-defined, misc]
         async def _poll(self, timeout: float) -> None:
             return None

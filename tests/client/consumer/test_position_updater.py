@@ -107,39 +107,39 @@ def assigned(offset: int, epoch: int = -1, policy: str = "earliest") -> TopicPar
     return each
 
 
-def test_the_committed_offset_is_where_to_begin() -> None:
+def test_the_committed_offset_is_the_first_position() -> None:
     each = assigned(OFFSET_STORED)
     assert settle(each, group=Committed(42)) == []
     assert (each.fetch_offset, each.committed_offset) == (42, 42)
 
 
-def test_without_one_the_policy_decides() -> None:
+def test_without_a_committed_offset_auto_offset_reset_applies() -> None:
     each, leaders = assigned(OFFSET_STORED), Leaders(OffsetAndTimestamp(7, 0))
     assert settle(each, group=Committed(None), leaders=leaders) == []
     assert (each.fetch_offset, leaders.asked) == (7, [-2])
 
 
-def test_without_one_and_without_a_policy_the_user_is_told() -> None:
+def test_without_an_offset_and_a_reset_policy_an_error_is_reported() -> None:
     each = assigned(OFFSET_STORED, policy="none")
     assert settle(each, group=Committed(None)) == [KafkaError._AUTO_OFFSET_RESET]
     assert each.state is FetchState.STOPPED
 
 
-def test_a_group_that_cannot_answer_is_asked_again() -> None:
+def test_a_retriable_error_of_the_group_is_retried() -> None:
     each = assigned(OFFSET_STORED)
     busy = KafkaException(KafkaError(KafkaError._TIMED_OUT, retriable=True))
     assert settle(each, group=Committed(busy, 5)) == []
     assert each.fetch_offset == 5
 
 
-def test_the_ends_are_asked_of_the_leader() -> None:
+def test_the_beginning_and_end_are_requested_from_the_leader() -> None:
     for offset, timestamp in ((OFFSET_BEGINNING, -2), (OFFSET_END, -1)):
         each, leaders = assigned(offset), Leaders(OffsetAndTimestamp(11, 0))
         assert settle(each, leaders=leaders) == []
         assert (each.fetch_offset, leaders.asked) == (11, [timestamp])
 
 
-def test_where_no_record_is_so_late_the_end_is_taken() -> None:
+def test_a_timestamp_after_the_last_record_resets_to_the_end() -> None:
     each = assigned(OFFSET_STORED, policy="by_duration:PT1H")
     leaders = Leaders(OffsetAndTimestamp(-1, -1), OffsetAndTimestamp(30, 0))
     assert settle(each, group=Committed(None), leaders=leaders) == []
@@ -147,14 +147,14 @@ def test_where_no_record_is_so_late_the_end_is_taken() -> None:
     assert leaders.asked[1] == -1
 
 
-def test_a_refusal_is_told_and_asked_again() -> None:
+def test_a_non_retriable_error_of_the_group_is_reported_and_retried() -> None:
     each = assigned(OFFSET_BEGINNING)
     refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     assert settle(each, leaders=Leaders(refused, OffsetAndTimestamp(0, 0))) == [refused]
     assert each.fetch_offset == 0
 
 
-def test_an_epoch_that_reaches_as_far_confirms_the_offset() -> None:
+def test_an_epoch_that_ends_after_the_offset_validates_it() -> None:
     each = assigned(20, epoch=3)
     assert settle(each, leaders=Leaders(OffsetAndTimestamp(25, 3))) == []
     assert (each.fetch_offset, each.leader_epoch) == (20, 9)
@@ -168,19 +168,19 @@ def test_a_truncated_log_is_read_from_where_it_diverged() -> None:
     assert each.progress.version > version, "what was fetched of the lost log is not delivered"
 
 
-def test_without_a_policy_truncation_is_told() -> None:
+def test_without_a_reset_policy_truncation_is_reported() -> None:
     each = assigned(20, epoch=3, policy="none")
     assert settle(each, leaders=Leaders(OffsetAndTimestamp(15, 2))) == [KafkaError._LOG_TRUNCATION]
     assert each.state is FetchState.STOPPED
 
 
-def test_a_leader_that_knows_no_such_epoch_makes_the_policy_decide() -> None:
+def test_an_unknown_epoch_resets_the_position() -> None:
     each = assigned(20, epoch=3)
     assert settle(each, leaders=Leaders(OffsetAndTimestamp(-1, -1), OffsetAndTimestamp(4, 0))) == []
     assert each.fetch_offset == 4
 
 
-def test_an_answer_after_a_seek_counts_for_nothing() -> None:
+def test_a_response_after_a_seek_is_ignored() -> None:
     each = assigned(OFFSET_BEGINNING)
     settle(each, leaders=Leaders(OffsetAndTimestamp(0, 0)), meanwhile=lambda: each.seek(50))
     assert each.fetch_offset == 50

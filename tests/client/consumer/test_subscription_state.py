@@ -26,7 +26,7 @@ def assigned(policy: str = "latest") -> TopicPartitionState:
         (17, FetchState.FETCHING),
     ],
 )
-def test_what_is_asked_first_depends_on_the_offset(offset: int, state: FetchState) -> None:
+def test_the_first_state_depends_on_the_offset(offset: int, state: FetchState) -> None:
     each = assigned()
     each.seek(offset)
     assert each.state is state
@@ -40,7 +40,7 @@ def test_an_offset_with_an_epoch_is_validated_first() -> None:
 
 
 @pytest.mark.parametrize(("policy", "timestamp"), [("earliest", -2), ("latest", -1)])
-def test_without_an_offset_the_policy_decides(policy: str, timestamp: int) -> None:
+def test_without_a_committed_offset_the_position_is_reset(policy: str, timestamp: int) -> None:
     each = assigned(policy)
     each.seek(OFFSET_STORED)
     assert each.request_reset()
@@ -49,7 +49,7 @@ def test_without_an_offset_the_policy_decides(policy: str, timestamp: int) -> No
     assert (each.state, each.fetch_offset) == (FetchState.FETCHING, 40)
 
 
-def test_without_a_policy_the_user_has_to_seek() -> None:
+def test_without_a_reset_policy_the_user_has_to_seek() -> None:
     each = assigned("none")
     each.seek(OFFSET_STORED)
     assert not each.request_reset()
@@ -58,14 +58,14 @@ def test_without_a_policy_the_user_has_to_seek() -> None:
     assert each.state is FetchState.FETCHING
 
 
-def test_a_duration_counts_back_from_now() -> None:
+def test_a_reset_duration_is_subtracted_from_now() -> None:
     assert AutoOffsetResetStrategy("by_duration:PT1H").timestamp(10_000.0) == 6_400_000
     assert AutoOffsetResetStrategy("by_duration:P1DT2M0.5S").timestamp(100_000.0) == 13_479_500
     with pytest.raises(ValueError, match="by_duration"):
         AutoOffsetResetStrategy("by_duration:yesterday").timestamp(0)
 
 
-def test_seeking_makes_what_was_fetched_stale() -> None:
+def test_a_seek_makes_fetches_stale() -> None:
     each = assigned()
     each.seek(5)
     before = each.progress.version
@@ -75,7 +75,7 @@ def test_seeking_makes_what_was_fetched_stale() -> None:
     assert (each.fetch_offset, each.queued_records) == (3, 0)
 
 
-def test_what_is_paused_is_neither_fetched_nor_delivered() -> None:
+def test_a_paused_partition_is_neither_fetched_nor_delivered() -> None:
     each = assigned()
     each.seek(5)
     each.pause()
@@ -88,7 +88,7 @@ def test_what_is_paused_is_neither_fetched_nor_delivered() -> None:
     assert each.is_fetchable(0.0)
 
 
-def test_a_partition_under_way_is_not_fetched_twice_unless_it_was_sought() -> None:
+def test_a_partition_in_flight_is_fetched_again_only_after_a_seek() -> None:
     each = assigned()
     each.seek(5)
     each.in_flight_version = each.progress.version
@@ -97,7 +97,7 @@ def test_a_partition_under_way_is_not_fetched_twice_unless_it_was_sought() -> No
     assert each.is_fetchable(0.0)
 
 
-def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
+def test_a_new_leader_validates_the_position() -> None:
     each = assigned()
     each.seek(5)
     each.on_leader_epoch(2)
@@ -109,7 +109,7 @@ def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
     assert each.state is FetchState.AWAIT_VALIDATION
 
 
-def test_the_lag_counts_from_the_position_to_the_last_stable_offset() -> None:
+def test_the_lag_is_from_the_position_to_the_last_stable_offset() -> None:
     each = assigned()
     assert each.lag == -1
     each.seek(5)
@@ -119,7 +119,7 @@ def test_the_lag_counts_from_the_position_to_the_last_stable_offset() -> None:
     assert each.lag == 3
 
 
-def test_what_is_given_up_delivers_nothing() -> None:
+def test_a_revoked_partition_delivers_nothing() -> None:
     each = assigned()
     each.seek(5)
     each.revoke()
@@ -127,7 +127,7 @@ def test_what_is_given_up_delivers_nothing() -> None:
     assert not each.is_fetchable(0.0)
 
 
-def test_seeking_forgets_the_position_and_not_what_is_to_be_committed() -> None:
+def test_a_seek_resets_the_position_but_not_the_offset_to_commit() -> None:
     each = TopicPartitionState("t", 0, AutoOffsetResetStrategy("earliest"))
     each.seek(0)
     each.progress.position = 6

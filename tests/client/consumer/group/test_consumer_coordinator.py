@@ -42,7 +42,7 @@ def broker() -> Iterator[Broker]:
 
 @pytest.mark.parametrize("way", EVERY_WAY, ids=str)
 @on_a_loop
-async def test_partitions_are_shared_and_come_back(broker: Broker, way: Way) -> None:
+async def test_partitions_are_shared_and_returned(broker: Broker, way: Way) -> None:
     group_id = f"shared-{way}"
     first, second = (Joined(broker.bootstrap_servers, group_id, **way) for _ in range(2))
     first.group.subscribe(["four"])
@@ -59,7 +59,7 @@ async def test_partitions_are_shared_and_come_back(broker: Broker, way: Way) -> 
 
 @pytest.mark.parametrize("way", EVERY_WAY[2:], ids=str)
 @on_a_loop
-async def test_what_need_not_move_stays(broker: Broker, way: Way) -> None:
+async def test_partitions_that_need_not_move_stay(broker: Broker, way: Way) -> None:
     group_id = f"stays-{way}"
     first, second = (Joined(broker.bootstrap_servers, group_id, **way) for _ in range(2))
     first.group.subscribe(["four"])
@@ -77,7 +77,7 @@ async def test_what_need_not_move_stays(broker: Broker, way: Way) -> None:
 
 @pytest.mark.parametrize("way", EVERY_WAY[3:], ids=str)
 @on_a_loop
-async def test_a_subscription_may_change(broker: Broker, way: Way) -> None:
+async def test_a_subscription_can_be_changed(broker: Broker, way: Way) -> None:
     member = Joined(broker.bootstrap_servers, f"changes-{way}", **way)
     member.group.subscribe(["four"])
     await async_wait_until(lambda: member.partitions == all_of("four", 4))
@@ -106,7 +106,7 @@ async def test_a_pattern_finds_topics_that_are_created_later(broker: Broker, way
 
 @pytest.mark.parametrize("way", EVERY_WAY[::4], ids=str)
 @on_a_loop
-async def test_members_commit_and_find_what_was_committed(broker: Broker, way: Way) -> None:
+async def test_members_read_the_offsets_that_they_committed(broker: Broker, way: Way) -> None:
     member = Joined(broker.bootstrap_servers, f"commits-{way}", **way)
     member.group.subscribe(["four"])
     await async_wait_until(lambda: member.partitions)
@@ -135,7 +135,7 @@ async def test_members_commit_and_find_what_was_committed(broker: Broker, way: W
 
 
 @on_a_loop
-async def test_offsets_are_committed_without_membership_as_well(broker: Broker) -> None:
+async def test_offsets_are_committed_without_membership(broker: Broker) -> None:
     nobody = Joined(broker.bootstrap_servers, "assigned-by-hand")
     deadline = Deadline.after(30_000)
     offsets = {("two", 1): TopicPartition("two", 1, 3)}
@@ -147,7 +147,7 @@ async def test_offsets_are_committed_without_membership_as_well(broker: Broker) 
 
 @pytest.mark.parametrize("way", EVERY_WAY[3:], ids=str)
 @on_a_loop
-async def test_who_does_not_poll_loses_its_partitions_until_it_does(
+async def test_a_consumer_that_does_not_poll_loses_its_partitions_until_it_polls(
     broker: Broker, way: Way
 ) -> None:
     member = Joined(broker.bootstrap_servers, f"idle-{way}", max_poll_interval_ms=500, **way)
@@ -168,7 +168,7 @@ async def test_who_does_not_poll_loses_its_partitions_until_it_does(
 
 @pytest.mark.parametrize("way", EVERY_WAY[::4], ids=str)
 @on_a_loop
-async def test_a_static_member_comes_back_to_what_it_had(broker: Broker, way: Way) -> None:
+async def test_a_static_member_gets_its_partitions_back(broker: Broker, way: Way) -> None:
     group_id = f"static-{way}"
     other = Joined(broker.bootstrap_servers, group_id, group_instance_id="other", **way)
     member = Joined(broker.bootstrap_servers, group_id, group_instance_id="this", **way)
@@ -185,7 +185,7 @@ async def test_a_static_member_comes_back_to_what_it_had(broker: Broker, way: Wa
 
 
 @on_a_loop
-async def test_a_fenced_static_member_is_told_that_it_is_of_no_use_any_more(
+async def test_a_fenced_static_member_gets_a_fatal_error(
     broker: Broker,
 ) -> None:
     member, usurper = (
@@ -223,7 +223,7 @@ def test_members_survive_a_restart_of_their_coordinator(way: Way) -> None:
 
 
 @pytest.mark.parametrize("way", EVERY_WAY[::4], ids=str)
-def test_leaving_ends_though_the_coordinator_is_dead(way: Way) -> None:
+def test_leaving_ends_although_the_coordinator_is_down(way: Way) -> None:
     with Broker(SETTINGS) as broker:
         broker.create_topic("two", 2)
 

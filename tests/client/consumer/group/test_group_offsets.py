@@ -108,7 +108,7 @@ class Speaking:
     ids=str,
 )
 @on_a_loop
-async def test_commits_outlast_what_passes_and_tell_the_rest(
+async def test_commits_retry_retriable_errors_and_return_others(
     codes: list[ErrorCode], outcome: ErrorCode | None
 ) -> None:
     async with ScriptedBroker({ApiKey.OFFSET_COMMIT: committing(moods(*codes))}) as broker:
@@ -121,7 +121,7 @@ async def test_commits_outlast_what_passes_and_tell_the_rest(
 
 
 @on_a_loop
-async def test_a_stale_member_commits_again_in_its_new_epoch() -> None:
+async def test_a_commit_with_a_stale_epoch_is_retried_with_the_new_one() -> None:
     codes = moods(ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.STALE_MEMBER_EPOCH)
     async with ScriptedBroker() as broker:
         speaking = Speaking(broker, epoch=4, group_protocol="consumer")
@@ -141,7 +141,7 @@ async def test_a_stale_member_commits_again_in_its_new_epoch() -> None:
 
 
 @on_a_loop
-async def test_topics_are_named_by_id_only_if_all_ids_are_known() -> None:
+async def test_topic_ids_are_sent_only_if_all_are_known() -> None:
     async with ScriptedBroker(
         {ApiKey.OFFSET_COMMIT: committing(moods())}, topics={"t": 1, "u": 1}
     ) as broker:
@@ -157,7 +157,7 @@ async def test_topics_are_named_by_id_only_if_all_ids_are_known() -> None:
 
 
 @on_a_loop
-async def test_offsets_of_open_transactions_are_waited_for() -> None:
+async def test_committed_waits_for_offsets_of_open_transactions() -> None:
     codes = moods(ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     async with ScriptedBroker({ApiKey.OFFSET_FETCH: fetching(codes, moods())}) as broker:
         speaking = Speaking(broker)
@@ -169,7 +169,7 @@ async def test_offsets_of_open_transactions_are_waited_for() -> None:
 
 
 @on_a_loop
-async def test_an_offset_that_stays_unstable_is_told_as_such_in_the_end() -> None:
+async def test_an_offset_that_stays_unstable_fails_with_that_error() -> None:
     for answers in (1, 1_000_000):
         error = await told_in_the_end(answers)
         assert error == KafkaError(ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -195,7 +195,7 @@ async def told_in_the_end(answers: int) -> KafkaError | None:
 
 
 @on_a_loop
-async def test_who_may_not_read_a_group_is_told_so() -> None:
+async def test_a_group_that_may_not_be_read_is_reported() -> None:
     refused = moods(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     async with ScriptedBroker({ApiKey.OFFSET_FETCH: fetching(moods(), refused)}) as broker:
         speaking = Speaking(broker)
@@ -206,7 +206,7 @@ async def test_who_may_not_read_a_group_is_told_so() -> None:
 
 
 @on_a_loop
-async def test_a_consumer_without_a_group_is_told_to_have_one() -> None:
+async def test_a_consumer_without_a_group_id_is_rejected() -> None:
     async with ScriptedBroker() as broker:
         cluster = Cluster(broker.settings())
         nobody = GroupOffsets(cluster, ConsumerSettings(), lambda: ConsumerGroupMetadata(""))

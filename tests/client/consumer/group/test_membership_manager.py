@@ -33,7 +33,7 @@ def at(broker: ScriptedBroker, **settings: Any) -> Joined:
 
 
 @on_a_loop
-async def test_a_join_is_given_up_when_another_broker_coordinates() -> None:
+async def test_a_join_is_abandoned_when_the_coordinator_moves() -> None:
     hangs = ScriptedBroker({ApiKey.JOIN_GROUP: lambda _: asyncio.Event().wait()}, node_id=1)
     works = ScriptedBroker(COORDINATING, node_id=2)
     async with hangs, works:
@@ -52,7 +52,7 @@ async def test_a_join_is_given_up_when_another_broker_coordinates() -> None:
 
 
 @on_a_loop
-async def test_leaving_is_over_in_seconds_though_the_coordinator_hangs(
+async def test_leaving_takes_seconds_although_the_coordinator_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert LEAVE_TIMEOUT_MS <= 3_000
@@ -67,7 +67,7 @@ async def test_leaving_is_over_in_seconds_though_the_coordinator_hangs(
 
 
 @on_a_loop
-async def test_a_topic_that_does_not_exist_is_told_of_once() -> None:
+async def test_a_subscribed_topic_that_does_not_exist_is_reported_once() -> None:
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker, metadata_max_age_ms=10)
         member.group.subscribe(["t", "nowhere"])
@@ -79,7 +79,7 @@ async def test_a_topic_that_does_not_exist_is_told_of_once() -> None:
 
 
 @on_a_loop
-async def test_an_assignee_that_raises_does_not_stop_the_group() -> None:
+async def test_a_listener_that_raises_does_not_stop_the_group() -> None:
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker)
 
@@ -95,7 +95,7 @@ async def test_an_assignee_that_raises_does_not_stop_the_group() -> None:
 
 
 @on_a_loop
-async def test_topics_that_are_no_longer_subscribed_to_are_not_asked_for() -> None:
+async def test_unsubscribed_topics_are_removed_from_metadata() -> None:
     async with ScriptedBroker(COORDINATING, topics={"t": 1, "u": 1}) as broker:
         member = at(broker, metadata_max_age_ms=10)
         member.group.subscribe(["t"])

@@ -94,7 +94,7 @@ async def settled(*members: Joined | Stranger) -> None:
 @pytest.mark.parametrize("ours_leads", [True, False], ids=["ours leads", "theirs leads"])
 @pytest.mark.parametrize("name", NAMES)
 @on_a_loop
-async def test_members_of_both_makes_share_a_classic_group(
+async def test_members_of_both_libraries_share_a_classic_group(
     broker: Broker, strangers: list[Stranger], name: str, ours_leads: bool
 ) -> None:
     group_id = f"{name}-{ours_leads}"
@@ -124,7 +124,7 @@ async def test_members_of_both_makes_share_a_classic_group(
 
 
 @on_a_loop
-async def test_members_of_both_makes_share_a_consumer_group(
+async def test_members_of_both_libraries_share_a_consumer_group(
     broker: Broker, strangers: list[Stranger]
 ) -> None:
     ours = Joined(broker.bootstrap_servers, "modern", group_protocol="consumer")

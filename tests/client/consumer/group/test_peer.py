@@ -40,7 +40,7 @@ def topic(kafka: PeerBroker) -> str:
 
 @pytest.mark.parametrize("way", EVERY_WAY, ids=str)
 @on_a_loop
-async def test_members_share_commit_and_come_back(
+async def test_members_share_partitions_commit_and_rejoin(
     kafka: PeerBroker, topic: str, way: dict[str, object]
 ) -> None:
     group_id = f"shared-{way}"
@@ -62,7 +62,7 @@ async def test_members_share_commit_and_come_back(
 
 @pytest.mark.parametrize("way", EVERY_WAY[::4], ids=str)
 @on_a_loop
-async def test_a_static_member_comes_back_to_what_it_had(
+async def test_a_static_member_gets_its_partitions_back(
     kafka: PeerBroker, topic: str, way: dict[str, object]
 ) -> None:
     group_id = f"static-{way}"
@@ -92,7 +92,7 @@ def broker() -> Iterator[Broker]:
 @pytest.mark.parametrize("ours_leads", [True, False], ids=["ours leads", "Java's leads"])
 @pytest.mark.parametrize("name", JAVAS)
 @on_a_loop
-async def test_members_of_both_makes_share_a_group(
+async def test_members_of_both_libraries_share_a_group(
     broker: Broker, name: str, ours_leads: bool
 ) -> None:
     group_id = f"{name}-{ours_leads}"

@@ -13,7 +13,7 @@ from barnabas.client.errors import KafkaException
 from barnabas.wire.errors import ErrorCode
 
 
-def test_what_begins_with_a_caret_is_a_pattern() -> None:
+def test_a_name_that_starts_with_a_caret_is_a_pattern() -> None:
     known = metadata(orders=1, ordinary=1, other=1, named=1)
     sought = Subscription.parse(["named", "^ord"]).resolve(known, with_internal=False)
     assert (sought.names, sought.matching) == ({"named"}, {"orders", "ordinary"})
@@ -21,17 +21,17 @@ def test_what_begins_with_a_caret_is_a_pattern() -> None:
     assert sought.pattern == "^ord"
 
 
-def test_several_patterns_are_one_for_a_coordinator() -> None:
+def test_several_patterns_become_one_for_the_coordinator() -> None:
     sought = Subscription.parse(["^a.*", "^b"]).resolve(Metadata(), with_internal=False)
     assert sought.pattern == "(^a.*)|(^b)"
 
 
-def test_a_pattern_that_is_none_is_refused() -> None:
+def test_an_invalid_pattern_is_rejected() -> None:
     with pytest.raises(KafkaException, match="no regular expression"):
         Subscription.parse(["^("])
 
 
-def test_patterns_pass_over_internal_topics_and_those_that_are_gone() -> None:
+def test_patterns_skip_internal_and_missing_topics() -> None:
     topics = [
         TopicInfo("a-there"),
         TopicInfo("a-internal", is_internal=True),
@@ -46,7 +46,7 @@ def test_patterns_pass_over_internal_topics_and_those_that_are_gone() -> None:
     assert "a-internal" in pattern.resolve(known, with_internal=True).matching
 
 
-def test_a_topic_that_brokers_cannot_tell_of_now_counts_as_before() -> None:
+def test_a_topic_with_a_temporary_error_keeps_its_partition_count() -> None:
     topics = {
         "there": TopicInfo("there", partitions=(PartitionInfo(0), PartitionInfo(1))),
         "unsure": TopicInfo("unsure", error=ErrorCode.LEADER_NOT_AVAILABLE),

@@ -11,7 +11,7 @@ from barnabas.client.consumer.group.assignors.sticky_user_data import read_user_
 BOTH = frozenset({"a", "b"})
 
 
-def test_range_gives_the_first_members_the_longer_runs_of_each_topic() -> None:
+def test_range_assigns_longer_runs_to_the_first_members() -> None:
     members = [SubscribedMember("m2", BOTH), SubscribedMember("m1", BOTH)]
     assert compact("range", members, ClusterTopics({"a": 3, "b": 3})) == {
         "m1": "a0 a1 b0 b1",
@@ -19,7 +19,7 @@ def test_range_gives_the_first_members_the_longer_runs_of_each_topic() -> None:
     }
 
 
-def test_static_members_come_first_by_their_instance() -> None:
+def test_static_members_come_first_by_instance_id() -> None:
     members = [
         SubscribedMember("m1", BOTH),
         SubscribedMember("z", BOTH, instance_id="first"),
@@ -32,7 +32,7 @@ def test_static_members_come_first_by_their_instance() -> None:
     }
 
 
-def test_roundrobin_deals_on_across_topics_and_passes_over_who_does_not_want_one() -> None:
+def test_roundrobin_continues_across_topics_and_skips_members_without_one() -> None:
     members = [
         SubscribedMember("m1", frozenset({"a"})),
         SubscribedMember("m2", frozenset({"a", "b"})),
@@ -46,7 +46,7 @@ def test_roundrobin_deals_on_across_topics_and_passes_over_who_does_not_want_one
     }
 
 
-def test_range_prefers_members_near_a_replica() -> None:
+def test_range_prefers_members_in_the_rack_of_a_replica() -> None:
     members = [SubscribedMember(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xyz")]
     racks = {("a", 0): "z", ("a", 1): "y", ("a", 2): "x"}
     topics = ClusterTopics(
@@ -55,7 +55,7 @@ def test_range_prefers_members_near_a_replica() -> None:
     assert compact("range", members, topics) == {"m0": "a2", "m1": "a1", "m2": "a0"}
 
 
-def test_range_keeps_topics_that_are_divided_alike_together() -> None:
+def test_range_keeps_topics_co_partitioned() -> None:
     members = [SubscribedMember(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xy")]
     racks = {("a", 0): "y", ("b", 0): "y", ("a", 1): "x", ("b", 1): "x"}
     topics = ClusterTopics(
@@ -64,7 +64,7 @@ def test_range_keeps_topics_that_are_divided_alike_together() -> None:
     assert compact("range", members, topics) == {"m0": "a1 b1", "m1": "a0 b0"}
 
 
-def test_a_moving_partition_is_withheld_until_its_owner_has_given_it_up() -> None:
+def test_a_moving_partition_is_unassigned_until_its_owner_revoked_it() -> None:
     owner = SubscribedMember("m1", BOTH, owned=frozenset({("a", 0), ("a", 1)}), generation=3)
     newcomer = SubscribedMember("m2", BOTH)
     topics = ClusterTopics({"a": 2})
@@ -73,7 +73,7 @@ def test_a_moving_partition_is_withheld_until_its_owner_has_given_it_up() -> Non
     assert compact("cooperative-sticky", [owner, newcomer], topics) == {"m1": "a0", "m2": "a1"}
 
 
-def test_sticky_members_remember_in_javas_format() -> None:
+def test_sticky_user_data_has_javas_format() -> None:
     sticky = ASSIGNORS["sticky"]
     memory = sticky.user_data([("orders", 1), ("orders", 0)], 5)
     assert memory == bytes.fromhex("00000001 0006 6f7264657273 00000002 00000000 00000001 00000005")
@@ -86,7 +86,7 @@ def test_sticky_members_remember_in_javas_format() -> None:
     assert sticky.user_data([], -1) is None
 
 
-def test_five_hundred_members_are_no_reason_to_wait() -> None:
+def test_five_hundred_members_are_assigned_in_time() -> None:
     """Were an assignor quadratic in them, this would take minutes."""
     names = [f"t{number}" for number in range(400)]
     topics = ClusterTopics(dict.fromkeys(names, 25))

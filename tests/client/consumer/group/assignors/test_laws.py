@@ -40,7 +40,7 @@ def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[SubscribedMember]
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(group=groups())
-def test_every_partition_that_somebody_wants_has_one_owner_who_wants_it(
+def test_every_subscribed_partition_has_one_subscribed_owner(
     name: str, group: tuple[list[SubscribedMember], ClusterTopics]
 ) -> None:
     members, topics = group
@@ -55,7 +55,7 @@ def test_every_partition_that_somebody_wants_has_one_owner_who_wants_it(
 
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 @given(group=groups())
-def test_no_partition_could_go_to_somebody_with_two_fewer(
+def test_no_partition_could_move_to_a_member_with_two_fewer(
     name: str, group: tuple[list[SubscribedMember], ClusterTopics]
 ) -> None:
     members, topics = group
@@ -67,7 +67,7 @@ def test_no_partition_could_go_to_somebody_with_two_fewer(
 
 
 @given(group=groups(alike=True))
-def test_sticky_moves_no_more_than_evenness_demands(
+def test_sticky_moves_no_more_than_balance_needs(
     group: tuple[list[SubscribedMember], ClusterTopics],
 ) -> None:
     members, topics = group
@@ -94,7 +94,7 @@ def test_nothing_moves_when_nothing_has_changed(
 
 
 @given(group=groups())
-def test_a_cooperative_assignment_gives_nobody_what_another_still_has(
+def test_a_cooperative_assignment_has_no_partition_that_another_member_owns(
     group: tuple[list[SubscribedMember], ClusterTopics],
 ) -> None:
     members, topics = group
@@ -107,7 +107,7 @@ def test_a_cooperative_assignment_gives_nobody_what_another_still_has(
 
 @settings(max_examples=20)
 @given(group=groups(), order=st.randoms(use_true_random=False))
-def test_the_order_of_members_makes_no_difference(
+def test_the_assignment_does_not_depend_on_the_order_of_members(
     group: tuple[list[SubscribedMember], ClusterTopics], order: object
 ) -> None:
     members, topics = group

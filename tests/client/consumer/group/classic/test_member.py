@@ -72,7 +72,7 @@ def leading(name: str, *members: SubscribedMember) -> JoinGroupResponse:
     )
 
 
-def test_it_joins_with_the_id_that_it_is_given() -> None:
+def test_a_member_joins_with_the_id_from_the_coordinator() -> None:
     it = a_member()
     it.subscribe("t")
     assert it.request().member_id == ""
@@ -81,7 +81,7 @@ def test_it_joins_with_the_id_that_it_is_given() -> None:
     assert it.request().rebalance_timeout_ms == 60_000
 
 
-def test_a_follower_takes_what_the_leader_gave_it() -> None:
+def test_a_follower_gets_the_assignment_of_the_leader() -> None:
     it = a_member()
     it.subscribe("t")
     follow(it, T0, T1)
@@ -89,7 +89,7 @@ def test_a_follower_takes_what_the_leader_gave_it() -> None:
     assert (it.member.member_id, it.member.epoch) == ("me", 1)
 
 
-def test_a_leader_waits_to_know_all_topics_then_assigns() -> None:
+def test_a_leader_assigns_once_it_has_metadata_of_all_topics() -> None:
     it = a_member()
     it.hear(t=2)
     it.subscribe("t")
@@ -103,7 +103,7 @@ def test_a_leader_waits_to_know_all_topics_then_assigns() -> None:
     assert read_assignment(shares["b"]) == {("u", 1)}
 
 
-def test_a_leader_does_not_wait_for_ever_for_a_topic_that_nobody_knows() -> None:
+def test_a_leader_waits_a_limited_time_for_unknown_topics() -> None:
     it = a_member()
     it.hear(t=2)
     it.subscribe("t")
@@ -112,7 +112,7 @@ def test_a_leader_does_not_wait_for_ever_for_a_topic_that_nobody_knows() -> None
     assert isinstance(it.request(), SyncGroupRequest)
 
 
-def test_a_static_leader_that_came_back_need_not_assign() -> None:
+def test_a_static_leader_that_rejoined_skips_the_assignment() -> None:
     it = a_member(group_instance_id="i")
     it.hear(t=2)
     it.subscribe("t")
@@ -122,7 +122,7 @@ def test_a_static_leader_that_came_back_need_not_assign() -> None:
     assert it.request().assignments == []
 
 
-def test_a_leader_joins_again_when_a_topic_grows() -> None:
+def test_a_leader_rejoins_when_a_topic_has_more_partitions() -> None:
     it = a_member(**COOPERATIVE)
     it.hear(t=1)
     it.subscribe("t")
@@ -135,7 +135,7 @@ def test_a_leader_joins_again_when_a_topic_grows() -> None:
     assert it.request().reason == "topics have changed: t"
 
 
-def test_an_eager_member_gives_all_back_before_it_joins_again() -> None:
+def test_an_eager_member_revokes_all_before_it_rejoins() -> None:
     it = settled(T0, T1)
     rebalance(it)
     assert not it.asked
@@ -144,7 +144,7 @@ def test_an_eager_member_gives_all_back_before_it_joins_again() -> None:
     assert it.hand_over() == Assign(frozenset({T1}), incremental=False)
 
 
-def test_a_cooperative_member_joins_with_what_it_has() -> None:
+def test_a_cooperative_member_joins_with_its_owned_partitions() -> None:
     it = settled(T0, T1, **COOPERATIVE)
     rebalance(it)
     offered = it.request().protocols[0].metadata
@@ -152,7 +152,7 @@ def test_a_cooperative_member_joins_with_what_it_has() -> None:
     assert (said.owned, said.generation) == ({T0, T1}, 1)
 
 
-def test_a_cooperative_member_gives_up_what_it_lacks_now_and_joins_again() -> None:
+def test_a_cooperative_member_revokes_what_its_assignment_lacks_and_rejoins() -> None:
     it = settled(T0, T1, **COOPERATIVE)
     rebalance(it)
     follow(it, T1, ("t", 2), generation=2)
@@ -161,14 +161,14 @@ def test_a_cooperative_member_gives_up_what_it_lacks_now_and_joins_again() -> No
     assert isinstance(it.request(), JoinGroupRequest)
 
 
-def test_a_cooperative_member_gives_up_topics_that_it_unsubscribes() -> None:
+def test_a_cooperative_member_revokes_topics_that_it_unsubscribes_from() -> None:
     it = settled(T0, ("u", 0), **COOPERATIVE)
     it.subscribe("u")
     assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
     assert isinstance(it.request(), JoinGroupRequest)
 
 
-def test_a_subscription_that_changes_while_it_joins_makes_it_join_again() -> None:
+def test_a_subscription_changed_during_a_join_makes_the_member_rejoin() -> None:
     it = a_member(**COOPERATIVE)
     it.subscribe("t")
     it.subscribe("t", "u")
@@ -177,7 +177,7 @@ def test_a_subscription_that_changes_while_it_joins_makes_it_join_again() -> Non
     assert isinstance(it.request(), JoinGroupRequest)
 
 
-def test_heartbeats_go_on_while_the_user_is_slow_to_take_partitions() -> None:
+def test_heartbeats_continue_during_a_slow_assignment() -> None:
     it = a_member()
     it.subscribe("t")
     follow(it, T0)
@@ -194,7 +194,7 @@ def test_heartbeats_go_on_while_the_user_is_slow_to_take_partitions() -> None:
     ("error", "rejoins_as"),
     [(ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, "me")],
 )
-def test_who_is_not_known_any_more_loses_all_and_joins_anew(
+def test_an_unknown_member_loses_all_partitions_and_rejoins(
     error: ErrorCode, rejoins_as: str
 ) -> None:
     it = settled(T0)
@@ -205,7 +205,7 @@ def test_who_is_not_known_any_more_loses_all_and_joins_anew(
     assert it.request().member_id == rejoins_as
 
 
-def test_a_fenced_static_member_is_lost_for_good() -> None:
+def test_a_fenced_static_member_is_fatal() -> None:
     it = settled(T0, group_instance_id="i")
     it.wait(3_000)
     it.answer(HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
@@ -217,7 +217,7 @@ def test_a_fenced_static_member_is_lost_for_good() -> None:
     assert it.member.has_left
 
 
-def test_a_session_without_answers_ends() -> None:
+def test_a_session_without_responses_expires() -> None:
     it = settled(T0)
     it.wait(3_000)
     it.answer(UNREACHABLE)
@@ -227,7 +227,7 @@ def test_a_session_without_answers_ends() -> None:
     assert [each.member_id for each in joins] == [""]
 
 
-def test_a_heartbeat_that_nobody_answered_is_tried_again_soon() -> None:
+def test_a_heartbeat_without_a_response_is_retried_after_a_backoff() -> None:
     it = settled(T0)
     it.wait(3_000)
     it.answer(UNREACHABLE)
@@ -245,7 +245,7 @@ def test_a_heartbeat_that_nobody_answered_is_tried_again_soon() -> None:
     ],
     ids=str,
 )
-def test_what_passes_is_tried_again_after_a_pause_without_a_word(outcome: Any) -> None:
+def test_retriable_errors_are_retried_after_a_backoff_without_a_report(outcome: Any) -> None:
     it = a_member()
     it.subscribe("t")
     it.answer(outcome)
@@ -264,7 +264,7 @@ def test_what_passes_is_tried_again_after_a_pause_without_a_word(outcome: Any) -
         ErrorCode.INVALID_SESSION_TIMEOUT,
     ],
 )
-def test_what_somebody_has_to_change_is_told_and_tried_again(error: ErrorCode) -> None:
+def test_other_errors_are_reported_and_retried(error: ErrorCode) -> None:
     it = a_member()
     it.subscribe("t")
     it.answer(JoinGroupResponse(error_code=error))
@@ -274,7 +274,7 @@ def test_what_somebody_has_to_change_is_told_and_tried_again(error: ErrorCode) -
     assert isinstance(it.request(), JoinGroupRequest)
 
 
-def test_a_rebalance_that_overtakes_a_sync_makes_it_join_again() -> None:
+def test_a_rebalance_during_a_sync_makes_the_member_rejoin() -> None:
     it = a_member()
     it.subscribe("t")
     it.answer(joined(it))
@@ -283,7 +283,7 @@ def test_a_rebalance_that_overtakes_a_sync_makes_it_join_again() -> None:
     assert it.request().member_id == "me"
 
 
-def test_members_that_cannot_be_understood_are_told_of() -> None:
+def test_unreadable_member_metadata_is_reported() -> None:
     it = a_member()
     it.subscribe("t")
     gibberish = JoinGroupResponseMember(member_id="b", metadata=b"\0")
@@ -293,7 +293,7 @@ def test_members_that_cannot_be_understood_are_told_of() -> None:
     assert it.told == [KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
 
 
-def test_who_does_not_poll_in_time_leaves_and_comes_back_when_it_does() -> None:
+def test_a_member_that_does_not_poll_leaves_and_rejoins_at_the_next_poll() -> None:
     it = settled(T0)
     while not it.told:
         it.wait(3_000)
@@ -310,7 +310,7 @@ def test_who_does_not_poll_in_time_leaves_and_comes_back_when_it_does() -> None:
     assert isinstance(it.request(), JoinGroupRequest)
 
 
-def test_leaving_gives_back_first_and_then_says_so() -> None:
+def test_leaving_revokes_before_the_leave_heartbeat() -> None:
     it = settled(T0)
     it.leave()
     assert not it.member.has_left
@@ -320,14 +320,14 @@ def test_leaving_gives_back_first_and_then_says_so() -> None:
     assert it.member.has_left
 
 
-def test_leaving_ends_though_nobody_answers() -> None:
+def test_leaving_ends_without_a_response() -> None:
     it = settled()
     it.leave()
     it.answer(UNREACHABLE)
     assert it.member.has_left
 
 
-def test_a_static_member_stays_when_it_closes() -> None:
+def test_a_static_member_stays_in_the_group_when_it_closes() -> None:
     it = settled(T0, group_instance_id="i")
     it.leave()
     it.hand_over()
@@ -335,7 +335,7 @@ def test_a_static_member_stays_when_it_closes() -> None:
     assert it.member.has_left
 
 
-def test_leaving_does_not_wait_for_a_join_under_way() -> None:
+def test_leaving_does_not_wait_for_a_join_in_flight() -> None:
     it = settled(**COOPERATIVE)
     rebalance(it)
     it.leave()
@@ -347,7 +347,7 @@ def test_leaving_does_not_wait_for_a_join_under_way() -> None:
     assert it.member.has_left
 
 
-def test_a_pattern_that_matches_nothing_joins_nothing() -> None:
+def test_a_pattern_without_a_match_does_not_join() -> None:
     it = a_member()
     it.subscribe()
     assert not it.asked

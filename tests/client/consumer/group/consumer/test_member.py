@@ -63,7 +63,7 @@ def refused(error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=error, error_message="so it is")
 
 
-def test_it_joins_by_saying_everything() -> None:
+def test_the_joining_heartbeat_has_all_fields() -> None:
     it = a_member(group_remote_assignor="uniform", client_rack="r", group_instance_id="i")
     it.subscribe("u", "t")
     assert it.request() == ConsumerGroupHeartbeatRequest(
@@ -79,7 +79,7 @@ def test_it_joins_by_saying_everything() -> None:
     )
 
 
-def test_what_it_takes_it_says_at_once_and_then_nothing_more() -> None:
+def test_added_partitions_are_acknowledged_at_once_and_only_once() -> None:
     it = a_member()
     it.subscribe("t")
     it.answer(beaten(1, T0, T1))
@@ -99,7 +99,7 @@ def test_what_it_takes_it_says_at_once_and_then_nothing_more() -> None:
     )
 
 
-def test_it_gives_back_before_it_takes_and_says_so_in_between() -> None:
+def test_a_member_revokes_and_acknowledges_before_it_adds() -> None:
     it = settled(T0, T1)
     it.wait(5_000)
     it.answer(beaten(2, T1, T2))
@@ -110,7 +110,7 @@ def test_it_gives_back_before_it_takes_and_says_so_in_between() -> None:
     assert it.request().topic_partitions == assignment(T1, T2).topic_partitions
 
 
-def test_heartbeats_go_on_while_the_user_is_slow_to_give_back() -> None:
+def test_heartbeats_continue_during_a_slow_revocation() -> None:
     it = settled(T0)
     it.wait(5_000)
     it.answer(beaten(2, T1))
@@ -120,7 +120,7 @@ def test_heartbeats_go_on_while_the_user_is_slow_to_give_back() -> None:
     assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
 
 
-def test_topics_that_are_not_known_yet_are_taken_when_they_are() -> None:
+def test_assigned_topics_without_a_name_are_added_with_metadata() -> None:
     it = a_member()
     it.subscribe("t", "new")
     it.answer(beaten(1, T0, ("new", 0)))
@@ -131,7 +131,7 @@ def test_topics_that_are_not_known_yet_are_taken_when_they_are() -> None:
     assert it.hand_over() == Assign(frozenset({("new", 0)}), incremental=True)
 
 
-def test_a_topic_that_is_not_told_of_for_a_while_is_kept() -> None:
+def test_partitions_of_a_topic_without_metadata_are_kept() -> None:
     it = settled(T0)
     it.hear(u=1)
     it.wait(5_000)
@@ -139,14 +139,14 @@ def test_a_topic_that_is_not_told_of_for_a_while_is_kept() -> None:
     assert it.hand_over() == Assign(frozenset({T1}), incremental=True)
 
 
-def test_a_new_subscription_is_said_at_once_and_alone() -> None:
+def test_a_new_subscription_is_sent_at_once_without_other_fields() -> None:
     it = settled(T0)
     it.subscribe("u")
     request = it.request()
     assert (request.subscribed_topic_names, request.topic_partitions) == (["u"], None)
 
 
-def test_a_pattern_is_left_to_the_coordinator_and_taken_back_with_an_empty_one() -> None:
+def test_a_pattern_is_sent_to_the_coordinator_and_cleared_by_an_empty_one() -> None:
     it = a_member()
     it.member.subscribe(ResolvedSubscription(pattern="^t.*", matching=frozenset({"t"})), it.now_ms)
     it.look()
@@ -158,7 +158,7 @@ def test_a_pattern_is_left_to_the_coordinator_and_taken_back_with_an_empty_one()
     assert (request.subscribed_topic_names, request.subscribed_topic_regex) == (["t"], "")
 
 
-def test_after_a_heartbeat_that_nobody_answered_it_says_everything_again() -> None:
+def test_the_heartbeat_after_one_without_a_response_has_all_fields() -> None:
     it = settled(T0)
     it.wait(5_000)
     it.answer(UNREACHABLE)
@@ -177,7 +177,7 @@ def test_after_a_heartbeat_that_nobody_answered_it_says_everything_again() -> No
         ErrorCode.GROUP_ID_NOT_FOUND,
     ],
 )
-def test_who_is_fenced_loses_all_and_joins_anew(error: ErrorCode) -> None:
+def test_a_fenced_member_loses_all_partitions_and_rejoins(error: ErrorCode) -> None:
     it = settled(T0)
     it.wait(5_000)
     it.answer(refused(error))
@@ -199,7 +199,7 @@ def test_who_is_fenced_loses_all_and_joins_anew(error: ErrorCode) -> None:
         ErrorCode.INVALID_REGULAR_EXPRESSION,
     ],
 )
-def test_what_cannot_be_mended_is_fatal(error: ErrorCode) -> None:
+def test_non_recoverable_errors_are_fatal(error: ErrorCode) -> None:
     it = a_member()
     it.subscribe("t")
     it.answer(refused(error))
@@ -210,7 +210,7 @@ def test_what_cannot_be_mended_is_fatal(error: ErrorCode) -> None:
     assert not it.asked
 
 
-def test_what_somebody_may_allow_later_is_told_and_tried_again() -> None:
+def test_an_authorization_error_is_reported_and_retried() -> None:
     it = a_member()
     it.subscribe("t")
     it.answer(refused(ErrorCode.GROUP_AUTHORIZATION_FAILED))
@@ -221,7 +221,7 @@ def test_what_somebody_may_allow_later_is_told_and_tried_again() -> None:
 
 
 @pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("i", -2)])
-def test_leaving_gives_back_first_and_then_says_so(instance_id: str | None, epoch: int) -> None:
+def test_leaving_revokes_before_the_leave_heartbeat(instance_id: str | None, epoch: int) -> None:
     it = settled(T0, group_instance_id=instance_id)
     it.leave()
     assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
@@ -233,7 +233,7 @@ def test_leaving_gives_back_first_and_then_says_so(instance_id: str | None, epoc
     assert it.request().member_epoch == 0
 
 
-def test_who_does_not_poll_in_time_leaves_and_comes_back_when_it_does() -> None:
+def test_a_member_that_does_not_poll_leaves_and_rejoins_at_the_next_poll() -> None:
     it = settled(T0)
     while not it.told:
         it.wait(5_000)
