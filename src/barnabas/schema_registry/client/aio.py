@@ -5,7 +5,7 @@ Each schema is requested once, so the cost of threads is negligible.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from functools import wraps
+from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from barnabas.schema_registry.client.client import SchemaRegistryClient
@@ -17,11 +17,11 @@ R = TypeVar("R")
 def _on_thread(
     method: Callable[Concatenate[SchemaRegistryClient, P], R],
 ) -> Callable[Concatenate["AsyncSchemaRegistryClient", P], Coroutine[Any, Any, R]]:
-    @wraps(method)
-    async def call(self: "AsyncSchemaRegistryClient", *args: P.args, **kwargs: P.kwargs) -> R:
+    async def call(self: "AsyncSchemaRegistryClient", /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(method, self.sync_client, *args, **kwargs)
 
-    return call  # type: ignore[return-value]
+    update_wrapper(call, method)
+    return call
 
 
 class AsyncSchemaRegistryClient:

@@ -130,8 +130,10 @@ def _tls(remaining: dict[str, Any], *, needed: bool) -> ssl.SSLContext | None:
     if not needed:
         return None
     if isinstance(authorities, str):
-        argument = "capath" if Path(authorities).is_dir() else "cafile"
-        context = ssl.create_default_context(**{argument: authorities})  # type: ignore[arg-type]
+        if Path(authorities).is_dir():
+            context = ssl.create_default_context(capath=authorities)
+        else:
+            context = ssl.create_default_context(cafile=authorities)
     else:
         context = ssl.create_default_context()
     if authorities is False:

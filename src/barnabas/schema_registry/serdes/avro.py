@@ -48,7 +48,7 @@ class AvroSerializer(RegistrySerializer):
         if to_dict is not None and not callable(to_dict):
             raise ValueError("to_dict must be callable: to_dict(object, SerializationContext)")
         super().__init__(schema_registry_client, conf)
-        self._to_dict = to_dict
+        self._to_dict: Callable[[Any, Any], Any] | None = to_dict
         self._schema = as_schema(wrap_schema_text(schema_str), self.schema_type)
         self._name = None
         if self._schema is not None:
@@ -71,7 +71,7 @@ class AvroSerializer(RegistrySerializer):
         self, obj: Any, encoding: SubjectEncoding, ctx: SerializationContext | None
     ) -> bytes:
         if self._to_dict is not None:
-            obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
+            obj = self._to_dict(obj, ctx)
         if is_plain_bytes(encoding.schema):
             return obj.encode() if isinstance(obj, str) else bytes(obj)
         output = io.BytesIO()
@@ -106,7 +106,7 @@ class AvroDeserializer(RegistryDeserializer):
             raise ValueError("from_dict must be callable: from_dict(dict, SerializationContext)")
         if not isinstance(return_record_name, bool):
             raise ValueError("return_record_name must be True or False")
-        self._from_dict = from_dict
+        self._from_dict: Callable[[Any, Any], Any] | None = from_dict
         self._return_record_name = return_record_name
         schema = as_schema(wrap_schema_text(schema_str), self.schema_type)
         super().__init__(schema_registry_client, schema, conf)
@@ -126,7 +126,7 @@ class AvroDeserializer(RegistryDeserializer):
             value: Any = frame.payload
         else:
             value = self._read(frame, schemas, ctx)
-        return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
+        return value if self._from_dict is None else self._from_dict(value, ctx)
 
     def _read(
         self, frame: Frame, schemas: DeserializerSchemas, ctx: SerializationContext | None

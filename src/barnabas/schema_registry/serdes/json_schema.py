@@ -45,7 +45,7 @@ class JSONSerializer(RegistrySerializer):
         if to_dict is not None and not callable(to_dict):
             raise ValueError("to_dict must be callable: to_dict(object, SerializationContext)")
         super().__init__(schema_registry_client, conf)
-        self._to_dict = to_dict
+        self._to_dict: Callable[[Any, Any], Any] | None = to_dict
         self._json_encode = json_encode or _compact
         self._schema = as_schema(schema_str, self.schema_type)
         self._title = None
@@ -68,7 +68,7 @@ class JSONSerializer(RegistrySerializer):
         self, obj: Any, encoding: SubjectEncoding, ctx: SerializationContext | None
     ) -> bytes:
         if self._to_dict is not None:
-            obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
+            obj = self._to_dict(obj, ctx)
         if self._validate:
             require_valid_document(obj, encoding.schema)
         encoded = self._json_encode(obj)
@@ -101,7 +101,7 @@ class JSONDeserializer(RegistryDeserializer):
             )
         if from_dict is not None and not callable(from_dict):
             raise ValueError("from_dict must be callable: from_dict(dict, SerializationContext)")
-        self._from_dict = from_dict
+        self._from_dict: Callable[[Any, Any], Any] | None = from_dict
         self._json_decode = json_decode or json.loads
         super().__init__(schema_registry_client, schema, conf)
 
@@ -123,7 +123,7 @@ class JSONDeserializer(RegistryDeserializer):
             raise SerializationError(f"{describe_payload(ctx)} is not JSON: {problem}") from problem
         if self._validate:
             require_valid_document(value, schemas.reader_schema or schemas.writer_schema)
-        return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
+        return value if self._from_dict is None else self._from_dict(value, ctx)
 
 
 class AsyncJSONSerializer(AsyncSerializer):
