@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from tests.coordinator.world import World
+from tests.coordinator.environment import CoordinatorEnvironment
 
 from barnabas.coordinator.decision import (
     CancelTimer,
@@ -80,14 +80,14 @@ def add_one(name: str) -> Callable[[Ledger], CoordinatorDecision[int]]:
 
 
 @pytest.fixture
-def world() -> World:
-    world = World()
-    lead(world)
-    return world
+def environment() -> CoordinatorEnvironment:
+    environment = CoordinatorEnvironment()
+    lead(environment)
+    return environment
 
 
-def lead(world: World) -> Ledger:
-    ledger: Ledger = world.lead("ledger", TYPES, Ledger)
+def lead(environment: CoordinatorEnvironment) -> Ledger:
+    ledger: Ledger = environment.lead("ledger", TYPES, Ledger)
     return ledger
 
 
@@ -96,43 +96,47 @@ def code_of(answer: PendingResponse[Any]) -> ErrorCode | None:
     return error.code if isinstance(error, KafkaError) else None
 
 
-def test_a_decision_is_written_replayed_and_answered(world: World) -> None:
-    assert world.shard.write(add_one("a")).result() == 1
-    assert world.shard.write(add_one("a")).result() == 2
-    assert world.shard.state.numbers == {"a": 2}
-    assert [record.value.producer_id for record in world.log.records(TYPES)] == [1, 2]
+def test_a_decision_is_written_replayed_and_answered(environment: CoordinatorEnvironment) -> None:
+    assert environment.shard.write(add_one("a")).result() == 1
+    assert environment.shard.write(add_one("a")).result() == 2
+    assert environment.shard.state.numbers == {"a": 2}
+    assert [record.value.producer_id for record in environment.log.records(TYPES)] == [1, 2]
 
 
-def test_an_answer_waits_for_the_high_watermark(world: World) -> None:
-    world.log.committing = False
-    answer = world.shard.write(add_one("a"))
+def test_an_answer_waits_for_the_high_watermark(environment: CoordinatorEnvironment) -> None:
+    environment.log.is_committing = False
+    answer = environment.shard.write(add_one("a"))
     assert not answer.is_done
-    world.log.commit()
+    environment.log.commit()
     assert answer.result() == 1
 
 
-def test_the_next_decision_sees_what_is_written_but_not_committed(world: World) -> None:
-    world.log.committing = False
-    first, second = world.shard.write(add_one("a")), world.shard.write(add_one("a"))
-    world.log.commit(1)
+def test_the_next_decision_sees_what_is_written_but_not_committed(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.log.is_committing = False
+    first, second = environment.shard.write(add_one("a")), environment.shard.write(add_one("a"))
+    environment.log.commit(1)
     assert first.result() == 1
     assert not second.is_done
 
 
-def test_a_read_does_not_tell_of_what_may_still_be_lost(world: World) -> None:
-    world.log.committing = False
-    world.shard.write(add_one("a"))
-    answer = world.shard.read(lambda ledger: ledger.numbers["a"])
+def test_a_read_does_not_tell_of_what_may_still_be_lost(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.log.is_committing = False
+    environment.shard.write(add_one("a"))
+    answer = environment.shard.read(lambda ledger: ledger.numbers["a"])
     assert not answer.is_done
-    world.log.commit()
+    environment.log.commit()
     assert answer.result() == 1
 
 
-def test_a_refused_append_leaves_the_state_as_it_was(world: World) -> None:
-    world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Two are missing.")
-    answer = world.shard.write(add_one("a"))
+def test_a_refused_append_leaves_the_state_as_it_was(environment: CoordinatorEnvironment) -> None:
+    environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Two are missing.")
+    answer = environment.shard.write(add_one("a"))
     assert code_of(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert world.shard.state.numbers == {}
+    assert environment.shard.state.numbers == {}
 
 
 @pytest.mark.parametrize(
@@ -146,44 +150,50 @@ def test_a_refused_append_leaves_the_state_as_it_was(world: World) -> None:
     ],
 )
 def test_clients_hear_of_failed_writes_in_a_coordinators_words(
-    world: World, refused: ErrorCode, told: ErrorCode
+    environment: CoordinatorEnvironment, refused: ErrorCode, told: ErrorCode
 ) -> None:
-    world.log.refusal = KafkaError(refused, "No.")
-    assert code_of(world.shard.write(add_one("a"))) is told
+    environment.log.append_error = KafkaError(refused, "No.")
+    assert code_of(environment.shard.write(add_one("a"))) is told
 
 
-def test_a_write_that_is_not_committed_in_time_is_not_acknowledged(world: World) -> None:
-    world.log.committing = False
-    answer = world.shard.write(add_one("a"))
-    world.advance(5_000)
+def test_a_write_that_is_not_committed_in_time_is_not_acknowledged(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.log.is_committing = False
+    answer = environment.shard.write(add_one("a"))
+    environment.advance(5_000)
     assert code_of(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_a_pending_response_is_completed_by_the_state_machine(world: World) -> None:
+def test_a_pending_response_is_completed_by_the_state_machine(
+    environment: CoordinatorEnvironment,
+) -> None:
     pending: PendingResponse[str] = PendingResponse()
     outcomes: list[KafkaError | None] = []
-    world.log.committing = False
-    response = world.shard.write(
+    environment.log.is_committing = False
+    response = environment.shard.write(
         lambda _: CoordinatorDecision([put("a", 1)], pending, on_committed=outcomes.append)
     )
     assert response is pending
     assert outcomes == []
-    world.log.commit()
+    environment.log.commit()
     assert outcomes == [None]
     assert not pending.is_done
 
 
-def test_a_failed_append_is_reported_to_the_decision(world: World) -> None:
-    world.log.refusal = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "No.")
-    assert codes_of_a_failed_write(world, "a") == [ErrorCode.NOT_COORDINATOR]
+def test_a_failed_append_is_reported_to_the_decision(environment: CoordinatorEnvironment) -> None:
+    environment.log.append_error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "No.")
+    assert codes_of_a_failed_write(environment, "a") == [ErrorCode.NOT_COORDINATOR]
 
 
-def test_a_key_that_does_not_fit_into_a_record_is_an_error(world: World) -> None:
-    assert codes_of_a_failed_write(world, "a" * 40_000) == [ErrorCode.UNKNOWN_SERVER_ERROR]
-    assert code_of(world.shard.write(add_one("a" * 40_000))) is ErrorCode.UNKNOWN_SERVER_ERROR
+def test_a_key_that_does_not_fit_into_a_record_is_an_error(
+    environment: CoordinatorEnvironment,
+) -> None:
+    assert codes_of_a_failed_write(environment, "a" * 40_000) == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert code_of(environment.shard.write(add_one("a" * 40_000))) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def codes_of_a_failed_write(world: World, name: str) -> list[ErrorCode]:
+def codes_of_a_failed_write(environment: CoordinatorEnvironment, name: str) -> list[ErrorCode]:
     codes: list[ErrorCode] = []
 
     def on_committed(error: KafkaError | None) -> None:
@@ -191,35 +201,39 @@ def codes_of_a_failed_write(world: World, name: str) -> list[ErrorCode]:
         codes.append(error.code)
 
     pending: PendingResponse[None] = PendingResponse()
-    world.shard.write(
+    environment.shard.write(
         lambda _: CoordinatorDecision([put(name, 1)], pending, on_committed=on_committed)
     )
     return codes
 
 
-def test_effects_are_performed_after_the_append_and_before_the_commit(world: World) -> None:
-    world.log.committing = False
+def test_effects_are_performed_after_the_append_and_before_the_commit(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.log.is_committing = False
     effect = Effect()
     timer = StartTimer("t", 10, lambda *_: CoordinatorDecision([put("time", 1)], None))
-    world.shard.write(lambda _: CoordinatorDecision([put("a", 1)], None, [effect, timer]))
-    assert world.shard.state.performed == [effect]
-    assert "t" in world.shard.timers
-    world.shard.write(lambda _: CoordinatorDecision((), None, [CancelTimer("t")]))
-    assert "t" not in world.shard.timers
+    environment.shard.write(lambda _: CoordinatorDecision([put("a", 1)], None, [effect, timer]))
+    assert environment.shard.state.performed == [effect]
+    assert "t" in environment.shard.timers
+    environment.shard.write(lambda _: CoordinatorDecision((), None, [CancelTimer("t")]))
+    assert "t" not in environment.shard.timers
 
 
-def test_a_failed_append_performs_no_effects(world: World) -> None:
-    world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "No.")
+def test_a_failed_append_performs_no_effects(environment: CoordinatorEnvironment) -> None:
+    environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "No.")
     timer = StartTimer("t", 10, lambda *_: CoordinatorDecision((), None))
-    world.shard.write(lambda _: CoordinatorDecision([put("a", 1)], None, [Effect(), timer]))
-    assert world.shard.state.performed == []
-    assert "t" not in world.shard.timers
+    environment.shard.write(lambda _: CoordinatorDecision([put("a", 1)], None, [Effect(), timer]))
+    assert environment.shard.state.performed == []
+    assert "t" not in environment.shard.timers
 
 
-def test_a_timer_that_is_started_only_if_absent_is_not_postponed(world: World) -> None:
+def test_a_timer_that_is_started_only_if_absent_is_not_postponed(
+    environment: CoordinatorEnvironment,
+) -> None:
     for number in (1, 2):
         records = [put("a", number)]
-        world.shard.timers.start(
+        environment.shard.timers.start(
             StartTimer(
                 "t",
                 100,
@@ -227,31 +241,35 @@ def test_a_timer_that_is_started_only_if_absent_is_not_postponed(world: World) -
                 only_if_absent=True,
             )
         )
-        world.advance(60)
-    assert world.shard.state.numbers == {"a": 1}
+        environment.advance(60)
+    assert environment.shard.state.numbers == {"a": 1}
 
 
-def test_many_tombstones_are_cut_into_batches_of_bounded_size(world: World) -> None:
+def test_many_tombstones_are_cut_into_batches_of_bounded_size(
+    environment: CoordinatorEnvironment,
+) -> None:
     records = [put(f"name-{number:0100d}", None) for number in range(20_000)]
-    world.shard.write(lambda _: CoordinatorDecision(records, None, is_atomic=False)).result()
-    assert len(world.log.batches) > 3
-    assert sum(read_header(batch).record_count for batch in world.log.batches) == 20_000
+    environment.shard.write(lambda _: CoordinatorDecision(records, None, is_atomic=False)).result()
+    assert len(environment.log.batches) > 3
+    assert sum(read_header(batch).record_count for batch in environment.log.batches) == 20_000
 
 
-def test_loading_brings_back_what_was_written(world: World) -> None:
+def test_loading_brings_back_what_was_written(environment: CoordinatorEnvironment) -> None:
     for name in "abcab":
-        world.shard.write(add_one(name))
-    world.shard.write(lambda _: CoordinatorDecision([put("c", None)], None))
-    before = world.shard.state.numbers
-    after = lead(world)
+        environment.shard.write(add_one(name))
+    environment.shard.write(lambda _: CoordinatorDecision([put("c", None)], None))
+    before = environment.shard.state.numbers
+    after = lead(environment)
     assert after.numbers == before == {"a": 2, "b": 2}
     assert after.events == ["loaded"]
 
 
-def test_records_of_a_kind_from_the_future_are_passed_over(world: World) -> None:
-    world.shard.write(add_one("a"))
-    world.log.append(_batch_of_unknown_kind())
-    assert lead(world).numbers == {"a": 1}
+def test_records_of_a_kind_from_the_future_are_passed_over(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.shard.write(add_one("a"))
+    environment.log.append(_batch_of_unknown_kind())
+    assert lead(environment).numbers == {"a": 1}
 
 
 def _batch_of_unknown_kind() -> bytearray:
@@ -260,118 +278,130 @@ def _batch_of_unknown_kind() -> bytearray:
     return build_batch([Record(0, 0, b"\x00\x63key", b"\x00\x00value", [])])
 
 
-def test_while_it_loads_requests_are_told_to_try_again(world: World) -> None:
+def test_while_it_loads_requests_are_told_to_try_again(environment: CoordinatorEnvironment) -> None:
     for _ in range(3):
         records = [put(f"n{number}", number) for number in range(1_000)]
-        world.shard.write(lambda _, records=records: CoordinatorDecision(records, None))
-    runtime = world.runtime
+        environment.shard.write(lambda _, records=records: CoordinatorDecision(records, None))
+    runtime = environment.runtime
     runtime.on_election(0, 99)
     assert code_of(runtime.write("a", add_one("a"))) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert runtime.is_loading
     while runtime.is_loading:
-        world.advance(1)
+        environment.advance(1)
     assert runtime.write("n7", add_one("n7")).result() == 8
 
 
-def test_a_shard_hears_after_loading_what_changed_meanwhile(world: World) -> None:
+def test_a_shard_hears_after_loading_what_changed_meanwhile(
+    environment: CoordinatorEnvironment,
+) -> None:
     records = [put(f"n{number}", number) for number in range(2_000)]
-    world.shard.write(lambda _: CoordinatorDecision(records, None))
-    runtime = world.runtime
+    environment.shard.write(lambda _: CoordinatorDecision(records, None))
+    runtime = environment.runtime
     runtime.on_election(0, 99)
-    world.advance(1)
-    world.create_topic("meanwhile")
+    environment.advance(1)
+    environment.create_topic("meanwhile")
     while runtime.is_loading:
-        world.advance(1)
+        environment.advance(1)
     assert runtime.shard(0).state.events == ["loaded", "metadata"]
 
 
-def test_a_short_log_is_loaded_for_the_first_who_asks(world: World) -> None:
-    world.shard.write(add_one("a"))
-    world.runtime.on_election(0, 99)
-    assert world.runtime.write("a", add_one("a")).result() == 2
+def test_a_short_log_is_loaded_for_the_first_who_asks(environment: CoordinatorEnvironment) -> None:
+    environment.shard.write(add_one("a"))
+    environment.runtime.on_election(0, 99)
+    assert environment.runtime.write("a", add_one("a")).result() == 2
 
 
-def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(world: World) -> None:
-    world.shard.write(add_one("a"))
-    damaged = bytearray(world.log.batches[0])
+def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.shard.write(add_one("a"))
+    damaged = bytearray(environment.log.batches[0])
     damaged[61] ^= 0xFF
-    world.log.batches[0] = bytes(damaged[:-1]) + b"\xff"
-    world.runtime.on_election(0, 99)
-    assert code_of(world.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
-    assert world.runtime.failed_count == 1
-    world.runtime.on_resignation(0)
-    assert world.runtime.failed_count == 0
+    environment.log.batches[0] = bytes(damaged[:-1]) + b"\xff"
+    environment.runtime.on_election(0, 99)
+    assert code_of(environment.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
+    assert environment.runtime.failed_count == 1
+    environment.runtime.on_resignation(0)
+    assert environment.runtime.failed_count == 0
 
 
-def test_who_resigned_coordinates_no_more(world: World) -> None:
-    shard = world.shard
-    world.runtime.on_resignation(0)
+def test_who_resigned_coordinates_no_more(environment: CoordinatorEnvironment) -> None:
+    shard = environment.shard
+    environment.runtime.on_resignation(0)
     assert shard.state.events == ["loaded", "unloaded"]
     assert code_of(shard.write(add_one("a"))) is ErrorCode.NOT_COORDINATOR
-    assert code_of(world.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
+    assert code_of(environment.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
 
 
-def test_what_a_transaction_writes_counts_when_it_is_committed(world: World) -> None:
+def test_what_a_transaction_writes_counts_when_it_is_committed(
+    environment: CoordinatorEnvironment,
+) -> None:
     producer = ProducerStamp(7, 0)
-    world.shard.write(lambda _: CoordinatorDecision([put("a", 5)], None, producer=producer))
-    assert world.shard.state.numbers == {}
-    assert lead(world).pending == {7: {"a": 5}}
-    world.shard.end_transaction(TransactionMarker(7, 1, 0, True, 2)).result()
-    assert world.shard.state.numbers == {"a": 5}
-    assert lead(world).numbers == {"a": 5}
+    environment.shard.write(lambda _: CoordinatorDecision([put("a", 5)], None, producer=producer))
+    assert environment.shard.state.numbers == {}
+    assert lead(environment).pending == {7: {"a": 5}}
+    environment.shard.end_transaction(TransactionMarker(7, 1, 0, True, 2)).result()
+    assert environment.shard.state.numbers == {"a": 5}
+    assert lead(environment).numbers == {"a": 5}
 
 
-def test_what_a_transaction_writes_never_was_when_it_is_aborted(world: World) -> None:
+def test_what_a_transaction_writes_never_was_when_it_is_aborted(
+    environment: CoordinatorEnvironment,
+) -> None:
     producer = ProducerStamp(7, 0)
-    world.shard.write(lambda _: CoordinatorDecision([put("a", 5)], None, producer=producer))
-    world.shard.end_transaction(TransactionMarker(7, 1, 0, False, 2)).result()
-    assert world.shard.state.numbers == {}
-    assert lead(world).numbers == {}
+    environment.shard.write(lambda _: CoordinatorDecision([put("a", 5)], None, producer=producer))
+    environment.shard.end_transaction(TransactionMarker(7, 1, 0, False, 2)).result()
+    assert environment.shard.state.numbers == {}
+    assert lead(environment).numbers == {}
 
 
-def test_time_decides_as_requests_do(world: World) -> None:
-    shard = world.shard
+def test_time_decides_as_requests_do(environment: CoordinatorEnvironment) -> None:
+    shard = environment.shard
     shard.timers.start(
         StartTimer("soon", 100, lambda *_: CoordinatorDecision([put("time", 1)], None))
     )
-    world.advance(99)
+    environment.advance(99)
     assert shard.state.numbers == {}
-    world.advance(1)
+    environment.advance(1)
     assert shard.state.numbers == {"time": 1}
 
 
-def test_an_alarm_set_again_is_put_off_and_one_cancelled_never_rings(world: World) -> None:
-    shard = world.shard
+def test_an_alarm_set_again_is_put_off_and_one_cancelled_never_rings(
+    environment: CoordinatorEnvironment,
+) -> None:
+    shard = environment.shard
     shard.timers.start(StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None)))
     shard.timers.start(StartTimer("b", 100, lambda *_: CoordinatorDecision([put("b", 1)], None)))
-    world.advance(60)
+    environment.advance(60)
     shard.timers.start(StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 2)], None)))
     shard.timers.cancel("b")
-    world.advance(60)
+    environment.advance(60)
     assert shard.state.numbers == {}
-    world.advance(40)
+    environment.advance(40)
     assert shard.state.numbers == {"a": 2}
 
 
-def test_what_time_decided_is_tried_again_until_it_is_written(world: World) -> None:
-    world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Not now.")
-    world.shard.timers.start(
+def test_what_time_decided_is_tried_again_until_it_is_written(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Not now.")
+    environment.shard.timers.start(
         StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None))
     )
-    world.advance(1_000)
-    assert world.shard.state.numbers == {}
-    world.log.refusal = None
-    world.advance(1_000)
-    assert world.shard.state.numbers == {"a": 1}
+    environment.advance(1_000)
+    assert environment.shard.state.numbers == {}
+    environment.log.append_error = None
+    environment.advance(1_000)
+    assert environment.shard.state.numbers == {"a": 1}
 
 
-def test_alarms_end_with_the_leadership(world: World) -> None:
-    world.shard.timers.start(
+def test_alarms_end_with_the_leadership(environment: CoordinatorEnvironment) -> None:
+    environment.shard.timers.start(
         StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None))
     )
-    world.runtime.on_resignation(0)
-    world.advance(1_000)
-    assert world.log.batches == []
+    environment.runtime.on_resignation(0)
+    environment.advance(1_000)
+    assert environment.log.batches == []
 
 
 @pytest.mark.parametrize(

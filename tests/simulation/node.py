@@ -8,6 +8,7 @@ taken over.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -17,21 +18,22 @@ from tests.simulation.events import Events, ShardLoaded, ShardLost, TopicPartiti
 from tests.simulation.metadata import NODE_ID, OTHER_ID, Metadata
 
 from barnabas.config import BrokerSettings, Resolver
-from barnabas.coordinator.runtime import Runtime
-from barnabas.coordinator.shard import Shard
+from barnabas.coordinator.runtime import CoordinatorRuntime
+from barnabas.coordinator.shard import CoordinatorShard
 from barnabas.log import Log, LogDirectory
-from barnabas.metadata.delta import Delta
-from barnabas.node.coordination import coordinate
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
 from barnabas.server.api import HANDLERS
-from barnabas.server.broker import Broker
-from barnabas.server.call import Call
-from barnabas.server.errors import error_response, failure_of
+from barnabas.server.broker_node import BrokerNode
+from barnabas.server.errors import error_of
+from barnabas.server.fetching.session_cache import FetchSessionCache
+from barnabas.server.network.suspended_handler import SuspendedHandler
 from barnabas.server.purgatory import Purgatory
-from barnabas.server.sessions import FetchSessions
-from barnabas.server.suspended import Suspended
+from barnabas.server.request_context import RequestContext
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey
+from barnabas.wire.error_response import error_response
 from barnabas.wire.schema import Message
 
 Answer = Callable[[Message | None], None]
@@ -86,12 +88,12 @@ class Node:
             [LogDirectory.open(self._path)],
             resolver,
             metadata.image,
-            waiting=purgatory,
+            purgatory=purgatory,
             background=_Foreground(),
-            ask_controller=lambda _: loop.create_future(),
+            send_to_controller=lambda _: loop.create_future(),
             clock=lambda: loop.now_ms,
         )
-        self.broker = Broker(
+        self.broker = BrokerNode(
             node_id=NODE_ID,
             cluster_id="cluster",
             settings=self._settings,
@@ -101,14 +103,14 @@ class Node:
             controller=metadata,  # type: ignore[arg-type]
             timer=timer,
             purgatory=purgatory,
-            fetch_sessions=FetchSessions(100),
+            fetch_sessions=FetchSessionCache(100),
             clock=lambda: loop.now_ms,
         )
         nobody: Any = None  # there is no other broker to ask
-        self._elections = coordinate(self.broker, nobody)
+        self._elections = add_coordinators(self.broker, nobody, Random(self.incarnation).randbytes)
         self.is_up = True
         self.follow(metadata.lead_all_anew())
-        self._elections.begin(metadata.image)
+        self._elections.start(metadata.image)
         self.events.note("node", f"starts as incarnation {self.incarnation}")
 
     def kill(self, *, cut: bool, in_mid_write: bool = False) -> None:
@@ -118,7 +120,7 @@ class Node:
                 self.tell_lost(runtime)
         for runtime in self.runtimes:
             # Whatever is still under way finds no coordinator any more.
-            for shard in runtime.active():
+            for shard in runtime.active_shards():
                 shard.is_active = False
             runtime._shards.clear()
             runtime._loading.clear()
@@ -126,7 +128,7 @@ class Node:
         self.dies_after_appends = None
         self.events.note("node", "is killed" + (", its logs are cut" if cut else ""))
         self.broker.timer.close()
-        for partition in self.partitions.live():
+        for partition in self.partitions.opened():
             self.note_committed(partition)
             partition.is_leader = False
             if cut:
@@ -136,12 +138,12 @@ class Node:
     def cut(self, partition: Partition) -> None:
         """What is not committed is lost, as when a follower takes over."""
         key = (partition.topic, partition.index)
-        end = partition.log.end_offset
+        end = partition.log.log_end_offset
         partition.log.truncate_to(self.committed.get(key, 0))
-        if partition.log.end_offset < end:
-            self.events.note("node", f"{key} is cut from {end} to {partition.log.end_offset}")
+        if partition.log.log_end_offset < end:
+            self.events.note("node", f"{key} is cut from {end} to {partition.log.log_end_offset}")
         self.ends[key] = [
-            each for each in self.ends.get(key, ()) if each <= partition.log.end_offset
+            each for each in self.ends.get(key, ()) if each <= partition.log.log_end_offset
         ]
 
     # Requests
@@ -150,14 +152,14 @@ class Node:
         """Begin to answer, as the server's pipeline does."""
         connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
         broker = self.broker
-        call = Call(version, 1, client_id, connection, broker, self._loop.now_ms, 0)
+        call = RequestContext(version, 1, client_id, connection, broker, self._loop.now_ms, 0)
         key = ApiKey(type(request).API_KEY)
 
         def ended(response: Message | None, failure: BaseException | None) -> None:
             if broker is not self.broker or not self.is_up:
                 return
             if failure is not None:
-                code, message = failure_of(failure, key.name, call)
+                code, message = error_of(failure, key.name, call)
                 response = error_response(request, version, code, message)
             answer(response)
 
@@ -169,11 +171,11 @@ class Node:
         except Exception as failure:
             ended(None, failure)
         else:
-            Suspended(coroutine, awaited, ended, self._loop)
+            SuspendedHandler(coroutine, awaited, ended, self._loop)
 
     # Metadata and replicas
 
-    def follow(self, delta: Delta) -> None:
+    def follow(self, delta: MetadataDelta) -> None:
         """The controller has decided something."""
         if not self.is_up:
             return
@@ -181,8 +183,8 @@ class Node:
         broker.image = self.metadata.image
         broker.resolver.configs = self.metadata.image.configs
         broker.resolver.changed(delta.configs_changed)
-        self.partitions.apply(delta, self.metadata.image)
-        self._elections.follow(delta, self.metadata.image)
+        self.partitions.apply_delta(delta, self.metadata.image)
+        self._elections.on_metadata_change(delta, self.metadata.image)
 
     def create_topic(self, name: str, partitions: int) -> None:
         self.follow(self.metadata.create_topic(name, partitions))
@@ -194,11 +196,11 @@ class Node:
     def catch_up(self, topic: str, index: int, offset: int) -> None:
         """The other replica has all before `offset`."""
         if self.is_up:
-            partition = self.partitions.by_name(topic, index)
-            if partition.high_watermark < offset <= partition.log.end_offset:
+            partition = self.partitions.get_by_name(topic, index)
+            if partition.high_watermark < offset <= partition.log.log_end_offset:
                 partition.high_watermark = offset
                 self.note_committed(partition)
-                self.broker.purgatory.poke(partition)
+                self.broker.purgatory.notify(partition)
 
     def let_go(self, topic: str, index: int) -> None:
         """This node is the only one in sync: everything is committed."""
@@ -212,7 +214,7 @@ class Node:
         self.events.note("node", f"no longer leads {topic}-{index}" + (", cut" if cut else ""))
         self.follow(self.metadata.change_partition(topic, index, leader=OTHER_ID))
         if cut:
-            partition = self.partitions.by_name(topic, index)
+            partition = self.partitions.get_by_name(topic, index)
             self.note_committed(partition)
             self.cut(partition)
 
@@ -225,24 +227,24 @@ class Node:
         self.committed[key] = max(self.committed.get(key, 0), partition.high_watermark)
 
     def partition(self, topic: str, index: int) -> Partition:
-        return self.partitions.by_name(topic, index)
+        return self.partitions.get_by_name(topic, index)
 
     # Coordinators
 
     @property
-    def runtimes(self) -> list[Runtime[Any]]:
+    def runtimes(self) -> list[CoordinatorRuntime[Any]]:
         return [self.broker.groups.runtime, self.broker.transactions.runtime]
 
-    def tell_lost(self, runtime: Runtime[Any], only: int | None = None) -> None:
-        for shard in runtime.active():
+    def tell_lost(self, runtime: CoordinatorRuntime[Any], only: int | None = None) -> None:
+        for shard in runtime.active_shards():
             if only is None or shard.index == only:
-                end = self.partition(runtime.topic, shard.index).log.end_offset
+                end = self.partition(runtime.topic, shard.index).log.log_end_offset
                 self.events.tell(ShardLost(runtime.topic, shard.index, shard.state, end))
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Note where batches end, and die after one of them if so told; tell of what is loaded."""
-        append, load = Log.append_as_leader, Shard.load
+        append, load = Log.append_as_leader, CoordinatorShard.load
 
         def append_and_note(log: Log, *args: Any, **kwargs: Any) -> Any:
             appended = append(log, *args, **kwargs)
@@ -254,14 +256,14 @@ class Node:
                     raise Killed
             return appended
 
-        def load_and_tell(shard: Shard[Any]) -> Iterator[None]:
+        def load_and_tell(shard: CoordinatorShard[Any]) -> Iterator[None]:
             yield from load(shard)
-            end = self.partition(shard.topic, shard.index).log.end_offset
+            end = self.partition(shard.topic, shard.index).log.log_end_offset
             self.events.tell(ShardLoaded(shard.topic, shard.index, shard.state, end))
 
         with (
             patch.object(Log, "append_as_leader", append_and_note),
-            patch.object(Shard, "load", load_and_tell),
+            patch.object(CoordinatorShard, "load", load_and_tell),
         ):
             yield
 

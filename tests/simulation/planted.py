@@ -31,7 +31,7 @@ class Bug(NamedTuple):
 BUGS = [
     Bug(
         "give-before-revoked",
-        "coordinator/groups/consumer/reconcile.py",
+        "coordinator/groups/consumer/reconciliation.py",
         "if partition not in own and is_owned(topic_id, partition):",
         "if False:",
     ),
@@ -39,11 +39,11 @@ BUGS = [
         "rebalance-waits-for-nobody",
         "coordinator/groups/classic/rebalance.py",
         """    if group.has_all_joined:
-        return complete(groups, group)
-    _await_joins(groups, group)
+        return complete(group, groups, context)
+    _await_joins(group, groups)
     return []
 """,
-        "    return complete(groups, group)\n",
+        "    return complete(group, groups, context)\n",
     ),
     Bug(
         "any-generation-commits",
@@ -58,21 +58,21 @@ BUGS = [
         "answer-before-commit",
         "coordinator/shard.py",
         """        else:
-            self._log.when_committed(self._end, self._write_timeout_ms, settle)
-        return answer""",
+            self._log.when_committed(end_offset, self._write_timeout_ms, on_committed)
+        return response""",
         """        else:
-            settle(None)
-        return answer""",
+            on_committed(None)
+        return response""",
     ),
     Bug(
         "abort-keeps-offsets",
         "coordinator/groups/offsets/pending.py",
-        "offset = waiting[producer_id] if committed else None",
-        "offset = waiting[producer_id]",
+        "offset = by_producer[producer_id] if committed else None",
+        "offset = by_producer[producer_id]",
     ),
     Bug(
         "zombies-end-transactions",
-        "coordinator/transactions/end.py",
+        "coordinator/transactions/end_txn.py",
         """    if request.producer_epoch != current.producer_epoch:
         raise fenced(current, request.producer_id, request.producer_epoch)
 """,
@@ -81,12 +81,12 @@ BUGS = [
     Bug(
         "zombies-add-partitions",
         "coordinator/transactions/add_partitions.py",
-        "if current.producer_epoch != producer_epoch:",
+        "if current.producer_epoch != request.producer_epoch:",
         "if False:",
     ),
     Bug(
         "no-verification",
-        "log/producers.py",
+        "log/producers/producer_state.py",
         "if must_verify and header.is_transactional:",
         "if False:",
     ),
@@ -94,31 +94,31 @@ BUGS = [
         "complete-before-told",
         "coordinator/transactions/markers.py",
         "(each for each, code in codes.items() if code in DONE)",
-        "(tuple(ending.remaining))",
+        "(tuple(markers.remaining))",
     ),
     Bug(
         "endings-lost-by-load",
         "coordinator/transactions/state.py",
-        "        markers.resume(self)\n",
-        "",
+        "        return resume_markers(self)\n",
+        "        return ()\n",
     ),
     Bug(
         "timeouts-lost-by-load",
         "coordinator/transactions/timeouts.py",
-        "    _look_for_timed_out(transactions, transactions.settings.broker(ABORT_INTERVAL))\n",
+        "        self._schedule_abort(self._settings.broker(ABORT_INTERVAL))\n",
         "",
     ),
     Bug(
         "sessions-lost-by-load",
         "coordinator/groups/classic/replay.py",
         """    for member in group.members.values():
-        rebalance.restart_session(groups, group, member)
+        groups.timers.start(rebalance.session_timer(group, member))
 """,
         "",
     ),
     Bug(
         "load-forgets-markers",
-        "coordinator/loading.py",
+        "coordinator/loader.py",
         "        _replay_markers(run, state)\n",
         "",
     ),

@@ -1,1 +1,1 @@
-"""The coordinators of groups and transactions: state machines kept in the broker's internal topics."""
+"""The coordinators of groups and transactions: state machines kept in internal topics."""

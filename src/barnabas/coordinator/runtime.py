@@ -1,4 +1,4 @@
-"""The shards of one internal topic on this broker: the leader of a partition coordinates its keys."""
+"""The shards of one internal topic: the leader of a partition coordinates its keys."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.coordinator.assignors.groups_to_divide import (
+from tests.coordinator.assignors.groups import (
     check_whole,
     group,
     having,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-from tests.coordinator.classic.scene import Scene
+from tests.coordinator.classic.harness import ClassicHarness
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 
@@ -25,21 +25,21 @@ def calls_of(work: Callable[[], object]) -> int:
     return count
 
 
-def rebalanced(scene: Scene, members: list[str]) -> None:
+def rebalanced(harness: ClassicHarness, members: list[str]) -> None:
     """All join again, since one has another subscription, and sync."""
-    joining = [scene.join(each, topics=("other",)) for each in members]
+    joining = [harness.join(each, topics=("other",)) for each in members]
     assert all(each.is_done for each in joining)
     assert sum(len(each.result().members) for each in joining) == len(members)
-    scene.synced(members)
-    assert scene.group.state is ClassicState.STABLE
+    harness.synced(members)
+    assert harness.group.state is ClassicState.STABLE
 
 
 def test_joining_and_syncing_a_group_four_times_as_large_is_four_times_the_work() -> None:
     def work(count: int) -> int:
-        scene = Scene()
+        harness = ClassicHarness()
         members: list[str] = []
-        first = calls_of(lambda: members.extend(scene.stable(count)))
-        again = calls_of(lambda: rebalanced(scene, members))
+        first = calls_of(lambda: members.extend(harness.stable(count)))
+        again = calls_of(lambda: rebalanced(harness, members))
         return first + again
 
     work(1)
@@ -48,18 +48,18 @@ def test_joining_and_syncing_a_group_four_times_as_large_is_four_times_the_work(
 
 def test_a_heartbeat_costs_the_same_in_any_group() -> None:
     def work(count: int) -> int:
-        scene = Scene()
-        member = scene.stable(count)[-1]
-        return calls_of(lambda: scene.heartbeat(member, 1))
+        harness = ClassicHarness()
+        member = harness.stable(count)[-1]
+        return calls_of(lambda: harness.heartbeat(member, 1))
 
     work(1)
     assert work(200) == work(2)
 
 
 def test_a_generation_of_500_is_one_record() -> None:
-    scene = Scene()
-    members = scene.stable(500)
-    written = len(scene.written)
-    rebalanced(scene, members)
-    assert len(scene.written) == written + 1
-    assert len(scene.written[-1].value.members) == 500
+    harness = ClassicHarness()
+    members = harness.stable(500)
+    written = len(harness.written)
+    rebalanced(harness, members)
+    assert len(harness.written) == written + 1
+    assert len(harness.written[-1].value.members) == 500

@@ -1,7 +1,7 @@
 """What offsets, listings and deletion ask of a classic group, state by state."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, GROUP, Scene, subscription
+from tests.coordinator.classic.harness import DELAY_MS, GROUP, ClassicHarness, subscription
 
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import TRANSITIONS, ClassicGroup, ClassicState
@@ -12,8 +12,8 @@ from barnabas.wire.messages.describe_groups import DescribedGroup
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ClassicHarness:
+    return ClassicHarness()
 
 
 def commit_code(
@@ -33,9 +33,9 @@ def commit_code(
     return ErrorCode.NONE
 
 
-def describe(scene: Scene, group: str = GROUP, version: int = 6) -> DescribedGroup:
-    context = scene.world.coordinator._context(GroupClient("client", "/10.0.0.1", version))
-    return classic.describe(group, scene.groups, context)
+def describe(harness: ClassicHarness, group: str = GROUP, version: int = 6) -> DescribedGroup:
+    context = harness.environment.coordinator._context(GroupClient("client", "/10.0.0.1", version))
+    return classic.describe(group, harness.groups, context)
 
 
 def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
@@ -64,41 +64,43 @@ def test_a_move_that_is_not_in_the_table_is_a_fault() -> None:
 # Commits
 
 
-def test_anybody_commits_to_an_empty_group_who_names_no_generation(scene: Scene) -> None:
-    (member,) = scene.stable()
-    scene.leave((member, None))
-    assert commit_code(scene.group) == ErrorCode.NONE
-    assert commit_code(scene.group, "nobody", -1) == ErrorCode.NONE
-    assert commit_code(scene.group, member, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+def test_anybody_commits_to_an_empty_group_who_names_no_generation(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    harness.leave((member, None))
+    assert commit_code(harness.group) == ErrorCode.NONE
+    assert commit_code(harness.group, "nobody", -1) == ErrorCode.NONE
+    assert commit_code(harness.group, member, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_members_alone_commit_to_a_group_that_has_any(scene: Scene) -> None:
-    (member,) = scene.stable()
-    assert commit_code(scene.group, member, 1) == ErrorCode.NONE
-    assert commit_code(scene.group, member, 0) == ErrorCode.ILLEGAL_GENERATION
-    assert commit_code(scene.group, member, -1) == ErrorCode.ILLEGAL_GENERATION
-    assert commit_code(scene.group) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert commit_code(scene.group, "nobody", 1) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert commit_code(scene.group, "", 1) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert commit_code(scene.group, member, 1, instance="a") == ErrorCode.UNKNOWN_MEMBER_ID
+def test_members_alone_commit_to_a_group_that_has_any(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    assert commit_code(harness.group, member, 1) == ErrorCode.NONE
+    assert commit_code(harness.group, member, 0) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_code(harness.group, member, -1) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_code(harness.group) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_code(harness.group, "nobody", 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_code(harness.group, "", 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_code(harness.group, member, 1, instance="a") == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_members_commit_while_a_rebalance_is_prepared_but_not_before_the_sync(
-    scene: Scene,
+    harness: ClassicHarness,
 ) -> None:
-    (old,) = scene.stable()
-    scene.enter()
-    assert commit_code(scene.group, old, 1) == ErrorCode.NONE
-    scene.join(old)
-    assert commit_code(scene.group, old, 2) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert commit_code(scene.group, old, 1) == ErrorCode.ILLEGAL_GENERATION
-    assert commit_code(scene.group, old, 2, transactional=True) == ErrorCode.NONE
+    (old,) = harness.stable()
+    harness.enter()
+    assert commit_code(harness.group, old, 1) == ErrorCode.NONE
+    harness.join(old)
+    assert commit_code(harness.group, old, 2) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert commit_code(harness.group, old, 1) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_code(harness.group, old, 2, transactional=True) == ErrorCode.NONE
 
 
-def test_a_transaction_commits_without_naming_a_member(scene: Scene) -> None:
-    (member,) = scene.stable()
-    assert commit_code(scene.group, transactional=True) == ErrorCode.NONE
-    assert commit_code(scene.group, member, 0, transactional=True) == (ErrorCode.ILLEGAL_GENERATION)
+def test_a_transaction_commits_without_naming_a_member(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    assert commit_code(harness.group, transactional=True) == ErrorCode.NONE
+    assert commit_code(harness.group, member, 0, transactional=True) == (
+        ErrorCode.ILLEGAL_GENERATION
+    )
 
 
 def test_nobody_commits_to_the_dead() -> None:
@@ -116,84 +118,88 @@ def test_nobody_commits_to_the_dead() -> None:
 # Deletion and expiry
 
 
-def test_a_group_with_members_is_not_deleted(scene: Scene) -> None:
-    scene.stable()
+def test_a_group_with_members_is_not_deleted(harness: ClassicHarness) -> None:
+    harness.stable()
     with pytest.raises(KafkaError) as refused:
-        scene.group.check_delete()
+        harness.group.check_delete()
     assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
-    scene.group.check_delete_offsets()
+    harness.group.check_delete_offsets()
 
 
-def test_offsets_of_a_group_that_is_not_of_consumers_are_not_deleted(scene: Scene) -> None:
-    scene.stable(protocol_type="connect")
+def test_offsets_of_a_group_that_is_not_of_consumers_are_not_deleted(
+    harness: ClassicHarness,
+) -> None:
+    harness.stable(protocol_type="connect")
     with pytest.raises(KafkaError) as refused:
-        scene.group.check_delete_offsets()
+        harness.group.check_delete_offsets()
     assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
-    assert scene.group.retention_start_ms(5) is None
-    assert not scene.group.is_subscribed_to("t")
+    assert harness.group.retention_start_ms(5) is None
+    assert not harness.group.is_subscribed_to("t")
 
 
-def test_offsets_of_an_empty_group_expire_from_when_it_became_so(scene: Scene) -> None:
-    (member,) = scene.stable()
-    assert scene.group.retention_start_ms(5) == 5
-    scene.advance(100)
-    scene.leave((member, None))
-    assert scene.group.retention_start_ms(5) == scene.world.clock.now_ms
+def test_offsets_of_an_empty_group_expire_from_when_it_became_so(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    assert harness.group.retention_start_ms(5) == 5
+    harness.advance(100)
+    harness.leave((member, None))
+    assert harness.group.retention_start_ms(5) == harness.environment.clock.now_ms
 
 
-def test_offsets_do_not_expire_while_a_group_rebalances(scene: Scene) -> None:
-    scene.stable()
-    scene.enter()
-    assert scene.group.retention_start_ms(5) is None
+def test_offsets_do_not_expire_while_a_group_rebalances(harness: ClassicHarness) -> None:
+    harness.stable()
+    harness.enter()
+    assert harness.group.retention_start_ms(5) is None
 
 
-def test_a_tombstone_takes_the_group_back(scene: Scene) -> None:
-    (member,) = scene.stable()
-    scene.leave((member, None))
-    scene.join()
-    group: Group = scene.group
+def test_a_tombstone_takes_the_group_back(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    harness.leave((member, None))
+    harness.join()
+    group: Group = harness.group
     (tombstone,) = group.tombstones()
-    scene.groups.replay(tombstone, -1)
-    assert not scene.groups.by_id
+    harness.groups.replay(tombstone, -1)
+    assert not harness.groups.by_id
     assert group.state_name == "Dead"
-    assert scene.alarm_count == 0
+    assert harness.alarm_count == 0
 
 
 # Subscriptions
 
 
-def test_a_group_is_subscribed_to_what_any_member_is(scene: Scene) -> None:
-    scene.enter(topics=("a", "b"))
-    second, _ = scene.enter(topics=("c",))
-    scene.advance(DELAY_MS * 2)
-    assert all(scene.group.is_subscribed_to(each) for each in "abc")
-    assert not scene.group.is_subscribed_to("d")
-    scene.leave((second, None))
-    scene.advance(100_000)
-    assert scene.group.is_empty
-    assert not scene.group.is_subscribed_to("a")
+def test_a_group_is_subscribed_to_what_any_member_is(harness: ClassicHarness) -> None:
+    harness.enter(topics=("a", "b"))
+    second, _ = harness.enter(topics=("c",))
+    harness.advance(DELAY_MS * 2)
+    assert all(harness.group.is_subscribed_to(each) for each in "abc")
+    assert not harness.group.is_subscribed_to("d")
+    harness.leave((second, None))
+    harness.advance(100_000)
+    assert harness.group.is_empty
+    assert not harness.group.is_subscribed_to("a")
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\0\1\0\0\0\1", b"\xff" * 6])
 def test_a_subscription_that_cannot_be_read_may_be_to_anything(
-    scene: Scene, metadata: bytes
+    harness: ClassicHarness, metadata: bytes
 ) -> None:
-    scene.stable(metadata=metadata)
-    assert scene.group.is_subscribed_to("t")
-    assert scene.group.retention_start_ms(5) is None
+    harness.stable(metadata=metadata)
+    assert harness.group.is_subscribed_to("t")
+    assert harness.group.retention_start_ms(5) is None
 
 
-def test_a_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known(scene: Scene) -> None:
-    scene.stable(metadata=b"\x00\x63" + subscription("t")[2:] + b"more")
-    assert scene.group.subscribed_topics == {"t"}
+def test_a_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known(
+    harness: ClassicHarness,
+) -> None:
+    harness.stable(metadata=b"\x00\x63" + subscription("t")[2:] + b"more")
+    assert harness.group.subscribed_topics == {"t"}
 
 
 # DescribeGroups
 
 
-def test_a_stable_group_is_described_with_what_its_members_said(scene: Scene) -> None:
-    (member,) = scene.stable()
-    described = describe(scene)
+def test_a_stable_group_is_described_with_what_its_members_said(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    described = describe(harness)
     assert (described.group_state, described.protocol_type, described.protocol_data) == (
         "Stable", "consumer", "range",
     )  # fmt: skip
@@ -202,18 +208,18 @@ def test_a_stable_group_is_described_with_what_its_members_said(scene: Scene) ->
     assert (each.member_metadata, each.member_assignment) == (subscription("t"), member.encode())
 
 
-def test_a_group_that_rebalances_is_described_without(scene: Scene) -> None:
-    (member,) = scene.stable()
-    scene.enter()
-    described = describe(scene)
+def test_a_group_that_rebalances_is_described_without(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    harness.enter()
+    described = describe(harness)
     assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
     assert [each.member_metadata for each in described.members] == [b"", b""]
     assert described.members[0].member_assignment == member.encode()
 
 
-def test_a_group_that_is_not_there_is_dead(scene: Scene) -> None:
+def test_a_group_that_is_not_there_is_dead(harness: ClassicHarness) -> None:
     for version in range(7):
-        described = describe(scene, "nobody's", version)
+        described = describe(harness, "nobody's", version)
         assert described.group_state == "Dead"
         is_error = version == 6
         assert (described.error_code == ErrorCode.GROUP_ID_NOT_FOUND) is is_error

@@ -1,7 +1,7 @@
 """Classic groups in the log: what is written, and what comes back from it."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, GROUP, SESSION_MS, Scene
+from tests.coordinator.classic.harness import DELAY_MS, GROUP, SESSION_MS, ClassicHarness
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember
@@ -34,17 +34,19 @@ KAFKA_RECORDS = {
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ClassicHarness:
+    return ClassicHarness()
 
 
 @pytest.mark.parametrize("which", KAFKA_RECORDS)
-def test_kafkas_records_are_read_and_written_byte_for_byte(scene: Scene, which: str) -> None:
+def test_kafkas_records_are_read_and_written_byte_for_byte(
+    harness: ClassicHarness, which: str
+) -> None:
     key, value = (bytes.fromhex(each) for each in KAFKA_RECORDS[which])
     record = GROUP_RECORDS.decode(key, value)
     assert record is not None
-    scene.groups.replay(record, -1)
-    group = scene.groups.by_id["g1"]
+    harness.groups.replay(record, -1)
+    group = harness.groups.by_id["g1"]
     assert isinstance(group, ClassicGroup)
     assert group.state is (ClassicState.STABLE if which == "one member" else ClassicState.EMPTY)
     rewritten = encode(group_record(group), 0)
@@ -52,36 +54,36 @@ def test_kafkas_records_are_read_and_written_byte_for_byte(scene: Scene, which: 
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_records_of_all_versions_are_read(scene: Scene, version: int) -> None:
-    scene.join(instance="printer", session_ms=7_000, rebalance_ms=8_000)
-    scene.advance(DELAY_MS)
-    (member_id,) = scene.group.members
-    scene.synced([member_id])
-    record = group_record(scene.group)._replace(version=version)
-    scene.world.log.batches.clear()
+def test_records_of_all_versions_are_read(harness: ClassicHarness, version: int) -> None:
+    harness.join(instance="printer", session_ms=7_000, rebalance_ms=8_000)
+    harness.advance(DELAY_MS)
+    (member_id,) = harness.group.members
+    harness.synced([member_id])
+    record = group_record(harness.group)._replace(version=version)
+    harness.environment.log.batches.clear()
     old = encode(record, 0)
     decoded = GROUP_RECORDS.decode(old.key or b"", old.value)
     assert decoded is not None
-    scene.groups.replay(decoded, -1)
-    member = scene.group.members[member_id]
+    harness.groups.replay(decoded, -1)
+    member = harness.group.members[member_id]
     assert member.session_timeout_ms == 7_000
     assert member.rebalance_timeout_ms == (8_000 if version >= 1 else 7_000)
-    assert (scene.group.state_since_ms is None) is (version < 2)
+    assert (harness.group.state_since_ms is None) is (version < 2)
     assert member.instance_id == ("printer" if version >= 3 else None)
 
 
-def test_a_loaded_group_is_the_group_that_was_written(scene: Scene) -> None:
-    members = scene.stable(3, protocols=("range", "sticky"))
-    static = scene.join(instance="printer", protocols=("sticky", "range"))
+def test_a_loaded_group_is_the_group_that_was_written(harness: ClassicHarness) -> None:
+    members = harness.stable(3, protocols=("range", "sticky"))
+    static = harness.join(instance="printer", protocols=("sticky", "range"))
     for each in members:
-        scene.join(each, protocols=("range", "sticky"))
+        harness.join(each, protocols=("range", "sticky"))
     assert static.is_done
-    scene.synced([*members, static.result().member_id])
-    before, described = scene.group, likeness(scene.group)
-    scene.lead()
-    assert scene.group is not before
-    assert likeness(scene.group) == described
-    assert all(member.protocols.keys() == {"range"} for member in scene.group.members.values())
+    harness.synced([*members, static.result().member_id])
+    before, described = harness.group, likeness(harness.group)
+    harness.lead()
+    assert harness.group is not before
+    assert likeness(harness.group) == described
+    assert all(member.protocols.keys() == {"range"} for member in harness.group.members.values())
 
 
 def likeness(group: ClassicGroup) -> object:
@@ -110,103 +112,105 @@ def likeness(group: ClassicGroup) -> object:
     )
 
 
-def test_members_go_on_with_another_coordinator(scene: Scene) -> None:
-    leader, follower = scene.stable(2)
-    scene.lead()
+def test_members_go_on_with_another_coordinator(harness: ClassicHarness) -> None:
+    leader, follower = harness.stable(2)
+    harness.lead()
     for member in leader, follower:
-        assert scene.heartbeat(member, 1) == ErrorCode.NONE
-        assert scene.sync(member, 1).result().assignment == member.encode()
-    assert scene.join(follower).result().generation_id == 1
+        assert harness.heartbeat(member, 1) == ErrorCode.NONE
+        assert harness.sync(member, 1).result().assignment == member.encode()
+    assert harness.join(follower).result().generation_id == 1
 
 
-def test_sessions_begin_anew_with_the_load(scene: Scene) -> None:
-    scene.stable(2)
-    scene.advance(SESSION_MS - 1)
-    scene.lead()
-    scene.advance(SESSION_MS - 1)
-    assert len(scene.group.members) == 2
-    scene.advance(1)
-    assert scene.group.state is ClassicState.EMPTY
+def test_sessions_begin_anew_with_the_load(harness: ClassicHarness) -> None:
+    harness.stable(2)
+    harness.advance(SESSION_MS - 1)
+    harness.lead()
+    harness.advance(SESSION_MS - 1)
+    assert len(harness.group.members) == 2
+    harness.advance(1)
+    assert harness.group.state is ClassicState.EMPTY
 
 
 def test_a_generation_without_an_assignment_does_not_outlive_its_coordinator(
-    scene: Scene,
+    harness: ClassicHarness,
 ) -> None:
-    (old,) = scene.stable()
-    _, joining = scene.enter()
-    scene.join(old)
+    (old,) = harness.stable()
+    _, joining = harness.enter()
+    harness.join(old)
     assert joining.result().generation_id == 2
-    scene.lead()
-    assert (scene.group.state, scene.group.generation) == (ClassicState.STABLE, 1)
-    assert list(scene.group.members) == [old]
+    harness.lead()
+    assert (harness.group.state, harness.group.generation) == (ClassicState.STABLE, 1)
+    assert list(harness.group.members) == [old]
 
 
-def test_a_new_group_is_in_the_log_before_it_has_members(scene: Scene) -> None:
-    scene.join()
-    (record,) = scene.written
+def test_a_new_group_is_in_the_log_before_it_has_members(harness: ClassicHarness) -> None:
+    harness.join()
+    (record,) = harness.written
     assert (record.version, record.value.protocol_type, record.value.generation) == (3, "", 0)
-    scene.lead()
-    assert scene.group.is_empty
-    assert scene.group.protocol_type == ""
+    harness.lead()
+    assert harness.group.is_empty
+    assert harness.group.protocol_type == ""
 
 
 # What cannot be written
 
 
-def test_a_group_that_cannot_be_written_is_not_there(scene: Scene) -> None:
-    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    refused = scene.join()
+def test_a_group_that_cannot_be_written_is_not_there(harness: ClassicHarness) -> None:
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    refused = harness.join()
     assert isinstance(refused.error, KafkaError)
     assert refused.error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert not scene.groups.by_id
-    assert scene.alarm_count == 0
+    assert not harness.groups.by_id
+    assert harness.alarm_count == 0
 
 
-def test_who_joins_a_group_that_cannot_be_written_is_told(scene: Scene) -> None:
-    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    refused = scene.join(instance="printer").result()
+def test_who_joins_a_group_that_cannot_be_written_is_told(harness: ClassicHarness) -> None:
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    refused = harness.join(instance="printer").result()
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert not scene.groups.by_id
-    assert scene.alarm_count == 0
+    assert not harness.groups.by_id
+    assert harness.alarm_count == 0
 
 
 def test_a_group_that_went_on_is_not_abandoned_when_its_first_record_is_late() -> None:
-    scene = Scene(group_initial_rebalance_delay_ms=0)
-    scene.world.log.committing = False
-    joining = scene.join(instance="printer")
-    scene.advance(0)
-    scene.advance(5_000)
+    harness = ClassicHarness(group_initial_rebalance_delay_ms=0)
+    harness.environment.log.is_committing = False
+    joining = harness.join(instance="printer")
+    harness.advance(0)
+    harness.advance(5_000)
     assert joining.result().generation_id == 1
-    assert len(scene.group.members) == 1
+    assert len(harness.group.members) == 1
 
 
-def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same(scene: Scene) -> None:
-    scene.stable(session_ms=6_000)
-    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    scene.advance(10_000)
-    assert scene.group.state is ClassicState.EMPTY
-    assert scene.alarm_count == 0
+def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same(
+    harness: ClassicHarness,
+) -> None:
+    harness.stable(session_ms=6_000)
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    harness.advance(10_000)
+    assert harness.group.state is ClassicState.EMPTY
+    assert harness.alarm_count == 0
 
 
 # Resigning
 
 
-def test_whoever_waits_to_join_is_sent_to_another_coordinator(scene: Scene) -> None:
-    scene.stable()
-    new, joining = scene.enter()
-    scene.lead()
+def test_whoever_waits_to_join_is_sent_to_another_coordinator(harness: ClassicHarness) -> None:
+    harness.stable()
+    new, joining = harness.enter()
+    harness.lead()
     assert joining.result().error_code == ErrorCode.NOT_COORDINATOR
     assert joining.result().member_id == new
 
 
-def test_whoever_waits_to_sync_is_sent_to_another_coordinator(scene: Scene) -> None:
-    leader, _ = scene.enter()
-    follower, _ = scene.enter()
-    scene.advance(DELAY_MS * 2)
-    waiting = scene.sync(follower, 1)
-    scene.world.log.committing = False
-    leading = scene.sync(leader, 1, {})
-    scene.lead()
+def test_whoever_waits_to_sync_is_sent_to_another_coordinator(harness: ClassicHarness) -> None:
+    leader, _ = harness.enter()
+    follower, _ = harness.enter()
+    harness.advance(DELAY_MS * 2)
+    waiting = harness.sync(follower, 1)
+    harness.environment.log.is_committing = False
+    leading = harness.sync(leader, 1, {})
+    harness.lead()
     assert waiting.result().error_code == ErrorCode.NOT_COORDINATOR
     assert leading.result().error_code == ErrorCode.NOT_COORDINATOR
 
@@ -214,18 +218,20 @@ def test_whoever_waits_to_sync_is_sent_to_another_coordinator(scene: Scene) -> N
 # Groups of another kind
 
 
-def test_an_empty_consumer_group_gives_way(scene: Scene) -> None:
-    scene.groups.by_id[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
-    scene.join()
-    assert scene.group.pending
-    *tombstones, founding = scene.written
+def test_an_empty_consumer_group_gives_way(harness: ClassicHarness) -> None:
+    harness.groups.by_id[GROUP] = ConsumerGroup(GROUP, harness.groups.subscriptions)
+    harness.join()
+    assert harness.group.pending
+    *tombstones, founding = harness.written
     assert all(record.value is None for record in tombstones)
     assert tombstones
     assert isinstance(founding.key, GroupMetadataKey)
 
 
-def test_an_empty_consumer_group_stays_if_the_classic_one_cannot_be_written(scene: Scene) -> None:
-    former = scene.groups.by_id[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
-    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    scene.join()
-    assert scene.groups.by_id[GROUP] is former
+def test_an_empty_consumer_group_stays_if_the_classic_one_cannot_be_written(
+    harness: ClassicHarness,
+) -> None:
+    former = harness.groups.by_id[GROUP] = ConsumerGroup(GROUP, harness.groups.subscriptions)
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    harness.join()
+    assert harness.groups.by_id[GROUP] is former

@@ -1,143 +1,155 @@
 """SyncGroup: the leader's assignment reaches every member of its generation, and no other."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, Scene
-from tests.coordinator.world import code_of
+from tests.coordinator.classic.harness import DELAY_MS, ClassicHarness
+from tests.coordinator.environment import code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ClassicHarness:
+    return ClassicHarness()
 
 
 @pytest.fixture
-def pair(scene: Scene) -> tuple[str, str]:
+def pair(harness: ClassicHarness) -> tuple[str, str]:
     """Leader and follower of a generation without an assignment."""
-    leader, _ = scene.enter()
-    follower, _ = scene.enter()
-    scene.advance(DELAY_MS * 2)
-    assert scene.group.state is ClassicState.COMPLETING_REBALANCE
+    leader, _ = harness.enter()
+    follower, _ = harness.enter()
+    harness.advance(DELAY_MS * 2)
+    assert harness.group.state is ClassicState.COMPLETING_REBALANCE
     return leader, follower
 
 
-def test_followers_wait_for_the_leaders_assignment(scene: Scene, pair: tuple[str, str]) -> None:
+def test_followers_wait_for_the_leaders_assignment(
+    harness: ClassicHarness, pair: tuple[str, str]
+) -> None:
     leader, follower = pair
-    waiting = scene.sync(follower, 1)
+    waiting = harness.sync(follower, 1)
     assert not waiting.is_done
-    leading = scene.sync(leader, 1, {leader: b"L", follower: b"F"})
+    leading = harness.sync(leader, 1, {leader: b"L", follower: b"F"})
     assert leading.result().assignment == b"L"
     assert waiting.result().assignment == b"F"
     assert waiting.result().protocol_type == "consumer"
     assert waiting.result().protocol_name == "range"
-    assert scene.group.state is ClassicState.STABLE
+    assert harness.group.state is ClassicState.STABLE
 
 
 def test_a_follower_that_syncs_late_is_given_its_assignment(
-    scene: Scene, pair: tuple[str, str]
+    harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
-    scene.sync(leader, 1, {follower: b"F"})
-    assert scene.sync(follower, 1).result().assignment == b"F"
-    assert scene.sync(follower, 1).result().assignment == b"F"
+    harness.sync(leader, 1, {follower: b"F"})
+    assert harness.sync(follower, 1).result().assignment == b"F"
+    assert harness.sync(follower, 1).result().assignment == b"F"
 
 
-def test_who_is_not_in_the_assignment_receives_nothing(scene: Scene, pair: tuple[str, str]) -> None:
+def test_who_is_not_in_the_assignment_receives_nothing(
+    harness: ClassicHarness, pair: tuple[str, str]
+) -> None:
     leader, follower = pair
-    scene.sync(leader, 1, {leader: b"L", "nobody": b"N"})
-    assert scene.sync(follower, 1).result().assignment == b""
+    harness.sync(leader, 1, {leader: b"L", "nobody": b"N"})
+    assert harness.sync(follower, 1).result().assignment == b""
 
 
-def test_what_a_follower_hands_in_is_not_an_assignment(scene: Scene, pair: tuple[str, str]) -> None:
+def test_what_a_follower_hands_in_is_not_an_assignment(
+    harness: ClassicHarness, pair: tuple[str, str]
+) -> None:
     leader, follower = pair
-    waiting = scene.sync(follower, 1, {follower: b"mine"})
-    scene.sync(leader, 1, {follower: b"F"})
+    waiting = harness.sync(follower, 1, {follower: b"mine"})
+    harness.sync(leader, 1, {follower: b"F"})
     assert waiting.result().assignment == b"F"
 
 
-def test_who_asks_twice_waits_for_one_answer(scene: Scene, pair: tuple[str, str]) -> None:
+def test_who_asks_twice_waits_for_one_answer(
+    harness: ClassicHarness, pair: tuple[str, str]
+) -> None:
     leader, follower = pair
-    twice = [scene.sync(follower, 1), scene.sync(follower, 1)]
-    scene.sync(leader, 1, {follower: b"F"})
+    twice = [harness.sync(follower, 1), harness.sync(follower, 1)]
+    harness.sync(leader, 1, {follower: b"F"})
     assert [each.result().assignment for each in twice] == [b"F", b"F"]
 
 
 def test_no_member_is_told_before_the_assignment_is_committed(
-    scene: Scene, pair: tuple[str, str]
+    harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
-    scene.world.log.committing = False
-    waiting = scene.sync(follower, 1)
-    leading = scene.sync(leader, 1, {leader: b"L", follower: b"F"})
+    harness.environment.log.is_committing = False
+    waiting = harness.sync(follower, 1)
+    leading = harness.sync(leader, 1, {leader: b"L", follower: b"F"})
     assert not waiting.is_done
     assert not leading.is_done
-    assert scene.group.state is ClassicState.COMPLETING_REBALANCE
-    scene.world.log.commit()
+    assert harness.group.state is ClassicState.COMPLETING_REBALANCE
+    harness.environment.log.commit()
     assert waiting.result().assignment == b"F"
     assert leading.result().assignment == b"L"
 
 
-def test_a_leader_that_asks_twice_assigns_once(scene: Scene, pair: tuple[str, str]) -> None:
+def test_a_leader_that_asks_twice_assigns_once(
+    harness: ClassicHarness, pair: tuple[str, str]
+) -> None:
     leader, _ = pair
-    scene.world.log.committing = False
-    first = scene.sync(leader, 1, {leader: b"first"})
-    second = scene.sync(leader, 1, {leader: b"second"})
-    scene.world.log.commit()
+    harness.environment.log.is_committing = False
+    first = harness.sync(leader, 1, {leader: b"first"})
+    second = harness.sync(leader, 1, {leader: b"second"})
+    harness.environment.log.commit()
     assert first.result().assignment == second.result().assignment == b"first"
-    assert len([each for each in scene.written if each.value.generation == 1]) == 1
+    assert len([each for each in harness.written if each.value.generation == 1]) == 1
 
 
 def test_an_assignment_that_cannot_be_written_rebalances(
-    scene: Scene, pair: tuple[str, str]
+    harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
-    waiting = scene.sync(follower, 1)
-    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    leading = scene.sync(leader, 1, {leader: b"L", follower: b"F"})
+    waiting = harness.sync(follower, 1)
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    leading = harness.sync(leader, 1, {leader: b"L", follower: b"F"})
     assert leading.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert waiting.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert scene.group.state is ClassicState.PREPARING_REBALANCE
-    assert scene.heartbeat(leader, 1) == ErrorCode.REBALANCE_IN_PROGRESS
-    scene.world.log.refusal = None
-    scene.join(leader)
-    assert scene.join(follower).result().generation_id == 2
+    assert harness.group.state is ClassicState.PREPARING_REBALANCE
+    assert harness.heartbeat(leader, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+    harness.environment.log.append_error = None
+    harness.join(leader)
+    assert harness.join(follower).result().generation_id == 2
 
 
-def test_nobody_waits_for_an_assignment_that_does_not_fit_into_a_record(scene: Scene) -> None:
+def test_nobody_waits_for_an_assignment_that_does_not_fit_into_a_record(
+    harness: ClassicHarness,
+) -> None:
     long_name = "i" * 40_000
-    leader, _ = scene.enter()
-    joining = scene.join(instance=long_name)
-    scene.advance(DELAY_MS * 2)
-    waiting = scene.sync(joining.result().member_id, 1, instance=long_name)
-    scene.sync(leader, 1, {})
+    leader, _ = harness.enter()
+    joining = harness.join(instance=long_name)
+    harness.advance(DELAY_MS * 2)
+    waiting = harness.sync(joining.result().member_id, 1, instance=long_name)
+    harness.sync(leader, 1, {})
     assert waiting.result().error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert scene.group.state is ClassicState.PREPARING_REBALANCE
+    assert harness.group.state is ClassicState.PREPARING_REBALANCE
 
 
 def test_an_assignment_that_is_not_committed_in_time_rebalances(
-    scene: Scene, pair: tuple[str, str]
+    harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, _ = pair
-    scene.world.log.committing = False
-    leading = scene.sync(leader, 1, {leader: b"L"})
-    scene.advance(5_000)
+    harness.environment.log.is_committing = False
+    leading = harness.sync(leader, 1, {leader: b"L"})
+    harness.advance(5_000)
     assert leading.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert scene.group.state is ClassicState.PREPARING_REBALANCE
+    assert harness.group.state is ClassicState.PREPARING_REBALANCE
 
 
 def test_an_assignment_committed_after_its_generation_ended_is_nobodys(
-    scene: Scene, pair: tuple[str, str]
+    harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
-    scene.world.log.committing = False
-    leading = scene.sync(leader, 1, {leader: b"L", follower: b"F"})
-    scene.join(follower, topics=("other",))
+    harness.environment.log.is_committing = False
+    leading = harness.sync(leader, 1, {leader: b"L", follower: b"F"})
+    harness.join(follower, topics=("other",))
     assert leading.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    scene.world.log.commit()
-    assert scene.group.state is ClassicState.PREPARING_REBALANCE
-    assert all(not member.assignment for member in scene.group.members.values())
+    harness.environment.log.commit()
+    assert harness.group.state is ClassicState.PREPARING_REBALANCE
+    assert all(not member.assignment for member in harness.group.members.values())
 
 
 @pytest.mark.parametrize(
@@ -158,19 +170,19 @@ def test_an_assignment_committed_after_its_generation_ended_is_nobodys(
     ],
 )
 def test_a_sync_is_held_against_group_member_generation_and_protocol(
-    scene: Scene, terms: dict[str, object], code: ErrorCode
+    harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
-    (member,) = scene.stable()
+    (member,) = harness.stable()
     asked = {"member_id": member, "generation": 1, **terms}
-    assert code_of(scene.sync(**asked)) == code  # type: ignore[arg-type]
+    assert code_of(harness.sync(**asked)) == code  # type: ignore[arg-type]
 
 
-def test_nobody_syncs_while_a_rebalance_is_prepared(scene: Scene) -> None:
-    leader, _ = scene.stable(2)
-    scene.enter()
-    assert code_of(scene.sync(leader, 1)) == ErrorCode.REBALANCE_IN_PROGRESS
+def test_nobody_syncs_while_a_rebalance_is_prepared(harness: ClassicHarness) -> None:
+    leader, _ = harness.stable(2)
+    harness.enter()
+    assert code_of(harness.sync(leader, 1)) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_pending_member_cannot_sync(scene: Scene) -> None:
-    told = scene.join().result()
-    assert code_of(scene.sync(told.member_id, 0)) == ErrorCode.UNKNOWN_MEMBER_ID
+def test_a_pending_member_cannot_sync(harness: ClassicHarness) -> None:
+    told = harness.join().result()
+    assert code_of(harness.sync(told.member_id, 0)) == ErrorCode.UNKNOWN_MEMBER_ID

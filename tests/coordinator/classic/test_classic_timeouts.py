@@ -1,8 +1,8 @@
 """What time does to a classic group: sessions, rebalances, syncs and ids that nobody uses."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, REBALANCE_MS, SESSION_MS, Scene
-from tests.coordinator.world import code_of
+from tests.coordinator.classic.harness import DELAY_MS, REBALANCE_MS, SESSION_MS, ClassicHarness
+from tests.coordinator.environment import code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.coordinator.groups.classic.join import NEW_MEMBER_TIMEOUT_MS
@@ -10,243 +10,247 @@ from barnabas.wire.errors import ErrorCode
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ClassicHarness:
+    return ClassicHarness()
 
 
 # Sessions
 
 
-def test_a_silent_member_is_let_go_and_the_others_rebalance(scene: Scene) -> None:
-    leader, follower = scene.stable(2)
-    scene.advance(SESSION_MS - 1)
-    scene.heartbeat(follower, 1)
-    assert leader in scene.group.members
-    scene.advance(1)
-    assert leader not in scene.group.members
-    assert scene.heartbeat(follower, 1) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert scene.join(follower).result().leader == follower
+def test_a_silent_member_is_let_go_and_the_others_rebalance(harness: ClassicHarness) -> None:
+    leader, follower = harness.stable(2)
+    harness.advance(SESSION_MS - 1)
+    harness.heartbeat(follower, 1)
+    assert leader in harness.group.members
+    harness.advance(1)
+    assert leader not in harness.group.members
+    assert harness.heartbeat(follower, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert harness.join(follower).result().leader == follower
 
 
-def test_heartbeats_keep_a_member_in(scene: Scene) -> None:
-    (member,) = scene.stable()
+def test_heartbeats_keep_a_member_in(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
     for _ in range(10):
-        scene.advance(SESSION_MS - 1)
-        assert scene.heartbeat(member, 1) == ErrorCode.NONE
+        harness.advance(SESSION_MS - 1)
+        assert harness.heartbeat(member, 1) == ErrorCode.NONE
 
 
-def test_a_group_whose_members_are_all_silent_is_empty(scene: Scene) -> None:
-    scene.stable(3)
-    scene.advance(SESSION_MS)
-    assert scene.group.state is ClassicState.EMPTY
-    assert scene.written[-1].value.members == []
-    assert scene.alarm_count == 0
+def test_a_group_whose_members_are_all_silent_is_empty(harness: ClassicHarness) -> None:
+    harness.stable(3)
+    harness.advance(SESSION_MS)
+    assert harness.group.state is ClassicState.EMPTY
+    assert harness.written[-1].value.members == []
+    assert harness.alarm_count == 0
 
 
-def test_who_waits_for_others_to_join_is_not_silent(scene: Scene) -> None:
-    slow, quick = scene.stable(2, rebalance_ms=5 * SESSION_MS)
-    joining = scene.join(quick, topics=("other",), rebalance_ms=5 * SESSION_MS)
+def test_who_waits_for_others_to_join_is_not_silent(harness: ClassicHarness) -> None:
+    slow, quick = harness.stable(2, rebalance_ms=5 * SESSION_MS)
+    joining = harness.join(quick, topics=("other",), rebalance_ms=5 * SESSION_MS)
     for _ in range(4):
-        scene.advance(SESSION_MS - 1)
-        assert scene.heartbeat(slow, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+        harness.advance(SESSION_MS - 1)
+        assert harness.heartbeat(slow, 1) == ErrorCode.REBALANCE_IN_PROGRESS
     assert not joining.is_done
-    scene.join(slow)
+    harness.join(slow)
     assert joining.result().generation_id == 2
 
 
-def test_who_waits_for_its_assignment_is_not_silent(scene: Scene) -> None:
-    leader, _ = scene.enter()
-    follower, _ = scene.enter()
-    scene.advance(DELAY_MS * 2)
-    waiting = scene.sync(follower, 1)
+def test_who_waits_for_its_assignment_is_not_silent(harness: ClassicHarness) -> None:
+    leader, _ = harness.enter()
+    follower, _ = harness.enter()
+    harness.advance(DELAY_MS * 2)
+    waiting = harness.sync(follower, 1)
     for _ in range(2):
-        scene.advance(SESSION_MS - 1)
-        scene.heartbeat(leader, 1)
+        harness.advance(SESSION_MS - 1)
+        harness.heartbeat(leader, 1)
     assert not waiting.is_done
-    scene.sync(leader, 1, {follower: b"F"})
+    harness.sync(leader, 1, {follower: b"F"})
     assert waiting.result().assignment == b"F"
 
 
-def test_a_session_begins_anew_with_the_answer(scene: Scene) -> None:
-    leader, _ = scene.enter()
-    follower, _ = scene.enter()
-    scene.advance(DELAY_MS * 2)
-    scene.sync(follower, 1)
-    scene.advance(SESSION_MS - 1)
-    scene.heartbeat(leader, 1)
-    scene.advance(SESSION_MS - 1)
-    scene.sync(leader, 1, {})
-    scene.advance(SESSION_MS - 1)
-    assert set(scene.group.members) == {leader, follower}
-    scene.advance(1)
-    assert not scene.group.members
+def test_a_session_begins_anew_with_the_answer(harness: ClassicHarness) -> None:
+    leader, _ = harness.enter()
+    follower, _ = harness.enter()
+    harness.advance(DELAY_MS * 2)
+    harness.sync(follower, 1)
+    harness.advance(SESSION_MS - 1)
+    harness.heartbeat(leader, 1)
+    harness.advance(SESSION_MS - 1)
+    harness.sync(leader, 1, {})
+    harness.advance(SESSION_MS - 1)
+    assert set(harness.group.members) == {leader, follower}
+    harness.advance(1)
+    assert not harness.group.members
 
 
-def test_joining_or_syncing_again_keeps_a_member_in(scene: Scene) -> None:
-    leader, follower = scene.stable(2)
+def test_joining_or_syncing_again_keeps_a_member_in(harness: ClassicHarness) -> None:
+    leader, follower = harness.stable(2)
     for again in (
-        lambda: scene.join(follower).result(),
-        lambda: scene.sync(follower, 1).result(),
+        lambda: harness.join(follower).result(),
+        lambda: harness.sync(follower, 1).result(),
         lambda: None,
     ):
-        assert follower in scene.group.members
-        scene.advance(SESSION_MS - 1)
-        scene.heartbeat(leader, 1)
+        assert follower in harness.group.members
+        harness.advance(SESSION_MS - 1)
+        harness.heartbeat(leader, 1)
         again()
-    scene.advance(1)
-    assert follower not in scene.group.members
+    harness.advance(1)
+    assert follower not in harness.group.members
 
 
-def test_a_leader_that_dies_before_its_assignment_is_followed_by_another(scene: Scene) -> None:
-    leader, _ = scene.enter()
-    follower, _ = scene.enter()
-    scene.advance(DELAY_MS * 2)
-    waiting = scene.sync(follower, 1)
-    scene.advance(SESSION_MS)
-    assert leader not in scene.group.members
+def test_a_leader_that_dies_before_its_assignment_is_followed_by_another(
+    harness: ClassicHarness,
+) -> None:
+    leader, _ = harness.enter()
+    follower, _ = harness.enter()
+    harness.advance(DELAY_MS * 2)
+    waiting = harness.sync(follower, 1)
+    harness.advance(SESSION_MS)
+    assert leader not in harness.group.members
     assert waiting.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert scene.join(follower).result().leader == follower
-    assert scene.sync(follower, 2, {follower: b"F"}).result().assignment == b"F"
+    assert harness.join(follower).result().leader == follower
+    assert harness.sync(follower, 2, {follower: b"F"}).result().assignment == b"F"
 
 
-def test_a_new_member_does_not_wait_for_ever(scene: Scene) -> None:
+def test_a_new_member_does_not_wait_for_ever(harness: ClassicHarness) -> None:
     longer_ms = NEW_MEMBER_TIMEOUT_MS + 60_000
-    (old,) = scene.stable(rebalance_ms=longer_ms)
-    new, joining = scene.enter()
+    (old,) = harness.stable(rebalance_ms=longer_ms)
+    new, joining = harness.enter()
     for _ in range(NEW_MEMBER_TIMEOUT_MS // 5_000):
         assert not joining.is_done
-        scene.heartbeat(old, 1)
-        scene.advance(5_000)
+        harness.heartbeat(old, 1)
+        harness.advance(5_000)
     assert joining.result().error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert new not in scene.group.members
+    assert new not in harness.group.members
 
 
 # Rebalances
 
 
-def test_who_does_not_join_in_time_is_given_up(scene: Scene) -> None:
-    slow, quick = scene.stable(2, rebalance_ms=8_000)
-    joining = scene.join(quick, topics=("other",), rebalance_ms=6_000)
-    scene.advance(5_999)
-    scene.heartbeat(slow, 1)
-    scene.advance(2_000)
+def test_who_does_not_join_in_time_is_given_up(harness: ClassicHarness) -> None:
+    slow, quick = harness.stable(2, rebalance_ms=8_000)
+    joining = harness.join(quick, topics=("other",), rebalance_ms=6_000)
+    harness.advance(5_999)
+    harness.heartbeat(slow, 1)
+    harness.advance(2_000)
     assert not joining.is_done
-    scene.advance(1)
+    harness.advance(1)
     assert joining.result().leader == quick
-    assert scene.heartbeat(slow, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert harness.heartbeat(slow, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_group_that_nobody_joins_again_is_empty(scene: Scene) -> None:
-    first, second = scene.stable(2, rebalance_ms=6_000, session_ms=60_000)
-    scene.leave((second, None))
-    scene.advance(6_000)
-    assert scene.group.state is ClassicState.EMPTY
-    assert scene.heartbeat(first, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+def test_a_group_that_nobody_joins_again_is_empty(harness: ClassicHarness) -> None:
+    first, second = harness.stable(2, rebalance_ms=6_000, session_ms=60_000)
+    harness.leave((second, None))
+    harness.advance(6_000)
+    assert harness.group.state is ClassicState.EMPTY
+    assert harness.heartbeat(first, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_static_members_are_not_given_up_before_their_sessions_end(scene: Scene) -> None:
-    joining = scene.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
-    scene.advance(DELAY_MS)
+def test_static_members_are_not_given_up_before_their_sessions_end(harness: ClassicHarness) -> None:
+    joining = harness.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
+    harness.advance(DELAY_MS)
     member = joining.result().member_id
-    scene.sync(member, 1, {member: b"x"})
-    new, newcomer = scene.enter(rebalance_ms=6_000)
-    scene.advance(6_000)
+    harness.sync(member, 1, {member: b"x"})
+    new, newcomer = harness.enter(rebalance_ms=6_000)
+    harness.advance(6_000)
     assert newcomer.result().leader == new
     assert {each.member_id for each in newcomer.result().members} == {member, new}
-    assert scene.group.unsynced == {member, new}
+    assert harness.group.unsynced == {member, new}
 
 
-def test_static_members_alone_are_waited_for_until_their_sessions_end(scene: Scene) -> None:
-    joining = scene.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
-    scene.advance(DELAY_MS)
+def test_static_members_alone_are_waited_for_until_their_sessions_end(
+    harness: ClassicHarness,
+) -> None:
+    joining = harness.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
+    harness.advance(DELAY_MS)
     member = joining.result().member_id
-    scene.sync(member, 1, {})
-    new, _ = scene.enter(rebalance_ms=6_000)
-    scene.leave((new, None))
-    scene.advance(12_000)
-    assert scene.group.state is ClassicState.PREPARING_REBALANCE
-    assert member in scene.group.members
-    scene.advance(8_000)
-    assert scene.group.state is ClassicState.EMPTY
+    harness.sync(member, 1, {})
+    new, _ = harness.enter(rebalance_ms=6_000)
+    harness.leave((new, None))
+    harness.advance(12_000)
+    assert harness.group.state is ClassicState.PREPARING_REBALANCE
+    assert member in harness.group.members
+    harness.advance(8_000)
+    assert harness.group.state is ClassicState.EMPTY
 
 
 # Syncs
 
 
-def test_members_that_do_not_sync_in_time_are_given_up(scene: Scene) -> None:
-    leader, _ = scene.enter(rebalance_ms=8_000)
-    follower, _ = scene.enter(rebalance_ms=8_000)
-    scene.advance(DELAY_MS * 2)
-    scene.sync(leader, 1, {leader: b"L"})
-    scene.advance(7_999)
+def test_members_that_do_not_sync_in_time_are_given_up(harness: ClassicHarness) -> None:
+    leader, _ = harness.enter(rebalance_ms=8_000)
+    follower, _ = harness.enter(rebalance_ms=8_000)
+    harness.advance(DELAY_MS * 2)
+    harness.sync(leader, 1, {leader: b"L"})
+    harness.advance(7_999)
     for member in leader, follower:
-        assert scene.heartbeat(member, 1) == ErrorCode.NONE
-    scene.advance(1)
-    assert scene.heartbeat(follower, 1) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert scene.heartbeat(leader, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+        assert harness.heartbeat(member, 1) == ErrorCode.NONE
+    harness.advance(1)
+    assert harness.heartbeat(follower, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert harness.heartbeat(leader, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_leader_that_does_not_sync_in_time_is_given_up(scene: Scene) -> None:
-    leader, _ = scene.enter(rebalance_ms=8_000)
-    follower, _ = scene.enter(rebalance_ms=8_000)
-    scene.advance(DELAY_MS * 2)
-    waiting = scene.sync(follower, 1)
-    scene.advance(7_999)
-    scene.heartbeat(leader, 1)
-    scene.advance(1)
+def test_a_leader_that_does_not_sync_in_time_is_given_up(harness: ClassicHarness) -> None:
+    leader, _ = harness.enter(rebalance_ms=8_000)
+    follower, _ = harness.enter(rebalance_ms=8_000)
+    harness.advance(DELAY_MS * 2)
+    waiting = harness.sync(follower, 1)
+    harness.advance(7_999)
+    harness.heartbeat(leader, 1)
+    harness.advance(1)
     assert waiting.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert scene.group.leader == follower
+    assert harness.group.leader == follower
 
 
-def test_a_group_that_synced_waits_for_heartbeats_alone(scene: Scene) -> None:
-    members = scene.stable(2)
-    assert scene.alarm_count == len(members)
+def test_a_group_that_synced_waits_for_heartbeats_alone(harness: ClassicHarness) -> None:
+    members = harness.stable(2)
+    assert harness.alarm_count == len(members)
 
 
 # Pending members
 
 
-def test_a_group_left_by_all_but_a_pending_member_is_empty(scene: Scene) -> None:
-    (member,) = scene.stable()
-    told = scene.join().result()
-    scene.leave((member, None))
-    scene.advance(0)
-    assert scene.group.state is ClassicState.EMPTY
-    joining = scene.join(told.member_id)
-    scene.advance(DELAY_MS)
+def test_a_group_left_by_all_but_a_pending_member_is_empty(harness: ClassicHarness) -> None:
+    (member,) = harness.stable()
+    told = harness.join().result()
+    harness.leave((member, None))
+    harness.advance(0)
+    assert harness.group.state is ClassicState.EMPTY
+    joining = harness.join(told.member_id)
+    harness.advance(DELAY_MS)
     assert joining.result().generation_id == 3
 
 
-def test_an_id_that_is_not_joined_with_in_time_is_forgotten(scene: Scene) -> None:
-    told = scene.join(session_ms=6_000).result()
-    scene.advance(6_000)
-    assert not scene.group.pending
-    assert code_of(scene.join(told.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
+def test_an_id_that_is_not_joined_with_in_time_is_forgotten(harness: ClassicHarness) -> None:
+    told = harness.join(session_ms=6_000).result()
+    harness.advance(6_000)
+    assert not harness.group.pending
+    assert code_of(harness.join(told.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_does_not_wait_for_an_id_that_is_forgotten(scene: Scene) -> None:
-    (old,) = scene.stable()
-    scene.join(session_ms=6_000)
-    again = scene.join(old)
-    scene.advance(5_999)
+def test_a_rebalance_does_not_wait_for_an_id_that_is_forgotten(harness: ClassicHarness) -> None:
+    (old,) = harness.stable()
+    harness.join(session_ms=6_000)
+    again = harness.join(old)
+    harness.advance(5_999)
     assert not again.is_done
-    scene.advance(1)
+    harness.advance(1)
     assert again.result().generation_id == 2
 
 
-def test_an_id_that_is_forgotten_ends_the_wait_for_company(scene: Scene) -> None:
-    told = scene.join(session_ms=6_000).result()
-    scene.advance(5_000)
-    _, joining = scene.enter()
-    scene.advance(1_000)
-    assert told.member_id not in scene.group.pending
+def test_an_id_that_is_forgotten_ends_the_wait_for_company(harness: ClassicHarness) -> None:
+    told = harness.join(session_ms=6_000).result()
+    harness.advance(5_000)
+    _, joining = harness.enter()
+    harness.advance(1_000)
+    assert told.member_id not in harness.group.pending
     assert joining.result().generation_id == 1
 
 
-def test_nothing_is_left_to_wait_for_in_an_empty_group(scene: Scene) -> None:
-    members = scene.stable(3)
-    scene.leave(*((member, None) for member in members))
-    scene.join()
-    scene.advance(max(REBALANCE_MS, SESSION_MS))
-    assert scene.alarm_count == 0
-    assert scene.group.state is ClassicState.EMPTY
+def test_nothing_is_left_to_wait_for_in_an_empty_group(harness: ClassicHarness) -> None:
+    members = harness.stable(3)
+    harness.leave(*((member, None) for member in members))
+    harness.join()
+    harness.advance(max(REBALANCE_MS, SESSION_MS))
+    assert harness.alarm_count == 0
+    assert harness.group.state is ClassicState.EMPTY

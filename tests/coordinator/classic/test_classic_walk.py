@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.coordinator.classic.scene import GROUP, Scene
-from tests.coordinator.world import code_of
+from tests.coordinator.classic.harness import GROUP, ClassicHarness
+from tests.coordinator.environment import code_of
 from tests.logged import logged
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
@@ -44,11 +44,13 @@ class Consumer:
 
 
 class Walk:
-    """A scene, its clients, and what they were told."""
+    """A harness, its clients, and what they were told."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.scene = Scene(group_max_size=GROUP_SIZE, group_initial_rebalance_delay_ms=50)
+        self.harness = ClassicHarness(
+            group_max_size=GROUP_SIZE, group_initial_rebalance_delay_ms=50
+        )
         self.clients = [self.client() for _ in range(CLIENTS)]
         self.asked: list[PendingResponse[Any]] = []
         self.assigned: dict[int, bytes] = {}
@@ -59,7 +61,7 @@ class Walk:
         others = [self.blunder, self.replace, *[self.pass_time] * 4]
         failures = [self.hold_log, self.refuse_log, self.fail_over]
         self.random.choice(behave + others + failures)()
-        check_whole(self.scene)
+        check_whole(self.harness)
 
     # Clients
 
@@ -92,7 +94,7 @@ class Walk:
 
     def join(self, client: Consumer) -> None:
         version = self.random.choice((3, 5, 9)) if client.instance is None else 9
-        joining = self.scene.join(
+        joining = self.harness.join(
             client.member_id,
             instance=client.instance,
             protocols=self.random.choice(PROTOCOLS),
@@ -119,7 +121,7 @@ class Walk:
     def sync(self, client: Consumer) -> None:
         tag = f"{client.generation}:{self.random.getrandbits(32)}:".encode()
         everybody = {each.member_id: tag + each.member_id.encode() for each in self.clients}
-        syncing = self.scene.sync(
+        syncing = self.harness.sync(
             client.member_id,
             client.generation,
             everybody if client.is_leader else None,
@@ -148,7 +150,7 @@ class Walk:
         def heed(answer: PendingResponse[HeartbeatResponse]) -> None:
             self.heed(client, code_of(answer))
 
-        self.scene.beat(client.member_id, client.generation, client.instance).when_done(heed)
+        self.harness.beat(client.member_id, client.generation, client.instance).when_done(heed)
 
     def heed(self, client: Consumer, code: ErrorCode) -> None:
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
@@ -157,40 +159,40 @@ class Walk:
             client.forget()
 
     def leave(self, client: Consumer) -> None:
-        self.scene.go((self.random.choice((client.member_id, "")), client.instance))
+        self.harness.go((self.random.choice((client.member_id, "")), client.instance))
 
-    # The world
+    # The environment
 
     def pass_time(self) -> None:
-        self.scene.advance(self.random.choice((10, 50, 100, 1_000, 3_000, 10_000, 30_000)))
+        self.harness.advance(self.random.choice((10, 50, 100, 1_000, 3_000, 10_000, 30_000)))
 
     def hold_log(self) -> None:
-        log = self.scene.world.log
-        log.committing = not log.committing
-        if log.committing:
+        log = self.harness.environment.log
+        log.is_committing = not log.is_committing
+        if log.is_committing:
             log.commit()
 
     def refuse_log(self) -> None:
-        log = self.scene.world.log
-        log.refusal = None if log.refusal else KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        log = self.harness.environment.log
+        log.append_error = None if log.append_error else KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
 
     def fail_over(self) -> None:
         """What was not committed is lost."""
-        log = self.scene.world.log
+        log = self.harness.environment.log
         log.lose_leadership()
         log.truncate_to(log.high_watermark)
-        self.scene.lead()
+        self.harness.lead()
 
     def end(self) -> None:
         """The log works, and all clients are silent."""
-        log = self.scene.world.log
-        log.refusal, log.committing = None, True
+        log = self.harness.environment.log
+        log.append_error, log.is_committing = None, True
         log.commit()
-        self.scene.advance(LONG_MS)
+        self.harness.advance(LONG_MS)
 
 
-def check_whole(scene: Scene) -> None:
-    group = scene.groups.by_id.get(GROUP)
+def check_whole(harness: ClassicHarness) -> None:
+    group = harness.groups.by_id.get(GROUP)
     if not isinstance(group, ClassicGroup):
         return
     members = group.members.values()
@@ -206,8 +208,8 @@ def check_whole(scene: Scene) -> None:
     assert group.unsynced <= set(group.members)
     assert group.leader in group.members or (not group.members and group.leader is None)
     assert not members or all(group.elect_protocol() in each.protocols for each in members)
-    awaits_joins = ("classic joins", GROUP) in scene.groups.timers
-    awaits_syncs = ("classic syncs", GROUP) in scene.groups.timers
+    awaits_joins = ("classic joins", GROUP) in harness.groups.timers
+    awaits_syncs = ("classic syncs", GROUP) in harness.groups.timers
     assert awaits_joins is (group.state is ClassicState.PREPARING_REBALANCE)
     assert awaits_syncs is bool(group.unsynced)
     match group.state:
@@ -234,8 +236,8 @@ def test_whatever_happens_the_group_is_whole_and_nobody_waits_in_the_end(
     for _ in range(300):
         walk.step()
     walk.end()
-    check_whole(walk.scene)
+    check_whole(walk.harness)
     assert all(answer.is_done for answer in walk.asked)
-    assert walk.scene.groups.by_id.get(GROUP) is None or walk.scene.group.is_empty
-    assert walk.scene.alarm_count == 0
+    assert walk.harness.groups.by_id.get(GROUP) is None or walk.harness.group.is_empty
+    assert walk.harness.alarm_count == 0
     assert not logged(caplog), "a timer's decision failed"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.coordinator.consumer.scene import INTERVAL_MS, Scene
+from tests.coordinator.consumer.harness import INTERVAL_MS, ConsumerHarness
 
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.wire.messages.group_records import (
@@ -26,37 +26,37 @@ class Untold(dict[str, ConsumerMember]):
 
 
 @pytest.fixture
-def scene() -> Scene:
-    scene = Scene()
-    scene.stable(*(f"m{index}" for index in range(20)), partitions=40)
-    scene.group.members = Untold(scene.group.members)
-    return scene
+def harness() -> ConsumerHarness:
+    harness = ConsumerHarness()
+    harness.stable(*(f"m{index}" for index in range(20)), partitions=40)
+    harness.group.members = Untold(harness.group.members)
+    return harness
 
 
-def test_a_heartbeat_looks_at_no_other_member(scene: Scene) -> None:
-    epoch = scene.group.epoch
-    scene.heartbeat("m3", epoch)
-    scene.heartbeat("m3", epoch, topic_partitions=[])
-    scene.heartbeat("m3", epoch, rack_id="r")
+def test_a_heartbeat_looks_at_no_other_member(harness: ConsumerHarness) -> None:
+    epoch = harness.group.epoch
+    harness.heartbeat("m3", epoch)
+    harness.heartbeat("m3", epoch, topic_partitions=[])
+    harness.heartbeat("m3", epoch, rack_id="r")
 
 
-def test_neither_does_a_join_that_waits_for_the_next_assignment(scene: Scene) -> None:
-    scene.group.assignment_timestamp_ms = scene.world.clock.now_ms
-    scene.join("new", "t")
+def test_neither_does_a_join_that_waits_for_the_next_assignment(harness: ConsumerHarness) -> None:
+    harness.group.assignment_timestamp_ms = harness.environment.clock.now_ms
+    harness.join("new", "t")
 
 
-def test_nor_does_a_member_that_leaves_or_is_thrown_out(scene: Scene) -> None:
-    scene.heartbeat("m3", -1)
-    scene.advance(10 * INTERVAL_MS)
+def test_nor_does_a_member_that_leaves_or_is_thrown_out(harness: ConsumerHarness) -> None:
+    harness.heartbeat("m3", -1)
+    harness.advance(10 * INTERVAL_MS)
 
 
 def test_many_who_join_at_once_cost_one_assignment() -> None:
-    scene = Scene()
-    scene.topic("t", 10)
+    harness = ConsumerHarness()
+    harness.topic("t", 10)
     for index in range(50):
-        scene.join(f"m{index}", "t")
-    scene.advance(INTERVAL_MS)
+        harness.join(f"m{index}", "t")
+    harness.advance(INTERVAL_MS)
     for index in range(50):
-        scene.heartbeat(f"m{index}", 2)
-    made = [each for each in scene.written if isinstance(each.key, AssignmentKey)]
+        harness.heartbeat(f"m{index}", 2)
+    made = [each for each in harness.written if isinstance(each.key, AssignmentKey)]
     assert len(made) == 2

@@ -1,7 +1,7 @@
 """What offsets, listings and deletion ask of a consumer group, and how it is described."""
 
 import pytest
-from tests.coordinator.consumer.scene import GROUP, INTERVAL_MS, Member, Scene
+from tests.coordinator.consumer.harness import GROUP, INTERVAL_MS, ConsumerHarness, Member
 
 from barnabas.coordinator.groups import consumer
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Subscriptions
@@ -12,12 +12,12 @@ from barnabas.wire.messages.group_records import ClassicMemberMetadata
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ConsumerHarness:
+    return ConsumerHarness()
 
 
 def commit(
-    scene: Scene,
+    harness: ConsumerHarness,
     member_id: str,
     epoch: int,
     partition: tuple[str, bytes, int] | None = None,
@@ -26,7 +26,7 @@ def commit(
     api_version: int = 9,
 ) -> ErrorCode:
     try:
-        check = scene.group.check_commit(
+        check = harness.group.check_commit(
             member_id, None, epoch, transactional=transactional, api_version=api_version
         )
         if check is not None and partition is not None:
@@ -36,101 +36,101 @@ def commit(
     return ErrorCode.NONE
 
 
-def fetch(scene: Scene, member_id: str | None, epoch: int) -> ErrorCode:
+def fetch(harness: ConsumerHarness, member_id: str | None, epoch: int) -> ErrorCode:
     try:
-        scene.group.check_fetch(member_id, epoch)
+        harness.group.check_fetch(member_id, epoch)
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE
 
 
-def test_members_commit_with_their_epoch(scene: Scene) -> None:
-    epoch = scene.stable("m")
-    assert commit(scene, "m", epoch) == ErrorCode.NONE
-    assert commit(scene, "m", epoch + 1) == ErrorCode.STALE_MEMBER_EPOCH
-    assert commit(scene, "x", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert commit(scene, "", -1) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert commit(scene, "m", epoch, api_version=8) == ErrorCode.UNSUPPORTED_VERSION
-    assert commit(scene, "m", epoch, api_version=3, transactional=True) == ErrorCode.NONE
+def test_members_commit_with_their_epoch(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m")
+    assert commit(harness, "m", epoch) == ErrorCode.NONE
+    assert commit(harness, "m", epoch + 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(harness, "x", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(harness, "", -1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(harness, "m", epoch, api_version=8) == ErrorCode.UNSUPPORTED_VERSION
+    assert commit(harness, "m", epoch, api_version=3, transactional=True) == ErrorCode.NONE
 
 
-def test_an_older_epoch_may_commit_what_was_held_since_then(scene: Scene) -> None:
-    topic_id = scene.topic("t", 2)
-    member = Member(scene, "m")
+def test_an_older_epoch_may_commit_what_was_held_since_then(harness: ConsumerHarness) -> None:
+    topic_id = harness.topic("t", 2)
+    member = Member(harness, "m")
     member.join("t")
     old = member.epoch
-    scene.topic("t", 3)
-    scene.advance(INTERVAL_MS)
+    harness.topic("t", 3)
+    harness.advance(INTERVAL_MS)
     member.beat()
     assert member.epoch == old + 1
-    assert commit(scene, "m", old, ("t", topic_id, 0)) == ErrorCode.NONE
-    assert commit(scene, "m", old, ("t", topic_id, 2)) == ErrorCode.STALE_MEMBER_EPOCH
-    assert commit(scene, "m", old, ("t", topic_id, 9)) == ErrorCode.STALE_MEMBER_EPOCH
-    assert commit(scene, "m", old - 1, ("t", topic_id, 0)) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(harness, "m", old, ("t", topic_id, 0)) == ErrorCode.NONE
+    assert commit(harness, "m", old, ("t", topic_id, 2)) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(harness, "m", old, ("t", topic_id, 9)) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(harness, "m", old - 1, ("t", topic_id, 0)) == ErrorCode.STALE_MEMBER_EPOCH
 
 
-def test_what_is_being_revoked_may_still_be_committed(scene: Scene) -> None:
-    topic_id = scene.topic("t", 2)
-    scene.join("a", "t")
-    scene.join("b", "t")
-    scene.advance(INTERVAL_MS)
-    scene.heartbeat("a", 2)
-    (revoked,) = scene.group.members["a"].pending_revocation[topic_id]
-    assert commit(scene, "a", 2, ("t", topic_id, revoked)) == ErrorCode.NONE
+def test_what_is_being_revoked_may_still_be_committed(harness: ConsumerHarness) -> None:
+    topic_id = harness.topic("t", 2)
+    harness.join("a", "t")
+    harness.join("b", "t")
+    harness.advance(INTERVAL_MS)
+    harness.heartbeat("a", 2)
+    (revoked,) = harness.group.members["a"].pending_revocation[topic_id]
+    assert commit(harness, "a", 2, ("t", topic_id, revoked)) == ErrorCode.NONE
 
 
-def test_a_classic_member_of_a_wrong_epoch_is_told_of_generations(scene: Scene) -> None:
-    scene.stable("m")
+def test_a_classic_member_of_a_wrong_epoch_is_told_of_generations(harness: ConsumerHarness) -> None:
+    harness.stable("m")
     classic = ClassicMemberMetadata(session_timeout_ms=1, supported_protocols=[])
-    scene.group.put_member(ConsumerMember("c", member_epoch=4, classic=classic))
-    assert commit(scene, "c", 5) == ErrorCode.ILLEGAL_GENERATION
-    assert commit(scene, "c", 3, ("t", bytes(16), 0)) == ErrorCode.ILLEGAL_GENERATION
-    assert commit(scene, "c", 4, api_version=7) == ErrorCode.NONE
-    assert fetch(scene, "c", 3) == ErrorCode.ILLEGAL_GENERATION
+    harness.group.put_member(ConsumerMember("c", member_epoch=4, classic=classic))
+    assert commit(harness, "c", 5) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(harness, "c", 3, ("t", bytes(16), 0)) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(harness, "c", 4, api_version=7) == ErrorCode.NONE
+    assert fetch(harness, "c", 3) == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_anybody_may_commit_for_an_empty_group(scene: Scene) -> None:
-    scene.stable("m")
-    assert commit(scene, "", -1, transactional=True) == ErrorCode.NONE
-    scene.heartbeat("m", -1)
-    assert commit(scene, "", -1) == ErrorCode.NONE
+def test_anybody_may_commit_for_an_empty_group(harness: ConsumerHarness) -> None:
+    harness.stable("m")
+    assert commit(harness, "", -1, transactional=True) == ErrorCode.NONE
+    harness.heartbeat("m", -1)
+    assert commit(harness, "", -1) == ErrorCode.NONE
 
 
-def test_members_fetch_with_their_epoch_and_anybody_without(scene: Scene) -> None:
-    epoch = scene.stable("m")
-    assert fetch(scene, "m", epoch) == ErrorCode.NONE
-    assert fetch(scene, "m", epoch - 1) == ErrorCode.STALE_MEMBER_EPOCH
-    assert fetch(scene, "x", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert fetch(scene, None, -1) == ErrorCode.NONE
+def test_members_fetch_with_their_epoch_and_anybody_without(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m")
+    assert fetch(harness, "m", epoch) == ErrorCode.NONE
+    assert fetch(harness, "m", epoch - 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert fetch(harness, "x", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert fetch(harness, None, -1) == ErrorCode.NONE
 
 
-def test_only_an_empty_group_may_be_deleted(scene: Scene) -> None:
-    scene.stable("m")
-    with pytest.raises(KafkaError) as refusal:
-        scene.group.check_delete()
-    assert refusal.value.code == ErrorCode.NON_EMPTY_GROUP
-    scene.heartbeat("m", -1)
-    scene.group.check_delete()
+def test_only_an_empty_group_may_be_deleted(harness: ConsumerHarness) -> None:
+    harness.stable("m")
+    with pytest.raises(KafkaError) as append_error:
+        harness.group.check_delete()
+    assert append_error.value.code == ErrorCode.NON_EMPTY_GROUP
+    harness.heartbeat("m", -1)
+    harness.group.check_delete()
 
 
-def test_its_tombstones_leave_nothing_of_a_group(scene: Scene) -> None:
-    scene.stable("m", "n")
-    scene.heartbeat("m", 3, subscribed_topic_regex="t.*", topic_partitions=None)
-    scene.advance(0)
-    for record in scene.group.tombstones():
-        scene.groups.replay(record, -1)
-    assert not scene.groups.by_id
-    assert not scene.groups.subscriptions.of("t")
+def test_its_tombstones_leave_nothing_of_a_group(harness: ConsumerHarness) -> None:
+    harness.stable("m", "n")
+    harness.heartbeat("m", 3, subscribed_topic_regex="t.*", topic_partitions=None)
+    harness.advance(0)
+    for record in harness.group.tombstones():
+        harness.groups.replay(record, -1)
+    assert not harness.groups.by_id
+    assert not harness.groups.subscriptions.of("t")
 
 
-def test_offsets_of_subscribed_topics_are_in_use(scene: Scene) -> None:
-    scene.stable("m")
-    assert scene.group.is_subscribed_to("t")
-    assert not scene.group.is_subscribed_to("u")
-    assert scene.group.retention_start_ms(17) == 17
-    scene.group.check_delete_offsets()
-    scene.heartbeat("m", -1)
-    assert not scene.group.is_subscribed_to("t")
+def test_offsets_of_subscribed_topics_are_in_use(harness: ConsumerHarness) -> None:
+    harness.stable("m")
+    assert harness.group.is_subscribed_to("t")
+    assert not harness.group.is_subscribed_to("u")
+    assert harness.group.retention_start_ms(17) == 17
+    harness.group.check_delete_offsets()
+    harness.heartbeat("m", -1)
+    assert not harness.group.is_subscribed_to("t")
 
 
 def test_what_listings_tell_of_it() -> None:
@@ -139,13 +139,17 @@ def test_what_listings_tell_of_it() -> None:
     assert (group.state_name, group.is_empty) == ("Empty", True)
 
 
-def test_a_group_is_described_with_what_its_members_have_and_are_to_have(scene: Scene) -> None:
-    topic_id = scene.topic("t", 4)
-    scene.join("a", "t", rack_id="r", server_assignor="range")
-    scene.join("b", "t")
-    scene.advance(INTERVAL_MS)
-    scene.heartbeat("a", 2)
-    told = consumer.describe(GROUP, scene.groups, scene.world.coordinator._timer_context())
+def test_a_group_is_described_with_what_its_members_have_and_are_to_have(
+    harness: ConsumerHarness,
+) -> None:
+    topic_id = harness.topic("t", 4)
+    harness.join("a", "t", rack_id="r", server_assignor="range")
+    harness.join("b", "t")
+    harness.advance(INTERVAL_MS)
+    harness.heartbeat("a", 2)
+    told = consumer.describe(
+        GROUP, harness.groups, harness.environment.coordinator._timer_context()
+    )
     assert (told.group_state, told.group_epoch, told.assignment_epoch) == ("Reconciling", 3, 3)
     assert told.assignor_name == "range"
     first, second = told.members
@@ -161,16 +165,16 @@ def test_a_group_is_described_with_what_its_members_have_and_are_to_have(scene: 
     assert second.target_assignment.topic_partitions[0].partitions == [2, 3]
 
 
-def test_a_topic_that_is_gone_has_no_name_to_be_described_by(scene: Scene) -> None:
-    scene.stable("m")
-    scene.world.delete_topic("t")
+def test_a_topic_that_is_gone_has_no_name_to_be_described_by(harness: ConsumerHarness) -> None:
+    harness.stable("m")
+    harness.environment.delete_topic("t")
     (member,) = consumer.describe(
-        GROUP, scene.groups, scene.world.coordinator._timer_context()
+        GROUP, harness.groups, harness.environment.coordinator._timer_context()
     ).members
     assert member.assignment.topic_partitions == []
 
 
-def test_a_group_that_is_not_there_is_not_described(scene: Scene) -> None:
-    with pytest.raises(KafkaError) as refusal:
-        consumer.describe(GROUP, scene.groups, scene.world.coordinator._timer_context())
-    assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
+def test_a_group_that_is_not_there_is_not_described(harness: ConsumerHarness) -> None:
+    with pytest.raises(KafkaError) as append_error:
+        consumer.describe(GROUP, harness.groups, harness.environment.coordinator._timer_context())
+    assert append_error.value.code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -2,7 +2,7 @@
 coordinator makes of logs that are old, compacted or strange."""
 
 import pytest
-from tests.coordinator.consumer.scene import GROUP, INTERVAL_MS, Scene, report
+from tests.coordinator.consumer.harness import GROUP, INTERVAL_MS, ConsumerHarness, report
 
 from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
@@ -11,20 +11,20 @@ from barnabas.wire.messages import group_records as wire
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ConsumerHarness:
+    return ConsumerHarness()
 
 
-def test_a_conversation_is_written_as_kafka_writes_it(scene: Scene) -> None:
-    topic_id = scene.topic("t", 4)
-    start_ms = scene.world.clock.now_ms
-    scene.join("a", "t")
-    scene.join("b", "t")
-    scene.advance(INTERVAL_MS)
-    scene.heartbeat("a", 2)
-    scene.heartbeat("a", 2, topic_partitions=report([(topic_id, 0), (topic_id, 1)]))
-    scene.heartbeat("b", 2)
-    scene.heartbeat("a", -1)
+def test_a_conversation_is_written_as_kafka_writes_it(harness: ConsumerHarness) -> None:
+    topic_id = harness.topic("t", 4)
+    start_ms = harness.environment.clock.now_ms
+    harness.join("a", "t")
+    harness.join("b", "t")
+    harness.advance(INTERVAL_MS)
+    harness.heartbeat("a", 2)
+    harness.heartbeat("a", 2, topic_partitions=report([(topic_id, 0), (topic_id, 1)]))
+    harness.heartbeat("b", 2)
+    harness.heartbeat("a", -1)
 
     def joined(member_id: str) -> CoordinatorRecord:
         return records.member(
@@ -53,8 +53,8 @@ def test_a_conversation_is_written_as_kafka_writes_it(scene: Scene) -> None:
         return records.current_assignment(GROUP, member)
 
     stable, unrevoked = MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS
-    hashed = scene.group.metadata_hash
-    assert scene.written == [
+    hashed = harness.group.metadata_hash
+    assert harness.written == [
         joined("a"),
         records.group_epoch(GROUP, 2, hashed),
         records.target_assignment(GROUP, "a", {topic_id: frozenset(range(4))}),
@@ -72,11 +72,11 @@ def test_a_conversation_is_written_as_kafka_writes_it(scene: Scene) -> None:
         records.current_assignment_tombstone(GROUP, "a"),
         records.target_assignment_tombstone(GROUP, "a"),
         records.member_tombstone(GROUP, "a"),
-        records.group_epoch(GROUP, 4, 0 if scene.group.is_empty else hashed),
+        records.group_epoch(GROUP, 4, 0 if harness.group.is_empty else hashed),
     ]
 
 
-def test_values_of_kafka_before_4_3_have_no_epochs_of_partitions(scene: Scene) -> None:
+def test_values_of_kafka_before_4_3_have_no_epochs_of_partitions(harness: ConsumerHarness) -> None:
     topic_id = b"t" * 16
     key = wire.ConsumerGroupCurrentMemberAssignmentKey(group_id=GROUP, member_id="m")
     value = wire.ConsumerGroupCurrentMemberAssignmentValue(
@@ -84,29 +84,31 @@ def test_values_of_kafka_before_4_3_have_no_epochs_of_partitions(scene: Scene) -
         previous_member_epoch=6,
         assigned_partitions=[wire.TopicPartitions(topic_id=topic_id, partitions=[0, 1])],
     )
-    scene.groups.replay(CoordinatorRecord(key, value), -1)
-    assert scene.group.members["m"].assigned == {topic_id: {0: 7, 1: 7}}
+    harness.groups.replay(CoordinatorRecord(key, value), -1)
+    assert harness.group.members["m"].assigned == {topic_id: {0: 7, 1: 7}}
 
 
-def test_a_state_of_the_future_is_unknown(scene: Scene) -> None:
+def test_a_state_of_the_future_is_unknown(harness: ConsumerHarness) -> None:
     key = wire.ConsumerGroupCurrentMemberAssignmentKey(group_id=GROUP, member_id="m")
     value = wire.ConsumerGroupCurrentMemberAssignmentValue(member_epoch=7, state=5)
-    scene.groups.replay(CoordinatorRecord(key, value), -1)
-    assert scene.group.members["m"].state is MemberState.UNKNOWN
+    harness.groups.replay(CoordinatorRecord(key, value), -1)
+    assert harness.group.members["m"].state is MemberState.UNKNOWN
 
 
-def test_partition_metadata_of_old_is_taken_back_at_the_next_change(scene: Scene) -> None:
-    epoch = scene.stable("m")
+def test_partition_metadata_of_old_is_taken_back_at_the_next_change(
+    harness: ConsumerHarness,
+) -> None:
+    epoch = harness.stable("m")
     key = wire.ConsumerGroupPartitionMetadataKey(group_id=GROUP)
     value = wire.ConsumerGroupPartitionMetadataValue(topics=[])
-    scene.groups.replay(CoordinatorRecord(key, value), -1)
-    assert scene.group.has_partition_metadata
-    scene.heartbeat("m", epoch, subscribed_topic_names=["t", "u"])
-    assert records.partition_metadata_tombstone(GROUP) in scene.written
-    assert not scene.group.has_partition_metadata
+    harness.groups.replay(CoordinatorRecord(key, value), -1)
+    assert harness.group.has_partition_metadata
+    harness.heartbeat("m", epoch, subscribed_topic_names=["t", "u"])
+    assert records.partition_metadata_tombstone(GROUP) in harness.written
+    assert not harness.group.has_partition_metadata
 
 
-def test_tombstones_of_what_is_not_there_say_nothing(scene: Scene) -> None:
+def test_tombstones_of_what_is_not_there_say_nothing(harness: ConsumerHarness) -> None:
     tombstones = [
         records.group_tombstone("x"),
         records.partition_metadata_tombstone("x"),
@@ -115,16 +117,16 @@ def test_tombstones_of_what_is_not_there_say_nothing(scene: Scene) -> None:
         records.regular_expression_tombstone("x", "r"),
     ]
     for record in tombstones:
-        scene.groups.replay(record, -1)
-    assert not scene.groups.by_id
-    scene.stable("n")
+        harness.groups.replay(record, -1)
+    assert not harness.groups.by_id
+    harness.stable("n")
     for record in (*records.member_tombstones(GROUP, "m"),
                    records.regular_expression_tombstone(GROUP, "r")):  # fmt: skip
-        scene.groups.replay(record, -1)
-    assert scene.group.members.keys() == {"n"}
+        harness.groups.replay(record, -1)
+    assert harness.group.members.keys() == {"n"}
 
 
-def test_a_gift_that_is_told_before_the_release_counts(scene: Scene) -> None:
+def test_a_gift_that_is_told_before_the_release_counts(harness: ConsumerHarness) -> None:
     topic_id = b"t" * 16
     old = ConsumerMember("old", member_epoch=2, assigned={topic_id: {0: 2}})
     new = ConsumerMember("new", member_epoch=3, assigned={topic_id: {0: 3}})
@@ -133,5 +135,5 @@ def test_a_gift_that_is_told_before_the_release_counts(scene: Scene) -> None:
         records.current_assignment(GROUP, new),
         *records.member_tombstones(GROUP, "old"),
     ):
-        scene.groups.replay(record, -1)
-    assert scene.group.owners == {topic_id: {0: "new"}}
+        harness.groups.replay(record, -1)
+    assert harness.group.owners == {topic_id: {0: "new"}}

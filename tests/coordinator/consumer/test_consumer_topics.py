@@ -1,7 +1,7 @@
 """Topics that come, grow and go: who looks at them again, and what they are hashed to."""
 
 import pytest
-from tests.coordinator.consumer.scene import INTERVAL_MS, Member, Scene, assigned
+from tests.coordinator.consumer.harness import INTERVAL_MS, ConsumerHarness, Member, assigned
 
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
 from barnabas.metadata.image import MetadataImage
@@ -16,85 +16,85 @@ from barnabas.wire.uuid import from_text
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> ConsumerHarness:
+    return ConsumerHarness()
 
 
-def test_partitions_that_are_added_are_assigned(scene: Scene) -> None:
-    epoch = scene.stable("m", partitions=2)
-    topic_id = scene.topic("t", 3)
-    assert scene.group.epoch == epoch
-    scene.advance(INTERVAL_MS)
-    told = scene.heartbeat("m", epoch)
+def test_partitions_that_are_added_are_assigned(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m", partitions=2)
+    topic_id = harness.topic("t", 3)
+    assert harness.group.epoch == epoch
+    harness.advance(INTERVAL_MS)
+    told = harness.heartbeat("m", epoch)
     assert told.member_epoch == epoch + 1
     assert assigned(told) == {(topic_id, index) for index in range(3)}
 
 
-def test_a_topic_may_be_created_after_it_is_subscribed_to(scene: Scene) -> None:
-    told = scene.join("m", "t")
+def test_a_topic_may_be_created_after_it_is_subscribed_to(harness: ConsumerHarness) -> None:
+    told = harness.join("m", "t")
     assert assigned(told) == set()
-    assert scene.group.metadata_hash == 0
-    topic_id = scene.topic("t", 1)
-    scene.advance(INTERVAL_MS)
-    assert assigned(scene.heartbeat("m", told.member_epoch)) == {(topic_id, 0)}
+    assert harness.group.metadata_hash == 0
+    topic_id = harness.topic("t", 1)
+    harness.advance(INTERVAL_MS)
+    assert assigned(harness.heartbeat("m", told.member_epoch)) == {(topic_id, 0)}
 
 
-def test_a_topic_that_is_deleted_is_taken_from_its_owner(scene: Scene) -> None:
-    scene.topic("t", 2)
-    scene.topic("u", 1)
-    member = Member(scene, "m")
+def test_a_topic_that_is_deleted_is_taken_from_its_owner(harness: ConsumerHarness) -> None:
+    harness.topic("t", 2)
+    harness.topic("u", 1)
+    member = Member(harness, "m")
     member.join("t", "u")
-    scene.world.delete_topic("t")
-    scene.advance(INTERVAL_MS)
+    harness.environment.delete_topic("t")
+    harness.advance(INTERVAL_MS)
     member.beat()
-    assert {topic_id for topic_id, _ in member.owned} == {scene.topic("u", 1)}
+    assert {topic_id for topic_id, _ in member.owned} == {harness.topic("u", 1)}
     member.beat()
-    assert scene.group.state_name == "Stable"
+    assert harness.group.state_name == "Stable"
 
 
-def test_a_topic_that_is_created_anew_is_another_one(scene: Scene) -> None:
-    epoch = scene.stable("m")
-    scene.world.delete_topic("t")
-    scene.world.create_topic("t", 4, bytes(15) + b"\7")
-    scene.heartbeat("m", epoch)
-    assert scene.group.epoch == epoch + 1
+def test_a_topic_that_is_created_anew_is_another_one(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m")
+    harness.environment.delete_topic("t")
+    harness.environment.create_topic("t", 4, bytes(15) + b"\7")
+    harness.heartbeat("m", epoch)
+    assert harness.group.epoch == epoch + 1
 
 
-def test_only_those_who_subscribe_to_a_topic_look_again(scene: Scene) -> None:
-    scene.topic("t", 1)
-    scene.topic("u", 1)
-    scene.join("m", "t")
-    scene.join("n", "u", group="h")
-    scene.topic("u", 2)
-    assert not scene.group.has_new_topics
-    assert scene.groups.by_id["h"].has_new_topics  # type: ignore[attr-defined]
+def test_only_those_who_subscribe_to_a_topic_look_again(harness: ConsumerHarness) -> None:
+    harness.topic("t", 1)
+    harness.topic("u", 1)
+    harness.join("m", "t")
+    harness.join("n", "u", group="h")
+    harness.topic("u", 2)
+    assert not harness.group.has_new_topics
+    assert harness.groups.by_id["h"].has_new_topics  # type: ignore[attr-defined]
 
 
-def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(scene: Scene) -> None:
-    epoch = scene.stable("m", partitions=2)
-    scene.topic("t", 2)
-    assert scene.group.has_new_topics
-    scene.heartbeat("m", epoch)
-    assert scene.group.epoch == epoch
+def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m", partitions=2)
+    harness.topic("t", 2)
+    assert harness.group.has_new_topics
+    harness.heartbeat("m", epoch)
+    assert harness.group.epoch == epoch
 
 
-def test_what_could_not_be_written_of_new_topics_is_noticed_again(scene: Scene) -> None:
-    epoch = scene.stable("m", partitions=2)
-    scene.topic("t", 3)
-    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
-    assert scene.code("m", epoch) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    scene.world.log.refusal = None
-    scene.heartbeat("m", epoch)
-    assert scene.group.epoch == epoch + 1
+def test_what_could_not_be_written_of_new_topics_is_noticed_again(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m", partitions=2)
+    harness.topic("t", 3)
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
+    assert harness.code("m", epoch) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    harness.environment.log.append_error = None
+    harness.heartbeat("m", epoch)
+    assert harness.group.epoch == epoch + 1
 
 
-def test_after_a_failover_topics_are_looked_at_again(scene: Scene) -> None:
-    epoch = scene.stable("m", partitions=2)
-    scene.world.runtime.close()
-    scene.world.create_topic("t", 3)
-    scene.lead()
-    scene.heartbeat("m", epoch)
-    assert scene.group.epoch == epoch + 1
+def test_after_a_failover_topics_are_looked_at_again(harness: ConsumerHarness) -> None:
+    epoch = harness.stable("m", partitions=2)
+    harness.environment.runtime.close()
+    harness.environment.create_topic("t", 3)
+    harness.lead()
+    harness.heartbeat("m", epoch)
+    assert harness.group.epoch == epoch + 1
 
 
 # Hashes that Kafka 4.3.1 wrote for topics that it had.

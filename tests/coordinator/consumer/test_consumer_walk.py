@@ -14,13 +14,13 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests.coordinator.consumer.scene import (
+from tests.coordinator.consumer.harness import (
     GROUP,
     INTERVAL_MS,
     REBALANCE_MS,
     SESSION_MS,
+    ConsumerHarness,
     Partitions,
-    Scene,
     assigned,
     report,
 )
@@ -71,14 +71,14 @@ class Client:
         by_name = topic in self.subscription["subscribed_topic_names"]
         return by_name or (pattern != "" and re.fullmatch(pattern, topic) is not None)
 
-    def heartbeat(self, scene: Scene) -> None:
+    def heartbeat(self, harness: ConsumerHarness) -> None:
         fields: dict[str, Any] = {"instance_id": self.instance}
         if self.epoch == 0:
             self.abandon()
         if self.epoch == 0 or self.says_all:
             fields |= {"rebalance_timeout_ms": REBALANCE_MS, **self.subscription}
         fields["topic_partitions"] = report(self.consumes)
-        self.unanswered = scene.ask(self.member_id, self.epoch, **fields)
+        self.unanswered = harness.ask(self.member_id, self.epoch, **fields)
 
     def hear(self) -> None:
         """Take in the answer. Without one it does not adopt what it was told before: what it
@@ -116,12 +116,12 @@ class Walk:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.scene = Scene()
+        self.harness = ConsumerHarness()
         self.clients: list[Client] = []
         self.named = 0
         self.partitions = dict.fromkeys(TOPICS, 2)
         for name in TOPICS[:2]:
-            self.scene.topic(name, 2)
+            self.harness.topic(name, 2)
         for _ in range(3):
             self.join()
 
@@ -147,7 +147,7 @@ class Walk:
     def beat(self) -> None:
         client = self.somebody()
         if client is not None:
-            client.heartbeat(self.scene)
+            client.heartbeat(self.harness)
             if self.random.random() < 0.9:  # else the answer is lost
                 client.hear()
             else:
@@ -170,7 +170,7 @@ class Walk:
             MIN_INTERVAL_MS,
             SESSION_MS // 2,
         )
-        self.scene.advance(self.random.choice(delays_ms))
+        self.harness.advance(self.random.choice(delays_ms))
 
     def join(self) -> None:
         if len(self.clients) >= 6:
@@ -189,7 +189,7 @@ class Walk:
         client = self.somebody()
         if client is not None:
             self.clients.remove(client)
-            self.scene.ask(client.member_id, -1, instance_id=client.instance)
+            self.harness.ask(client.member_id, -1, instance_id=client.instance)
 
     def restart_static(self) -> None:
         """It goes for a while, and comes back under another id."""
@@ -197,7 +197,7 @@ class Walk:
         if static:
             client = self.random.choice(static)
             self.clients.remove(client)
-            self.scene.ask(client.member_id, -2, instance_id=client.instance)
+            self.harness.ask(client.member_id, -2, instance_id=client.instance)
             self.named += 1
             successor = Client(f"m{self.named}", client.instance, client.subscription)
             self.clients.append(successor)
@@ -210,50 +210,50 @@ class Walk:
 
     def change_topics(self) -> None:
         name = self.random.choice(TOPICS)
-        topic = self.scene.world.image.topics.by_name(name)
+        topic = self.harness.environment.image.topics.by_name(name)
         if topic is not None and self.random.random() < 0.3:
-            self.scene.world.image.offset += 1
-            self.scene.world.delete_topic(name)
+            self.harness.environment.image.offset += 1
+            self.harness.environment.delete_topic(name)
             for client in self.clients:  # its data is gone, and who consumed it with it
                 gone = {each for each in client.consumes if each[0] == topic.topic_id}
                 client.consumes -= gone
         else:
             self.partitions[name] += 1
-            self.scene.topic(name, self.partitions[name])
+            self.harness.topic(name, self.partitions[name])
 
     def refuse_writes(self) -> None:
-        self.scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
+        self.harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
 
     def hold_back(self) -> None:
         """Nothing is committed, so nobody is answered."""
-        self.scene.world.log.committing = False
+        self.harness.environment.log.is_committing = False
 
     def recover(self) -> None:
-        log = self.scene.world.log
-        log.refusal, log.committing = None, True
+        log = self.harness.environment.log
+        log.append_error, log.is_committing = None, True
         log.commit()
 
     def fail_over(self) -> None:
         """Another leads; what was not committed is lost to it, sometimes."""
-        log = self.scene.world.log
+        log = self.harness.environment.log
         if self.random.random() < 0.5:
             self.recover()
             before = self.group()
-            self.scene.lead()
+            self.harness.lead()
             after = self.group()
             assert (before is None) == (after is None)
             if before is not None and after is not None:
                 assert contents(before) == contents(after)
         else:
             log.truncate_to(log.high_watermark)
-            log.refusal, log.committing = None, True
-            self.scene.lead()
+            log.append_error, log.is_committing = None, True
+            self.harness.lead()
 
     def somebody(self) -> Client | None:
         return self.random.choice(self.clients) if self.clients else None
 
     def group(self) -> ConsumerGroup | None:
-        group = self.scene.groups.by_id.get(GROUP)
+        group = self.harness.groups.by_id.get(GROUP)
         assert group is None or isinstance(group, ConsumerGroup)
         return group
 
@@ -263,7 +263,7 @@ class Walk:
         group = self.group()
         if group is None:
             return
-        check_counts(group, self.scene)
+        check_counts(group, self.harness)
         consumed = Counter(
             partition
             for client in self.clients
@@ -277,12 +277,12 @@ class Walk:
         self.recover()
         for _ in range(2 * SESSION_MS // QUIET_MS):
             for client in self.clients:
-                client.heartbeat(self.scene)
+                client.heartbeat(self.harness)
                 client.hear()
                 client.revoke()
                 client.adopt()
                 self.check()
-            self.scene.advance(QUIET_MS)
+            self.harness.advance(QUIET_MS)
         group = self.group()
         assert group is not None
         assert group.members.keys() == {client.member_id for client in self.clients}
@@ -290,7 +290,7 @@ class Walk:
         consumed = {partition for client in self.clients for partition in client.consumes}
         assert consumed == {
             (topic.topic_id, index)
-            for topic in self.scene.world.image.topics
+            for topic in self.harness.environment.image.topics
             if any(client.wants(topic.name) for client in self.clients)
             for index in topic.partitions
         }
@@ -305,7 +305,7 @@ def contents(group: ConsumerGroup) -> dict[str, Any]:
     }
 
 
-def check_counts(group: ConsumerGroup, scene: Scene) -> None:
+def check_counts(group: ConsumerGroup, harness: ConsumerHarness) -> None:
     """What is counted on the way is what there is to count now."""
     members = group.members.values()
     owners = [
@@ -324,7 +324,7 @@ def check_counts(group: ConsumerGroup, scene: Scene) -> None:
     topics = Counter(name for member in members for name in member.subscribed_topic_names)
     topics.update(name for each in group.resolved_regexes.values() for name in each.topics)
     assert group.subscribed_topics == topics
-    assert all(group.group_id in scene.groups.subscriptions.of(name) for name in topics)
+    assert all(group.group_id in harness.groups.subscriptions.of(name) for name in topics)
     patterns = [each.subscribed_topic_regex for each in members if each.subscribed_topic_regex]
     assert group.regexes == Counter(patterns)
     assert group.resolved_regexes.keys() <= group.regexes.keys()

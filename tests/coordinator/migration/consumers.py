@@ -3,9 +3,9 @@ owns is what it would be consuming."""
 
 from typing import Any
 
-from tests.coordinator.migration.house import (
+from tests.coordinator.migration.harness import (
     SESSION_MS,
-    House,
+    MigrationHarness,
     assignment,
     code_of,
     read_assignment,
@@ -33,10 +33,10 @@ class ClassicConsumer:
     gives up only what it has to, joining once more after that; an eager one gives up everything."""
 
     def __init__(
-        self, house: House, *, cooperative: bool, topics: tuple[str, ...] = ("t",),
+        self, harness: MigrationHarness, *, cooperative: bool, topics: tuple[str, ...] = ("t",),
         instance: str | None = None,
     ) -> None:  # fmt: skip
-        self.house = house
+        self.harness = harness
         self.is_cooperative = cooperative
         self.topics = topics
         self.instance = instance
@@ -64,7 +64,7 @@ class ClassicConsumer:
 
     def give_up_when_late(self) -> None:
         """A client knows as well as its coordinator when its session is over."""
-        silent_ms = self.house.world.clock.now_ms - self._heard_ms
+        silent_ms = self.harness.environment.clock.now_ms - self._heard_ms
         is_parked = self._waiting is not None and not self._waiting[1].is_done
         if silent_ms >= SESSION_MS and not is_parked:
             self._waiting = None
@@ -73,12 +73,12 @@ class ClassicConsumer:
     def leave(self) -> None:
         self.owned = set()
         if self._member_id:
-            self.house.leave((self._member_id, self.instance))
+            self.harness.leave((self._member_id, self.instance))
 
     def _speak(self) -> None:
-        self._heard_ms = self.house.world.clock.now_ms
+        self._heard_ms = self.harness.environment.clock.now_ms
         if not self._has_to_join:
-            code = self.house.heartbeat(self._member_id, self._generation, self.instance)
+            code = self.harness.heartbeat(self._member_id, self._generation, self.instance)
             if code:
                 self._fail(code, None)
             return
@@ -89,7 +89,7 @@ class ClassicConsumer:
             named.setdefault(topic, []).append(partition)
         self._waiting = (
             "join",
-            self.house.join(
+            self.harness.join(
                 self._member_id,
                 topics=self.topics,
                 owned=named,
@@ -100,16 +100,16 @@ class ClassicConsumer:
         )
 
     def _joined(self, response: JoinGroupResponse) -> None:
-        self._heard_ms = self.house.world.clock.now_ms
+        self._heard_ms = self.harness.environment.clock.now_ms
         self._member_id = response.member_id
         self._generation = response.generation_id
         leads = response.leader == response.member_id and not response.skip_assignment
         self._waiting = (
             "sync",
-            self.house.sync(
+            self.harness.sync(
                 self._member_id,
                 self._generation,
-                assign(self.house, response) if leads else None,
+                assign(self.harness, response) if leads else None,
                 instance=self.instance,
                 protocol=response.protocol_name,
             ),
@@ -150,10 +150,10 @@ class Consumer:
     """Heartbeats by the consumer protocol: revokes at once what it is not to have any more."""
 
     def __init__(
-        self, house: House, name: str, *, topics: tuple[str, ...] = ("t",),
+        self, harness: MigrationHarness, name: str, *, topics: tuple[str, ...] = ("t",),
         instance: str | None = None,
     ) -> None:  # fmt: skip
-        self.house = house
+        self.harness = harness
         self.name = name
         self.topics = topics
         self.instance = instance
@@ -162,11 +162,11 @@ class Consumer:
         self._epoch = 0
 
     def step(self) -> None:
-        self._heard_ms = self.house.world.clock.now_ms
+        self._heard_ms = self.harness.environment.clock.now_ms
         owned: dict[bytes, list[int]] = {}
         for topic, partition in self.owned:
-            owned.setdefault(self.house.topic_id(topic), []).append(partition)
-        response = self.house.beat(
+            owned.setdefault(self.harness.topic_id(topic), []).append(partition)
+        response = self.harness.beat(
             self.name, self._epoch, topics=self.topics, owned=owned, instance=self.instance
         )
         self._epoch = response.member_epoch
@@ -180,10 +180,10 @@ class Consumer:
     def leave(self) -> None:
         self.owned = set()
         if self._epoch:
-            self.house.beat(self.name, -1, topics=None, instance=self.instance)
+            self.harness.beat(self.name, -1, topics=None, instance=self.instance)
 
     def give_up_when_late(self) -> None:
-        if self.house.world.clock.now_ms - self._heard_ms >= CONSUMER_SESSION_MS:
+        if self.harness.environment.clock.now_ms - self._heard_ms >= CONSUMER_SESSION_MS:
             self.lose()
 
     def lose(self) -> None:
@@ -191,15 +191,15 @@ class Consumer:
         self._epoch = 0
 
     def _name_of(self, topic_id: bytes) -> str:
-        topic = self.house.world.image.topics.by_id(topic_id)
+        topic = self.harness.environment.image.topics.by_id(topic_id)
         assert topic is not None
         return topic.name
 
 
-def assign(house: House, response: JoinGroupResponse) -> dict[str, bytes]:
+def assign(harness: MigrationHarness, response: JoinGroupResponse) -> dict[str, bytes]:
     """What a leader makes of what the members said. By a cooperative protocol, nobody is given
     what another has not given up yet."""
-    image = house.world.image
+    image = harness.environment.image
     members: dict[str, MemberSubscription] = {}
     topics: dict[bytes, TopicShape] = {}
     for each in response.members:

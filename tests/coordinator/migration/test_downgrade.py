@@ -1,7 +1,12 @@
 """A consumer group becomes classic again as the last member of the consumer protocol goes."""
 
 import pytest
-from tests.coordinator.migration.house import REBALANCE_MS, House, code_of, read_assignment
+from tests.coordinator.migration.harness import (
+    REBALANCE_MS,
+    MigrationHarness,
+    code_of,
+    read_assignment,
+)
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, ConsumerState
@@ -10,56 +15,58 @@ from barnabas.wire.messages import group_records as wire
 
 
 @pytest.fixture
-def house() -> House:
-    return House()
+def harness() -> MigrationHarness:
+    return MigrationHarness()
 
 
-def mixed(house: House, *ids: str, instance: str | None = None, **terms: object) -> int:
+def mixed(
+    harness: MigrationHarness, *ids: str, instance: str | None = None, **terms: object
+) -> int:
     """A stable consumer group of "new", who speaks the consumer protocol, and of classic members
     with these ids; the epoch of all."""
-    epoch = house.beat("new", instance=instance).member_epoch
+    epoch = harness.beat("new", instance=instance).member_epoch
     for member_id in ids:
-        house.join(member_id, **terms)  # type: ignore[arg-type]
+        harness.join(member_id, **terms)  # type: ignore[arg-type]
     for _ in range(4):
-        owned = house.consumer_group.members["new"].assigned
-        epoch = house.beat("new", epoch, owned=owned, instance=instance).member_epoch
+        owned = harness.consumer_group.members["new"].assigned
+        epoch = harness.beat("new", epoch, owned=owned, instance=instance).member_epoch
         for member_id in ids:
-            member = house.consumer_group.members[member_id]
-            held = {"t": member.assigned.get(house.topic_id("t"), {})}
-            joined = house.join(member_id, owned=held, **terms).result()  # type: ignore[arg-type]
-            house.sync(member_id, joined.generation_id, protocol=joined.protocol_name).result()
-    assert house.consumer_group.state is ConsumerState.STABLE
+            member = harness.consumer_group.members[member_id]
+            held = {"t": member.assigned.get(harness.topic_id("t"), {})}
+            joined = harness.join(member_id, owned=held, **terms).result()  # type: ignore[arg-type]
+            harness.sync(member_id, joined.generation_id, protocol=joined.protocol_name).result()
+    assert harness.consumer_group.state is ConsumerState.STABLE
     return epoch
 
 
-def assigned_to(house: House, member_id: str) -> set[int]:
-    return read_assignment(house.classic_group.members[member_id].assignment)["t"]
+def assigned_to(harness: MigrationHarness, member_id: str) -> set[int]:
+    return read_assignment(harness.classic_group.members[member_id].assignment)["t"]
 
 
-def test_the_classic_group_has_the_assignment_and_rebalances(house: House) -> None:
-    epoch = mixed(house, "a", "b")
-    targets = {each: house.consumer_group.target(each) for each in ("a", "b")}
+def test_the_classic_group_has_the_assignment_and_rebalances(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", "b")
+    targets = {each: harness.consumer_group.target(each) for each in ("a", "b")}
 
-    house.beat("new", -1)
+    harness.beat("new", -1)
 
-    group = house.classic_group
+    group = harness.classic_group
     assert group.state is ClassicState.PREPARING_REBALANCE
     assert group.generation == epoch
     assert set(group.members) == {"a", "b"}
     for each, target in targets.items():
-        assert assigned_to(house, each) == target[house.topic_id("t")]
-        assert house.heartbeat(each, epoch) == ErrorCode.REBALANCE_IN_PROGRESS
-    joins = [house.join(each) for each in ("a", "b")]
+        assert assigned_to(harness, each) == target[harness.topic_id("t")]
+        assert harness.heartbeat(each, epoch) == ErrorCode.REBALANCE_IN_PROGRESS
+    joins = [harness.join(each) for each in ("a", "b")]
     assert {each.result().generation_id for each in joins} == {epoch + 1}
 
 
-def test_the_records_are_tombstones_and_the_classic_group(house: House) -> None:
-    epoch = mixed(house, "a", protocols=("range", "sticky"))
-    before = len(house.written)
+def test_the_records_are_tombstones_and_the_classic_group(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", protocols=("range", "sticky"))
+    before = len(harness.written)
 
-    house.beat("new", -1)
+    harness.beat("new", -1)
 
-    *tombstones, last = house.written[before:]
+    *tombstones, last = harness.written[before:]
     assert all(each.value is None for each in tombstones)
     kinds = [type(each.key).__name__ for each in tombstones]
     assert kinds == [
@@ -78,202 +85,206 @@ def test_the_records_are_tombstones_and_the_classic_group(house: House) -> None:
     assert [each.member_id for each in last.value.members] == ["a"]
 
 
-def test_members_offer_all_their_protocols_again(house: House) -> None:
-    mixed(house, "a", protocols=("range", "sticky"))
-    house.beat("new", -1)
-    newcomer = house.join(protocols=("sticky",), version=3)
+def test_members_offer_all_their_protocols_again(harness: MigrationHarness) -> None:
+    mixed(harness, "a", protocols=("range", "sticky"))
+    harness.beat("new", -1)
+    newcomer = harness.join(protocols=("sticky",), version=3)
     assert not newcomer.is_done  # not refused: it waits for "a", which offers that as well
-    house.join("a", protocols=("range", "sticky"))
+    harness.join("a", protocols=("range", "sticky"))
     assert newcomer.result().protocol_name == "sticky"
 
 
-def test_fencing_the_last_one_does_the_same(house: House) -> None:
-    epoch = mixed(house, "a")
+def test_fencing_the_last_one_does_the_same(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a")
     for _ in range(15):
-        house.advance(3_000)
-        if isinstance(house.group, ConsumerGroup):
-            assert house.heartbeat("a", epoch) == ErrorCode.NONE
-    assert isinstance(house.group, ClassicGroup)
-    assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
+        harness.advance(3_000)
+        if isinstance(harness.group, ConsumerGroup):
+            assert harness.heartbeat("a", epoch) == ErrorCode.NONE
+    assert isinstance(harness.group, ClassicGroup)
+    assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_so_does_an_administrator_who_removes_it(house: House) -> None:
-    mixed(house, "a", instance="i")
-    assert house.leave(("", "i")) == [ErrorCode.NONE]
-    assert isinstance(house.group, ClassicGroup)
+def test_so_does_an_administrator_who_removes_it(harness: MigrationHarness) -> None:
+    mixed(harness, "a", instance="i")
+    assert harness.leave(("", "i")) == [ErrorCode.NONE]
+    assert isinstance(harness.group, ClassicGroup)
 
 
-def test_sessions_of_the_classic_members_go_on(house: House) -> None:
-    mixed(house, "a")
-    house.beat("new", -1)
-    house.advance(10_000)
-    assert house.classic_group.state is ClassicState.EMPTY
+def test_sessions_of_the_classic_members_go_on(harness: MigrationHarness) -> None:
+    mixed(harness, "a")
+    harness.beat("new", -1)
+    harness.advance(10_000)
+    assert harness.classic_group.state is ClassicState.EMPTY
 
 
-def test_members_that_do_not_join_the_rebalance_are_given_up(house: House) -> None:
-    epoch = mixed(house, "a", "b")
-    house.beat("new", -1)
-    waiting = house.join("a")
+def test_members_that_do_not_join_the_rebalance_are_given_up(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", "b")
+    harness.beat("new", -1)
+    waiting = harness.join("a")
     for _ in range(REBALANCE_MS // 5_000):
-        house.advance(5_000)
-        house.heartbeat("b", epoch)
+        harness.advance(5_000)
+        harness.heartbeat("b", epoch)
     assert waiting.result().generation_id == epoch + 1
-    assert set(house.classic_group.members) == {"a"}
+    assert set(harness.classic_group.members) == {"a"}
 
 
-def test_the_last_to_leave_leaves_a_consumer_group_empty(house: House) -> None:
-    mixed(house)
-    house.beat("new", -1)
-    assert house.consumer_group.state is ConsumerState.EMPTY
+def test_the_last_to_leave_leaves_a_consumer_group_empty(harness: MigrationHarness) -> None:
+    mixed(harness)
+    harness.beat("new", -1)
+    assert harness.consumer_group.state is ConsumerState.EMPTY
 
 
-def test_while_others_speak_the_consumer_protocol_nothing_moves(house: House) -> None:
-    mixed(house, "a")
-    house.beat("other")
-    house.beat("new", -1)
-    assert set(house.consumer_group.members) == {"a", "other"}
+def test_while_others_speak_the_consumer_protocol_nothing_moves(harness: MigrationHarness) -> None:
+    mixed(harness, "a")
+    harness.beat("other")
+    harness.beat("new", -1)
+    assert set(harness.consumer_group.members) == {"a", "other"}
 
 
 @pytest.mark.parametrize("policy", ["disabled", "upgrade"])
 def test_a_policy_may_keep_it_a_consumer_group_and_it_still_assigns(policy: str) -> None:
-    house = House(group_consumer_migration_policy="bidirectional")
-    mixed(house, "a", "b")
-    house.world.settings = house.world.settings.__class__(
+    harness = MigrationHarness(group_consumer_migration_policy="bidirectional")
+    mixed(harness, "a", "b")
+    harness.environment.settings = harness.environment.settings.__class__(
         group_consumer_migration_policy=policy, group_consumer_assignment_interval_ms=0
     )
-    house.lead_again()
-    house.beat("new", -1)
-    assert isinstance(house.group, ConsumerGroup)
+    harness.lead_again()
+    harness.beat("new", -1)
+    assert isinstance(harness.group, ConsumerGroup)
     if policy == "upgrade":
-        epoch = house.consumer_group.members["a"].member_epoch
-        assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
+        epoch = harness.consumer_group.members["a"].member_epoch
+        assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
         shares = []
         for each in ("a", "b"):
-            joined = house.join(each).result()
-            synced = house.sync(each, joined.generation_id).result()
+            joined = harness.join(each).result()
+            synced = harness.sync(each, joined.generation_id).result()
             shares.append(read_assignment(synced.assignment)["t"])
         assert set.union(*shares) == {0, 1, 2, 3}
 
 
-def test_a_group_too_large_to_be_classic_stays(house: House) -> None:
-    house = House(group_max_size=1)
-    mixed(house, "a", "b")
-    house.beat("new", -1)
-    assert isinstance(house.group, ConsumerGroup)
+def test_a_group_too_large_to_be_classic_stays(harness: MigrationHarness) -> None:
+    harness = MigrationHarness(group_max_size=1)
+    mixed(harness, "a", "b")
+    harness.beat("new", -1)
+    assert isinstance(harness.group, ConsumerGroup)
 
 
-def test_the_group_is_the_same_to_whoever_loads_it(house: House) -> None:
-    epoch = mixed(house, "a", "b")
-    house.beat("new", -1)
-    given = {each: assigned_to(house, each) for each in ("a", "b")}
+def test_the_group_is_the_same_to_whoever_loads_it(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", "b")
+    harness.beat("new", -1)
+    given = {each: assigned_to(harness, each) for each in ("a", "b")}
 
-    house.lead_again()
+    harness.lead_again()
 
-    group = house.classic_group
+    group = harness.classic_group
     assert group.state is ClassicState.PREPARING_REBALANCE  # which it was about to do
     assert group.generation == epoch
-    assert {each: assigned_to(house, each) for each in ("a", "b")} == given
+    assert {each: assigned_to(harness, each) for each in ("a", "b")} == given
 
 
-def test_whoever_loads_a_group_that_has_rebalanced_since_leaves_it_alone(house: House) -> None:
-    epoch = mixed(house, "a")
-    house.beat("new", -1)
-    joined = house.join("a").result()
+def test_whoever_loads_a_group_that_has_rebalanced_since_leaves_it_alone(
+    harness: MigrationHarness,
+) -> None:
+    epoch = mixed(harness, "a")
+    harness.beat("new", -1)
+    joined = harness.join("a").result()
     assert joined.leader == "a"
-    house.sync("a", epoch + 1).result()
+    harness.sync("a", epoch + 1).result()
 
-    house.lead_again()
+    harness.lead_again()
 
-    assert house.classic_group.state is ClassicState.STABLE
-    assert house.heartbeat("a", epoch + 1) == ErrorCode.NONE
+    assert harness.classic_group.state is ClassicState.STABLE
+    assert harness.heartbeat("a", epoch + 1) == ErrorCode.NONE
 
 
-def test_a_group_goes_on_if_its_move_cannot_be_written(house: House) -> None:
-    epoch = mixed(house, "a")
-    house.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
+def test_a_group_goes_on_if_its_move_cannot_be_written(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a")
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
 
     with pytest.raises(KafkaError):
-        house.beat("new", -1)
+        harness.beat("new", -1)
 
-    house.world.log.refusal = None
-    house.advance(0)
-    assert isinstance(house.group, ConsumerGroup)
-    assert house.heartbeat("a", epoch) == ErrorCode.NONE
-    assert house.beat("new", epoch).error_code == 0
+    harness.environment.log.append_error = None
+    harness.advance(0)
+    assert isinstance(harness.group, ConsumerGroup)
+    assert harness.heartbeat("a", epoch) == ErrorCode.NONE
+    assert harness.beat("new", epoch).error_code == 0
 
 
-def test_no_topic_is_remembered_for_a_group_that_moved(house: House) -> None:
-    mixed(house, "a")
-    assert house.groups.subscriptions.of("t") == {"g"}
-    house.beat("new", -1)
-    assert house.groups.subscriptions.of("t") == set()
+def test_no_topic_is_remembered_for_a_group_that_moved(harness: MigrationHarness) -> None:
+    mixed(harness, "a")
+    assert harness.groups.subscriptions.of("t") == {"g"}
+    harness.beat("new", -1)
+    assert harness.groups.subscriptions.of("t") == set()
 
 
 # Static members that come back by the classic protocol
 
 
-def test_a_static_member_takes_over_without_a_rebalance(house: House) -> None:
-    epoch = mixed(house, "a", instance="i")
-    target = house.consumer_group.target("new")[house.topic_id("t")]
-    house.beat("new", -2, instance="i")
+def test_a_static_member_takes_over_without_a_rebalance(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", instance="i")
+    target = harness.consumer_group.target("new")[harness.topic_id("t")]
+    harness.beat("new", -2, instance="i")
 
-    joined = house.join(instance="i").result()
+    joined = harness.join(instance="i").result()
 
-    group = house.classic_group
+    group = harness.classic_group
     assert group.state is ClassicState.STABLE
     assert joined.generation_id == group.generation == epoch
     assert joined.member_id not in ("", "new")
     assert group.static_members == {"i": joined.member_id}
-    synced = house.sync(joined.member_id, epoch, instance="i").result()
+    synced = harness.sync(joined.member_id, epoch, instance="i").result()
     assert read_assignment(synced.assignment)["t"] == target
-    assert house.heartbeat("a", epoch) == ErrorCode.NONE
-    assert house.heartbeat(joined.member_id, epoch, "i") == ErrorCode.NONE
+    assert harness.heartbeat("a", epoch) == ErrorCode.NONE
+    assert harness.heartbeat(joined.member_id, epoch, "i") == ErrorCode.NONE
 
 
-def test_it_takes_over_from_one_that_never_said_goodbye(house: House) -> None:
-    mixed(house, instance="i")
-    joined = house.join(instance="i").result()
-    assert house.classic_group.state is ClassicState.STABLE
-    assert assigned_to(house, joined.member_id) == {0, 1, 2, 3}
+def test_it_takes_over_from_one_that_never_said_goodbye(harness: MigrationHarness) -> None:
+    mixed(harness, instance="i")
+    joined = harness.join(instance="i").result()
+    assert harness.classic_group.state is ClassicState.STABLE
+    assert assigned_to(harness, joined.member_id) == {0, 1, 2, 3}
 
 
-def test_with_another_subscription_it_rebalances(house: House) -> None:
-    house.world.create_topic("u", 2)
-    epoch = mixed(house, "a", instance="i")
-    joined = house.join(instance="i", topics=("t", "u")).result()
-    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
-    assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
-    answer = house.sync(joined.member_id, joined.generation_id, instance="i")
+def test_with_another_subscription_it_rebalances(harness: MigrationHarness) -> None:
+    harness.environment.create_topic("u", 2)
+    epoch = mixed(harness, "a", instance="i")
+    joined = harness.join(instance="i", topics=("t", "u")).result()
+    assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
+    assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
+    answer = harness.sync(joined.member_id, joined.generation_id, instance="i")
     assert code_of(answer) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_it_rebalances_if_topics_have_grown(house: House) -> None:
-    epoch = mixed(house, "a", instance="i")
-    house.world.create_topic("t", 5)
-    house.join(instance="i")
-    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
-    assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
+def test_it_rebalances_if_topics_have_grown(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", instance="i")
+    harness.environment.create_topic("t", 5)
+    harness.join(instance="i")
+    assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
+    assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_it_rebalances_if_others_were_not_done_with_the_last_one(house: House) -> None:
-    epoch = mixed(house, "a", instance="i")
-    house.join("b")  # joins, and nobody has given it anything yet
-    house.join(instance="i")
-    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
-    assert set(house.classic_group.members) > {"a", "b"}
-    assert house.classic_group.generation == epoch + 1
+def test_it_rebalances_if_others_were_not_done_with_the_last_one(harness: MigrationHarness) -> None:
+    epoch = mixed(harness, "a", instance="i")
+    harness.join("b")  # joins, and nobody has given it anything yet
+    harness.join(instance="i")
+    assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
+    assert set(harness.classic_group.members) > {"a", "b"}
+    assert harness.classic_group.generation == epoch + 1
 
 
-def test_a_group_that_moved_goes_on_before_that_is_committed_and_does_so_once(house: House) -> None:
-    mixed(house, "a")
-    house.world.log.committing = False
-    left = house.ask(house.leaving("new"))
+def test_a_group_that_moved_goes_on_before_that_is_committed_and_does_so_once(
+    harness: MigrationHarness,
+) -> None:
+    mixed(harness, "a")
+    harness.environment.log.is_committing = False
+    left = harness.ask(harness.leaving("new"))
     assert not left.is_done
-    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
-    joined = house.join("a")
-    assert house.classic_group.state is ClassicState.COMPLETING_REBALANCE
-    house.world.log.committing = True
-    house.world.log.commit()
+    assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
+    joined = harness.join("a")
+    assert harness.classic_group.state is ClassicState.COMPLETING_REBALANCE
+    harness.environment.log.is_committing = True
+    harness.environment.log.commit()
     assert left.result().error_code == 0
-    assert joined.result().generation_id == house.classic_group.generation
-    assert house.classic_group.state is ClassicState.COMPLETING_REBALANCE
+    assert joined.result().generation_id == harness.classic_group.generation
+    assert harness.classic_group.state is ClassicState.COMPLETING_REBALANCE

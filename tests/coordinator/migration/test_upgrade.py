@@ -1,9 +1,9 @@
 """A classic group becomes a consumer group as the first member of that protocol joins it."""
 
 import pytest
-from tests.coordinator.migration.house import (
+from tests.coordinator.migration.harness import (
     GROUP,
-    House,
+    MigrationHarness,
     assignment,
     code_of,
     read_assignment,
@@ -17,17 +17,17 @@ from barnabas.wire.messages import group_records as wire
 
 
 @pytest.fixture
-def house() -> House:
-    return House({"t": 4, "u": 2})
+def harness() -> MigrationHarness:
+    return MigrationHarness({"t": 4, "u": 2})
 
 
-def test_members_keep_what_they_have_under_their_generation(house: House) -> None:
-    a, b = house.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
-    generation = house.classic_group.generation
+def test_members_keep_what_they_have_under_their_generation(harness: MigrationHarness) -> None:
+    a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
+    generation = harness.classic_group.generation
 
-    joined = house.beat("new")
+    joined = harness.beat("new")
 
-    group, t = house.consumer_group, house.topic_id("t")
+    group, t = harness.consumer_group, harness.topic_id("t")
     assert joined.member_epoch == group.epoch == generation + 1
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions == []  # all is taken
@@ -40,13 +40,13 @@ def test_members_keep_what_they_have_under_their_generation(house: House) -> Non
     assert group.state is ConsumerState.RECONCILING
 
 
-def test_the_records_are_kafkas_in_kafkas_order(house: House) -> None:
-    a, b = house.stable_classic({"t": [0, 1]}, {"t": [2, 3]}, protocols=("range", "sticky"))
-    before = len(house.written)
+def test_the_records_are_kafkas_in_kafkas_order(harness: MigrationHarness) -> None:
+    a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]}, protocols=("range", "sticky"))
+    before = len(harness.written)
 
-    house.beat("new")
+    harness.beat("new")
 
-    of_group, members = house.written[before:], {a, b}
+    of_group, members = harness.written[before:], {a, b}
     assert [type(each.key).__name__ for each in of_group[:10]] == [
         "GroupMetadataKey",
         *["ConsumerGroupMemberMetadataKey"] * 2,
@@ -65,125 +65,131 @@ def test_the_records_are_kafkas_in_kafkas_order(house: House) -> None:
     assert of_group[6].value == wire.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=1)
 
 
-def test_the_group_is_the_same_to_whoever_loads_it(house: House) -> None:
-    house.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
-    house.beat("new")
-    before = house.consumer_group
+def test_the_group_is_the_same_to_whoever_loads_it(harness: MigrationHarness) -> None:
+    harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
+    harness.beat("new")
+    before = harness.consumer_group
 
-    house.lead_again()
+    harness.lead_again()
 
-    after = house.consumer_group
+    after = harness.consumer_group
     assert after is not before
     for name in ("members", "targets", "epoch", "assignment_epoch", "metadata_hash", "owners"):
         assert getattr(after, name) == getattr(before, name), name
 
 
-def test_classic_members_are_told_to_join_again_and_are_led_to_the_target(house: House) -> None:
-    a, b = house.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
-    joined = house.beat("new")
+def test_classic_members_are_told_to_join_again_and_are_led_to_the_target(
+    harness: MigrationHarness,
+) -> None:
+    a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
+    joined = harness.beat("new")
     epoch = joined.member_epoch
 
-    assert house.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert code_of(house.sync(a, 1)) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert harness.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert code_of(harness.sync(a, 1)) == ErrorCode.REBALANCE_IN_PROGRESS
     joins = {
-        each: house.join(each, owned={"t": owned}, generation=1).result()
+        each: harness.join(each, owned={"t": owned}, generation=1).result()
         for each, owned in ((a, [0, 1]), (b, [2, 3]))
     }
     assert all(each.error_code == 0 for each in joins.values())
     [slow] = [each for each, told in joins.items() if told.generation_id == 1]  # has to revoke
-    synced = house.sync(slow, 1).result()
+    synced = harness.sync(slow, 1).result()
     kept = read_assignment(synced.assignment)
-    assert house.heartbeat(slow, 1) == ErrorCode.REBALANCE_IN_PROGRESS
-    again = house.join(slow, owned=kept, generation=1).result()
+    assert harness.heartbeat(slow, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+    again = harness.join(slow, owned=kept, generation=1).result()
     assert again.generation_id == epoch
-    assert house.heartbeat(slow, epoch) == ErrorCode.NONE
-    given = house.beat("new", epoch)
+    assert harness.heartbeat(slow, epoch) == ErrorCode.NONE
+    given = harness.beat("new", epoch)
     assert given.assignment is not None
     assert [len(each.partitions) for each in given.assignment.topic_partitions] == [1]
-    assert house.consumer_group.state is ConsumerState.STABLE
+    assert harness.consumer_group.state is ConsumerState.STABLE
 
 
-def test_whoever_waits_to_join_is_told_to_join_what_the_group_became(house: House) -> None:
-    house.stable_classic({"t": [0, 1, 2, 3]})
-    waiting = house.join(version=3)
+def test_whoever_waits_to_join_is_told_to_join_what_the_group_became(
+    harness: MigrationHarness,
+) -> None:
+    harness.stable_classic({"t": [0, 1, 2, 3]})
+    waiting = harness.join(version=3)
     assert not waiting.is_done
 
-    house.beat("new")
+    harness.beat("new")
 
     response = waiting.result()
     assert response.error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert response.member_id in house.consumer_group.members
-    assert house.join(response.member_id).result().generation_id == house.consumer_group.epoch
+    assert response.member_id in harness.consumer_group.members
+    assert harness.join(response.member_id).result().generation_id == harness.consumer_group.epoch
 
 
-def test_whoever_waits_to_sync_is_told_so_too(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0]})
-    other = house.join(version=3)
-    house.join(a)
+def test_whoever_waits_to_sync_is_told_so_too(harness: MigrationHarness) -> None:
+    (a,) = harness.stable_classic({"t": [0]})
+    other = harness.join(version=3)
+    harness.join(a)
     b = other.result().member_id
-    waiting = house.sync(b, 2)
+    waiting = harness.sync(b, 2)
     assert not waiting.is_done
 
-    house.beat("new")
+    harness.beat("new")
 
     assert code_of(waiting) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_nothing_of_the_classic_group_goes_on(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0]})
-    house.beat("new")
-    old_timers = [key for key in house.groups.timers._tasks if "classic" in str(key)]
+def test_nothing_of_the_classic_group_goes_on(harness: MigrationHarness) -> None:
+    (a,) = harness.stable_classic({"t": [0]})
+    harness.beat("new")
+    old_timers = [key for key in harness.groups.timers._tasks if "classic" in str(key)]
     assert old_timers == []
-    assert house.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert harness.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_what_members_said_they_have_counts_if_a_rebalance_was_broken_off(house: House) -> None:
+def test_what_members_said_they_have_counts_if_a_rebalance_was_broken_off(
+    harness: MigrationHarness,
+) -> None:
     """A cooperative member consumes on while its group rebalances; the assignment of a generation
     that never got one is empty."""
     terms = {"protocols": ("cooperative-sticky",)}
-    a, b = house.stable_classic({"t": [0, 1]}, {"t": [2, 3]}, **terms)
-    first = house.join(a, owned={"t": [0, 1]}, generation=2, **terms)
-    second = house.join(b, owned={"t": [1, 2, 3]}, generation=1, **terms)
+    a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]}, **terms)
+    first = harness.join(a, owned={"t": [0, 1]}, generation=2, **terms)
+    second = harness.join(b, owned={"t": [1, 2, 3]}, generation=1, **terms)
     assert first.result().generation_id == second.result().generation_id
-    third = house.join(version=3, **terms)  # breaks it off before anybody was assigned anything
+    third = harness.join(version=3, **terms)  # breaks it off before anybody was assigned anything
     assert not third.is_done
-    assert all(not each.assignment for each in house.classic_group.members.values())
+    assert all(not each.assignment for each in harness.classic_group.members.values())
 
-    house.beat("new")
+    harness.beat("new")
 
-    group, t = house.consumer_group, house.topic_id("t")
+    group, t = harness.consumer_group, harness.topic_id("t")
     assert set(group.members[a].assigned[t]) == {0, 1}
     assert set(group.members[b].assigned[t]) == {2, 3}  # who said so later has it
 
 
-def test_of_two_who_were_assigned_a_partition_one_has_it(house: House) -> None:
-    house.stable_classic({"t": [0, 1]}, {"t": [1, 2]})
-    house.beat("new")
+def test_of_two_who_were_assigned_a_partition_one_has_it(harness: MigrationHarness) -> None:
+    harness.stable_classic({"t": [0, 1]}, {"t": [1, 2]})
+    harness.beat("new")
     owned = [
         partition
-        for member in house.consumer_group.members.values()
-        for partition in member.assigned.get(house.topic_id("t"), ())
+        for member in harness.consumer_group.members.values()
+        for partition in member.assigned.get(harness.topic_id("t"), ())
     ]
     assert sorted(owned) == sorted(set(owned))
 
 
-def test_partitions_and_topics_that_are_not_there_are_left_out(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0, 77], "nowhere": [1]}, topics=("t", "nowhere"))
-    house.beat("new")
-    assert set(house.consumer_group.members[a].assigned[house.topic_id("t")]) == {0}
+def test_partitions_and_topics_that_are_not_there_are_left_out(harness: MigrationHarness) -> None:
+    (a,) = harness.stable_classic({"t": [0, 77], "nowhere": [1]}, topics=("t", "nowhere"))
+    harness.beat("new")
+    assert set(harness.consumer_group.members[a].assigned[harness.topic_id("t")]) == {0}
 
 
-def test_an_empty_classic_group_gives_way_whatever_it_was(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0]}, protocol_type="connect", metadata=b"?")
-    house.leave((a, None))
-    assert house.classic_group.state is ClassicState.EMPTY
+def test_an_empty_classic_group_gives_way_whatever_it_was(harness: MigrationHarness) -> None:
+    (a,) = harness.stable_classic({"t": [0]}, protocol_type="connect", metadata=b"?")
+    harness.leave((a, None))
+    assert harness.classic_group.state is ClassicState.EMPTY
 
-    house.beat("new")
+    harness.beat("new")
 
-    assert isinstance(house.group, ConsumerGroup)
-    assert set(house.consumer_group.members) == {"new"}
-    house.lead_again()
-    assert set(house.consumer_group.members) == {"new"}
+    assert isinstance(harness.group, ConsumerGroup)
+    assert set(harness.consumer_group.members) == {"new"}
+    harness.lead_again()
+    assert set(harness.consumer_group.members) == {"new"}
 
 
 @pytest.mark.parametrize(
@@ -197,100 +203,104 @@ def test_an_empty_classic_group_gives_way_whatever_it_was(house: House) -> None:
     ],
 )
 def test_a_group_that_is_not_what_we_know_stays_classic(
-    house: House, terms: dict[str, object], given: bytes, reason: str
+    harness: MigrationHarness, terms: dict[str, object], given: bytes, reason: str
 ) -> None:
-    (a,) = house.stable_classic({}, **terms)
-    house.classic_group.members[a].assignment = given
+    (a,) = harness.stable_classic({}, **terms)
+    harness.classic_group.members[a].assignment = given
 
-    with pytest.raises(KafkaError, match=reason) as refusal:
-        house.beat("new")
+    with pytest.raises(KafkaError, match=reason) as append_error:
+        harness.beat("new")
 
-    assert refusal.value.code is ErrorCode.GROUP_ID_NOT_FOUND
-    assert isinstance(house.group, ClassicGroup)
-    assert house.heartbeat(a, 1) == ErrorCode.NONE
+    assert append_error.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert isinstance(harness.group, ClassicGroup)
+    assert harness.heartbeat(a, 1) == ErrorCode.NONE
 
 
 @pytest.mark.parametrize("policy", ["disabled", "DOWNGRADE"])
 def test_a_policy_may_keep_groups_classic(policy: str) -> None:
-    house = House(group_consumer_migration_policy=policy)
-    house.stable_classic({"t": [0]})
+    harness = MigrationHarness(group_consumer_migration_policy=policy)
+    harness.stable_classic({"t": [0]})
     with pytest.raises(KafkaError, match="online upgrade is disabled"):
-        house.beat("new")
+        harness.beat("new")
 
 
 def test_a_group_that_is_too_large_for_a_consumer_group_stays_classic() -> None:
-    house = House(group_consumer_max_size=1)
-    house.stable_classic({"t": [0]}, {"t": [1]})
+    harness = MigrationHarness(group_consumer_max_size=1)
+    harness.stable_classic({"t": [0]}, {"t": [1]})
     with pytest.raises(KafkaError, match="exceeds the consumer group maximum size"):
-        house.beat("new")
+        harness.beat("new")
 
 
-def test_a_group_goes_on_if_its_move_cannot_be_written(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0]})
-    waiting = house.join(version=3)
-    house.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
+def test_a_group_goes_on_if_its_move_cannot_be_written(harness: MigrationHarness) -> None:
+    (a,) = harness.stable_classic({"t": [0]})
+    waiting = harness.join(version=3)
+    harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
 
     with pytest.raises(KafkaError):
-        house.beat("new")
+        harness.beat("new")
 
-    house.world.log.refusal = None
-    assert isinstance(house.group, ClassicGroup)
+    harness.environment.log.append_error = None
+    assert isinstance(harness.group, ClassicGroup)
     assert not waiting.is_done
-    assert house.join(a).result().generation_id == 2
+    assert harness.join(a).result().generation_id == 2
     assert waiting.result().generation_id == 2
-    assert house.beat("new").member_epoch == 3
+    assert harness.beat("new").member_epoch == 3
 
 
-def test_a_member_may_change_to_the_other_protocol_under_its_own_id(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0, 1, 2, 3]})
-    joined = house.beat(a)
+def test_a_member_may_change_to_the_other_protocol_under_its_own_id(
+    harness: MigrationHarness,
+) -> None:
+    (a,) = harness.stable_classic({"t": [0, 1, 2, 3]})
+    joined = harness.beat(a)
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
-    assert not house.consumer_group.members[a].uses_classic_protocol
-    assert house.heartbeat(a, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert not harness.consumer_group.members[a].uses_classic_protocol
+    assert harness.heartbeat(a, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def stable_static(house: House) -> None:
+def stable_static(harness: MigrationHarness) -> None:
     """A classic group of one static member "i", which has all of "t"."""
-    joining = house.join(instance="i")
-    house.advance(0)
+    joining = harness.join(instance="i")
+    harness.advance(0)
     joined = joining.result()
     given = {joined.member_id: assignment({"t": [0, 1, 2, 3]})}
-    house.sync(joined.member_id, joined.generation_id, given, instance="i").result()
+    harness.sync(joined.member_id, joined.generation_id, given, instance="i").result()
 
 
-def test_a_static_member_may_change_too_and_nothing_is_assigned_anew(house: House) -> None:
-    stable_static(house)
-    joined = house.beat("new", instance="i")
-    assert joined.member_epoch == house.consumer_group.epoch == 1
+def test_a_static_member_may_change_too_and_nothing_is_assigned_anew(
+    harness: MigrationHarness,
+) -> None:
+    stable_static(harness)
+    joined = harness.beat("new", instance="i")
+    assert joined.member_epoch == harness.consumer_group.epoch == 1
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
 
 
-def test_it_is_if_the_group_was_about_to_rebalance(house: House) -> None:
-    stable_static(house)
-    joining = house.join(instance="j")
-    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
-    house.beat("new", instance="i")
+def test_it_is_if_the_group_was_about_to_rebalance(harness: MigrationHarness) -> None:
+    stable_static(harness)
+    joining = harness.join(instance="j")
+    assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
+    harness.beat("new", instance="i")
     assert code_of(joining) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert house.consumer_group.epoch == 2
-    assert set(house.consumer_group.targets) == {"new", *house.consumer_group.members}
+    assert harness.consumer_group.epoch == 2
+    assert set(harness.consumer_group.targets) == {"new", *harness.consumer_group.members}
 
 
-def test_it_is_if_topics_have_grown(house: House) -> None:
-    stable_static(house)
-    house.world.create_topic("t", 5)
-    joined = house.beat("new", instance="i")
+def test_it_is_if_topics_have_grown(harness: MigrationHarness) -> None:
+    stable_static(harness)
+    harness.environment.create_topic("t", 5)
+    joined = harness.beat("new", instance="i")
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3, 4]
 
 
-def test_silent_classic_members_are_given_up(house: House) -> None:
-    (a,) = house.stable_classic({"t": [0]})
-    epoch = house.beat("new").member_epoch
-    house.advance(9_999)
-    assert a in house.consumer_group.members
-    house.advance(1)
-    assert set(house.consumer_group.members) == {"new"}
-    assert house.beat("new", epoch).member_epoch == epoch + 1
-    assert GROUP in house.groups.by_id
+def test_silent_classic_members_are_given_up(harness: MigrationHarness) -> None:
+    (a,) = harness.stable_classic({"t": [0]})
+    epoch = harness.beat("new").member_epoch
+    harness.advance(9_999)
+    assert a in harness.consumer_group.members
+    harness.advance(1)
+    assert set(harness.consumer_group.members) == {"new"}
+    assert harness.beat("new", epoch).member_epoch == epoch + 1
+    assert GROUP in harness.groups.by_id

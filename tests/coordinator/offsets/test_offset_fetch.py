@@ -1,7 +1,7 @@
 """OffsetFetch of one group."""
 
 import pytest
-from tests.coordinator.offsets.scene import Scene, StubGroup
+from tests.coordinator.offsets.harness import OffsetHarness, StubGroup
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.offset_fetch import OffsetFetchResponsePartitions
@@ -9,14 +9,14 @@ from barnabas.wire.uuid import ZERO
 
 
 @pytest.fixture
-def scene() -> Scene:
-    scene = Scene()
-    scene.commit({"t": {0: (7, "m"), 2: 8}, "u": {1: 9}}, leader_epoch=3)
-    return scene
+def harness() -> OffsetHarness:
+    harness = OffsetHarness()
+    harness.commit({"t": {0: (7, "m"), 2: 8}, "u": {1: 9}}, leader_epoch=3)
+    return harness
 
 
-def test_an_offset_comes_with_all_that_was_committed(scene: Scene) -> None:
-    (topic,) = scene.fetch_whole({"t": [0]}).topics
+def test_an_offset_comes_with_all_that_was_committed(harness: OffsetHarness) -> None:
+    (topic,) = harness.fetch_whole({"t": [0]}).topics
     assert topic.partitions == [
         OffsetFetchResponsePartitions(
             partition_index=0, committed_offset=7, committed_leader_epoch=3, metadata="m"
@@ -24,56 +24,58 @@ def test_an_offset_comes_with_all_that_was_committed(scene: Scene) -> None:
     ]
 
 
-def test_what_was_never_committed_is_told_as_none(scene: Scene) -> None:
-    (topic,) = scene.fetch_whole({"t": [1]}).topics
+def test_what_was_never_committed_is_told_as_none(harness: OffsetHarness) -> None:
+    (topic,) = harness.fetch_whole({"t": [1]}).topics
     assert topic.partitions == [
         OffsetFetchResponsePartitions(
             partition_index=1, committed_offset=-1, committed_leader_epoch=-1, metadata=""
         )
     ]
-    assert scene.fetch({"t": [99, -1, 2**31 - 1], "nope": [0]}) == {
+    assert harness.fetch({"t": [99, -1, 2**31 - 1], "nope": [0]}) == {
         "t": {99: -1, -1: -1, 2**31 - 1: -1},
         "nope": {0: -1},
     }
-    assert scene.fetch({"t": [0]}, group="absent") == {"t": {0: -1}}
+    assert harness.fetch({"t": [0]}, group="absent") == {"t": {0: -1}}
 
 
-def test_no_topics_named_is_all_that_was_committed(scene: Scene) -> None:
-    assert scene.fetch(None) == {"t": {0: 7, 2: 8}, "u": {1: 9}}
-    assert scene.fetch({}) == {}
-    assert scene.fetch(None, group="absent") == {}
+def test_no_topics_named_is_all_that_was_committed(harness: OffsetHarness) -> None:
+    assert harness.fetch(None) == {"t": {0: 7, 2: 8}, "u": {1: 9}}
+    assert harness.fetch({}) == {}
+    assert harness.fetch(None, group="absent") == {}
 
 
-def test_from_version_10_on_topics_are_named_by_id(scene: Scene) -> None:
-    t, stranger = scene.ids["t"], b"s" * 16
-    assert scene.fetch({t: [0, 1], stranger: [0], ZERO: [0]}, version=10) == {
+def test_from_version_10_on_topics_are_named_by_id(harness: OffsetHarness) -> None:
+    t, stranger = harness.ids["t"], b"s" * 16
+    assert harness.fetch({t: [0, 1], stranger: [0], ZERO: [0]}, version=10) == {
         t: {0: 7, 1: -1},
         stranger: {0: ErrorCode.UNKNOWN_TOPIC_ID},
         ZERO: {0: ErrorCode.UNKNOWN_TOPIC_ID},
     }
-    assert scene.fetch(None, version=10) == {t: {0: 7, 2: 8}, scene.ids["u"]: {1: 9}}
+    assert harness.fetch(None, version=10) == {t: {0: 7, 2: 8}, harness.ids["u"]: {1: 9}}
 
 
-def test_offsets_of_a_topic_that_is_no_more_are_hidden_from_who_asks_by_id(scene: Scene) -> None:
+def test_offsets_of_a_topic_that_is_no_more_are_hidden_from_who_asks_by_id(
+    harness: OffsetHarness,
+) -> None:
     # As after a failover: the coordinator was not there when the topic was deleted.
-    scene.world.image.topics.remove(scene.ids["u"])
-    assert scene.fetch({"u": [1]}) == {"u": {1: 9}}
-    assert scene.fetch(None)["u"] == {1: 9}
-    assert list(scene.fetch(None, version=10)) == [scene.ids["t"]]
-    other_id = scene.world.create_topic("u", 2, topic_id=b"another u with id")
-    assert scene.fetch({other_id: [1]}, version=10) == {other_id: {1: -1}}
-    assert scene.fetch({"u": [1]}) == {"u": {1: 9}}
+    harness.environment.image.topics.remove(harness.ids["u"])
+    assert harness.fetch({"u": [1]}) == {"u": {1: 9}}
+    assert harness.fetch(None)["u"] == {1: 9}
+    assert list(harness.fetch(None, version=10)) == [harness.ids["t"]]
+    other_id = harness.environment.create_topic("u", 2, topic_id=b"another u with id")
+    assert harness.fetch({other_id: [1]}, version=10) == {other_id: {1: -1}}
+    assert harness.fetch({"u": [1]}) == {"u": {1: 9}}
 
 
-def test_offsets_that_tell_no_topic_id_count_for_any(scene: Scene) -> None:
-    scene.commit({"t": {1: 5}}, retention_ms=1000, version=4)
-    assert scene.fetch({scene.ids["t"]: [1]}, version=10) == {scene.ids["t"]: {1: 5}}
+def test_offsets_that_tell_no_topic_id_count_for_any(harness: OffsetHarness) -> None:
+    harness.commit({"t": {1: 5}}, retention_ms=1000, version=4)
+    assert harness.fetch({harness.ids["t"]: [1]}, version=10) == {harness.ids["t"]: {1: 5}}
 
 
-def test_the_group_says_who_may_fetch(scene: Scene) -> None:
-    group = scene.groups.by_id["g"] = StubGroup()
-    assert scene.fetch({"t": [0]}, member="m", epoch=4) == {"t": {0: 7}}
+def test_the_group_says_who_may_fetch(harness: OffsetHarness) -> None:
+    group = harness.groups.by_id["g"] = StubGroup()
+    assert harness.fetch({"t": [0]}, member="m", epoch=4) == {"t": {0: 7}}
     assert group.asked == [("m", 4)]
-    group.refusal = KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")
+    group.append_error = KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")
     with pytest.raises(KafkaError, match="STALE_MEMBER_EPOCH"):
-        scene.fetch(None)
+        harness.fetch(None)

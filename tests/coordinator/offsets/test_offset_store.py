@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.coordinator.world import World
+from tests.coordinator.environment import CoordinatorEnvironment
 
 from barnabas.coordinator.decision import CoordinatorDecision, ProducerStamp
 from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey
@@ -130,22 +130,26 @@ def test_the_store_holds_what_a_plain_one_would(log: list[Event]) -> None:
 @settings(deadline=None, max_examples=50)
 @given(events)
 def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
-    world, model = World(), Model()
-    world.lead_groups()
+    environment, model = CoordinatorEnvironment(), Model()
+    environment.lead_groups()
     for event in log:
         model.apply(event)
         match event:
             case Put(key, committed, producer):
                 stamp = None if producer == NO_PRODUCER else ProducerStamp(producer, 0)
                 records = [CoordinatorRecord(key, committed, 4)]
-                world.shard.write(lambda _: CoordinatorDecision(records, None, producer=stamp))  # noqa: B023
+                environment.shard.write(
+                    lambda _: CoordinatorDecision(records, None, producer=stamp)
+                )  # noqa: B023
             case Remove(key):
                 removal = [CoordinatorRecord(key, None)]
-                world.shard.write(lambda _: CoordinatorDecision(removal, None))  # noqa: B023
+                environment.shard.write(lambda _: CoordinatorDecision(removal, None))  # noqa: B023
             case End(producer, is_committed):
-                world.shard.end_transaction(TransactionMarker(producer, 0, 0, is_committed, 1))
-    assert_same(world.shard.state.offsets, model)
-    assert_same(world.lead_groups().offsets, model)
+                environment.shard.end_transaction(
+                    TransactionMarker(producer, 0, 0, is_committed, 1)
+                )
+    assert_same(environment.shard.state.offsets, model)
+    assert_same(environment.lead_groups().offsets, model)
 
 
 @given(st.dictionaries(st.integers(-70, 300), offsets, max_size=100), st.data())

@@ -1,7 +1,7 @@
 """Producer ids: each once, and nobody waits for a block as long as there is one to spare."""
 
 import pytest
-from tests.coordinator.transactions.house import BLOCK_SIZE, FIRST_ID, FakeBlocks
+from tests.coordinator.transactions.harness import BLOCK_SIZE, FIRST_ID, FakeBlocks
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
@@ -57,8 +57,8 @@ def test_who_waits_is_told_to_try_again_if_there_are_no_ids(answer: PendingRespo
     blocks = FakeBlocks()
     blocks.allocate = lambda: answer  # type: ignore[method-assign]
     ids = ProducerIdManager(blocks)
-    with pytest.raises(KafkaError) as refusal:
+    with pytest.raises(KafkaError) as append_error:
         ids.generate().result()
-    assert refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert append_error.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     blocks.allocate = lambda: PendingResponse.completed(range(3, 5))  # type: ignore[method-assign]
     assert ids.generate().result() == 3

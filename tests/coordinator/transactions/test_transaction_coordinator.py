@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.coordinator.transactions.house import FIRST_ID, House, Producer
+from tests.coordinator.transactions.harness import FIRST_ID, Producer, TransactionHarness
 
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.pending_response import PendingResponse
@@ -24,8 +24,8 @@ T0, T1 = ("t", 0), ("t", 1)
 
 
 @pytest.fixture
-def house() -> House:
-    return House()
+def harness() -> TransactionHarness:
+    return TransactionHarness()
 
 
 def transaction(
@@ -40,21 +40,21 @@ def transaction(
     )
 
 
-def all_requests(house: House, transactional_id: str) -> list[PendingResponse[Any]]:
+def all_requests(harness: TransactionHarness, transactional_id: str) -> list[PendingResponse[Any]]:
     producer = Producer(transactional_id, FIRST_ID, 0)
     add = AddPartitionsToTxnRequest(transactions=[transaction(producer, 0)])
     offsets = AddOffsetsToTxnRequest(
         transactional_id=transactional_id, producer_id=FIRST_ID, producer_epoch=0, group_id="g"
     )
     return [
-        house.init(transactional_id),
-        house.coordinator.add_partitions(add, 5).map(
+        harness.init(transactional_id),
+        harness.coordinator.add_partitions(add, 5).map(
             lambda answer: answer.results_by_transaction[0].topic_results[0].results_by_partition[0]
         ),
-        house.coordinator.add_offsets(offsets, 4),
-        house.end(producer),
-        house.add(producer, 0),
-        house.coordinator.describe([transactional_id]).map(lambda states: states[0]),
+        harness.coordinator.add_offsets(offsets, 4),
+        harness.end(producer),
+        harness.add(producer, 0),
+        harness.coordinator.describe([transactional_id]).map(lambda states: states[0]),
     ]
 
 
@@ -68,76 +68,80 @@ def code_of(answer: PendingResponse[Any]) -> ErrorCode:
     return ErrorCode.of(code)
 
 
-def test_who_does_not_lead_is_not_the_coordinator(house: House) -> None:
-    house.coordinator.runtime.on_resignation(0)
-    codes = {code_of(answer) for answer in all_requests(house, "x")}
+def test_who_does_not_lead_is_not_the_coordinator(harness: TransactionHarness) -> None:
+    harness.coordinator.runtime.on_resignation(0)
+    codes = {code_of(answer) for answer in all_requests(harness, "x")}
     assert codes == {ErrorCode.NOT_COORDINATOR}
 
 
 def test_while_it_loads_all_are_told_to_try_again(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    harness: TransactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("barnabas.coordinator.loader.RECORDS_PER_SLICE", 1)
     for number in range(50):
-        house.producer(f"x{number}")
-    house.coordinator.runtime.on_resignation(0)
-    house.coordinator.runtime.on_election(0, 9)
-    codes = {code_of(answer) for answer in all_requests(house, "x")}
+        harness.producer(f"x{number}")
+    harness.coordinator.runtime.on_resignation(0)
+    harness.coordinator.runtime.on_election(0, 9)
+    codes = {code_of(answer) for answer in all_requests(harness, "x")}
     assert codes == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-    listed = house.coordinator.list(ListTransactionsRequest()).result()
+    listed = harness.coordinator.list(ListTransactionsRequest()).result()
     assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_no_answer_leaves_before_what_it_tells_is_committed(house: House) -> None:
-    producer = house.producer()
-    house.log.committing = False
-    first = house.init("y")
-    added = house.add(producer, 0)
-    verified = house.coordinator.verify_or_add("x", producer.producer_id, 0, [T0], add=False)
-    again = house.add(producer, 0)
-    listed = house.coordinator.list(ListTransactionsRequest())
+def test_no_answer_leaves_before_what_it_tells_is_committed(harness: TransactionHarness) -> None:
+    producer = harness.producer()
+    harness.log.is_committing = False
+    first = harness.init("y")
+    added = harness.add(producer, 0)
+    verified = harness.coordinator.verify_or_add("x", producer.producer_id, 0, [T0], add=False)
+    again = harness.add(producer, 0)
+    listed = harness.coordinator.list(ListTransactionsRequest())
     answers: list[PendingResponse[Any]] = [first, added, verified, again, listed]
     assert not any(answer.is_done for answer in answers)
-    house.log.commit()
+    harness.log.commit()
     assert all(answer.is_done for answer in answers)
     assert verified.result() == {T0: ErrorCode.NONE}
 
 
-def test_an_idempotent_producer_gets_a_new_id_each_time(house: House) -> None:
+def test_an_idempotent_producer_gets_a_new_id_each_time(harness: TransactionHarness) -> None:
     request = InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=-1, producer_id=7, producer_epoch=3
     )
-    ids = [house.coordinator.init_producer_id(request, 5).result().producer_id for _ in range(3)]
+    ids = [harness.coordinator.init_producer_id(request, 5).result().producer_id for _ in range(3)]
     assert ids == [FIRST_ID, FIRST_ID + 1, FIRST_ID + 2]
-    assert not house.transactions.by_id
+    assert not harness.transactions.by_id
 
 
-def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(house: House) -> None:
-    house.producer("old")
-    house.coordinator.producer_ids._remaining = range(0)
-    house.coordinator.producer_ids._next_block = range(0)
-    house.blocks.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-    refused = house.init("new").result()
+def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(
+    harness: TransactionHarness,
+) -> None:
+    harness.producer("old")
+    harness.coordinator.producer_ids._remaining = range(0)
+    harness.coordinator.producer_ids._next_block = range(0)
+    harness.blocks.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    refused = harness.init("new").result()
     assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert (refused.producer_id, refused.producer_epoch) == (-1, -1)
-    assert house.producer("old").epoch == 1
+    assert harness.producer("old").epoch == 1
 
 
-def test_who_waits_for_a_producer_id_gets_what_is_right_by_then(house: House) -> None:
-    house.coordinator.producer_ids._remaining = range(0)
-    house.coordinator.producer_ids._next_block = range(0)
-    house.blocks.held = []
-    first, second = house.init("x"), house.init("x")
+def test_who_waits_for_a_producer_id_gets_what_is_right_by_then(
+    harness: TransactionHarness,
+) -> None:
+    harness.coordinator.producer_ids._remaining = range(0)
+    harness.coordinator.producer_ids._next_block = range(0)
+    harness.blocks.held = []
+    first, second = harness.init("x"), harness.init("x")
     assert not first.is_done
-    house.blocks.held[0].complete(range(70, 80))
+    harness.blocks.held[0].complete(range(70, 80))
     assert (first.result().producer_id, first.result().producer_epoch) == (70, 0)
     assert (second.result().producer_id, second.result().producer_epoch) == (70, 1)
 
 
-def test_brokers_ask_for_several_transactions_at_once(house: House) -> None:
-    one, two, zombie = house.producer("one"), house.producer("two"), house.producer("three")
-    house.producer("three")
-    house.add(two, 0)
+def test_brokers_ask_for_several_transactions_at_once(harness: TransactionHarness) -> None:
+    one, two, zombie = harness.producer("one"), harness.producer("two"), harness.producer("three")
+    harness.producer("three")
+    harness.add(two, 0)
     request = AddPartitionsToTxnRequest(
         transactions=[
             transaction(one, 0, 1),
@@ -147,7 +151,7 @@ def test_brokers_ask_for_several_transactions_at_once(house: House) -> None:
             transaction(one, 0, topic="gone"),
         ]
     )
-    response = house.coordinator.add_partitions(request, 5).result()
+    response = harness.coordinator.add_partitions(request, 5).result()
     assert [
         [
             (each.partition_index, ErrorCode.of(each.partition_error_code).name)
@@ -162,65 +166,71 @@ def test_brokers_ask_for_several_transactions_at_once(house: House) -> None:
         [(0, "INVALID_REQUEST")],
         [(0, "UNKNOWN_TOPIC_OR_PARTITION")],
     ]
-    assert house.transactions.by_id["one"].partitions == {T0, T1}
-    assert house.transactions.by_id["two"].partitions == {T0}
+    assert harness.transactions.by_id["one"].partitions == {T0, T1}
+    assert harness.transactions.by_id["two"].partitions == {T0}
 
 
-def test_verifying_changes_nothing(house: House) -> None:
-    producer = house.producer()
-    house.add(producer, 0)
-    written = house.log.end_offset
-    verified = house.coordinator.verify_or_add("x", producer.producer_id, 0, [T0, T1], add=False)
+def test_verifying_changes_nothing(harness: TransactionHarness) -> None:
+    producer = harness.producer()
+    harness.add(producer, 0)
+    written = harness.log.end_offset
+    verified = harness.coordinator.verify_or_add("x", producer.producer_id, 0, [T0, T1], add=False)
     assert verified.result() == {T0: ErrorCode.NONE, T1: ErrorCode.TRANSACTION_ABORTABLE}
-    assert house.log.end_offset == written
+    assert harness.log.end_offset == written
 
 
-def test_partitions_that_are_in_already_write_nothing(house: House) -> None:
-    producer = house.producer()
-    house.add(producer, 0, 1)
-    written = house.log.end_offset
-    assert house.add(producer, 1).result() == {T1: ErrorCode.NONE}
-    assert house.log.end_offset == written
+def test_partitions_that_are_in_already_write_nothing(harness: TransactionHarness) -> None:
+    producer = harness.producer()
+    harness.add(producer, 0, 1)
+    written = harness.log.end_offset
+    assert harness.add(producer, 1).result() == {T1: ErrorCode.NONE}
+    assert harness.log.end_offset == written
 
 
-def test_the_offsets_of_a_group_are_a_partition_like_others(house: House) -> None:
-    producer = house.producer()
+def test_the_offsets_of_a_group_are_a_partition_like_others(harness: TransactionHarness) -> None:
+    producer = harness.producer()
     request = AddOffsetsToTxnRequest(
         transactional_id="x", producer_id=producer.producer_id, producer_epoch=0, group_id="g"
     )
-    house.coordinator.add_offsets(request, 4)
-    assert house.transactions.by_id["x"].partitions == {("__consumer_offsets", 0)}
-    house.end(producer)
-    assert house.participants.requests[-1].partitions == [("__consumer_offsets", 0)]
+    harness.coordinator.add_offsets(request, 4)
+    assert harness.transactions.by_id["x"].partitions == {("__consumer_offsets", 0)}
+    harness.end(producer)
+    assert harness.participants.requests[-1].partitions == [("__consumer_offsets", 0)]
 
 
-def test_a_retry_at_the_last_epoch_is_answered_though_kafka_stumbles(house: House) -> None:
-    producer = house.producer()
+def test_a_retry_at_the_last_epoch_is_answered_though_kafka_stumbles(
+    harness: TransactionHarness,
+) -> None:
+    producer = harness.producer()
     worn = replace(
-        house.transactions.by_id["x"],
+        harness.transactions.by_id["x"],
         producer_epoch=LAST_ASSIGNED_EPOCH,
         last_producer_epoch=LAST_ASSIGNED_EPOCH - 1,
     )
-    house.coordinator.runtime.shard(0).write(
+    harness.coordinator.runtime.shard(0).write(
         lambda _: CoordinatorDecision([to_record(worn, 2)], None)
     )
     before = replace(producer, epoch=LAST_ASSIGNED_EPOCH - 1)
-    assert house.init("x", before).result().producer_epoch == LAST_ASSIGNED_EPOCH
+    assert harness.init("x", before).result().producer_epoch == LAST_ASSIGNED_EPOCH
     stale = replace(producer, epoch=5)
-    assert house.init("x", stale).result().error_code == ErrorCode.PRODUCER_FENCED
+    assert harness.init("x", stale).result().error_code == ErrorCode.PRODUCER_FENCED
 
 
-def test_a_client_of_version_2_can_be_served_before_its_feature_is_finalized(house: House) -> None:
-    house.image.features["transaction.version"] = 0
-    producer = house.producer()
-    house.add(producer, 0)
-    assert house.end(producer).result().producer_epoch == 1
-    house.elect()
-    assert house.state_of() == "CompleteCommit"
+def test_a_client_of_version_2_can_be_served_before_its_feature_is_finalized(
+    harness: TransactionHarness,
+) -> None:
+    harness.image.features["transaction.version"] = 0
+    producer = harness.producer()
+    harness.add(producer, 0)
+    assert harness.end(producer).result().producer_epoch == 1
+    harness.elect()
+    assert harness.state_of() == "CompleteCommit"
 
 
-def test_a_pattern_is_checked_even_where_there_is_nothing_to_match(house: House) -> None:
-    house.coordinator.runtime.on_resignation(0)
+def test_a_pattern_is_checked_even_where_there_is_nothing_to_match(
+    harness: TransactionHarness,
+) -> None:
+    harness.coordinator.runtime.on_resignation(0)
     request = ListTransactionsRequest(transactional_id_pattern="(")
-    listed = house.coordinator.list(request).result()
+    listed = harness.coordinator.list(request).result()
     assert listed.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

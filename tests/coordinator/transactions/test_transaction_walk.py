@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from tests.coordinator.transactions.house import FakeParticipants, House, Producer, Request
+from tests.coordinator.transactions.harness import (
+    FakeParticipants,
+    Producer,
+    Request,
+    TransactionHarness,
+)
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
@@ -79,7 +84,7 @@ class Client:
         if self.is_waiting or self.is_over:
             return
         if self.me is None:
-            answer = self.walk.house.init(self.transactional_id, timeout_ms=TIMEOUT_MS)
+            answer = self.walk.harness.init(self.transactional_id, timeout_ms=TIMEOUT_MS)
             self._wait_for(answer, self._initialized)
         elif self.ending is not None or (self.deal is not None and random.random() < 0.4):
             self._end(random.random() < 0.7 if self.ending is None else self.ending)
@@ -95,7 +100,7 @@ class Client:
             assert code.retriable, code
 
     def _write(self, indexes: Sequence[int]) -> None:
-        me, house = self.me, self.walk.house
+        me, harness = self.me, self.walk.harness
         assert me is not None
 
         def added(outcomes: dict[TopicPartition, ErrorCode]) -> None:
@@ -110,13 +115,13 @@ class Client:
                     self.is_over = True  # the log has fenced it
 
         if self.walk.is_bumping:
-            self._wait_for(house.add(me, *indexes), added)
+            self._wait_for(harness.add(me, *indexes), added)
         else:
             partitions = [("t", index) for index in indexes]
             request = TransactionPartitions(
                 self.transactional_id, me.producer_id, me.epoch, partitions, client_version=0
             )
-            self._wait_for(house.coordinator._add_or_verify(request), added)
+            self._wait_for(harness.coordinator._add_or_verify(request), added)
 
     def _end(self, committed: bool) -> None:
         assert self.me is not None
@@ -138,7 +143,7 @@ class Client:
                     self.walk.given(self)
 
         self.ending = committed
-        self._wait_for(self.walk.house.end(self.me, committed=committed, version=version), ended)
+        self._wait_for(self.walk.harness.end(self.me, committed=committed, version=version), ended)
 
     def _goes_on(self, code: ErrorCode) -> bool:
         if code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING):
@@ -159,12 +164,12 @@ class Walk:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.is_bumping = self.random.random() < 0.5
-        self.house = House(
+        self.harness = TransactionHarness(
             transaction_version=2 if self.is_bumping else 1,
             transaction_abort_timed_out_transaction_cleanup_interval_ms=1_000,
         )
-        self.partitions = self.house.participants = Partitions()
-        self.house.elect()
+        self.partitions = self.harness.participants = Partitions()
+        self.harness.elect()
         self.deals: list[Deal] = []
         self.clients: list[Client] = []
         self._given: dict[str, list[tuple[int, int]]] = {}
@@ -204,7 +209,7 @@ class Walk:
         self.clients.append(Client(self, self.random.choice(IDS)))
 
     def _let_time_pass(self) -> None:
-        self.house.advance(self.random.choice([1, 50, 200, 1_000, 3_000]))
+        self.harness.advance(self.random.choice([1, 50, 200, 1_000, 3_000]))
 
     def _touch_markers(self) -> None:
         self.partitions.is_holding = self.random.random() < 0.4
@@ -230,57 +235,57 @@ class Walk:
                 request.answer.fail(TimeoutError())
 
     def _touch_the_log(self) -> None:
-        log = self.house.log
-        log.committing = self.random.random() < 0.8
-        if log.committing:
+        log = self.harness.log
+        log.is_committing = self.random.random() < 0.8
+        if log.is_committing:
             log.commit()
-        refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-        log.refusal = refusal if self.random.random() < 0.1 else None
+        append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        log.append_error = append_error if self.random.random() < 0.1 else None
 
     def _change_the_coordinator(self) -> None:
         """What was not committed may be lost; markers on their way may still arrive."""
-        log = self.house.log
+        log = self.harness.log
         if self.random.random() < 0.5:
             log.truncate_to(log.high_watermark)
-        log.refusal = None
-        self.house.elect()
+        log.append_error = None
+        self.harness.elect()
 
     def _meddle(self) -> None:
         """A zombie, or who never was, changes nothing."""
         transactional_id = self.random.choice(IDS)
-        known = self.house.transactions.by_id
+        known = self.harness.transactions.by_id
         current = known.get(transactional_id)
         if current is None or not current.producer_epoch:
             return
         stale = Producer(
             transactional_id, current.producer_id, self.random.randrange(current.producer_epoch)
         )
-        written = self.house.log.end_offset
-        self.house.add(stale, 0)
-        self.house.end(stale, committed=self.random.random() < 0.5)
-        self.house.end(stale, version=4)
-        self.house.end(Producer(transactional_id, 1, 0))
+        written = self.harness.log.end_offset
+        self.harness.add(stale, 0)
+        self.harness.end(stale, committed=self.random.random() < 0.5)
+        self.harness.end(stale, version=4)
+        self.harness.end(Producer(transactional_id, 1, 0))
         assert known.get(transactional_id) == current
-        assert self.house.log.end_offset == written
+        assert self.harness.log.end_offset == written
 
     def _heal(self) -> None:
-        partitions, log = self.partitions, self.house.log
+        partitions, log = self.partitions, self.harness.log
         partitions.is_holding = False
         partitions.errors.clear()
         held, partitions.held = partitions.held, []
         for request in held:
             partitions.deliver(request)
-        log.refusal, log.committing = None, True
+        log.append_error, log.is_committing = None, True
         log.commit()
         for client in self.clients:
             client.is_over = True
-        self.house.advance(60_000)
+        self.harness.advance(60_000)
 
     def _check(self) -> None:
-        known = self.house.transactions.by_id.values()
+        known = self.harness.transactions.by_id.values()
         assert {each.state.title for each in known} <= {"Empty", "CompleteCommit", "CompleteAbort"}
         assert not self.partitions.open
-        assert not self.house.transactions.markers.pending
+        assert not self.harness.transactions.markers.pending
         for deal in self.deals:
             assert len(set(deal.outcomes.values())) <= 1
             if deal.told is not None and deal.outcomes:
@@ -305,15 +310,15 @@ def test_the_walk_gets_somewhere() -> None:
 
 def test_a_marker_of_version_2_that_comes_very_late_ends_nothing() -> None:
     walk = Walk(0)
-    house = walk.house
-    house.image.features["transaction.version"] = 2
-    producer = house.producer("x")
-    house.add(producer, 0)
-    first = house.end(producer).result()
+    harness = walk.harness
+    harness.image.features["transaction.version"] = 2
+    producer = harness.producer("x")
+    harness.add(producer, 0)
+    first = harness.end(producer).result()
     following = producer.after(first)
-    house.add(following, 0)
+    harness.add(following, 0)
     deal = Deal()
     walk.partitions.put(following, ("t", 0), deal)
-    late = TransactionMarker(producer.producer_id, following.epoch, house.epoch, True, 2)
+    late = TransactionMarker(producer.producer_id, following.epoch, harness.epoch, True, 2)
     walk.partitions.write(Request(late, [("t", 0)], PendingResponse()))
     assert not deal.outcomes

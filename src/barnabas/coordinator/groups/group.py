@@ -49,7 +49,7 @@ class Group(ABC):
         self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool,
         api_version: int,
     ) -> PartitionCheck | None:  # fmt: skip
-        """Raises KafkaError if the member may not commit offsets at that generation or member epoch.
+        """Raises KafkaError if the member may not commit at that generation or member epoch.
 
         Where that depends on the partition, returns the check to make for each partition. The
         whole commit fails with the first partition that does not pass."""

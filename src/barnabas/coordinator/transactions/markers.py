@@ -242,7 +242,7 @@ class MarkerSender:
             self._remove(markers)
 
     def _abandon(self, markers: PendingMarkers) -> None:
-        """A later coordinator has sent markers: this one has been replaced and will hear of it."""
+        """A later coordinator has sent markers: this one has been replaced."""
         log.warning(
             "%s: a coordinator after epoch %d has ended the transaction of %s",
             self._shard,

@@ -116,7 +116,7 @@ class TransactionMetadata:
     def with_partitions(
         self, partitions: Iterable[TopicPartition], *, client_version: int, now_ms: int
     ) -> "TransactionMetadata":
-        """Returns the metadata with more partitions, in a transaction that begins if there is none."""
+        """Returns the metadata with more partitions. A transaction begins if there is none."""
         is_ongoing = self.state is TransactionState.ONGOING
         return self._transitioned(
             TransactionState.ONGOING,

@@ -1,4 +1,4 @@
-"""The producer ids that this broker gives to producers, from blocks that the controller allocates."""
+"""The producer ids of this broker, from blocks that the controller allocates."""
 
 from collections import deque
 from typing import Final
@@ -8,7 +8,7 @@ from barnabas.coordinator.transactions.ports import ProducerIdBlocks
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 PREFETCH_BELOW: Final = 0.1
-"""The share of a block that is left when the next one is requested, so that nobody waits."""
+"""The share of a block that is left when the next one is requested, so that no producer waits."""
 
 
 class ProducerIdManager:

@@ -1,4 +1,4 @@
-"""Aborts transactions that are open for too long, and expires transactional ids nobody uses.
+"""Aborts transactions that are open for too long, and expires transactional ids that are not used.
 
 Both are checked for periodically, at the intervals of the settings, and only among the ids whose
 deadline may have passed.
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class IdDeadlines:
-    """The earliest deadline of each transactional id, found without looking at all ids.
+    """The earliest deadline of each transactional id, so that a check looks at few ids.
 
     A deadline that is extended is not moved: the check finds it early and watches the id again.
     So an id costs a push on the heap once per deadline that passes, not once per transaction, and

@@ -1,18 +1,18 @@
-"""What an assignor is given, and what it gives back: values, and nothing of a coordinator."""
+"""The input and output of assignors: plain values, without anything of a coordinator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 Assignment = dict[bytes, frozenset[int]]
-"""Partitions by topic id. A topic of which nothing is assigned is not a key."""
+"""Partitions by topic id. A topic without assigned partitions is not a key."""
 
 Assignments = dict[str, Assignment]
-"""What each member is to have, by member id. All members are keys."""
+"""The assignment of each member, by member id. All members are keys."""
 
 
 class TopicShape(NamedTuple):
-    """A topic as far as dividing it goes."""
+    """What an assignor needs of a topic."""
 
     topic_id: bytes
     name: str
@@ -21,19 +21,19 @@ class TopicShape(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class MemberSubscription:
-    """A member of the group, what it wants and what it was to have up to now."""
+    """A member with its subscription and its current target assignment."""
 
     member_id: str
     instance_id: str | None
     topic_ids: frozenset[bytes]
     """The topics it subscribes to, by name or by regex, as far as they exist."""
     assigned: Assignment = field(default_factory=dict)
-    """Its part of the last target assignment."""
+    """Its part of the current target assignment."""
 
 
 @dataclass(slots=True, frozen=True)
 class Subscribers:
-    """A group to divide topics among."""
+    """The members of a group and the topics to assign."""
 
     members: dict[str, MemberSubscription]
     topics: dict[bytes, TopicShape]
@@ -41,10 +41,10 @@ class Subscribers:
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether all members want the same topics."""
-        wanted = iter(self.members.values())
-        first = next(wanted, None)
-        return first is None or all(each.topic_ids == first.topic_ids for each in wanted)
+        """Whether all members subscribe to the same topics."""
+        members = iter(self.members.values())
+        first = next(members, None)
+        return first is None or all(member.topic_ids == first.topic_ids for member in members)
 
 
 Assignor = Callable[[Subscribers], Assignments]

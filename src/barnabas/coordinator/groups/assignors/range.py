@@ -1,9 +1,9 @@
-"""`range`: of each topic, every subscriber gets one run of neighbouring partitions.
+"""`range`: every subscriber gets one range of consecutive partitions of each topic.
 
 Members with the same subscriptions get the same partition numbers of topics of the same size, so
-that streams can be joined partition by partition. What a member had before plays no part: it is
-the order of the members that keeps an assignment in place, and static members, who keep their
-instance ids over restarts, come first in it.
+that topics can be joined partition by partition. The current assignment is not considered: the
+order of the members keeps an assignment stable. Static members, which keep their instance ids over
+restarts, come first in it.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ from barnabas.coordinator.groups.assignors.model import (
 def assign(subscribers: Subscribers) -> Assignments:
     members = sorted(subscribers.members.values(), key=_static_first)
     assignments: Assignments = {member.member_id: {} for member in members}
-    for topic, interested in _by_topic(members, subscribers):
-        for member_id, partitions in _runs(interested, topic.partition_count):
+    for topic, member_ids in _by_topic(members, subscribers):
+        for member_id, partitions in _ranges(member_ids, topic.partition_count):
             assignments[member_id][topic.topic_id] = partitions
     return assignments
 
@@ -34,23 +34,23 @@ def _static_first(member: MemberSubscription) -> tuple[bool, str]:
 def _by_topic(
     members: list[MemberSubscription], subscribers: Subscribers
 ) -> Iterator[tuple[TopicShape, list[str]]]:
-    """Each topic with its subscribers, who keep the order of `members`."""
+    """Yields each topic with its subscribers, in the order of `members`."""
     if subscribers.is_homogeneous:
-        everybody = [member.member_id for member in members]
-        wanted = members[0].topic_ids if members else frozenset()
-        interested = dict.fromkeys(wanted, everybody)
+        member_ids = [member.member_id for member in members]
+        topic_ids = members[0].topic_ids if members else frozenset()
+        by_topic = dict.fromkeys(topic_ids, member_ids)
     else:
-        interested = {}
+        by_topic = {}
         for member in members:
             for topic_id in member.topic_ids:
-                interested.setdefault(topic_id, []).append(member.member_id)
+                by_topic.setdefault(topic_id, []).append(member.member_id)
     for topic_id, topic in subscribers.topics.items():
-        if topic_id in interested:
-            yield topic, interested[topic_id]
+        if topic_id in by_topic:
+            yield topic, by_topic[topic_id]
 
 
-def _runs(member_ids: list[str], partition_count: int) -> Iterator[tuple[str, frozenset[int]]]:
-    """The partitions in equal runs; the first members have one more where they do not divide."""
+def _ranges(member_ids: list[str], partition_count: int) -> Iterator[tuple[str, frozenset[int]]]:
+    """Yields equal ranges of the partitions. The first members get one more where they must."""
     length, longer = divmod(partition_count, len(member_ids))
     start = 0
     for position, member_id in enumerate(member_ids[:partition_count]):

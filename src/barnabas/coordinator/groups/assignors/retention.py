@@ -1,4 +1,4 @@
-"""What members may keep of what they had: where every sticky assignment begins."""
+"""The partitions that members keep of their current assignments: the start of a sticky assignor."""
 
 from dataclasses import dataclass
 
@@ -12,37 +12,38 @@ from barnabas.coordinator.groups.assignors.model import (
 
 @dataclass(slots=True, frozen=True)
 class Retention:
-    """A division of all partitions: those that stay where they are, and those to hand out."""
+    """All partitions: those that members keep, and those that are free."""
 
     kept: Assignments
     free: dict[bytes, list[int]]
-    """Ascending, by topic; no topic without any."""
+    """In ascending order, by topic id. A topic without free partitions is not a key."""
 
 
 def retain(subscribers: Subscribers) -> Retention:
-    """Members keep what they still subscribe to.
+    """Members keep the partitions of topics that they still subscribe to.
 
-    The old assignment need not make sense: a group that moves over from the classic protocol
-    brings what its members told each other. What does not exist is dropped, and of two who
-    have the same partition the first by member id keeps it.
+    The current assignment may be invalid: a group that moves from the classic protocol brings what
+    its members assigned. Partitions that do not exist are dropped, and of two members with the
+    same partition the first by member id keeps it.
     """
     taken: dict[bytes, set[int]] = {topic_id: set() for topic_id in subscribers.topics}
     kept: Assignments = {}
     for member_id in sorted(subscribers.members):
         kept[member_id] = _keep(subscribers.members[member_id], subscribers, taken)
-    wanted = frozenset[bytes]().union(*(each.topic_ids for each in subscribers.members.values()))
+    members = subscribers.members.values()
+    subscribed = frozenset[bytes]().union(*(member.topic_ids for member in members))
     free: dict[bytes, list[int]] = {}
-    for topic_id in sorted(wanted & taken.keys()):
-        everything = range(subscribers.topics[topic_id].partition_count)
-        if len(taken[topic_id]) < len(everything):
-            free[topic_id] = sorted(set(everything) - taken[topic_id])
+    for topic_id in sorted(subscribed & taken.keys()):
+        partitions = range(subscribers.topics[topic_id].partition_count)
+        if len(taken[topic_id]) < len(partitions):
+            free[topic_id] = sorted(set(partitions) - taken[topic_id])
     return Retention(kept, free)
 
 
 def _keep(
     member: MemberSubscription, subscribers: Subscribers, taken: dict[bytes, set[int]]
 ) -> Assignment:
-    """The member's old assignment itself, unless something of it has to go."""
+    """Returns the member's current assignment itself, unless something of it is dropped."""
     kept: Assignment = {}
     for topic_id, partitions in member.assigned.items():
         if topic_id not in member.topic_ids or topic_id not in taken:

@@ -1,8 +1,8 @@
-"""`uniform`: every member gets as many partitions as the next, give or take one, and members keep
-what they had as far as that allows.
+"""`uniform`: members get equal numbers of partitions, plus or minus one, and keep as many of their
+current partitions as possible.
 
-Where all want the same topics this is exact, with as few moves as there can be. Where they do not,
-no partition could move to another subscriber of its topic and make the two more equal.
+Where all members subscribe to the same topics this is exact, with a minimum of moves. Where they do
+not, no single move to another subscriber of the topic would make two members more equal.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def assign(subscribers: Subscribers) -> Assignments:
 
 
 def _share(subscribers: Subscribers) -> Assignments:
-    """Cut all partitions into shares of one size, some of them one larger."""
+    """Divides all partitions into equal shares, some of them larger by one."""
     if not subscribers.members:
         return {}
     retention = retain(subscribers)
@@ -41,10 +41,10 @@ def _share(subscribers: Subscribers) -> Assignments:
 
 
 def _quotas(sizes: dict[str, int], total: int) -> dict[str, int]:
-    """How many partitions each member is to have.
+    """Returns the number of partitions of each member.
 
-    The larger shares go to those who would otherwise have to give something up, then to the
-    first of the others.
+    The larger shares go to members that would otherwise lose a partition, then to the first of the
+    others.
     """
     share, larger_shares = divmod(total, len(sizes))
     by_need = sorted(sizes, key=lambda member_id: sizes[member_id] <= share)
@@ -55,13 +55,13 @@ def _quotas(sizes: dict[str, int], total: int) -> dict[str, int]:
 
 
 def _cut(owned: Assignment, quota: int) -> tuple[Assignment, list[Partition]]:
-    """The first `quota` partitions, and the others."""
+    """Returns the first `quota` partitions, and the others."""
     ordered = [(topic_id, each) for topic_id in sorted(owned) for each in sorted(owned[topic_id])]
     return _fill({}, iter(ordered), quota), ordered[quota:]
 
 
 def _fill(owned: Assignment, partitions: Iterator[Partition], count: int) -> Assignment:
-    """`owned` with `count` of the partitions more."""
+    """Returns `owned` with `count` of the partitions added."""
     added: dict[bytes, list[int]] = {}
     for _, (topic_id, partition) in zip(range(count), partitions, strict=False):
         added.setdefault(topic_id, []).append(partition)

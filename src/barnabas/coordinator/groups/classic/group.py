@@ -192,7 +192,7 @@ class ClassicGroup(Group):
         ):
             raise KafkaError(
                 ErrorCode.UNKNOWN_MEMBER_ID,
-                f"Group {self.group_id} has no member {member_id}: join it anew.",
+                f"Group {self.group_id} has no member {member_id}: join it again.",
             )
 
     def check_generation(self, generation: int) -> None:
@@ -301,7 +301,7 @@ class ClassicGroup(Group):
         self.unsynced = set(self.members)
 
     def elect_leader(self) -> bool:
-        """Keeps the leader if it joined, else elects a member that did. Returns whether there is one."""
+        """Keeps the leader if it joined, else elects a member that did. Returns whether one did."""
         leader = self.members.get(self.leader) if self.leader is not None else None
         if leader is None or leader.pending_join is None:
             joined = (each for each in self.members.values() if each.pending_join is not None)

@@ -194,7 +194,7 @@ def _complete_joins(group: ClassicGroup, groups: "GroupCoordinatorState") -> Non
         response.complete(value)
 
 
-# The timers of a group: for members to join, to sync, and to be heard of.
+# The timers of a group: for members to join, to sync, and to heartbeat.
 
 
 def _await_members(

@@ -73,8 +73,8 @@ class Subscriptions:
 
 
 class ConsumerGroup(Group):
-    """One group. It updates its part of the shard's `subscriptions`; a group that does not exist yet
-    gets one of its own."""
+    """One group. It updates its part of the shard's `subscriptions`; a group that is not created
+    yet has subscriptions of its own."""
 
     __slots__ = ("_stable_at", "_subscriptions", "_topic_counts", "assignment_epoch",
                  "assignment_timestamp_ms", "assignors", "classic_member_count",
@@ -330,7 +330,7 @@ class ConsumerGroup(Group):
 
 
 def most_common(assignors: dict[str, int]) -> str | None:
-    """Returns the name with the highest count. Of equals, uniform comes before range, as in Kafka."""
+    """Returns the name with the highest count. Of equals, uniform precedes range, as in Kafka."""
     return max(assignors, key=lambda name: (assignors[name], name), default=None)
 
 

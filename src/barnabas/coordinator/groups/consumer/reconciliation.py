@@ -108,7 +108,7 @@ def _assign_free(
     epoch: int,
     is_owned: Callable[[bytes, int], bool],
 ) -> tuple[OwnedPartitions, bool]:
-    """Returns what it keeps and the free partitions of its target, and whether that is all of it."""
+    """Returns what it keeps with the free partitions of its target, and whether that is all."""
     assigned = {topic_id: dict(partitions) for topic_id, partitions in kept.items()}
     is_complete = True
     for topic_id, partitions in target.items():

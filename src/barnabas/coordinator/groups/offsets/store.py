@@ -30,7 +30,7 @@ class _TopicGroups(set[str]):
 
 
 class OffsetStore:
-    """Committed offsets, and those of open transactions. Only the replay of records changes them."""
+    """Committed offsets and those of open transactions. Only replayed records change them."""
 
     __slots__ = ("_by_group", "_by_topic", "count", "pending")
 

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from tests.coordinator.world import Settings, World, code_of
+from tests.coordinator.environment import CoordinatorEnvironment, Settings, code_of
 
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicGroup
@@ -38,11 +38,11 @@ DELAY_MS = 3_000
 """Kafka's initial rebalance delay."""
 
 
-class Scene:
+class ClassicHarness:
     """One coordinator and, unless said otherwise, one group."""
 
     def __init__(self, **settings: Any) -> None:
-        self.world = World(Settings(**settings))
+        self.environment = CoordinatorEnvironment(Settings(**settings))
         self.groups: GroupCoordinatorState = self.lead()
 
     @property
@@ -53,7 +53,7 @@ class Scene:
 
     @property
     def written(self) -> list[CoordinatorRecord]:
-        return self.world.log.records(GROUP_RECORDS)
+        return self.environment.log.records(GROUP_RECORDS)
 
     @property
     def alarm_count(self) -> int:
@@ -63,11 +63,11 @@ class Scene:
 
     def lead(self) -> GroupCoordinatorState:
         """Become the coordinator, by loading what is in the log; anew, if it was before."""
-        self.groups = self.world.lead_groups()
+        self.groups = self.environment.lead_groups()
         return self.groups
 
     def advance(self, delay_ms: int) -> None:
-        self.world.advance(delay_ms)
+        self.environment.advance(delay_ms)
 
     def join(
         self,
@@ -94,8 +94,10 @@ class Scene:
             protocols=[JoinGroupRequestProtocol(name=name, metadata=what) for name in protocols],
         )
         client = GroupClient("client", "/10.0.0.1", version)
-        return self.world.shard.write(
-            lambda groups: classic.join(request, groups, self.world.coordinator._context(client))
+        return self.environment.shard.write(
+            lambda groups: classic.join(
+                request, groups, self.environment.coordinator._context(client)
+            )
         )
 
     def enter(self, **terms: Any) -> tuple[str, PendingResponse[JoinGroupResponse]]:
@@ -129,8 +131,10 @@ class Scene:
             ],
         )
         client = GroupClient("client", "/10.0.0.1", version)
-        return self.world.shard.write(
-            lambda groups: classic.sync(request, groups, self.world.coordinator._context(client))
+        return self.environment.shard.write(
+            lambda groups: classic.sync(
+                request, groups, self.environment.coordinator._context(client)
+            )
         )
 
     def heartbeat(
@@ -148,9 +152,9 @@ class Scene:
             group_instance_id=instance,
         )
         client = GroupClient("client", "/10.0.0.1", 4)
-        return self.world.shard.write(
+        return self.environment.shard.write(
             lambda groups: classic.heartbeat(
-                request, groups, self.world.coordinator._context(client)
+                request, groups, self.environment.coordinator._context(client)
             )
         )
 
@@ -166,8 +170,10 @@ class Scene:
             members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members],
         )
         client = GroupClient("client", "/10.0.0.1", 5)
-        return self.world.shard.write(
-            lambda groups: classic.leave(request, groups, self.world.coordinator._context(client))
+        return self.environment.shard.write(
+            lambda groups: classic.leave(
+                request, groups, self.environment.coordinator._context(client)
+            )
         )
 
     def stable(self, count: int = 1, **terms: Any) -> list[str]:

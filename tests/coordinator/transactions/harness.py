@@ -1,10 +1,10 @@
-"""A transaction coordinator without a house around it, and partitions that take part."""
+"""A transaction coordinator without a harness around it, and partitions that take part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.coordinator.world import Settings, World
+from tests.coordinator.environment import CoordinatorEnvironment, Settings
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
@@ -153,7 +153,7 @@ class FakeBlocks:
         return block
 
 
-class House(World):
+class TransactionHarness(CoordinatorEnvironment):
     """A coordinator of one shard, with everything it needs."""
 
     def __init__(self, *, transaction_version: int = 2, **settings: Any) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.coordinator.world import Settings, World
+from tests.coordinator.environment import CoordinatorEnvironment, Settings
 
 from barnabas.coordinator.groups import delete_groups, list_groups, offsets
 from barnabas.coordinator.groups.context import GroupClient, GroupRequestContext
@@ -26,24 +26,27 @@ Offered = Mapping[str | bytes, Mapping[int, int | tuple[int, str | None]]]
 """By topic name or id and by partition an offset, maybe with metadata."""
 
 
-class Scene:
+class OffsetHarness:
     """One shard, and topics `t` with four partitions and `u` with two."""
 
     def __init__(self, **settings: Any) -> None:
-        self.world = World(Settings(**settings))
-        self.ids = {"t": self.world.create_topic("t", 4), "u": self.world.create_topic("u", 2)}
-        self.groups: GroupCoordinatorState = self.world.lead_groups()
+        self.environment = CoordinatorEnvironment(Settings(**settings))
+        self.ids = {
+            "t": self.environment.create_topic("t", 4),
+            "u": self.environment.create_topic("u", 2),
+        }
+        self.groups: GroupCoordinatorState = self.environment.lead_groups()
 
     def context(self, version: int) -> GroupRequestContext:
         client = GroupClient("client", "/127.0.0.1", version)
-        return self.world.coordinator._context(client)
+        return self.environment.coordinator._context(client)
 
     def reload(self) -> None:
-        self.groups = self.world.lead_groups()
+        self.groups = self.environment.lead_groups()
 
     @property
     def written(self) -> list[CoordinatorRecord]:
-        return self.world.log.records(GROUP_RECORDS)
+        return self.environment.log.records(GROUP_RECORDS)
 
     def held(self) -> dict[tuple[str, str, int], CommittedOffset]:
         """All that is committed."""
@@ -92,7 +95,7 @@ class Scene:
             ],
         )
         return codes(
-            self.world.shard.write(
+            self.environment.shard.write(
                 lambda groups: offsets.commit(request, groups, self.context(version))
             ),
             version >= 10,
@@ -135,7 +138,7 @@ class Scene:
             ],
         )
         return codes(
-            self.world.shard.write(
+            self.environment.shard.write(
                 lambda groups: offsets.txn_commit(request, groups, self.context(version))
             ),
             version >= 6,
@@ -143,7 +146,7 @@ class Scene:
 
     def end(self, committed: bool, producer: int = PRODUCER) -> None:
         marker = TransactionMarker(producer, 0, 0, committed, 2)
-        self.world.shard.end_transaction(marker).result()
+        self.environment.shard.end_transaction(marker).result()
 
     # OffsetFetch
 
@@ -194,7 +197,7 @@ class Scene:
                 for topic, indexes in wanted.items()
             ],
         )
-        return self.world.shard.read(
+        return self.environment.shard.read(
             lambda groups: offsets.fetch(
                 request, groups, self.context(version), require_stable=stable
             )
@@ -219,12 +222,16 @@ class Scene:
             ],
         )
         return codes(
-            self.world.shard.write(lambda groups: offsets.delete(request, groups, self.context(0))),
+            self.environment.shard.write(
+                lambda groups: offsets.delete(request, groups, self.context(0))
+            ),
             False,
         )
 
     def delete_group(self, group: str = "g") -> ErrorCode:
-        answer = self.world.shard.write(lambda groups: delete_groups.delete_group(group, groups))
+        answer = self.environment.shard.write(
+            lambda groups: delete_groups.delete_group(group, groups)
+        )
         if isinstance(answer.error, KafkaError):
             return answer.error.code
         return ErrorCode(answer.result().error_code)
@@ -242,7 +249,7 @@ class StubGroup(Group):
         self.group_id = group_id
         self.group_type = GroupType.CONSUMER
         self.empty = False
-        self.refusal: KafkaError | None = None
+        self.append_error: KafkaError | None = None
         self.partition_check: PartitionCheck | None = None
         self.subscribed: set[str] = set()
         self.expires_after_ms: int | None = None
@@ -288,8 +295,8 @@ class StubGroup(Group):
         return []
 
     def _refuse(self) -> None:
-        if self.refusal is not None:
-            raise self.refusal
+        if self.append_error is not None:
+            raise self.append_error
 
 
 def client(version: int) -> GroupClient:

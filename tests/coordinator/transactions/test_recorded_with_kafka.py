@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.coordinator.transactions.house import House
+from tests.coordinator.transactions.harness import TransactionHarness
 from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Coordinator
 
 from barnabas.coordinator.decision import CoordinatorDecision
@@ -28,12 +28,12 @@ RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
 
 class Barnabas(Coordinator):
     def __init__(self) -> None:
-        self._house = House(
+        self._harness = TransactionHarness(
             transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
         )
 
     def ask(self, request: Message, version: int) -> Any:
-        coordinator = self._house.coordinator
+        coordinator = self._harness.coordinator
         methods: dict[type[Message], Callable[[], Any]] = {
             InitProducerIdRequest: lambda: coordinator.init_producer_id(request, version),  # type: ignore[arg-type]
             AddPartitionsToTxnRequest: lambda: coordinator.add_partitions(request, version),  # type: ignore[arg-type]
@@ -51,22 +51,22 @@ class Barnabas(Coordinator):
         """All partitions are local: what ends has ended."""
 
     def wait(self, delay_ms: int) -> None:
-        self._house.advance(delay_ms)
+        self._harness.advance(delay_ms)
 
     def exhaust(self, transactional_id: str) -> None:
-        state = self._house.transactions
+        state = self._harness.transactions
         worn = replace(state.by_id[transactional_id], producer_epoch=LAST_EPOCH)
-        version = self._house.image.features["transaction.version"]
-        shard = self._house.coordinator.runtime.shard(0)
+        version = self._harness.image.features["transaction.version"]
+        shard = self._harness.coordinator.runtime.shard(0)
         shard.write(lambda _: CoordinatorDecision([to_record(worn, version)], None))
 
     def finalize(self, transaction_version: int) -> None:
-        self._house.image.features["transaction.version"] = transaction_version
+        self._harness.image.features["transaction.version"] = transaction_version
 
     def records(self, transactional_id: str) -> list[tuple[int, TransactionLogValue | None]]:
         return [
             (record.version, record.value)
-            for record in self._house.log.records(TRANSACTION_RECORDS)
+            for record in self._harness.log.records(TRANSACTION_RECORDS)
             if record.key.transactional_id == transactional_id
         ]
 

@@ -1,4 +1,4 @@
-"""A coordinator without a house around it: time that a test moves on, a log in memory."""
+"""A coordinator without a harness around it: time that a test moves on, a log in memory."""
 
 import os
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class SimulatedClock:
 
 
 class MemoryLog:
-    """A partition of an internal topic. `committing` off holds the high watermark back."""
+    """A partition of an internal topic. `is_committing` off holds the high watermark back."""
 
     def __init__(self, clock: SimulatedClock) -> None:
         self._clock = clock
@@ -61,8 +61,8 @@ class MemoryLog:
         self.start_offset = 0
         self.end_offset = 0
         self.high_watermark = 0
-        self.committing = True
-        self.refusal: KafkaError | None = None
+        self.is_committing = True
+        self.append_error: KafkaError | None = None
         """What appends are refused with, if anything."""
         self._waiting: list[tuple[int, OnCommitted, TimerTask]] = []
 
@@ -74,12 +74,12 @@ class MemoryLog:
         return chunk
 
     def append(self, batch: bytearray) -> int:
-        if self.refusal is not None:
-            raise self.refusal
+        if self.append_error is not None:
+            raise self.append_error
         assign_offset(batch, 0, self.end_offset, 0)
         self.batches.append(bytes(batch))
         self.end_offset = read_header(batch).next_offset
-        if self.committing:
+        if self.is_committing:
             self.high_watermark = self.end_offset
         return self.end_offset
 
@@ -168,7 +168,7 @@ class Settings:
         return {**self._resolver.group(group_name), **self.groups.get(group_name, {})}
 
 
-class World:
+class CoordinatorEnvironment:
     """One shard of a state machine, its log, and the time."""
 
     def __init__(

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.coordinator.world import MemoryLog, SimulatedClock
+from tests.coordinator.environment import MemoryLog, SimulatedClock
 
 from barnabas.coordinator import loader
 from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, CommittedOffset, OffsetKey

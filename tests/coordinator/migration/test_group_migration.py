@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from tests.coordinator.migration.consumers import ClassicConsumer, Consumer
-from tests.coordinator.migration.house import House
+from tests.coordinator.migration.harness import MigrationHarness
 from tests.here import here
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup
@@ -21,7 +21,7 @@ LOST = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 class Simulation:
     def __init__(self, seed: int, **settings: object) -> None:
         self.random = Random(seed)
-        self.house = House(TOPICS, **settings)
+        self.harness = MigrationHarness(TOPICS, **settings)
         self.consumers: list[ClassicConsumer | Consumer] = []
         self._names = iter(range(1_000_000))
 
@@ -37,22 +37,22 @@ class Simulation:
             case chance if chance < 0.16 and self.consumers:
                 self.consumers.remove(self.random.choice(self.consumers))  # it crashes
             case chance if chance < 0.18:
-                self.house.lead_again()
+                self.harness.lead_again()
             case chance if chance < 0.30:
-                self.house.advance(self.random.choice((0, 10, 500, 3_000)))
+                self.harness.advance(self.random.choice((0, 10, 500, 3_000)))
             case _ if self.consumers:
                 self.step(self.random.choice(self.consumers))
         self.check()
 
     def add_classic(self, *, cooperative: bool) -> ClassicConsumer:
         topics = self.random.choice((("t",), ("t", "u")))
-        self.consumers.append(ClassicConsumer(self.house, cooperative=cooperative, topics=topics))
+        self.consumers.append(ClassicConsumer(self.harness, cooperative=cooperative, topics=topics))
         return self.consumers[-1]  # type: ignore[return-value]
 
     def add_consumer(self) -> Consumer:
         topics = self.random.choice((("t",), ("t", "u")))
         name = f"consumer-{next(self._names)}"
-        self.consumers.append(Consumer(self.house, name, topics=topics))
+        self.consumers.append(Consumer(self.harness, name, topics=topics))
         return self.consumers[-1]  # type: ignore[return-value]
 
     def remove(self, consumer: ClassicConsumer | Consumer) -> None:
@@ -74,7 +74,7 @@ class Simulation:
     def settle(self) -> None:
         """Nothing more happens: everybody does what they have to for some minutes."""
         for _ in range(400):
-            self.house.advance(500)
+            self.harness.advance(500)
             for consumer in self.consumers:
                 self.step(consumer)
                 self.check()
@@ -95,7 +95,7 @@ class Simulation:
         speaks_new_protocol = any(isinstance(each, Consumer) for each in self.consumers)
         expected = ConsumerGroup if speaks_new_protocol else ClassicGroup
         if self.consumers:
-            assert isinstance(self.house.group, expected)
+            assert isinstance(self.harness.group, expected)
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.coordinator.world import Settings, World, code_of
+from tests.coordinator.environment import CoordinatorEnvironment, Settings, code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -37,7 +37,7 @@ REBALANCE_MS = 20_000
 Partitions = Mapping[str, Iterable[int]]
 
 
-class House:
+class MigrationHarness:
     """One shard, asked as the server asks: the coordinator finds out which protocol a group
     speaks."""
 
@@ -46,17 +46,17 @@ class House:
             "group_initial_rebalance_delay_ms": 0,
             "group_consumer_assignment_interval_ms": 0,
         }
-        self.world = World(Settings(**defaults | settings))
+        self.environment = CoordinatorEnvironment(Settings(**defaults | settings))
         for name, partitions in ({"t": 4} if topics is None else topics).items():
-            self.world.create_topic(name, partitions)
-        self.groups: GroupCoordinatorState = self.world.lead_groups()
+            self.environment.create_topic(name, partitions)
+        self.groups: GroupCoordinatorState = self.environment.lead_groups()
 
     def lead_again(self) -> None:
         """Fail over: everything is loaded from the log."""
-        self.groups = self.world.lead_groups()
+        self.groups = self.environment.lead_groups()
 
     def advance(self, delay_ms: int) -> None:
-        self.world.advance(delay_ms)
+        self.environment.advance(delay_ms)
 
     @property
     def group(self) -> Group:
@@ -74,12 +74,12 @@ class House:
 
     @property
     def written(self) -> list[CoordinatorRecord]:
-        return self.world.log.records(GROUP_RECORDS)
+        return self.environment.log.records(GROUP_RECORDS)
 
     def ask(self, request: Message, version: int | None = None) -> PendingResponse[Any]:
         newest = type(request).STABLE_VERSIONS.max
         client = GroupClient("client", "/10.0.0.1", newest if version is None else version)
-        coordinator = self.world.coordinator
+        coordinator = self.environment.coordinator
         match request:
             case JoinGroupRequest():
                 return coordinator.join(request, client)
@@ -212,7 +212,7 @@ class House:
         return ids
 
     def topic_id(self, name: str) -> bytes:
-        topic = self.world.image.topics.by_name(name)
+        topic = self.environment.image.topics.by_name(name)
         assert topic is not None
         return topic.topic_id
 

@@ -1,7 +1,7 @@
 """One step of a member: every state, whatever the member reports and others own."""
 
 import pytest
-from tests.coordinator.consumer.scene import report
+from tests.coordinator.consumer.harness import report
 
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.consumer.member import (
@@ -142,7 +142,7 @@ def test_a_topic_is_added_to_what_is_being_revoked() -> None:
 @pytest.mark.parametrize("reported", [None, report([(T, 0)])])
 def test_a_member_in_an_unknown_state_has_to_start_anew(reported: ReportedPartitions) -> None:
     before = member(5, {T: {0: 3}}, state=MemberState.UNKNOWN)
-    with pytest.raises(KafkaError) as refusal:
+    with pytest.raises(KafkaError) as append_error:
         step(before, {T: frozenset({0})}, reported=reported)
-    assert refusal.value.code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert append_error.value.code == ErrorCode.FENCED_MEMBER_EPOCH
     assert step(before, {T: frozenset({0})}, reported=[]).member_epoch == 6

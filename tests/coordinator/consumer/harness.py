@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from tests.coordinator.world import Settings, World
+from tests.coordinator.environment import CoordinatorEnvironment, Settings
 
 from barnabas.coordinator.groups import consumer
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -27,11 +27,11 @@ INTERVAL_MS = 1_000
 Partitions = set[tuple[bytes, int]]
 
 
-class Scene:
+class ConsumerHarness:
     """One coordinator and, unless said otherwise, one group."""
 
     def __init__(self, **settings: Any) -> None:
-        self.world = World(Settings(**settings))
+        self.environment = CoordinatorEnvironment(Settings(**settings))
         self.groups: GroupCoordinatorState = self.lead()
 
     @property
@@ -42,20 +42,20 @@ class Scene:
 
     @property
     def written(self) -> list[CoordinatorRecord]:
-        return self.world.log.records(GROUP_RECORDS)
+        return self.environment.log.records(GROUP_RECORDS)
 
     def lead(self) -> GroupCoordinatorState:
         """Become the coordinator, by loading what is in the log; anew, if it was before."""
-        self.groups = self.world.lead_groups()
+        self.groups = self.environment.lead_groups()
         return self.groups
 
     def advance(self, delay_ms: int) -> None:
-        self.world.advance(delay_ms)
+        self.environment.advance(delay_ms)
 
     def topic(self, name: str, partitions: int) -> bytes:
         """A topic with so many partitions, or with more if it is there; its id."""
-        self.world.image.offset += 1
-        return self.world.create_topic(name, partitions)
+        self.environment.image.offset += 1
+        return self.environment.create_topic(name, partitions)
 
     def ask(
         self, member_id: str, epoch: int, *, version: int = 1, group: str = GROUP, **fields: Any
@@ -64,9 +64,9 @@ class Scene:
             group_id=group, member_id=member_id, member_epoch=epoch, **fields
         )
         client = GroupClient("client", "/10.0.0.1", version)
-        return self.world.shard.write(
+        return self.environment.shard.write(
             lambda groups: consumer.heartbeat(
-                request, groups, self.world.coordinator._context(client)
+                request, groups, self.environment.coordinator._context(client)
             )
         )
 
@@ -101,8 +101,10 @@ class Scene:
 class Member:
     """A member that does as it is told: it gives back first, and reports what it has."""
 
-    def __init__(self, scene: Scene, member_id: str, instance: str | None = None) -> None:
-        self.scene = scene
+    def __init__(
+        self, harness: ConsumerHarness, member_id: str, instance: str | None = None
+    ) -> None:
+        self.harness = harness
         self.member_id = member_id
         self.instance = instance
         self.epoch = 0
@@ -111,7 +113,7 @@ class Member:
     def join(self, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         self.epoch, self.owned = 0, set()
         return self._told(
-            self.scene.heartbeat(
+            self.harness.heartbeat(
                 self.member_id, 0, **joining(topics), instance_id=self.instance, **fields
             )
         )
@@ -119,7 +121,7 @@ class Member:
     def beat(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """Report what it has, and take what it is told to take."""
         return self._told(
-            self.scene.heartbeat(
+            self.harness.heartbeat(
                 self.member_id,
                 self.epoch,
                 topic_partitions=report(self.owned),

@@ -1,0 +1,405 @@
+"""From the decision to the last partition: markers, their errors, and who may go on when."""
+
+import pytest
+from tests.coordinator.transactions.harness import Producer, TransactionHarness
+
+from barnabas.coordinator.transactions.markers import FIRST_BACKOFF_MS, MAX_BACKOFF_MS
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.states import TopicImage
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+@pytest.fixture
+def harness() -> TransactionHarness:
+    return TransactionHarness()
+
+
+def ongoing(harness: TransactionHarness, *indexes: int) -> Producer:
+    producer = harness.producer()
+    assert set(harness.add(producer, *indexes).result().values()) == {ErrorCode.NONE}
+    for index in indexes:
+        harness.participants.append(producer.producer_id, producer.epoch, ("t", index))
+    return producer
+
+
+def outcomes(harness: TransactionHarness, producer: Producer) -> dict[int, list[bool]]:
+    return {
+        index: participant.outcomes
+        for (producer_id, (_, index)), participant in harness.participants.partitions.items()
+        if producer_id == producer.producer_id
+    }
+
+
+def test_all_is_done_before_the_answer_leaves_if_all_partitions_are_here(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0, 1)
+    answer = harness.end(producer)
+    assert answer.is_done
+    assert harness.state_of() == "CompleteCommit"
+    assert outcomes(harness, producer) == {0: [True], 1: [True]}
+    following = producer.after(answer.result())
+    assert harness.add(following, 0).result() == {T0: ErrorCode.NONE}
+    assert not harness.transactions.markers.pending
+
+
+def test_a_marker_says_who_ended_what(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.end(producer)
+    (request,) = harness.participants.requests
+    assert request.marker == (producer.producer_id, 1, harness.epoch, True, 2)
+    harness.image.features["transaction.version"] = 1
+    following = Producer("x", producer.producer_id, 1)
+    harness.add(following, 0)
+    harness.end(following, committed=False, version=4)
+    assert harness.participants.requests[-1].marker == (producer.producer_id, 1, 1, False, 0)
+
+
+def test_no_partition_is_told_before_the_outcome_is_committed(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.log.is_committing = False
+    answer = harness.end(producer)
+    assert not answer.is_done
+    assert not harness.participants.requests
+    harness.log.commit()
+    assert harness.participants.requests
+    harness.log.commit()
+    assert answer.result().error_code == ErrorCode.NONE
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_an_outcome_that_is_committed_late_is_told_late(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.log.is_committing = False
+    answer = harness.end(producer)
+    harness.advance(120_000)
+    assert answer.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    again = harness.end(producer)
+    assert again.result().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert not harness.participants.requests
+    harness.log.is_committing = True
+    harness.log.commit()
+    harness.advance(60_000)
+    assert outcomes(harness, producer) == {0: [True]}
+    assert harness.end(producer).result().error_code == ErrorCode.NONE
+
+
+def test_an_outcome_that_the_log_refuses_is_none(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    answer = harness.end(producer).result()
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    harness.log.append_error = None
+    harness.advance(5_000)
+    assert harness.state_of() == "Ongoing"
+    assert harness.end(producer, committed=False).result().error_code == ErrorCode.NONE
+    assert outcomes(harness, producer) == {0: [False]}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    ],
+)
+def test_a_partition_that_cannot_be_told_now_is_told_later(
+    harness: TransactionHarness, code: ErrorCode
+) -> None:
+    producer = ongoing(harness, 0, 1)
+    harness.participants.errors[T1] = code
+    answer = harness.end(producer).result()
+    assert answer.error_code == ErrorCode.NONE, "the outcome is decided all the same"
+    following = producer.after(answer)
+    assert harness.state_of() == "PrepareCommit"
+    assert harness.add(following, 0).result() == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
+    harness.advance(10_000)
+    assert harness.participants.requests[-1].partitions == [T1], "who knows is not told again"
+    del harness.participants.errors[T1]
+    harness.advance(MAX_BACKOFF_MS)
+    assert harness.state_of() == "CompleteCommit"
+    assert outcomes(harness, producer) == {0: [True], 1: [True]}
+    assert harness.add(following, 0).result() == {T0: ErrorCode.NONE}
+
+
+def test_the_waits_between_attempts_grow_and_are_bounded(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.errors[T0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    harness.end(producer)
+    harness.advance(2_000)
+    early = len(harness.participants.requests)
+    harness.advance(100_000)
+    assert 5 < early < 10
+    assert len(harness.participants.requests) - early == 100_000 // MAX_BACKOFF_MS
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    ],
+)
+def test_a_partition_that_never_takes_the_marker_is_let_go(
+    harness: TransactionHarness, code: ErrorCode
+) -> None:
+    producer = ongoing(harness, 0, 1)
+    harness.participants.errors[T1] = code
+    harness.end(producer)
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_a_coordinator_that_was_replaced_leaves_the_end_to_its_successor(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.of(producer.producer_id, T0).coordinator_epoch = harness.epoch + 1
+    harness.end(producer)
+    harness.advance(600_000)
+    assert len(harness.participants.requests) == 1
+    assert harness.state_of() == "PrepareCommit"
+    harness.elect()
+    harness.advance(0)
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_a_lost_answer_is_asked_for_again(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.is_holding = True
+    harness.end(producer)
+    harness.participants.is_holding = False
+    (request,) = harness.participants.held
+    harness.participants.write(request)
+    request.answer.fail(TimeoutError())
+    harness.advance(MAX_BACKOFF_MS)
+    assert harness.state_of() == "CompleteCommit"
+    assert outcomes(harness, producer) == {0: [True]}
+
+
+def test_a_partition_that_the_answer_leaves_out_is_told_again(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0, 1)
+    harness.participants.is_holding = True
+    harness.end(producer)
+    harness.participants.is_holding = False
+    harness.participants.held[0].answer.complete({T0: ErrorCode.NONE})
+    harness.advance(MAX_BACKOFF_MS)
+    assert harness.participants.requests[-1].partitions == [T1]
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_a_deleted_topic_is_not_waited_for(harness: TransactionHarness) -> None:
+    harness.create_topic("u", 1)
+    producer = ongoing(harness, 0)
+    harness.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
+    harness.participants.errors[("u", 0)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    harness.end(producer)
+    assert harness.state_of() == "PrepareCommit"
+    harness.delete_topic("u")
+    harness.advance(MAX_BACKOFF_MS)
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_a_transaction_whose_topics_are_all_deleted_ends_at_once(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0)
+    harness.delete_topic("t")
+    harness.end(producer)
+    assert harness.state_of() == "CompleteCommit"
+    assert not harness.participants.requests
+
+
+def test_the_last_record_is_tried_until_the_log_takes_it(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.is_holding = True
+    harness.end(producer)
+    harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    harness.participants.deliver(harness.participants.held[0])
+    harness.advance(5_000)
+    assert harness.state_of() == "PrepareCommit"
+    harness.log.append_error = None
+    harness.advance(MAX_BACKOFF_MS)
+    assert harness.state_of() == "CompleteCommit"
+    assert len(harness.participants.requests) == 1
+
+
+def test_an_answer_that_comes_after_resigning_changes_nothing(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.is_holding = True
+    harness.end(producer)
+    (request,) = harness.participants.held
+    harness.log.lose_leadership()
+    harness.coordinator.runtime.close()
+    written = harness.log.end_offset
+    harness.participants.deliver(request)
+    harness.advance(60_000)
+    assert harness.log.end_offset == written
+
+
+def test_who_describes_sees_what_is_left_to_tell(harness: TransactionHarness) -> None:
+    producer = ongoing(harness, 0, 1)
+    harness.participants.errors[T1] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    harness.end(producer)
+    (described,) = harness.coordinator.describe(["x"]).result()
+    assert described.transaction_state == "PrepareCommit"
+    assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [1])]
+
+
+def test_a_topic_that_no_shard_has_heard_of_yet_is_told_too(harness: TransactionHarness) -> None:
+    harness.image = harness.image.copy()
+    known = harness.image.topics.by_name("t")
+    assert known is not None
+    harness.image.topics.add(TopicImage("u", b"u" * 16, known.partitions))
+    producer = harness.producer()
+    harness.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
+    harness.end(producer)
+    assert harness.participants.requests[-1].partitions == [("u", 0)]
+
+
+# Partitions that are led by several brokers
+
+
+def led_apart(harness: TransactionHarness) -> Producer:
+    """A transaction in one partition here and in one that broker 2 leads, which is slow."""
+    producer = ongoing(harness, 0, 1)
+    harness.participants.leaders[T1] = 2
+    harness.participants.is_holding = True
+    harness.end(producer)
+    return producer
+
+
+def change_hands(
+    harness: TransactionHarness, partition: tuple[str, int], leader: int | None
+) -> None:
+    harness.participants.leaders[partition] = leader
+    topic = harness.image.topics.by_name(partition[0])
+    assert topic is not None
+    index = partition[1]
+    delta = MetadataDelta(partitions_changed={(topic.topic_id, index): topic.partitions[index]})
+    harness.coordinator.runtime.on_metadata_update(delta, harness.image)
+
+
+def test_each_leader_is_told_of_its_own_partitions_and_answers_for_itself(
+    harness: TransactionHarness,
+) -> None:
+    producer = led_apart(harness)
+    here, there = harness.participants.held
+    assert (here.partitions, there.partitions) == ([T0], [T1])
+    harness.participants.deliver(there)
+    assert outcomes(harness, producer) == {0: [], 1: [True]}
+    assert harness.state_of() == "PrepareCommit"
+    harness.participants.deliver(here)
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_a_leader_that_is_slow_does_not_keep_others_from_being_told_again(
+    harness: TransactionHarness,
+) -> None:
+    led_apart(harness)
+    here, _ = harness.participants.held
+    here.answer.complete({T0: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+    harness.advance(FIRST_BACKOFF_MS)
+    assert [each.partitions for each in harness.participants.held] == [[T0], [T1], [T0]]
+
+
+def test_who_waits_for_an_answer_is_not_told_twice(harness: TransactionHarness) -> None:
+    led_apart(harness)
+    harness.advance(60_000)
+    change_hands(harness, T1, 3)
+    assert len(harness.participants.held) == 2
+
+
+def test_a_partition_without_a_leader_is_told_as_soon_as_it_has_one(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.leaders[T0] = None
+    harness.end(producer)
+    harness.advance(10_000)
+    assert not harness.participants.requests
+    change_hands(harness, T0, 2)
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_one_that_refused_is_told_at_once_when_it_changes_hands(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0)
+    harness.participants.errors[T0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    harness.end(producer)
+    harness.advance(10_000)
+    del harness.participants.errors[T0]
+    change_hands(harness, ("t", 3), 2)
+    assert harness.state_of() == "PrepareCommit"
+    change_hands(harness, T0, 2)
+    assert harness.state_of() == "CompleteCommit"
+    assert outcomes(harness, producer) == {0: [True]}
+
+
+def test_a_partition_deleted_while_it_is_told_is_not_waited_for(
+    harness: TransactionHarness,
+) -> None:
+    harness.create_topic("u", 1)
+    producer = ongoing(harness, 0)
+    harness.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
+    harness.participants.leaders["u", 0] = 2
+    harness.participants.is_holding = True
+    harness.end(producer)
+    harness.delete_topic("u")
+    here = next(each for each in harness.participants.held if each.partitions == [T0])
+    here.answer.complete({T0: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+    harness.participants.is_holding = False
+    harness.advance(FIRST_BACKOFF_MS)
+    assert harness.state_of() == "CompleteCommit"
+
+
+def test_nobody_wants_the_markers_of_a_coordinator_that_resigned(
+    harness: TransactionHarness,
+) -> None:
+    led_apart(harness)
+    assert all(each.is_wanted() for each in harness.participants.held)
+    harness.log.lose_leadership()
+    harness.coordinator.runtime.close()
+    assert not any(each.is_wanted() for each in harness.participants.held)
+
+
+def test_an_outcome_that_was_not_committed_is_forgotten_with_the_leadership(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0)
+    committed = harness.log.end_offset
+    harness.log.is_committing = False
+    answer = harness.end(producer)
+    harness.log.lose_leadership()
+    harness.log.truncate_to(committed)
+    harness.log.is_committing = True
+    harness.elect()
+    harness.advance(60_000)
+    assert answer.result().error_code == ErrorCode.NOT_COORDINATOR
+    assert harness.state_of() == "Ongoing"
+    assert not harness.participants.requests
+
+
+def test_a_new_coordinator_tells_nobody_before_what_it_loaded_is_committed(
+    harness: TransactionHarness,
+) -> None:
+    producer = ongoing(harness, 0)
+    harness.log.is_committing = False
+    harness.end(producer)
+    harness.elect()
+    harness.advance(60_000)
+    assert harness.state_of() == "PrepareCommit"
+    assert not harness.participants.requests
+    harness.log.is_committing = True
+    harness.log.commit()
+    harness.advance(1_000)
+    assert outcomes(harness, producer) == {0: [True]}

@@ -1,0 +1,202 @@
+"""What time does: too long a transaction is aborted, an unused id forgotten."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.coordinator.transactions.harness import TransactionHarness
+
+from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.transactions.metadata import LAST_ASSIGNED_EPOCH
+from barnabas.coordinator.transactions.records import to_record
+from barnabas.coordinator.transactions.timeouts import ABORTED_AT_ONCE, EXPIRED_AT_ONCE
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+ABORT_INTERVAL_MS = 10_000
+EXPIRY_INTERVAL_MS = 3_600_000
+EXPIRATION_MS = 7 * 24 * EXPIRY_INTERVAL_MS
+
+
+@pytest.fixture(params=[1, 2])
+def harness(request: pytest.FixtureRequest) -> TransactionHarness:
+    return TransactionHarness(transaction_version=request.param)
+
+
+@pytest.fixture
+def calm_house() -> TransactionHarness:
+    """A harness where weeks pass quickly: time-outs are looked for but hourly."""
+    return TransactionHarness(
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=EXPIRY_INTERVAL_MS
+    )
+
+
+def test_a_transaction_is_aborted_when_it_lasts_longer_than_its_timeout(
+    harness: TransactionHarness,
+) -> None:
+    producer = harness.producer(timeout_ms=25_000)
+    harness.add(producer, 0)
+    harness.advance(24_000)
+    harness.add(producer, 1)  # being busy is no excuse
+    harness.advance(1_000)
+    assert harness.state_of() == "Ongoing"
+    harness.advance(ABORT_INTERVAL_MS)
+    assert harness.state_of() == "CompleteAbort"
+    (request,) = harness.participants.requests
+    assert not request.marker.committed
+    assert request.marker.producer_epoch == producer.epoch + 1
+    assert request.partitions == [("t", 0), ("t", 1)]
+
+
+def test_the_zombie_finds_itself_fenced(harness: TransactionHarness) -> None:
+    producer = harness.producer(timeout_ms=1_000)
+    harness.add(producer, 0)
+    harness.advance(2 * ABORT_INTERVAL_MS)
+    assert set(harness.add(producer, 0).result().values()) == {ErrorCode.PRODUCER_FENCED}
+    commit = harness.end(producer, version=4).result()
+    assert commit.error_code == ErrorCode.PRODUCER_FENCED
+
+
+def test_each_transaction_has_a_time_of_its_own(harness: TransactionHarness) -> None:
+    producer = harness.producer(timeout_ms=15_000)
+    for _ in range(10):
+        harness.add(producer, 0)
+        harness.advance(9_000)
+        producer = producer.after(harness.end(producer).result())
+    assert all(request.marker.committed for request in harness.participants.requests)
+    harness.add(producer, 0)
+    harness.advance(15_000 + ABORT_INTERVAL_MS)
+    assert harness.state_of() == "CompleteAbort"
+
+
+def test_a_shorter_timeout_of_the_next_incarnation_counts(harness: TransactionHarness) -> None:
+    producer = harness.producer(timeout_ms=900_000)
+    harness.add(producer, 0)
+    harness.end(producer, version=4)
+    producer = harness.producer(timeout_ms=1_000)
+    harness.add(producer, 0)
+    harness.advance(2 * ABORT_INTERVAL_MS)
+    assert harness.state_of() == "CompleteAbort"
+
+
+def test_what_timed_out_without_a_coordinator_is_aborted_by_the_next(
+    harness: TransactionHarness,
+) -> None:
+    producer = harness.producer(timeout_ms=1_000)
+    harness.add(producer, 0)
+    harness.coordinator.runtime.close()
+    harness.advance(600_000)
+    harness.elect()
+    assert harness.state_of() == "Ongoing"
+    harness.advance(ABORT_INTERVAL_MS)
+    assert harness.state_of() == "CompleteAbort"
+
+
+def test_an_abort_that_the_log_refuses_is_tried_again(harness: TransactionHarness) -> None:
+    producer = harness.producer(timeout_ms=1_000)
+    harness.add(producer, 0)
+    harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    harness.advance(5 * ABORT_INTERVAL_MS)
+    assert harness.state_of() == "Ongoing"
+    harness.log.append_error = None
+    harness.advance(ABORT_INTERVAL_MS)
+    assert harness.state_of() == "CompleteAbort"
+    assert harness.transactions.by_id["x"].producer_epoch == producer.epoch + 1
+
+
+def test_an_abort_at_the_last_epoch_waits_for_a_producer_id() -> None:
+    harness = TransactionHarness()
+    producer = harness.producer(timeout_ms=1_000)
+    harness.add(producer, 0)
+    worn = replace(harness.transactions.by_id["x"], producer_epoch=LAST_ASSIGNED_EPOCH)
+    harness.coordinator.runtime.shard(0).write(
+        lambda _: CoordinatorDecision([to_record(worn, 2)], None)
+    )
+    harness.blocks.error = TimeoutError()
+    harness.coordinator.producer_ids._remaining = range(0)
+    harness.coordinator.producer_ids._next_block = range(0)
+    harness.advance(2 * ABORT_INTERVAL_MS)
+    assert harness.state_of() == "Ongoing"
+    harness.blocks.error = None
+    harness.advance(ABORT_INTERVAL_MS)
+    assert harness.state_of() == "CompleteAbort"
+    assert harness.transactions.by_id["x"].producer_epoch == 0
+    assert harness.transactions.by_id["x"].producer_id != producer.producer_id
+
+
+def test_transactions_that_time_out_together_are_aborted_in_slices(
+    harness: TransactionHarness,
+) -> None:
+    many = 3 * ABORTED_AT_ONCE
+    for number in range(many):
+        harness.add(harness.producer(f"x{number}", timeout_ms=1_000), 0)
+    slices: list[int] = []
+
+    def count(callback: Any) -> Any:
+        before = len(harness.participants.requests)
+        callback()
+        slices.append(len(harness.participants.requests) - before)
+
+    after = harness.clock.call_after
+    harness.clock.call_after = lambda delay_ms, callback: after(delay_ms, lambda: count(callback))  # type: ignore[method-assign]
+    harness.advance(2 * ABORT_INTERVAL_MS)
+    assert sum(slices) == many - ABORTED_AT_ONCE  # the first alarm was set before
+    assert max(slices) == ABORTED_AT_ONCE
+
+
+def test_an_id_that_nobody_uses_is_forgotten(calm_house: TransactionHarness) -> None:
+    calm_house.producer("unused")
+    calm_house.add(calm_house.producer("open", timeout_ms=900_000), 0)
+    calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
+    calm_house.producer("used")
+    calm_house.advance(2 * EXPIRY_INTERVAL_MS)
+    assert "unused" not in calm_house.transactions.by_id
+    assert "used" in calm_house.transactions.by_id
+    assert calm_house.values("unused")[-1] is None
+    calm_house.elect()
+    assert "unused" not in calm_house.transactions.by_id
+
+
+def test_an_id_that_is_used_now_and_then_stays(calm_house: TransactionHarness) -> None:
+    for _ in range(5):
+        calm_house.producer()
+        calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
+    assert "x" in calm_house.transactions.by_id
+
+
+def test_an_id_with_a_transaction_pending_never_expires(calm_house: TransactionHarness) -> None:
+    producer = calm_house.producer()
+    calm_house.add(producer, 0)
+    calm_house.participants.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    calm_house.end(producer)
+    calm_house.participants.is_holding = True  # nobody answers any more
+    calm_house.advance(2 * EXPIRATION_MS)
+    assert calm_house.state_of() == "PrepareCommit"
+
+
+def test_an_id_that_expired_begins_anew(calm_house: TransactionHarness) -> None:
+    first = calm_house.producer()
+    calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
+    assert set(calm_house.add(first, 0).result().values()) == {
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    }
+    second = calm_house.producer()
+    assert second.epoch == 0
+    assert second.producer_id != first.producer_id
+
+
+def test_ids_that_the_log_does_not_let_go_are_tried_again(calm_house: TransactionHarness) -> None:
+    calm_house.producer()
+    calm_house.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    calm_house.advance(EXPIRATION_MS + 5 * EXPIRY_INTERVAL_MS)
+    assert "x" in calm_house.transactions.by_id
+    calm_house.log.append_error = None
+    calm_house.advance(EXPIRY_INTERVAL_MS)
+    assert "x" not in calm_house.transactions.by_id
+
+
+def test_many_ids_expire_together(calm_house: TransactionHarness) -> None:
+    for number in range(2 * EXPIRED_AT_ONCE + 5):
+        calm_house.producer(f"x{number}")
+    calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
+    assert not calm_house.transactions.by_id
+    assert not len(calm_house.transactions.idle)
