@@ -135,9 +135,9 @@ class Client:
 
     async def receive(self, key: ApiKey, version: int) -> tuple[int, Any]:
         """Returns the correlation id of the next response, and the response."""
-        answer = await self.receive_frame()
-        header, body = read_response_header(answer, key, version)
-        return header.correlation_id, api(key).response.read_exactly(answer, version, body)
+        response = await self.receive_frame()
+        header, body = read_response_header(response, key, version)
+        return header.correlation_id, api(key).response.read_exactly(response, version, body)
 
     async def is_closed(self) -> bool:
         """Waits for the other end to close; returns False if it sends anything else."""
@@ -182,10 +182,10 @@ class Gate:
         if isinstance(request, ProduceRequest) and self._have_appended:
             context.allows_next_produce = True
             purgatory = context.broker.purgatory
-            waiting: Any = purgatory.delay([], 60_000, lambda *_: False, "Produce")
+            pending: Any = purgatory.delay([], 60_000, lambda *_: False, "Produce")
         else:
-            waiting = asyncio.get_running_loop().create_future()
-        self.parked[context.correlation_id] = waiting
+            pending = asyncio.get_running_loop().create_future()
+        self.parked[context.correlation_id] = pending
         await self.parked[context.correlation_id]
         if isinstance(request, ProduceRequest):
             return ProduceResponse()

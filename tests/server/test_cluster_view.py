@@ -1,4 +1,4 @@
-"""What clients are told of a cluster of several brokers: whom they reach, and who leads what."""
+"""What clients are describe of a cluster of several brokers: whom they reach, and who leads what."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -47,41 +47,43 @@ def cluster(world: World) -> World:
     return world
 
 
-def told(world: World, version: int = 12) -> Any:
-    return world.ask(metadata.handle, MetadataRequest(topics=None), version)
+def describe(world: World, version: int = 12) -> Any:
+    return world.request(metadata.handle, MetadataRequest(topics=None), version)
 
 
 def partition_of(world: World, version: int = 12) -> Any:
-    return told(world, version).topics[0].partitions[0]
+    return describe(world, version).topics[0].partitions[0]
 
 
-def test_clients_hear_of_the_brokers_they_reach_by_their_own_listener(cluster: World) -> None:
-    assert [(each.node_id, each.host, each.port, each.rack) for each in told(cluster).brokers] == [
+def test_clients_receive_the_brokers_with_an_endpoint_of_their_listener(cluster: World) -> None:
+    assert [
+        (item.node_id, item.host, item.port, item.rack) for item in describe(cluster).brokers
+    ] == [
         (1, "here", 9092, "r1"),
         (2, "host2", 9092, "r2"),
     ]
 
 
-def test_a_client_is_never_told_that_there_is_nobody(world: World) -> None:
+def test_a_client_never_receives_an_empty_list_of_brokers(world: World) -> None:
     world.metadata(BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
     register(world, 3, fenced=True)
     assert all(broker.fenced for broker in world.image.brokers.values())
-    assert [each.node_id for each in told(world).brokers] == [1]
+    assert [item.node_id for item in describe(world).brokers] == [1]
 
 
-def test_the_cluster_is_described_with_its_fenced_brokers_to_who_asks_for_them(
+def test_fenced_brokers_are_described_on_request(
     cluster: World,
 ) -> None:
-    def described(**asked: bool) -> list[tuple[int, bool]]:
-        request = DescribeClusterRequest(**asked)
-        answer = cluster.ask(describe_cluster.handle, request, 2)
-        return [(each.broker_id, each.is_fenced) for each in answer.brokers]
+    def described(**sent_request: bool) -> list[tuple[int, bool]]:
+        request = DescribeClusterRequest(**sent_request)
+        response = cluster.request(describe_cluster.handle, request, 2)
+        return [(item.broker_id, item.is_fenced) for item in response.brokers]
 
     assert described() == [(1, False), (2, False)]
     assert described(include_fenced_brokers=True) == [(1, False), (2, False), (3, True)]
 
 
-def test_a_partition_led_elsewhere_has_its_leader_and_the_replicas_that_are_away(
+def test_a_partition_led_elsewhere_has_its_leader_and_its_offline_replicas(
     cluster: World,
 ) -> None:
     cluster.create_topic("orders", replicas=(1, 2, 3, 4, 5), isr=(1, 2), leader=2)
@@ -100,7 +102,7 @@ def test_a_partition_led_elsewhere_has_its_leader_and_the_replicas_that_are_away
         (4, 5, ErrorCode.LEADER_NOT_AVAILABLE),
     ],
 )
-def test_a_partition_without_a_leader_to_reach_says_so(
+def test_a_coordinator_without_a_reachable_leader_is_not_available(
     cluster: World, leader: int, version: int, code: ErrorCode
 ) -> None:
     cluster.create_topic("orders", replicas=(3, 4), leader=leader)
@@ -108,18 +110,18 @@ def test_a_partition_without_a_leader_to_reach_says_so(
     assert (partition.error_code, partition.leader_id) == (code, -1)
 
 
-def test_partitions_are_described_without_an_error_where_they_have_no_leader(
+def test_partitions_without_a_leader_are_described_without_an_error(
     cluster: World,
 ) -> None:
     cluster.create_topic("orders", replicas=(3, 4), leader=-1)
     request = DescribeTopicPartitionsRequest(topics=[])
-    answer = cluster.ask(describe_topic_partitions.handle, request, 0)
-    partition = answer.topics[0].partitions[0]
+    response = cluster.request(describe_topic_partitions.handle, request, 0)
+    partition = response.topics[0].partitions[0]
     assert (partition.error_code, partition.leader_id) == (ErrorCode.NONE, -1)
     assert partition.offline_replicas == [3, 4]
 
 
-def test_each_coordinator_is_where_the_partition_of_its_key_is_led(cluster: World) -> None:
+def test_the_coordinator_of_a_key_is_the_leader_of_its_partition(cluster: World) -> None:
     cluster.create_topic(OFFSETS, 4, replicas=(1, 2))
     cluster.lead(OFFSETS, 1, leader=2)
     cluster.lead(OFFSETS, 2, leader=-1)
@@ -128,8 +130,8 @@ def test_each_coordinator_is_where_the_partition_of_its_key_is_led(cluster: Worl
     groups: Any = SimpleNamespace(runtime=runtime)
     cluster.broker.groups = groups
     request = FindCoordinatorRequest(coordinator_keys=["0", "1", "2", "3"])
-    found = cluster.ask(find_coordinator, request, 4).coordinators
-    assert [(each.key, each.error_code, each.node_id, each.host) for each in found] == [
+    entry = cluster.request(find_coordinator, request, 4).coordinators
+    assert [(item.key, item.error_code, item.node_id, item.host) for item in entry] == [
         ("0", ErrorCode.NONE, 1, "here"),
         ("1", ErrorCode.NONE, 2, "host2"),
         ("2", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, ""),

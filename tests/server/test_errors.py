@@ -28,7 +28,7 @@ def test_exceptions_have_codes(failure: Exception, code: ErrorCode) -> None:
     assert error_of(failure, "Produce", context)[0] is code
 
 
-def test_a_fault_of_ours_leaves_a_traceback_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_is_logged_with_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
     context: Any = _Call()
     error_of(ZeroDivisionError("oh"), "Produce", context)
     (record,) = logged(caplog)

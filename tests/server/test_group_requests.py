@@ -9,12 +9,12 @@ from barnabas.server.group_requests import CHUNK_SIZE, in_chunks
 
 
 @on_a_loop
-async def test_everything_is_answered_in_order_and_others_have_their_turn() -> None:
+async def test_all_chunks_return_in_order_and_others_have_their_turn() -> None:
     turns: list[int] = []
 
     async def double(some: Sequence[int]) -> list[int]:
         turns.append(len(some))
-        return [2 * each for each in some]
+        return [2 * item for item in some]
 
     async def count_turns() -> int:
         between = 0
@@ -24,14 +24,14 @@ async def test_everything_is_answered_in_order_and_others_have_their_turn() -> N
         return between
 
     others = asyncio.ensure_future(count_turns())
-    wanted = range(3 * CHUNK_SIZE + 1)
-    assert await in_chunks(wanted, double) == [2 * each for each in wanted]
+    requested = range(3 * CHUNK_SIZE + 1)
+    assert await in_chunks(requested, double) == [2 * item for item in requested]
     assert turns == [CHUNK_SIZE, CHUNK_SIZE, CHUNK_SIZE, 1]
     assert await others >= 3
 
 
 @on_a_loop
-async def test_nothing_wanted_is_nothing_answered() -> None:
+async def test_no_items_have_no_results() -> None:
     async def ask(some: Sequence[int]) -> list[int]:
         return list(some)
 

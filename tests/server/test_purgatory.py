@@ -48,14 +48,14 @@ async def test_a_fetch_waits_for_its_min_bytes_across_partitions() -> None:
 
 
 @on_a_loop
-async def test_time_running_out_ends_the_wait_too() -> None:
+async def test_a_timeout_completes_the_operation_too() -> None:
     purgatory = a_purgatory()
     assert await wait(purgatory, ["a"], 1, timeout_ms=1) is False
     assert len(purgatory) == 0
 
 
 @on_a_loop
-async def test_calling_off_leaves_nothing_behind() -> None:
+async def test_cancelling_leaves_nothing_behind() -> None:
     purgatory = a_purgatory()
     parked = wait(purgatory, ["a", "b"], 1)
     assert parked.cancel()
@@ -68,7 +68,7 @@ async def test_calling_off_leaves_nothing_behind() -> None:
 
 
 @on_a_loop
-async def test_stopping_lets_everyone_go() -> None:
+async def test_release_all_completes_every_operation() -> None:
     purgatory = a_purgatory()
     waits = [wait(purgatory, ["a", n], 1) for n in range(3)]
     purgatory.release_all()
@@ -77,22 +77,22 @@ async def test_stopping_lets_everyone_go() -> None:
 
 
 @on_a_loop
-async def test_a_poke_asks_each_watcher_once_however_many_partitions_it_watches() -> None:
+async def test_a_notification_calls_every_watcher_once_however_many_partitions_it_watches() -> None:
     purgatory = a_purgatory()
-    asked: list[Hashable] = []
+    request: list[Hashable] = []
 
     def take_note(key: Hashable, _: int) -> bool:
-        asked.append(key)
+        request.append(key)
         return False
 
     parked = purgatory.delay(range(1000), LONG_MS, take_note, "Fetch")
     purgatory.notify(7, 1)
-    assert asked == [7]
+    assert request == [7]
     parked.cancel()
 
 
 @on_a_loop
-async def test_a_watcher_may_end_others_while_it_is_asked() -> None:
+async def test_a_watcher_may_complete_others_while_it_is_notified() -> None:
     purgatory = a_purgatory()
     waits: list[DelayedOperation] = []
 
@@ -116,7 +116,7 @@ async def test_a_watcher_may_end_others_while_it_is_asked() -> None:
     ),
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 15)), max_size=30),
 )
-def test_a_wait_ends_with_the_poke_that_brings_its_last_byte(
+def test_an_operation_completes_with_the_notification_of_its_last_byte(
     waits: list[tuple[set[int], int]], pokes: list[tuple[int, int]]
 ) -> None:
     @on_a_loop
@@ -127,10 +127,10 @@ def test_a_wait_ends_with_the_poke_that_brings_its_last_byte(
         satisfied = [False] * len(waits)
         for key, size in pokes:
             purgatory.notify(key, size)
-            for index, (keys, wanted) in enumerate(waits):
+            for index, (keys, requested) in enumerate(waits):
                 if key in keys and not satisfied[index]:
                     heard[index] += size
-                    satisfied[index] = heard[index] >= wanted
+                    satisfied[index] = heard[index] >= requested
             assert [p.done() for p in parked] == satisfied
         assert len(purgatory) == satisfied.count(False)
         purgatory.release_all()
@@ -141,7 +141,7 @@ def test_a_wait_ends_with_the_poke_that_brings_its_last_byte(
 
 
 @pytest.mark.parametrize("count", [100_000])
-def test_a_hundred_thousand_waits_can_be_parked_and_let_go(count: int) -> None:
+def test_a_hundred_thousand_operations_can_be_delayed_and_released(count: int) -> None:
     @on_a_loop
     async def scenario() -> None:
         purgatory = a_purgatory()

@@ -64,7 +64,7 @@ TestDeadlines = DeadlinesMachine.TestCase
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
-def test_alarms_that_come_and_go_leave_nothing_behind(delays: list[int]) -> None:
+def test_tasks_that_are_added_and_cancelled_leave_nothing_behind(delays: list[int]) -> None:
     deadlines = TimerQueue()
     for _ in range(60):
         alarms = [TimerTask(delay, silent) for delay in delays]
@@ -117,7 +117,7 @@ def a_timer() -> tuple[Timer, ManualLoop]:
     return Timer(loop), loop  # type: ignore[arg-type]
 
 
-def test_one_timer_of_the_loop_serves_all_alarms() -> None:
+def test_one_timer_of_the_loop_serves_all_tasks() -> None:
     timer, loop = a_timer()
     rung: list[int] = []
     for delay_ms in (30, 10, 20, 10, 500):
@@ -131,7 +131,7 @@ def test_one_timer_of_the_loop_serves_all_alarms() -> None:
     assert loop.pending == []
 
 
-def test_an_alarm_is_never_early() -> None:
+def test_a_task_never_runs_early() -> None:
     timer, loop = a_timer()
     loop.now = 100.0005
     rung: list[float] = []
@@ -142,7 +142,7 @@ def test_an_alarm_is_never_early() -> None:
     assert rung == [100.011]
 
 
-def test_a_cancelled_alarm_stays_silent() -> None:
+def test_a_cancelled_task_does_not_run() -> None:
     timer, loop = a_timer()
     rung: list[str] = []
     first = timer.call_after(10, lambda: rung.append("first"))
@@ -154,7 +154,7 @@ def test_a_cancelled_alarm_stays_silent() -> None:
     assert len(timer) == 0
 
 
-def test_an_alarm_can_call_off_another_of_the_same_moment() -> None:
+def test_a_task_can_cancel_another_that_is_due_at_the_same_time() -> None:
     timer, loop = a_timer()
     rung: list[str] = []
     timer.call_after(10, lambda: timer.cancel(second))
@@ -163,7 +163,7 @@ def test_an_alarm_can_call_off_another_of_the_same_moment() -> None:
     assert rung == []
 
 
-def test_an_alarm_set_by_an_alarm_goes_off_too() -> None:
+def test_a_task_added_by_a_task_runs_too() -> None:
     timer, loop = a_timer()
     rung: list[str] = []
 
@@ -178,7 +178,7 @@ def test_an_alarm_set_by_an_alarm_goes_off_too() -> None:
     assert rung == ["first", "second"]
 
 
-def test_an_alarm_that_raises_silences_no_other() -> None:
+def test_a_task_that_raises_does_not_stop_the_others() -> None:
     timer, loop = a_timer()
     rung: list[str] = []
 
@@ -193,7 +193,7 @@ def test_an_alarm_that_raises_silences_no_other() -> None:
     assert rung == ["same", "later"]
 
 
-def test_a_real_loop_drives_it() -> None:
+def test_the_timer_runs_on_a_real_loop() -> None:
     async def scenario() -> list[int]:
         loop = asyncio.get_running_loop()
         timer = Timer(loop)

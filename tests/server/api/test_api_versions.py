@@ -19,7 +19,7 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest
 def ask(version: int, **fields: Any) -> Any:
     if version >= 3:
         fields = {"client_software_name": "librdkafka", "client_software_version": "2.8.0"} | fields
-    answers = []
+    responses = []
 
     @on_a_loop
     async def scenario() -> None:
@@ -31,34 +31,34 @@ def ask(version: int, **fields: Any) -> Any:
         server.broker.controller = controller
         client = server.connect()
         await client.send((ApiVersionsRequest(**fields), version, 1))
-        answers.append((await client.receive(ApiKey.API_VERSIONS, version))[1])
-        answers.append(client.connection.software)
+        responses.append((await client.receive(ApiKey.API_VERSIONS, version))[1])
+        responses.append(client.connection.software)
 
     scenario()
-    return answers
+    return responses
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_every_api_that_is_served_is_told_with_its_versions(version: int) -> None:
+def test_every_served_api_is_advertised_with_its_versions(version: int) -> None:
     response, _ = ask(version)
     assert response.error_code == ErrorCode.NONE
-    told = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
+    reported = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
     served = {k: (served_versions(k).min, served_versions(k).max) for k in HANDLERS}
-    assert told == served | {ApiKey.PRODUCE: (0, served[ApiKey.PRODUCE][1])}, "see KAFKA-18659"
+    assert reported == served | {ApiKey.PRODUCE: (0, served[ApiKey.PRODUCE][1])}, "see KAFKA-18659"
 
 
-def test_a_version_that_may_still_change_is_not_told() -> None:
+def test_an_unstable_version_is_not_advertised() -> None:
     response, _ = ask(4)
-    told = {each.api_key: each.max_version for each in response.api_keys}
-    assert told[ApiKey.INIT_PRODUCER_ID] == api(ApiKey.INIT_PRODUCER_ID).versions.max - 1
+    reported = {item.api_key: item.max_version for item in response.api_keys}
+    assert reported[ApiKey.INIT_PRODUCER_ID] == api(ApiKey.INIT_PRODUCER_ID).versions.max - 1
 
 
-def test_a_version_that_may_still_change_is_not_served() -> None:
+def test_an_unstable_version_is_not_served() -> None:
     with pytest.raises(ProtocolViolation):
         RouteTable(MetricsRegistry(), HANDLERS).resolve(ApiKey.INIT_PRODUCER_ID << 16 | 6)
 
 
-def test_features_are_told_as_supported_and_as_finalized() -> None:
+def test_features_are_returned_as_supported_and_as_finalized() -> None:
     response, _ = ask(4)
     finalized = [
         (f.name, f.min_version_level, f.max_version_level) for f in response.finalized_features
@@ -68,12 +68,12 @@ def test_features_are_told_as_supported_and_as_finalized() -> None:
     assert any(feature.min_version == 0 for feature in response.supported_features)
 
 
-def test_features_that_begin_at_zero_are_kept_from_clients_that_cannot_read_them() -> None:
+def test_features_that_start_at_level_zero_are_hidden_from_older_clients() -> None:
     response, _ = ask(3)
     assert [feature.name for feature in response.supported_features] == [METADATA_VERSION]
 
 
-def test_the_clients_software_is_noted() -> None:
+def test_the_clients_software_is_recorded() -> None:
     assert ask(3)[1] == ("librdkafka", "2.8.0")
 
 
@@ -92,7 +92,7 @@ def test_a_malformed_software_name_is_an_invalid_request(name: str) -> None:
         ({"cluster_id": "castle", "node_id": 2}, ErrorCode.REBOOTSTRAP_REQUIRED),
     ],
 )
-def test_a_client_that_meant_another_cluster_or_node_has_to_bootstrap_again(
+def test_a_client_that_expects_another_cluster_or_node_must_rebootstrap(
     believed: dict[str, Any], code: ErrorCode
 ) -> None:
     assert ask(5, **believed)[0].error_code == code

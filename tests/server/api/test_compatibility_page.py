@@ -17,14 +17,14 @@ def test_the_page_has_one_row_for_every_api_key() -> None:
     assert [int(key) for key, *_ in ROW.findall(PAGE.read_text())] == [key.value for key in ApiKey]
 
 
-def test_the_page_says_served_of_exactly_the_versions_that_are_advertised() -> None:
+def test_the_page_lists_exactly_the_versions_that_are_advertised() -> None:
     assert claimed("served") == {key: _text(served_versions(key)) for key in api.HANDLERS}
 
 
-def test_the_page_says_what_controllers_serve() -> None:
+def test_the_page_lists_what_controllers_serve() -> None:
     theirs_alone = set(controller_api.HANDLERS) - set(api.HANDLERS)
-    told = {key: _text(served_versions(key)) for key in theirs_alone}
-    assert claimed("served by controllers") == told
+    reported = {key: _text(served_versions(key)) for key in theirs_alone}
+    assert claimed("served by controllers") == reported
     (both,) = re.findall(r"in the same\nversions: ([^.]*)\.", PAGE.read_text())
     names = {name.split()[0] for name in re.split(r",\s+", both)}
     assert names == {apis.api(key).name for key in set(controller_api.HANDLERS) - theirs_alone}
@@ -32,7 +32,7 @@ def test_the_page_says_what_controllers_serve() -> None:
 
 def claimed(state: str) -> dict[ApiKey, str]:
     rows = ROW.findall(PAGE.read_text())
-    return {ApiKey(int(key)): versions for key, _, versions, told in rows if told == state}
+    return {ApiKey(int(key)): versions for key, _, versions, reported in rows if reported == state}
 
 
 def _text(versions: VersionRange) -> str:

@@ -64,7 +64,7 @@ def broker() -> SimpleNamespace:
     return SimpleNamespace(node_id=1, image=image, resolver=resolver)
 
 
-def answer(coroutine: Coroutine[Any, None, Any]) -> Any:
+def result_of(coroutine: Coroutine[Any, None, Any]) -> Any:
     """What a handler returns that awaits nothing."""
     with pytest.raises(StopIteration) as done:
         coroutine.send(None)
@@ -85,7 +85,7 @@ def describe(
         **options,
     )
     context: Any = SimpleNamespace(broker=broker, api_version=4)
-    response = answer(describe_configs.handle(request, context))
+    response = result_of(describe_configs.handle(request, context))
     for version in range(1, 5):
         DescribeConfigsResponse.read(response.write(version), version)
     result: DescribeConfigsResult = response.results[0]
@@ -93,7 +93,7 @@ def describe(
     return result
 
 
-def test_a_topics_settings_come_with_sources_and_types(broker: SimpleNamespace) -> None:
+def test_the_settings_of_a_topic_have_sources_and_types(broker: SimpleNamespace) -> None:
     result = describe(broker, ResourceType.TOPIC, "orders", ["retention.ms", "no.such.setting"])
     (retention,) = result.configs
     assert (result.error_code, result.error_message) == (ErrorCode.NONE, "")
@@ -106,11 +106,13 @@ def test_a_topics_settings_come_with_sources_and_types(broker: SimpleNamespace) 
 
 
 @pytest.mark.parametrize("keys", [None, []])
-def test_no_keys_ask_for_all(broker: SimpleNamespace, keys: list[str] | None) -> None:
+def test_no_configuration_keys_request_all_settings(
+    broker: SimpleNamespace, keys: list[str] | None
+) -> None:
     assert len(describe(broker, ResourceType.TOPIC, "plain", keys).configs) == 33
 
 
-def test_synonyms_and_documentation_come_when_asked_for(broker: SimpleNamespace) -> None:
+def test_synonyms_and_documentation_are_returned_on_request(broker: SimpleNamespace) -> None:
     result = describe(
         broker,
         ResourceType.TOPIC,
@@ -120,15 +122,17 @@ def test_synonyms_and_documentation_come_when_asked_for(broker: SimpleNamespace)
         include_documentation=True,
     )
     (size,) = result.configs
-    assert [(each.name, each.value, each.source) for each in size.synonyms] == [
+    assert [(item.name, item.value, item.source) for item in size.synonyms] == [
         ("message.max.bytes", "5000", 3),
         ("message.max.bytes", "1048588", 5),
     ]
     assert size.documentation
 
 
-def test_a_broker_is_asked_by_its_id_and_the_cluster_by_no_name(broker: SimpleNamespace) -> None:
-    own = {each.name: each for each in describe(broker, ResourceType.BROKER, "1").configs}
+def test_a_broker_is_described_by_its_id_and_the_cluster_default_by_an_empty_name(
+    broker: SimpleNamespace,
+) -> None:
+    own = {item.name: item for item in describe(broker, ResourceType.BROKER, "1").configs}
     assert own["message.max.bytes"].value == "5000"
     assert own["node.id"].read_only
     password = own["listener.name.plaintext.ssl.key.password"]
@@ -145,9 +149,11 @@ def test_loggers_are_described_by_their_levels(broker: SimpleNamespace) -> None:
     assert (level.value, level.config_source, level.config_type) == ("WARN", 6, 0)
 
 
-def test_groups_and_client_metrics_need_not_exist(broker: SimpleNamespace) -> None:
-    known = describe(broker, ResourceType.GROUP, "billing", ["consumer.session.timeout.ms"])
-    assert (known.configs[0].value, known.configs[0].config_source) == ("46000", 8)
+def test_groups_and_client_metrics_without_settings_can_be_described(
+    broker: SimpleNamespace,
+) -> None:
+    existing = describe(broker, ResourceType.GROUP, "billing", ["consumer.session.timeout.ms"])
+    assert (existing.configs[0].value, existing.configs[0].config_source) == ("46000", 8)
     assert len(describe(broker, ResourceType.GROUP, "unknown").configs) == 17
     watch = describe(broker, ResourceType.CLIENT_METRICS, "watch", ["metrics"])
     assert (watch.configs[0].value, watch.configs[0].config_source) == ("*", 7)
@@ -180,7 +186,7 @@ def test_groups_and_client_metrics_need_not_exist(broker: SimpleNamespace) -> No
         (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
     ],
 )
-def test_what_cannot_be_described_is_answered_with_a_reason(
+def test_resources_that_cannot_be_described_have_an_error_message(
     broker: SimpleNamespace, kind: ResourceType, name: str, code: ErrorCode, told: str
 ) -> None:
     result = describe(broker, kind, name)
@@ -197,9 +203,9 @@ def test_an_unknown_type_of_resource_fails_the_whole_request(broker: SimpleNames
         ]
     )
     context: Any = SimpleNamespace(broker=broker, api_version=4)
-    with pytest.raises(KafkaError) as refused:
-        answer(describe_configs.handle(request, context))
-    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    with pytest.raises(KafkaError) as error:
+        result_of(describe_configs.handle(request, context))
+    assert error.value.code is ErrorCode.INVALID_REQUEST
 
 
 def list_resources(
@@ -207,10 +213,12 @@ def list_resources(
 ) -> list[tuple[str, int]]:
     context: Any = SimpleNamespace(broker=broker, api_version=version)
     request = ListConfigResourcesRequest(resource_types=kinds)
-    response: ListConfigResourcesResponse = answer(list_config_resources.handle(request, context))
+    response: ListConfigResourcesResponse = result_of(
+        list_config_resources.handle(request, context)
+    )
     read, _ = ListConfigResourcesResponse.read(response.write(version), version)
     resources: list[ConfigResource] = read.config_resources
-    return [(each.resource_name, each.resource_type) for each in resources]
+    return [(item.resource_name, item.resource_type) for item in resources]
 
 
 def test_resources_are_listed_by_type(broker: SimpleNamespace) -> None:
@@ -223,17 +231,17 @@ def test_without_types_all_are_listed(broker: SimpleNamespace) -> None:
     assert len(list_resources(broker, [])) == 6
 
 
-def test_version_0_knows_client_metrics_alone(broker: SimpleNamespace) -> None:
+def test_version_0_lists_client_metrics_only(broker: SimpleNamespace) -> None:
     assert list_resources(broker, [], version=0) == [("watch", 16)]
 
 
 def test_an_unknown_type_cannot_be_listed(broker: SimpleNamespace) -> None:
     context: Any = SimpleNamespace(broker=broker, api_version=1)
-    with pytest.raises(KafkaError) as refused:
-        answer(
+    with pytest.raises(KafkaError) as error:
+        result_of(
             list_config_resources.handle(ListConfigResourcesRequest(resource_types=[99]), context)
         )
-    assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
+    assert error.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
 class Forwarding:
@@ -245,9 +253,9 @@ class Forwarding:
         return SimpleNamespace(
             responses=[
                 kind.AlterConfigsResourceResponse(
-                    resource_type=each.resource_type, resource_name=each.resource_name
+                    resource_type=item.resource_type, resource_name=item.resource_name
                 )
-                for each in request.resources
+                for item in request.resources
             ]
         )
 
@@ -264,19 +272,21 @@ class Forwarding:
     ],
     ids=["replaced", "incremental"],
 )
-def test_the_settings_of_another_broker_are_not_changed_here(
+def test_the_settings_of_another_broker_cannot_be_changed_here(
     broker: SimpleNamespace, handle: Any, request_type: Any, resource_type: Any
 ) -> None:
     broker.controller = Forwarding()
-    asked = [(ResourceType.BROKER, name) for name in ("", "1", "2", "one")]
-    asked.append((ResourceType.TOPIC, "2"))
+    sent_request = [(ResourceType.BROKER, name) for name in ("", "1", "2", "one")]
+    sent_request.append((ResourceType.TOPIC, "2"))
     request = request_type(
-        resources=[resource_type(resource_type=kind, resource_name=name) for kind, name in asked]
+        resources=[
+            resource_type(resource_type=kind, resource_name=name) for kind, name in sent_request
+        ]
     )
-    response = answer(handle(request, SimpleNamespace(broker=broker)))
+    response = result_of(handle(request, SimpleNamespace(broker=broker)))
     codes = {
-        (each.resource_type, each.resource_name): each.error_code for each in response.responses
+        (item.resource_type, item.resource_name): item.error_code for item in response.responses
     }
-    refused = {resource for resource, code in codes.items() if code == ErrorCode.INVALID_REQUEST}
-    assert set(codes) == set(asked)
-    assert refused == {(ResourceType.BROKER, "2"), (ResourceType.BROKER, "one")}
+    error = {resource for resource, code in codes.items() if code == ErrorCode.INVALID_REQUEST}
+    assert set(codes) == set(sent_request)
+    assert error == {(ResourceType.BROKER, "2"), (ResourceType.BROKER, "one")}

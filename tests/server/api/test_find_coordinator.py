@@ -38,7 +38,7 @@ async def fail(request: CreateTopicsRequest, *, timeout_ms: int) -> CreateTopics
 
 @pytest.mark.parametrize("key_type", [0, 1])
 @pytest.mark.parametrize("controller", [refuse, fail, lose])
-def test_who_asks_is_to_ask_again_and_told_why(
+def test_a_failed_creation_is_a_retriable_error_with_the_reason(
     world: World, key_type: int, controller: Any
 ) -> None:
     broker: Any = world.broker
@@ -47,19 +47,19 @@ def test_who_asks_is_to_ask_again_and_told_why(
         runtime=SimpleNamespace(topic="__state", partition_of=lambda _: 0)
     )
     request = FindCoordinatorRequest(coordinator_keys=["g"], key_type=key_type)
-    found: Any = world.ask(handle, request, 4)
-    (told,) = found.coordinators
-    assert told.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert "3 replicas, 1 broker" in told.error_message
+    entry: Any = world.request(handle, request, 4)
+    (reported,) = entry.coordinators
+    assert reported.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert "3 replicas, 1 broker" in reported.error_message
 
 
 @on_a_loop
-async def test_who_asks_for_a_topic_that_is_being_made_waits_for_it(world: World) -> None:
-    asked: list[Any] = []
+async def test_a_request_for_a_topic_in_creation_waits_for_it(world: World) -> None:
+    sent_request: list[Any] = []
     made: asyncio.Future[CreateTopicsResponse] = asyncio.Future()
 
     async def create(request: Any, *, timeout_ms: int) -> CreateTopicsResponse:
-        asked.append(request)
+        sent_request.append(request)
         return await made
 
     broker: Any = world.broker
@@ -68,10 +68,10 @@ async def test_who_asks_for_a_topic_that_is_being_made_waits_for_it(world: World
         runtime=SimpleNamespace(topic="__state", partition_of=lambda _: 0)
     )
     request = FindCoordinatorRequest(coordinator_keys=["g", "h"])
-    waiting = [world.begin(handle, request, 4) for _ in range(3)]
+    pending = [world.begin_request(handle, request, 4) for _ in range(3)]
     world.create_topic("__state")
     made.set_result(CreateTopicsResponse())
-    for each in waiting:
-        each.resume()
-        assert [found.node_id for found in each.answer.coordinators] == [1, 1]
-    assert len(asked) == 1
+    for item in pending:
+        item.resume()
+        assert [entry.node_id for entry in item.response.coordinators] == [1, 1]
+    assert len(sent_request) == 1

@@ -27,15 +27,15 @@ def world(new_world: Callable[..., World]) -> World:
 def describe(
     world: World, topics: dict[str, list[int]] | None = None, version: int = 5
 ) -> dict[str, DescribeLogDirsResult]:
-    wanted = None
+    requested = None
     if topics is not None:
-        wanted = [
+        requested = [
             DescribableLogDirTopic(topic=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
-    request = DescribeLogDirsRequest(topics=wanted)
-    pending = world.begin(describe_log_dirs.handle, request, version)
-    return {result.log_dir: result for result in pending.answer.results}
+    request = DescribeLogDirsRequest(topics=requested)
+    pending = world.begin_request(describe_log_dirs.handle, request, version)
+    return {result.log_dir: result for result in pending.response.results}
 
 
 def held(result: DescribeLogDirsResult) -> dict[tuple[str, int], tuple[int, int, bool]]:
@@ -51,20 +51,20 @@ def held(result: DescribeLogDirsResult) -> dict[tuple[str, int], tuple[int, int,
 
 
 @pytest.mark.parametrize("version", range(1, 6))
-def test_every_directory_is_described_with_what_it_holds(world: World, version: int) -> None:
+def test_every_directory_is_described_with_its_replicas(world: World, version: int) -> None:
     world.create_topic("orders", 2)
     world.append("orders", b"a")
     log = world.partition("orders").log
-    found = describe(world, version=version)
-    assert set(found) == {str(path) for path in world.paths}
-    everything = {key: size for result in found.values() for key, size in held(result).items()}
+    entry = describe(world, version=version)
+    assert set(entry) == {str(path) for path in world.paths}
+    everything = {key: size for result in entry.values() for key, size in held(result).items()}
     assert everything == {("orders", 0): (log.size_bytes, 0, False), ("orders", 1): (0, 0, False)}
-    home = found[log.directory.path]
+    home = entry[log.directory.path]
     assert home.error_code == ErrorCode.NONE
     assert home.total_bytes >= home.usable_bytes > 0
 
 
-def test_a_partition_nobody_opened_is_measured_on_disk(world: World) -> None:
+def test_a_partition_that_is_not_open_is_measured_on_disk(world: World) -> None:
     world.create_topic("orders", 200)
     world.append("orders", b"a", index=150)
     size_bytes = world.partition("orders", 150).log.size_bytes
@@ -76,9 +76,9 @@ def test_a_partition_nobody_opened_is_measured_on_disk(world: World) -> None:
     assert world.partitions.opened() == []
 
 
-def test_many_partitions_leave_room_for_other_requests(world: World) -> None:
+def test_describing_many_partitions_lets_other_requests_run(world: World) -> None:
     world.create_topic("orders", 200)
-    world.keep_house()
+    world.run_maintenance()
     coroutine = describe_log_dirs.handle(DescribeLogDirsRequest(topics=None), world.call(5))
     pauses = 0
     try:
@@ -90,15 +90,15 @@ def test_many_partitions_leave_room_for_other_requests(world: World) -> None:
     assert pauses >= 2
 
 
-def test_only_the_partitions_asked_for(world: World) -> None:
+def test_only_the_requested_partitions_are_described(world: World) -> None:
     world.create_topic("orders", 2)
     world.create_topic("payments")
-    found = describe(world, {"orders": [1, 9], "nowhere": [0], "payments": []})
-    assert [key for result in found.values() for key in held(result)] == [("orders", 1)]
+    entry = describe(world, {"orders": [1, 9], "nowhere": [0], "payments": []})
+    assert [key for result in entry.values() for key in held(result)] == [("orders", 1)]
     assert all(held(result) == {} for result in describe(world, {}).values())
 
 
-def test_a_failed_directory_is_told_with_its_error(world: World) -> None:
+def test_a_failed_directory_is_described_with_its_error(world: World) -> None:
     world.create_topic("orders", 2)
     directory = world.partition("orders").directory
     world.partitions.handle_log_dir_failure(directory, OSError(5, "Input/output error"))
@@ -106,21 +106,21 @@ def test_a_failed_directory_is_told_with_its_error(world: World) -> None:
     assert (result.error_code, result.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
 
 
-def alter(world: World, *wanted: tuple[str, str, int]) -> list[int]:
+def alter(world: World, *requested: tuple[str, str, int]) -> list[int]:
     """Ask for (path, topic, partition) triples; their error codes."""
     request = AlterReplicaLogDirsRequest(
         dirs=[
             AlterReplicaLogDir(
                 path=path, topics=[AlterReplicaLogDirTopic(name=topic, partitions=[index])]
             )
-            for path, topic, index in wanted
+            for path, topic, index in requested
         ]
     )
-    response = world.ask(alter_replica_log_dirs.handle, request, 2)
+    response = world.request(alter_replica_log_dirs.handle, request, 2)
     return [partition.error_code for topic in response.results for partition in topic.partitions]
 
 
-def test_a_move_shows_as_a_future_replica_until_it_has_arrived(world: World) -> None:
+def test_a_move_is_described_as_a_future_replica_until_it_completes(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a", b"b")
     log = world.partition("orders").log
@@ -128,16 +128,16 @@ def test_a_move_shows_as_a_future_replica_until_it_has_arrived(world: World) -> 
     if home == target:
         target = str(world.paths[0])
     assert alter(world, (target, "orders", 0)) == [ErrorCode.NONE]
-    found = describe(world)
-    assert held(found[home]) == {("orders", 0): (log.size_bytes, 0, False)}
-    assert held(found[target]) == {("orders", 0): (0, 2, True)}
-    world.keep_house(for_ms=5_000)
-    found = describe(world)
-    assert held(found[home]) == {}
-    assert held(found[target]) == {("orders", 0): (log.size_bytes, 0, False)}
+    entry = describe(world)
+    assert held(entry[home]) == {("orders", 0): (log.size_bytes, 0, False)}
+    assert held(entry[target]) == {("orders", 0): (0, 2, True)}
+    world.run_maintenance(for_ms=5_000)
+    entry = describe(world)
+    assert held(entry[home]) == {}
+    assert held(entry[target]) == {("orders", 0): (log.size_bytes, 0, False)}
 
 
-def test_where_a_replica_cannot_go(world: World) -> None:
+def test_a_replica_cannot_move_to_an_invalid_directory(world: World) -> None:
     world.create_topic("orders")
     here = str(world.paths[0])
     assert alter(
@@ -156,7 +156,7 @@ def test_where_a_replica_cannot_go(world: World) -> None:
     ]
 
 
-def test_a_failed_directory_takes_no_replica(world: World) -> None:
+def test_a_replica_cannot_move_to_a_failed_directory(world: World) -> None:
     world.create_topic("orders", 2)
     broken = world.partition("orders").directory
     world.partitions.handle_log_dir_failure(broken, OSError(5, "Input/output error"))

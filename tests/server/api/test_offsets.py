@@ -41,7 +41,7 @@ NOWHERE = (-1, -1, -1)
 
 def list_of(
     world: World,
-    *wanted: tuple[int, int],
+    *requested: tuple[int, int],
     topic: str = "orders",
     version: int = 11,
     epoch: int = -1,
@@ -57,14 +57,14 @@ def list_of(
                     ListOffsetsPartition(
                         partition_index=index, timestamp=timestamp, current_leader_epoch=epoch
                     )
-                    for index, timestamp in wanted
+                    for index, timestamp in requested
                 ],
             )
         ],
         **fields,
     )
-    response = world.ask(list_offsets.handle, request, version)
-    return [answer for found in response.topics for answer in found.partitions]
+    response = world.request(list_offsets.handle, request, version)
+    return [result for entry in response.topics for result in entry.partitions]
 
 
 def ends(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int]:
@@ -97,39 +97,39 @@ def orders(world: World) -> World:
         (START_MS + 5000, NOWHERE),
     ],
 )
-def test_offsets_by_time_and_by_name(
+def test_offsets_are_listed_by_time_and_by_special_timestamp(
     orders: World, timestamp: int, expected: tuple[int, int, int]
 ) -> None:
-    (answer,) = list_of(orders, (0, timestamp))
-    assert ends(answer) == expected
+    (response,) = list_of(orders, (0, timestamp))
+    assert ends(response) == expected
 
 
 @pytest.mark.parametrize(
     ("timestamp", "first_version"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 99)]
 )
-def test_names_of_later_versions_are_refused_in_earlier_ones(
+def test_special_timestamps_of_later_versions_are_errors_in_earlier_ones(
     orders: World, timestamp: int, first_version: int
 ) -> None:
     for version in range(1, 12):
-        (answer,) = list_of(orders, (0, timestamp), version=version)
-        refused = answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-        assert refused == (version < first_version)
+        (response,) = list_of(orders, (0, timestamp), version=version)
+        error = response.error_code == ErrorCode.UNSUPPORTED_VERSION
+        assert error == (version < first_version)
 
 
-def test_an_empty_partition_has_ends_and_no_times(orders: World) -> None:
+def test_an_empty_partition_has_offsets_and_no_timestamps(orders: World) -> None:
     assert ends(list_of(orders, (1, -1))[0]) == (-1, 0, 0)
     assert ends(list_of(orders, (1, -2))[0]) == (-1, 0, 0)
     assert ends(list_of(orders, (1, -3))[0]) == NOWHERE
     assert ends(list_of(orders, (1, 0))[0]) == NOWHERE
 
 
-def test_a_partition_asked_for_twice_is_an_invalid_request(orders: World) -> None:
+def test_a_partition_requested_twice_is_an_invalid_request(orders: World) -> None:
     twice, once = list_of(orders, (0, -1), (0, -2), (1, -1))
     assert twice.error_code == ErrorCode.INVALID_REQUEST
     assert once.error_code == ErrorCode.NONE
 
 
-def test_offsets_of_what_is_not_there(orders: World) -> None:
+def test_offsets_of_unknown_partitions_are_errors(orders: World) -> None:
     assert list_of(orders, (7, -1))[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     unknown = list_of(orders, (0, -1), topic="nowhere")[0]
     assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -157,19 +157,19 @@ def epoch_end(world: World, epoch: int, *, current: int = -1, index: int = 0) ->
             )
         ],
     )
-    response = world.ask(offset_for_leader_epoch.handle, request, 4)
-    answer: EpochEndOffset = response.topics[0].partitions[0]
-    return answer
+    response = world.request(offset_for_leader_epoch.handle, request, 4)
+    result: EpochEndOffset = response.topics[0].partitions[0]
+    return result
 
 
-def test_where_epochs_end(orders: World) -> None:
+def test_the_end_offsets_of_epochs_are_returned(orders: World) -> None:
     orders.append("orders", b"b")
     for epoch, expected in ((0, (0, 5)), (1, (1, 6)), (2, (-1, -1)), (-1, (-1, -1))):
-        answer = epoch_end(orders, epoch)
-        assert (answer.error_code, (answer.leader_epoch, answer.end_offset)) == (0, expected)
+        response = epoch_end(orders, epoch)
+        assert (response.error_code, (response.leader_epoch, response.end_offset)) == (0, expected)
 
 
-def test_where_epochs_end_is_told_to_those_of_the_same_epoch(orders: World) -> None:
+def test_end_offsets_are_returned_to_readers_of_the_current_epoch(orders: World) -> None:
     assert epoch_end(orders, 0, current=1).error_code == ErrorCode.NONE
     assert epoch_end(orders, 0, current=0).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert epoch_end(orders, 0, current=3).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -188,7 +188,7 @@ def delete(
             )
         ],
     )
-    response = world.ask(delete_records.handle, request, version)
+    response = world.request(delete_records.handle, request, version)
     result: DeleteRecordsPartitionResult = response.topics[0].partitions[0]
     return result
 
@@ -202,12 +202,12 @@ def test_records_are_deleted_by_offset(orders: World, version: int) -> None:
 
 
 @pytest.mark.parametrize("offset", [6, -2])
-def test_records_that_are_not_there_cannot_be_deleted(orders: World, offset: int) -> None:
+def test_records_at_invalid_offsets_cannot_be_deleted(orders: World, offset: int) -> None:
     result = delete(orders, offset)
     assert (result.error_code, result.low_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
 
 
-def test_whose_records_cannot_be_deleted(orders: World) -> None:
+def test_records_of_compacted_internal_and_unknown_topics_cannot_be_deleted(orders: World) -> None:
     orders.create_topic("table", cleanup_policy="compact")
     orders.create_topic("__consumer_offsets")
     assert delete(orders, 0, topic="table").error_code == ErrorCode.POLICY_VIOLATION
@@ -226,16 +226,16 @@ def test_producers_are_described(orders: World) -> None:
             TopicRequest(name="nowhere", partition_indexes=[0]),
         ]
     )
-    response = orders.ask(describe_producers.handle, request, 0)
-    found: list[PartitionResponse] = [
+    response = orders.request(describe_producers.handle, request, 0)
+    entry: list[PartitionResponse] = [
         partition for topic in response.topics for partition in topic.partitions
     ]
-    assert [partition.error_code for partition in found] == [0, 0, 3, 3]
-    (producer,) = found[0].active_producers
+    assert [partition.error_code for partition in entry] == [0, 0, 3, 3]
+    (producer,) = entry[0].active_producers
     assert (producer.producer_id, producer.producer_epoch, producer.last_sequence) == (5000, 2, 1)
     assert (producer.last_timestamp, producer.coordinator_epoch) == (START_MS, -1)
     assert producer.current_txn_start_offset == -1
-    assert found[1].active_producers == []
+    assert entry[1].active_producers == []
 
 
 def test_producers_are_described_by_a_follower_too(world: World) -> None:
@@ -245,5 +245,5 @@ def test_producers_are_described_by_a_follower_too(world: World) -> None:
     world.lead("orders", leader=2)
     assert not world.partition("orders").is_leader
     request = DescribeProducersRequest(topics=[TopicRequest(name="orders", partition_indexes=[0])])
-    (topic,) = world.ask(describe_producers.handle, request, 0).topics
-    assert [each.producer_id for each in topic.partitions[0].active_producers] == [5000]
+    (topic,) = world.request(describe_producers.handle, request, 0).topics
+    assert [item.producer_id for item in topic.partitions[0].active_producers] == [5000]

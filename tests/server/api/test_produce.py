@@ -40,36 +40,40 @@ def request(batches: Batches, *, acks: int = -1, **fields: Any) -> ProduceReques
     )
 
 
-def answers(response: ProduceResponse) -> list[PartitionProduceResponse]:
-    return [answer for topic in response.responses for answer in topic.partition_responses]
+def partition_responses(response: ProduceResponse) -> list[PartitionProduceResponse]:
+    return [result for topic in response.responses for result in topic.partition_responses]
 
 
 def produce(
     world: World, batches: Batches, version: int = 12, client_id: str = "test", **fields: Any
 ) -> list[PartitionProduceResponse]:
-    asked = request(batches, **fields)
-    return answers(world.ask(handle, asked, version, client_id=client_id))
+    sent_request = request(batches, **fields)
+    return partition_responses(world.request(handle, sent_request, version, client_id=client_id))
 
 
 def produce_one(
     world: World, records: Any, topic: str = "orders", **fields: Any
 ) -> PartitionProduceResponse:
-    (answer,) = produce(world, {(topic, 0): records}, **fields)
-    return answer
+    (response,) = produce(world, {(topic, 0): records}, **fields)
+    return response
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_every_version_appends_and_tells_the_offset(world: World, version: int) -> None:
+def test_every_version_appends_and_returns_the_offset(world: World, version: int) -> None:
     world.create_topic("orders")
     produce_one(world, batch_of(b"a", b"b"), version=version)
-    answer = produce_one(world, batch_of(b"c"), version=version)
-    assert answer.error_code == ErrorCode.NONE
-    assert (answer.base_offset, answer.log_append_time_ms, answer.log_start_offset) == (2, -1, 0)
+    response = produce_one(world, batch_of(b"c"), version=version)
+    assert response.error_code == ErrorCode.NONE
+    assert (response.base_offset, response.log_append_time_ms, response.log_start_offset) == (
+        2,
+        -1,
+        0,
+    )
 
 
-def test_each_partition_is_answered_for_itself(world: World) -> None:
+def test_every_partition_has_its_own_result(world: World) -> None:
     world.create_topic("orders", 2)
-    found = produce(
+    entry = produce(
         world,
         {
             ("orders", 0): batch_of(b"a"),
@@ -78,48 +82,48 @@ def test_each_partition_is_answered_for_itself(world: World) -> None:
             ("nowhere", 0): batch_of(b"a"),
         },
     )
-    assert [answer.error_code for answer in found] == [
+    assert [response.error_code for response in entry] == [
         ErrorCode.NONE,
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
-    assert [answer.base_offset for answer in found] == [0, 0, -1, -1]
+    assert [response.base_offset for response in entry] == [0, 0, -1, -1]
 
 
-def test_an_unknown_topic_id_and_a_known_one_without_the_partition(world: World) -> None:
+def test_an_unknown_topic_id_and_an_unknown_partition_have_different_errors(world: World) -> None:
     world.create_topic("orders")
-    found = produce(
+    entry = produce(
         world, {("orders", 9): batch_of(b"a"), ("nowhere", 0): batch_of(b"a")}, version=13
     )
-    assert [answer.error_code for answer in found] == [
+    assert [response.error_code for response in entry] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
     ]
 
 
-def test_acks_that_do_not_exist_are_refused_for_every_partition_there_is(world: World) -> None:
+def test_invalid_acks_are_an_error_of_every_existing_partition(world: World) -> None:
     world.create_topic("orders")
-    found = produce(world, {("orders", 0): batch_of(b"a"), ("nowhere", 0): batch_of(b"a")}, acks=2)
-    assert [answer.error_code for answer in found] == [
+    entry = produce(world, {("orders", 0): batch_of(b"a"), ("nowhere", 0): batch_of(b"a")}, acks=2)
+    assert [response.error_code for response in entry] == [
         ErrorCode.INVALID_REQUIRED_ACKS,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     assert world.partition("orders").high_watermark == 0
 
 
-def test_without_acks_there_is_no_answer(world: World) -> None:
+def test_without_acks_there_is_no_response(world: World) -> None:
     world.create_topic("orders")
-    asked = request({("orders", 0): batch_of(b"a")}, acks=0)
-    assert world.ask(handle, asked, 12) is None
+    sent_request = request({("orders", 0): batch_of(b"a")}, acks=0)
+    assert world.request(handle, sent_request, 12) is None
     assert world.partition("orders").high_watermark == 1
 
 
 def test_without_acks_an_error_is_raised_so_that_the_connection_is_closed(world: World) -> None:
     world.create_topic("orders")
-    asked = request({("nowhere", 0): batch_of(b"a"), ("orders", 0): batch_of(b"a")}, acks=0)
+    sent_request = request({("nowhere", 0): batch_of(b"a"), ("orders", 0): batch_of(b"a")}, acks=0)
     with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        world.ask(handle, asked, 12)
+        world.request(handle, sent_request, 12)
     assert world.partition("orders").high_watermark == 1  # the others are appended all the same
 
 
@@ -136,68 +140,70 @@ def test_without_acks_an_error_is_raised_so_that_the_connection_is_closed(world:
     ],
     ids=["null", "empty", "garbage", "two batches", "bad checksum", "control", "too large"],
 )
-def test_records_that_are_not_one_good_batch(world: World, records: Any, code: ErrorCode) -> None:
+def test_records_that_are_not_one_valid_batch_are_rejected(
+    world: World, records: Any, code: ErrorCode
+) -> None:
     world.create_topic("orders")
-    answer = produce_one(world, records)
-    assert (answer.error_code, answer.base_offset) == (code, -1)
+    response = produce_one(world, records)
+    assert (response.error_code, response.base_offset) == (code, -1)
     assert world.partition("orders").high_watermark == 0
 
 
-def test_a_batch_refused_as_a_whole_says_nothing_of_the_log(world: World) -> None:
+def test_the_error_of_an_invalid_batch_has_no_log_start_offset(world: World) -> None:
     world.create_topic("orders")
     two = bytes(batch_of(b"a")) + bytes(batch_of(b"b"))
     assert produce_one(world, memoryview(bytearray(two))).log_start_offset == -1
 
 
-def test_a_compacted_topic_names_the_records_without_a_key(world: World) -> None:
+def test_a_compacted_topic_reports_the_records_without_a_key(world: World) -> None:
     world.create_topic("table", cleanup_policy="compact")
     batch = batch_of(b"a", b"b", b"c", keys=(b"k", None, None))
-    answer = produce_one(world, batch, "table")
-    assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert [error.batch_index for error in answer.record_errors] == [1, 2]
-    assert answer.log_start_offset == 0
-    assert answer.error_message
+    response = produce_one(world, batch, "table")
+    assert response.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in response.record_errors] == [1, 2]
+    assert response.log_start_offset == 0
+    assert response.error_message
 
 
-def test_records_from_the_future_are_named(world: World) -> None:
+def test_records_with_a_future_timestamp_are_reported(world: World) -> None:
     world.create_topic("orders")
-    answer = produce_one(world, batch_of(b"a", b"b", now_ms=world.now_ms + 10_000_000))
-    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
-    assert [error.batch_index for error in answer.record_errors] == [0, 1]
+    response = produce_one(world, batch_of(b"a", b"b", now_ms=world.now_ms + 10_000_000))
+    assert response.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in response.record_errors] == [0, 1]
 
 
-def test_a_batch_larger_than_a_segment_says_nothing_of_the_log(world: World) -> None:
+def test_the_error_of_a_batch_larger_than_a_segment_has_no_log_start_offset(world: World) -> None:
     world.create_topic("orders", segment_bytes="1048576", max_message_bytes="3000000")
-    answer = produce_one(world, batch_of(b"a" * 1_100_000))
-    assert answer.error_code == ErrorCode.RECORD_LIST_TOO_LARGE
-    assert answer.log_start_offset == -1
+    response = produce_one(world, batch_of(b"a" * 1_100_000))
+    assert response.error_code == ErrorCode.RECORD_LIST_TOO_LARGE
+    assert response.log_start_offset == -1
 
 
-def test_zstd_is_refused_in_versions_that_had_it_not(world: World) -> None:
+def test_zstd_is_rejected_in_versions_without_it(world: World) -> None:
     world.create_topic("orders")
     record = Record(0, 0, None, b"value", [])
     records = memoryview(build_batch([record], codec=Codec.ZSTD))
-    refused = produce_one(world, records, version=6)
-    assert refused.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    error = produce_one(world, records, version=6)
+    assert error.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert produce_one(world, records, version=7).error_code == ErrorCode.NONE
 
 
 @pytest.mark.parametrize("byte", [Codec.ZSTD, TRANSACTIONAL_BIT], ids=["zstd", "transactional"])
-def test_what_looks_like_an_attribute_in_an_old_format_is_none(world: World, byte: int) -> None:
+def test_attributes_of_old_formats_are_not_read(world: World, byte: int) -> None:
     world.create_topic("orders")
     old = bytearray(batch_of(b"a"))
     old[MAGIC_AT] = 1
     old[22] = byte  # there messages of format 1 have a byte of their timestamp
-    answer = produce_one(world, memoryview(old), version=6)
-    assert answer.error_code == ErrorCode.INVALID_RECORD
+    response = produce_one(world, memoryview(old), version=6)
+    assert response.error_code == ErrorCode.INVALID_RECORD
 
 
-def test_a_topic_with_append_time_tells_it(world: World) -> None:
+def test_a_topic_with_log_append_time_returns_it(world: World) -> None:
     world.create_topic("orders", message_timestamp_type="LogAppendTime")
     assert produce_one(world, batch_of(b"a")).log_append_time_ms == world.now_ms
 
 
-def test_a_retry_is_answered_with_the_offset_it_had(world: World) -> None:
+def test_a_retry_returns_the_original_offset(world: World) -> None:
     world.create_topic("orders")
     producer = {"producer_id": 5, "producer_epoch": 0}
     first = produce_one(world, batch_of(b"a", base_sequence=0, **producer))
@@ -223,37 +229,39 @@ TRANSACTIONAL = {
 
 def test_transactional_records_need_a_transactional_id(world: World) -> None:
     world.create_topic("orders")
-    answer = produce_one(world, batch_of(b"a", **TRANSACTIONAL))
-    assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    response = produce_one(world, batch_of(b"a", **TRANSACTIONAL))
+    assert response.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def test_a_transactional_id_beside_plain_records_does_no_harm(world: World) -> None:
+def test_a_transactional_id_with_plain_records_is_accepted(world: World) -> None:
     world.create_topic("orders")
     assert produce_one(world, batch_of(b"a"), transactional_id="t").error_code == ErrorCode.NONE
 
 
-def test_internal_topics_are_for_the_admin_client_alone(world: World) -> None:
+def test_only_the_admin_client_may_write_to_internal_topics(world: World) -> None:
     world.create_topic("__consumer_offsets")
-    refused = produce_one(world, batch_of(b"a"), "__consumer_offsets")
-    assert refused.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    error = produce_one(world, batch_of(b"a"), "__consumer_offsets")
+    assert error.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     mended = produce_one(world, batch_of(b"a"), "__consumer_offsets", client_id="__admin_client")
     assert mended.error_code == ErrorCode.NONE
 
 
-def test_a_partition_led_elsewhere_names_its_leader_and_the_address(world: World) -> None:
+def test_the_error_of_a_partition_led_elsewhere_has_the_leader_and_its_endpoint(
+    world: World,
+) -> None:
     world.create_topic("orders", replicas=(1, 2), leader=2)
-    answer = produce_one(world, batch_of(b"a"), version=9)
-    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert answer.current_leader.leader_id == -1
-    answer = produce_one(world, batch_of(b"a"), version=10)
-    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (2, 0)
+    response = produce_one(world, batch_of(b"a"), version=9)
+    assert response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert response.current_leader.leader_id == -1
+    response = produce_one(world, batch_of(b"a"), version=10)
+    assert (response.current_leader.leader_id, response.current_leader.leader_epoch) == (2, 0)
 
 
-def test_a_leader_that_can_be_reached_comes_with_its_address(world: World) -> None:
+def test_a_reachable_leader_is_returned_with_its_endpoint(world: World) -> None:
     world.create_topic("orders", replicas=(1,))
     world.partition("orders").is_leader = False  # it has not heard of the new epoch yet
-    asked = request({("orders", 0): batch_of(b"a")})
-    response = world.ask(handle, asked, 13)
+    sent_request = request({("orders", 0): batch_of(b"a")})
+    response = world.request(handle, sent_request, 13)
     (endpoint,) = response.node_endpoints
     assert (endpoint.node_id, endpoint.host, endpoint.port, endpoint.rack) == (
         NODE_ID,
@@ -263,46 +271,48 @@ def test_a_leader_that_can_be_reached_comes_with_its_address(world: World) -> No
     )
 
 
-def test_acks_all_waits_for_the_replicas_and_answers_when_they_have_it(world: World) -> None:
+def test_acks_all_responds_when_the_replicas_have_the_records(world: World) -> None:
     world.create_topic("orders", 2, replicas=(1, 2))
-    pending = world.begin(
+    pending = world.begin_request(
         handle, request({("orders", 0): batch_of(b"a"), ("orders", 1): batch_of(b"a")}), 12
     )
-    assert not pending.is_answered
+    assert not pending.is_complete
     world.lead("orders", 0, isr=(1,))
     world.lead("orders", 1, isr=(1,))
     pending.resume()
-    assert [answer.error_code for answer in answers(pending.answer)] == [0, 0]
+    assert [response.error_code for response in partition_responses(pending.response)] == [0, 0]
 
 
-def test_replicas_that_do_not_come_in_time_are_a_timeout(world: World) -> None:
+def test_replicas_that_are_too_slow_are_a_timeout(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2))
-    pending = world.begin(handle, request({("orders", 0): batch_of(b"a")}), 12)
+    pending = world.begin_request(handle, request({("orders", 0): batch_of(b"a")}), 12)
     world.timer.ring()
     pending.resume()
-    (answer,) = answers(pending.answer)
-    assert (answer.error_code, answer.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    (response,) = partition_responses(pending.response)
+    assert (response.error_code, response.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, 0)
 
 
-def test_a_partition_named_twice_is_not_acknowledged_by_half(world: World) -> None:
+def test_a_partition_named_twice_is_acknowledged_when_both_appends_are_committed(
+    world: World,
+) -> None:
     world.create_topic("orders", replicas=(1, 2))
-    asked = request({("orders", 0): batch_of(b"a")})
-    asked.topic_data *= 2
-    pending = world.begin(handle, asked, 12)
+    sent_request = request({("orders", 0): batch_of(b"a")})
+    sent_request.topic_data *= 2
+    pending = world.begin_request(handle, sent_request, 12)
     world.timer.ring()
     pending.resume()
-    assert {answer.error_code for answer in answers(pending.answer)} == {
+    assert {response.error_code for response in partition_responses(pending.response)} == {
         ErrorCode.REQUEST_TIMED_OUT
     }
 
 
-def test_a_leader_that_loses_its_partition_says_so_to_who_waits(world: World) -> None:
+def test_a_leader_that_loses_its_partition_fails_the_delayed_requests(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2))
-    pending = world.begin(handle, request({("orders", 0): batch_of(b"a")}), 12)
+    pending = world.begin_request(handle, request({("orders", 0): batch_of(b"a")}), 12)
     world.lead("orders", leader=2)
     pending.resume()
-    (answer,) = answers(pending.answer)
-    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    (response,) = partition_responses(pending.response)
+    assert response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_acks_one_waits_for_no_replica(world: World) -> None:
@@ -310,18 +320,18 @@ def test_acks_one_waits_for_no_replica(world: World) -> None:
     assert produce_one(world, batch_of(b"a"), acks=1).error_code == ErrorCode.NONE
 
 
-def test_with_flush_messages_the_answer_waits_for_the_disk(world: World) -> None:
+def test_with_flush_messages_the_response_waits_for_the_disk(world: World) -> None:
     world.create_topic("orders", flush_messages="1")
     world.background.hold()
-    first = world.begin(handle, request({("orders", 0): batch_of(b"a")}, acks=1), 12)
-    second = world.begin(handle, request({("orders", 0): batch_of(b"b")}, acks=1), 12)
-    assert not first.is_answered
-    assert not second.is_answered
+    first = world.begin_request(handle, request({("orders", 0): batch_of(b"a")}, acks=1), 12)
+    second = world.begin_request(handle, request({("orders", 0): batch_of(b"b")}, acks=1), 12)
+    assert not first.is_complete
+    assert not second.is_complete
     world.background.release()
     for pending in (first, second):
         pending.resume()
-        (answer,) = answers(pending.answer)
-        assert answer.error_code == ErrorCode.NONE
+        (response,) = partition_responses(pending.response)
+        assert response.error_code == ErrorCode.NONE
 
 
 def test_bytes_and_messages_are_counted_for_their_topic(world: World) -> None:
@@ -346,7 +356,7 @@ def test_a_failed_disk_is_a_storage_error(world: World, monkeypatch: pytest.Monk
     assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_an_append_that_ends_the_disk_ends_the_wait_for_those_before_it(
+def test_an_append_that_fails_the_log_directory_fails_the_earlier_ones_that_wait(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One request, two partitions: the first waits for its followers when the disk fails."""
@@ -361,9 +371,9 @@ def test_an_append_that_ends_the_disk_ends_the_wait_for_those_before_it(
 
     monkeypatch.setattr(os, "pwrite", here("pwrite", write_once))
     batches = {("orders", 0): batch_of(b"a"), ("orders", 1): batch_of(b"a")}
-    pending = world.begin(handle, request(batches), 12)
-    assert pending.is_answered
-    assert [answer.error_code for answer in answers(pending.answer)] == [
+    pending = world.begin_request(handle, request(batches), 12)
+    assert pending.is_complete
+    assert [response.error_code for response in partition_responses(pending.response)] == [
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.KAFKA_STORAGE_ERROR,
     ]

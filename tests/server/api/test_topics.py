@@ -19,22 +19,22 @@ from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 def described(
     world: World, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None
 ) -> Any:
-    place = Cursor(topic_name=cursor[0], partition_index=cursor[1]) if cursor else None
+    topic_partition = Cursor(topic_name=cursor[0], partition_index=cursor[1]) if cursor else None
     request = DescribeTopicPartitionsRequest(
         topics=[TopicRequest(name=name) for name in names],
         response_partition_limit=limit,
-        cursor=place,
+        cursor=topic_partition,
     )
-    return world.ask(describe_topic_partitions.handle, request, 0)
+    return world.request(describe_topic_partitions.handle, request, 0)
 
 
 def pages(world: World, *names: str, limit: int) -> list[list[tuple[str, list[int]]]]:
     """What each page tells, following the cursors to the end."""
-    told: list[list[tuple[str, list[int]]]] = []
+    reported: list[list[tuple[str, list[int]]]] = []
     cursor = None
-    while cursor is not None or not told:
+    while cursor is not None or not reported:
         page = described(world, *names, limit=limit, cursor=cursor)
-        told.append(
+        reported.append(
             [
                 (topic.name, [partition.partition_index for partition in topic.partitions])
                 for topic in page.topics
@@ -42,10 +42,10 @@ def pages(world: World, *names: str, limit: int) -> list[list[tuple[str, list[in
         )
         following = page.next_cursor
         cursor = (following.topic_name, following.partition_index) if following else None
-    return told
+    return reported
 
 
-def test_a_full_page_ends_with_its_last_topic_and_not_with_the_next_ones_name(
+def test_a_full_page_does_not_contain_the_next_topic(
     world: World,
 ) -> None:
     world.create_topic("orders", 2)
@@ -56,24 +56,24 @@ def test_a_full_page_ends_with_its_last_topic_and_not_with_the_next_ones_name(
 
 
 @pytest.mark.parametrize("cursor", [("pails", 0), ("zebras", 0), ("", 0), ("orders", -1)])
-def test_a_cursor_that_points_to_nothing_asked_for_is_refused(
+def test_a_cursor_outside_the_requested_topics_is_rejected(
     world: World, cursor: tuple[str, int]
 ) -> None:
     world.create_topic("orders")
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         described(world, "orders", cursor=cursor)
-    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    assert error.value.code is ErrorCode.INVALID_REQUEST
 
 
-def test_a_topic_that_is_not_there_and_one_that_cannot_be(world: World) -> None:
-    answer = described(world, "no/name", "pails")
-    assert [(topic.name, topic.error_code) for topic in answer.topics] == [
+def test_an_unknown_topic_and_an_invalid_name_have_different_errors(world: World) -> None:
+    response = described(world, "no/name", "pails")
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [
         ("no/name", ErrorCode.INVALID_TOPIC_EXCEPTION),
         ("pails", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ]
 
 
-def test_with_no_topics_named_the_cursor_may_be_at_one_that_is_gone(world: World) -> None:
+def test_without_requested_topics_the_cursor_may_be_at_a_deleted_one(world: World) -> None:
     world.create_topic("orders")
     assert [topic.name for topic in described(world, cursor=("oranges", 0)).topics] == ["orders"]
 
@@ -91,14 +91,14 @@ class Controller:
         return CreateTopicsResponse()
 
 
-def test_internal_topics_that_come_with_first_use_are_made_by_their_own_settings(
+def test_internal_topics_are_created_by_their_own_settings(
     world: World,
 ) -> None:
     controller: Any = Controller()
     world.broker.controller = controller
     names = ["__consumer_offsets", "__share_group_state", "__transaction_state", "orders"]
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
-    world.ask(metadata.handle, asked, 9)
+    sent_request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+    world.request(metadata.handle, sent_request, 9)
     (request,) = controller.asked
     made = {
         topic.name: (topic.num_partitions, topic.replication_factor) for topic in request.topics
@@ -118,8 +118,8 @@ def test_internal_topics_that_come_with_first_use_are_made_by_their_own_settings
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_metadata_by_id_heeds_no_name_beside_it(world: World, version: int) -> None:
+def test_metadata_by_id_ignores_the_name(world: World, version: int) -> None:
     topic_id = world.create_topic("orders")
-    wanted = MetadataRequestTopic(name="parcels", topic_id=topic_id)
-    answer = world.ask(metadata.handle, MetadataRequest(topics=[wanted]), version)
-    assert [(topic.name, topic.error_code) for topic in answer.topics] == [("orders", 0)]
+    requested = MetadataRequestTopic(name="parcels", topic_id=topic_id)
+    response = world.request(metadata.handle, MetadataRequest(topics=[requested]), version)
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [("orders", 0)]

@@ -4,11 +4,10 @@ from struct import pack
 from typing import Any
 
 import pytest
-from tests.server.controller_api.house import House
+from tests.server.controller_api.fake_controller import FakeControllerListener
 from tests.server.harness import frame, on_a_loop
 
-from barnabas.server.controller_api import HANDLERS
-from barnabas.server.controller_api import controller_requests
+from barnabas.server.controller_api import HANDLERS, controller_requests
 from barnabas.server.envelopes import write_principal
 from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
@@ -47,19 +46,21 @@ def inside(request: Any, version: int) -> bytes:
 
 
 @on_a_loop
-async def test_the_answer_is_that_to_the_client() -> None:
-    house = House()
-    response = await house.ask(sealed(inside(CREATE, 7)), 0)
+async def test_an_envelope_contains_the_response_to_the_client() -> None:
+    listener = FakeControllerListener()
+    response = await listener.request(sealed(inside(CREATE, 7)), 0)
     assert response.error_code == ErrorCode.NONE
     header, body = read_response_header(response.response_data, ApiKey.CREATE_TOPICS, 7)
     assert header.correlation_id == 77
-    answer = CreateTopicsResponse.read_exactly(response.response_data, 7, body)
-    assert isinstance(answer, CreateTopicsResponse)
-    assert house.controller.asked == [(CREATE, 5)]
+    result = CreateTopicsResponse.read_exactly(response.response_data, 7, body)
+    assert isinstance(result, CreateTopicsResponse)
+    assert listener.controller.requests == [(CREATE, 5)]
 
 
 @on_a_loop
-async def test_the_client_is_who_asked_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_client_of_a_forwarded_request_is_the_brokers_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     calls: list[Any] = []
 
     async def note(_: Any, context: Any) -> CreateTopicsResponse:
@@ -67,34 +68,34 @@ async def test_the_client_is_who_asked_the_broker(monkeypatch: pytest.MonkeyPatc
         return CreateTopicsResponse()
 
     monkeypatch.setattr(controller_requests, "handle", note)
-    await House().ask(sealed(inside(CREATE, 6)), 0)
-    await House().ask(sealed(inside(CREATE, 6), host=bytes(15) + b"\1"), 0)
+    await FakeControllerListener().request(sealed(inside(CREATE, 6)), 0)
+    await FakeControllerListener().request(sealed(inside(CREATE, 6), host=bytes(15) + b"\1"), 0)
     assert calls == [("User:alice", "10.0.0.9", "abc", 6), ("User:alice", "::1", "abc", 6)]
 
 
 @on_a_loop
-async def test_a_standby_tells_the_broker_and_not_the_client() -> None:
-    house = House()
-    house.controller.is_active = False
-    house.quorum.is_leader = False
+async def test_an_inactive_controller_returns_the_error_to_the_broker_not_to_the_client() -> None:
+    listener = FakeControllerListener()
+    listener.controller.is_active = False
+    listener.quorum.is_leader = False
     partition = RequestPartitionData(partition_index=0)
     topic = RequestTopicData(topic_name="__cluster_metadata", partitions=[partition])
     for content in (inside(CREATE, 7), inside(DescribeQuorumRequest(topics=[topic]), 2)):
-        response = await house.ask(sealed(content), 0)
+        response = await listener.request(sealed(content), 0)
         assert response.error_code == ErrorCode.NOT_CONTROLLER
         assert response.response_data is None
 
 
 @on_a_loop
-async def test_a_failure_is_told_to_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_handlers_error_is_returned_to_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(_: Any, __: Any) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "no")
 
     monkeypatch.setattr(controller_requests, "handle", fail)
-    response = await House().ask(sealed(inside(CREATE, 7)), 0)
+    response = await FakeControllerListener().request(sealed(inside(CREATE, 7)), 0)
     assert response.error_code == ErrorCode.NONE
-    answer = CreateTopicsResponse.read_exactly(response.response_data, 7, 5)
-    assert answer.topics[0].error_code == ErrorCode.POLICY_VIOLATION
+    result = CreateTopicsResponse.read_exactly(response.response_data, 7, 5)
+    assert result.topics[0].error_code == ErrorCode.POLICY_VIOLATION
 
 
 UNFORWARDABLE = {
@@ -137,16 +138,16 @@ UNREADABLE = {
         "no address",
     ],
 )
-def test_an_envelope_that_cannot_be_taken_is_refused(
+def test_an_envelope_that_cannot_be_read_is_rejected(
     envelope: EnvelopeRequest, code: ErrorCode
 ) -> None:
     @on_a_loop
     async def scenario() -> None:
-        house = House()
-        response = await house.ask(envelope, 0)
+        listener = FakeControllerListener()
+        response = await listener.request(envelope, 0)
         assert response.error_code == code
         assert response.response_data is None
-        assert house.controller.asked == []
+        assert listener.controller.requests == []
 
     scenario()
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.server.controller_api.house import House
+from tests.server.controller_api.fake_controller import FakeControllerListener
 from tests.server.harness import on_a_loop, turns
 
 from barnabas.metadata.features import METADATA_VERSION
@@ -44,7 +44,7 @@ OF_SECURITY_AND_QUOTAS = {
 }
 
 
-def test_it_serves_what_kafka_serves_but_for_security_and_quotas() -> None:
+def test_a_controller_serves_what_kafkas_does_except_security_and_quotas() -> None:
     kafkas = {key for key in ApiKey if key not in _RETIRED and "controller" in api(key).listeners}
     assert set(HANDLERS) == kafkas - OF_SECURITY_AND_QUOTAS - {ApiKey.UNREGISTER_CONTROLLER}
     assert set(HANDLERS) >= FORWARDABLE
@@ -59,50 +59,50 @@ _RETIRED = {
 
 
 @on_a_loop
-async def test_apiversions_tells_what_is_served_here() -> None:
-    house = House()
-    house.node.image.features[METADATA_VERSION] = 25
-    asked = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    response = await house.ask(asked, 4)
-    told = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
-    assert told == {k: (served_versions(k).min, served_versions(k).max) for k in HANDLERS}
-    finalized = {each.name: each.max_version_level for each in response.finalized_features}
+async def test_api_versions_returns_what_the_controller_serves() -> None:
+    listener = FakeControllerListener()
+    listener.node.image.features[METADATA_VERSION] = 25
+    request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+    response = await listener.request(request, 4)
+    reported = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
+    assert reported == {k: (served_versions(k).min, served_versions(k).max) for k in HANDLERS}
+    finalized = {item.name: item.max_version_level for item in response.finalized_features}
     assert finalized == {"kraft.version": 1, METADATA_VERSION: 25}
 
 
 @on_a_loop
-async def test_what_only_brokers_serve_ends_the_connection() -> None:
-    client = House().connect()
+async def test_a_request_that_only_brokers_serve_closes_the_connection() -> None:
+    client = FakeControllerListener().connect()
     await client.send((MetadataRequest(topics=None), 12, 1))
     assert await client.is_closed()
 
 
 @on_a_loop
-async def test_every_version_of_every_api_is_answered() -> None:
-    house = House()
+async def test_every_version_of_every_api_receives_a_response() -> None:
+    listener = FakeControllerListener()
     for key in sorted(set(HANDLERS) - {ApiKey.DESCRIBE_CONFIGS}):
         for version in served_versions(key):
             request: Any = api(key).request()
             if key is ApiKey.API_VERSIONS:
                 request.client_software_name = request.client_software_version = "test"
-            answer = await house.ask(request, version)
-            assert key == answer.API_KEY
+            response = await listener.request(request, version)
+            assert key == response.API_KEY
 
 
 @on_a_loop
-async def test_what_is_decided_gets_the_time_that_its_client_allows() -> None:
-    house = House()
-    await house.ask(CreateTopicsRequest(timeout_ms=1234), 7)
-    ((request, timeout_ms),) = house.controller.asked
+async def test_requests_to_the_controller_have_the_timeout_of_their_client() -> None:
+    listener = FakeControllerListener()
+    await listener.request(CreateTopicsRequest(timeout_ms=1234), 7)
+    ((request, timeout_ms),) = listener.controller.requests
     assert isinstance(request, CreateTopicsRequest)
     assert timeout_ms == 1234
 
 
 @on_a_loop
-async def test_a_standby_says_so() -> None:
-    house = House()
-    house.controller.is_active = False
-    response = await house.ask(CreateTopicsRequest(topics=[CreatableTopic(name="t")]), 7)
+async def test_an_inactive_controller_returns_not_controller() -> None:
+    listener = FakeControllerListener()
+    listener.controller.is_active = False
+    response = await listener.request(CreateTopicsRequest(topics=[CreatableTopic(name="t")]), 7)
     assert response.topics[0].error_code == ErrorCode.NOT_CONTROLLER
 
 
@@ -110,39 +110,39 @@ async def test_a_standby_says_so() -> None:
     ("version", "code"),
     [(2, ErrorCode.INVALID_REQUEST), (6, ErrorCode.TOPIC_DELETION_DISABLED)],
 )
-def test_topics_are_not_deleted_where_settings_forbid_it(version: int, code: ErrorCode) -> None:
+def test_topics_are_not_deleted_if_settings_forbid_it(version: int, code: ErrorCode) -> None:
     @on_a_loop
     async def scenario() -> None:
-        house = House(**{"delete.topic.enable": False})
+        listener = FakeControllerListener(**{"delete.topic.enable": False})
         topics = (
             {"topics": [DeleteTopicState(name="t")]} if version == 6 else {"topic_names": ["t"]}
         )
-        response = await house.ask(DeleteTopicsRequest(**topics), version)
+        response = await listener.request(DeleteTopicsRequest(**topics), version)
         assert response.responses[0].error_code == code
-        assert house.controller.asked == []
+        assert listener.controller.requests == []
 
     scenario()
 
 
 @on_a_loop
-async def test_loggers_are_changed_here_and_all_else_is_decided() -> None:
-    house = House()
+async def test_a_controller_changes_its_own_loggers_and_decides_all_else() -> None:
+    listener = FakeControllerListener()
     kinds = [(8, "4"), (4, "3")]
     request = IncrementalAlterConfigsRequest(
         resources=[AlterConfigsResource(resource_type=t, resource_name=n) for t, n in kinds]
     )
-    response = await house.ask(request, 1)
-    assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST]
-    ((asked, _),) = house.controller.asked
-    assert [each.resource_name for each in asked.resources] == ["3"]  # type: ignore[attr-defined]
+    response = await listener.request(request, 1)
+    assert [item.error_code for item in response.responses] == [ErrorCode.INVALID_REQUEST]
+    ((sent_request, _),) = listener.controller.requests
+    assert [item.resource_name for item in sent_request.resources] == ["3"]  # type: ignore[attr-defined]
 
 
 # The quorum
 
 
 @on_a_loop
-async def test_the_members_of_the_quorum_are_answered_by_it() -> None:
-    house = House()
+async def test_requests_of_the_quorum_are_handled_by_it() -> None:
+    listener = FakeControllerListener()
     keys = {
         ApiKey.VOTE: ("vote", 2),
         ApiKey.BEGIN_QUORUM_EPOCH: ("begin_epoch", 1),
@@ -154,19 +154,19 @@ async def test_the_members_of_the_quorum_are_answered_by_it() -> None:
         ApiKey.UPDATE_RAFT_VOTER: ("update_voter",),
     }
     for key in keys:
-        await house.ask(api(key).request(), served_versions(key).max)
-    assert house.quorum.asked == list(keys.values())
+        await listener.request(api(key).request(), served_versions(key).max)
+    assert listener.quorum.requests == list(keys.values())
 
 
 @on_a_loop
-async def test_a_fetch_may_wait() -> None:
-    house = House()
-    house.quorum.fetching = asyncio.get_running_loop().create_future()
-    waiting = asyncio.ensure_future(house.ask(FetchRequest(), 17))
+async def test_a_quorum_fetch_may_be_delayed() -> None:
+    listener = FakeControllerListener()
+    listener.quorum.fetching = asyncio.get_running_loop().create_future()
+    pending = asyncio.ensure_future(listener.request(FetchRequest(), 17))
     await turns()
-    assert not waiting.done()
-    house.quorum.fetching.set_result(FetchResponse(session_id=5))
-    assert (await waiting).session_id == 5
+    assert not pending.done()
+    listener.quorum.fetching.set_result(FetchResponse(session_id=5))
+    assert (await pending).session_id == 5
 
 
 def of(*names: str, index: int = 0) -> DescribeQuorumRequest:
@@ -177,10 +177,10 @@ def of(*names: str, index: int = 0) -> DescribeQuorumRequest:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_the_leader_tells_how_far_every_replica_has_come(version: int) -> None:
+def test_the_leader_describes_the_offsets_of_every_replica(version: int) -> None:
     @on_a_loop
     async def scenario() -> None:
-        response = await House().ask(of("__cluster_metadata"), version)
+        response = await FakeControllerListener().request(of("__cluster_metadata"), version)
         (partition,) = response.topics[0].partitions
         assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (3, 7, 99)
         (voter,) = partition.current_voters
@@ -198,9 +198,9 @@ def test_the_leader_tells_how_far_every_replica_has_come(version: int) -> None:
 
 @on_a_loop
 async def test_a_follower_does_not_describe_the_quorum() -> None:
-    house = House()
-    house.quorum.is_leader = False
-    response = await house.ask(of("__cluster_metadata"), 2)
+    listener = FakeControllerListener()
+    listener.quorum.is_leader = False
+    response = await listener.request(of("__cluster_metadata"), 2)
     assert response.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -209,10 +209,10 @@ async def test_a_follower_does_not_describe_the_quorum() -> None:
     [of("orders"), of("__cluster_metadata", index=1), of("__cluster_metadata", "orders")],
     ids=["another topic", "another partition", "more than that"],
 )
-def test_the_quorum_keeps_one_partition_only(request_: DescribeQuorumRequest) -> None:
+def test_only_the_metadata_partition_can_be_described(request_: DescribeQuorumRequest) -> None:
     @on_a_loop
     async def scenario() -> None:
-        response = await House().ask(request_, 2)
+        response = await FakeControllerListener().request(request_, 2)
         for topic in response.topics:
             (partition,) = topic.partitions
             assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -225,13 +225,13 @@ def test_the_quorum_keeps_one_partition_only(request_: DescribeQuorumRequest) ->
 
 
 @on_a_loop
-async def test_the_controllers_of_this_listener_are_told() -> None:
+async def test_a_controller_describes_the_controllers_of_its_listener() -> None:
     request = DescribeClusterRequest(endpoint_type=2, include_cluster_authorized_operations=True)
-    response = await House().ask(request, 2)
+    response = await FakeControllerListener().request(request, 2)
     assert response.error_code == ErrorCode.NONE
     assert (response.endpoint_type, response.cluster_id) == (2, "castle")
     assert response.controller_id == 3
-    assert [(each.broker_id, each.host) for each in response.brokers] == [
+    assert [(item.broker_id, item.host) for item in response.brokers] == [
         (3, "10.0.0.3"),
         (4, "10.0.0.4"),
     ]
@@ -239,10 +239,10 @@ async def test_the_controllers_of_this_listener_are_told() -> None:
 
 
 @on_a_loop
-async def test_while_nobody_leads_there_is_no_controller() -> None:
-    house = House()
-    house.quorum.leader = None
-    assert (await house.ask(DescribeClusterRequest(endpoint_type=2), 1)).controller_id == -1
+async def test_without_a_quorum_leader_there_is_no_controller() -> None:
+    listener = FakeControllerListener()
+    listener.quorum.leader = None
+    assert (await listener.request(DescribeClusterRequest(endpoint_type=2), 1)).controller_id == -1
 
 
 @pytest.mark.parametrize(
@@ -253,10 +253,12 @@ async def test_while_nobody_leads_there_is_no_controller() -> None:
         (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
     ],
 )
-def test_brokers_are_not_told_here(endpoint_type: int, code: ErrorCode) -> None:
+def test_a_controller_does_not_describe_brokers(endpoint_type: int, code: ErrorCode) -> None:
     @on_a_loop
     async def scenario() -> None:
-        response = await House().ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
+        response = await FakeControllerListener().request(
+            DescribeClusterRequest(endpoint_type=endpoint_type), 1
+        )
         assert response.error_code == code
         assert response.brokers == []
 

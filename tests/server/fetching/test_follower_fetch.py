@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.replication.world import Pending, World, batch_of, id_of, registration
+from tests.replication.world import PendingHandler, World, batch_of, id_of, registration
 
 from barnabas.replication import Partition
 from barnabas.server.api import delete_records, fetch, list_offsets, produce
@@ -46,7 +46,11 @@ def led(world: World) -> World:
 
 
 def request(
-    wanted: dict[int, int], *, replica_id: int = FOLLOWER, start_offset: int = 0, **fields: Any
+    offsets_to_fetch: dict[int, int],
+    *,
+    replica_id: int = FOLLOWER,
+    start_offset: int = 0,
+    **fields: Any,
 ) -> FetchRequest:
     """A fetch of each partition from the offset given with it."""
     return FetchRequest(
@@ -62,58 +66,58 @@ def request(
                         log_start_offset=start_offset,
                         partition_max_bytes=1 << 20,
                     )
-                    for index, offset in wanted.items()
+                    for index, offset in offsets_to_fetch.items()
                 ],
             )
         ]
-        if wanted
+        if offsets_to_fetch
         else [],
         **{"max_wait_ms": 500, "session_epoch": -1, **fields},
     )
 
 
-def begin(world: World, wanted: dict[int, int], **fields: Any) -> Pending:
-    return world.begin(fetch.handle, request(wanted, **fields), VERSION)
+def begin(world: World, offsets_to_fetch: dict[int, int], **fields: Any) -> PendingHandler:
+    return world.begin_request(fetch.handle, request(offsets_to_fetch, **fields), VERSION)
 
 
-def answers(pending: Pending) -> list[PartitionData]:
+def partition_results(pending: PendingHandler) -> list[PartitionData]:
     pending.resume()
-    assert pending.is_answered, "the request waits"
-    return [each for topic in pending.answer.responses for each in topic.partitions]
+    assert pending.is_complete, "the request waits"
+    return [item for topic in pending.response.responses for item in topic.partitions]
 
 
-def test_an_append_wakes_who_follows_though_it_does_not_count_yet(led: World) -> None:
+def test_an_append_completes_a_followers_fetch_before_it_is_committed(led: World) -> None:
     follower = begin(led, {0: 0})
     consumer = begin(led, {0: 0}, replica_id=-1)
     led.append("orders", b"a")
-    (answer,) = answers(follower)
-    assert answer.records
+    (response,) = partition_results(follower)
+    assert response.records
     consumer.resume()
-    assert not consumer.is_answered
+    assert not consumer.is_complete
 
 
-def test_the_followers_next_fetch_wakes_consumers_and_producers(led: World) -> None:
+def test_the_followers_next_fetch_completes_delayed_fetches_and_produces(led: World) -> None:
     batch = bytes(batch_of(b"a"))
     data = [PartitionProduceData(index=0, records=batch)]
     topic = TopicProduceData(name="orders", partition_data=data)
-    asked = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
-    producer = led.begin(produce.handle, asked, 12)
+    sent_request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
+    producer = led.begin_request(produce.handle, sent_request, 12)
     consumer = begin(led, {0: 0}, replica_id=-1)
     begin(led, {0: 1})
     producer.resume()
-    (answer,) = producer.answer.responses[0].partition_responses
-    assert answer.error_code == ErrorCode.NONE
-    (answer,) = answers(consumer)
-    assert answer.records
+    (response,) = producer.response.responses[0].partition_responses
+    assert response.error_code == ErrorCode.NONE
+    (response,) = partition_results(consumer)
+    assert response.records
 
 
-def test_a_follower_is_told_of_the_high_watermark_its_own_fetch_has_moved(led: World) -> None:
+def test_a_follower_receives_the_high_watermark_that_its_own_fetch_advanced(led: World) -> None:
     led.append("orders", b"a")
-    (answer,) = answers(begin(led, {0: 1}, max_wait_ms=0))
-    assert answer.high_watermark == 1
+    (response,) = partition_results(begin(led, {0: 1}, max_wait_ms=0))
+    assert response.high_watermark == 1
 
 
-def test_a_session_hears_of_the_partition_that_has_news_and_reads_no_other(
+def test_a_session_returns_the_changed_partition_and_reads_no_other(
     led: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session_id = open_session(led)
@@ -121,8 +125,8 @@ def test_a_session_hears_of_the_partition_that_has_news_and_reads_no_other(
     pending = begin(led, {}, session_id=session_id, session_epoch=2)
     assert reads == []
     led.append("orders", b"a", index=1)
-    (answer,) = answers(pending)
-    assert (answer.partition_index, bool(answer.records)) == (1, True)
+    (response,) = partition_results(pending)
+    assert (response.partition_index, bool(response.records)) == (1, True)
     assert reads == [1]
 
 
@@ -131,9 +135,9 @@ def open_session(world: World, replica_id: int = FOLLOWER) -> int:
     opened = begin(world, dict.fromkeys(range(3), 0), session_epoch=0, replica_id=replica_id)
     world.timer.ring()
     opened.resume()
-    session_id: int = opened.answer.session_id
+    session_id: int = opened.response.session_id
     fields = {"session_id": session_id, "session_epoch": 1, "replica_id": replica_id}
-    assert answers(begin(world, {}, max_wait_ms=0, **fields)) == []
+    assert partition_results(begin(world, {}, max_wait_ms=0, **fields)) == []
     return session_id
 
 
@@ -150,19 +154,19 @@ def note_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return reads
 
 
-def test_what_counts_is_told_with_the_sessions_next_answer_and_wakes_nobody(
+def test_a_new_high_watermark_comes_with_the_next_response_and_completes_no_follower_fetch(
     led: World,
 ) -> None:
     session_id = open_session(led)
     led.append("orders", b"a")
-    answers(begin(led, {}, session_id=session_id, session_epoch=2))
+    partition_results(begin(led, {}, session_id=session_id, session_epoch=2))
     pending = begin(led, {0: 1}, session_id=session_id, session_epoch=3)
     assert led.partition("orders").high_watermark == 1
     pending.resume()
-    assert not pending.is_answered
+    assert not pending.is_complete
     led.timer.ring()
-    (answer,) = answers(pending)
-    assert answer.high_watermark == 1
+    (response,) = partition_results(pending)
+    assert response.high_watermark == 1
 
 
 def test_a_closed_session_watches_nothing(led: World) -> None:
@@ -171,19 +175,19 @@ def test_a_closed_session_watches_nothing(led: World) -> None:
     assert not led.purgatory._watching
 
 
-def test_a_follower_that_is_not_in_sync_is_looked_at_with_every_fetch(led: World) -> None:
+def test_a_follower_that_is_not_in_sync_reads_the_partition_with_every_fetch(led: World) -> None:
     led.metadata(
         records.PartitionChangeRecord(topic_id=id_of("orders"), partition_id=0, isr=[1]),
         records.FenceBrokerRecord(id=FOLLOWER, epoch=5),
     )
     session_id = open_session(led)
-    assert led.asked == []
+    assert led.controller_requests == []
     led.metadata(records.UnfenceBrokerRecord(id=FOLLOWER, epoch=5))
     begin(led, {}, session_id=session_id, session_epoch=2, max_wait_ms=0)
-    assert len(led.asked) == 1
+    assert len(led.controller_requests) == 1
 
 
-def test_a_throttled_follower_that_is_not_in_sync_gets_nothing_and_waits(led: World) -> None:
+def test_a_throttled_follower_that_is_not_in_sync_receives_nothing_and_waits(led: World) -> None:
     led.configure("orders", leader_replication_throttled_replicas="*")
     led.configure_broker(leader_replication_throttled_rate="1")
     led.partitions.throttle.apply_configs({(4, "")})
@@ -193,66 +197,68 @@ def test_a_throttled_follower_that_is_not_in_sync_gets_nothing_and_waits(led: Wo
     )
     for _ in range(3):
         led.append("orders", b"a" * 1000)
-    (answer,) = answers(begin(led, {0: 0}))
-    assert answer.records, "the quota is free"
+    (response,) = partition_results(begin(led, {0: 0}))
+    assert response.records, "the quota is free"
     pending = begin(led, {0: 1})
-    assert not pending.is_answered
+    assert not pending.is_complete
     led.timer.ring()
-    (answer,) = answers(pending)
-    assert not answer.records
-    assert answer.high_watermark == led.partition("orders").high_watermark
+    (response,) = partition_results(pending)
+    assert not response.records
+    assert response.high_watermark == led.partition("orders").high_watermark
 
 
 # Deleting records
 
 
-def test_deleted_records_are_gone_when_the_followers_have_let_go_of_them(led: World) -> None:
+def test_delete_records_responds_when_the_followers_have_deleted_them(led: World) -> None:
     led.append("orders", b"a")
-    answers(begin(led, {0: 1}, max_wait_ms=0))
-    pending = led.begin(delete_records.handle, deletion(1), 2)
-    assert not pending.is_answered
+    partition_results(begin(led, {0: 1}, max_wait_ms=0))
+    pending = led.begin_request(delete_records.handle, deletion(1), 2)
+    assert not pending.is_complete
     begin(led, {0: 1}, start_offset=1)
     assert deleted(pending) == (ErrorCode.NONE, 1)
 
 
-def test_followers_that_do_not_let_go_in_time_are_a_timeout(led: World) -> None:
+def test_delete_records_times_out_if_the_followers_do_not_delete_in_time(led: World) -> None:
     led.append("orders", b"a")
-    answers(begin(led, {0: 1}, max_wait_ms=0))
-    pending = led.begin(delete_records.handle, deletion(1), 2)
+    partition_results(begin(led, {0: 1}, max_wait_ms=0))
+    pending = led.begin_request(delete_records.handle, deletion(1), 2)
     led.timer.ring()
     assert deleted(pending) == (ErrorCode.REQUEST_TIMED_OUT, 0)
 
 
-def test_a_follower_that_waits_is_told_at_once_where_the_log_begins(led: World) -> None:
+def test_a_delayed_follower_receives_a_new_log_start_offset_at_once(led: World) -> None:
     session_id = open_session(led)
     led.append("orders", b"a")
-    answers(begin(led, {}, session_id=session_id, session_epoch=2))
+    partition_results(begin(led, {}, session_id=session_id, session_epoch=2))
     pending = begin(led, {0: 1}, session_id=session_id, session_epoch=3)
-    assert not pending.is_answered
-    led.begin(delete_records.handle, deletion(1), 2)
-    (answer,) = answers(pending)
-    assert answer.log_start_offset == 1
+    assert not pending.is_complete
+    led.begin_request(delete_records.handle, deletion(1), 2)
+    (response,) = partition_results(pending)
+    assert response.log_start_offset == 1
 
 
 def deletion(offset: int) -> DeleteRecordsRequest:
-    wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
+    requested = DeleteRecordsPartition(partition_index=0, offset=offset)
     return DeleteRecordsRequest(
-        timeout_ms=1000, topics=[DeleteRecordsTopic(name="orders", partitions=[wanted])]
+        timeout_ms=1000, topics=[DeleteRecordsTopic(name="orders", partitions=[requested])]
     )
 
 
-def deleted(pending: Pending) -> tuple[int, int]:
+def deleted(pending: PendingHandler) -> tuple[int, int]:
     pending.resume()
-    (answer,) = pending.answer.topics[0].partitions
-    return answer.error_code, answer.low_watermark
+    (response,) = pending.response.topics[0].partitions
+    return response.error_code, response.low_watermark
 
 
 # Where it is near
 
 
 def near(world: World, rack: str = "r2", offset: int = 0) -> PartitionData:
-    (answer,) = answers(begin(world, {0: offset}, replica_id=-1, rack_id=rack, max_wait_ms=0))
-    return answer
+    (response,) = partition_results(
+        begin(world, {0: offset}, replica_id=-1, rack_id=rack, max_wait_ms=0)
+    )
+    return response
 
 
 @pytest.fixture
@@ -262,24 +268,24 @@ def spread(new_world: Any) -> World:
     world.metadata(registration(FOLLOWER, rack="r2"))
     world.create_topic("orders", 3, replicas=(1, FOLLOWER))
     world.append("orders", b"a")
-    answers(begin(world, {0: 1}, max_wait_ms=0))
+    partition_results(begin(world, {0: 1}, max_wait_ms=0))
     return world
 
 
-def test_a_consumer_is_sent_to_the_replica_in_its_rack(spread: World) -> None:
-    answer = near(spread)
-    assert (answer.preferred_read_replica, answer.records) == (FOLLOWER, b"")
-    assert answer.high_watermark == 1
+def test_a_consumer_is_redirected_to_the_replica_in_its_rack(spread: World) -> None:
+    response = near(spread)
+    assert (response.preferred_read_replica, response.records) == (FOLLOWER, b"")
+    assert response.high_watermark == 1
 
 
 @pytest.mark.parametrize("rack", ["", "r1", "nowhere"])
 def test_a_consumer_of_another_rack_reads_from_the_leader(spread: World, rack: str) -> None:
-    answer = near(spread, rack)
-    assert answer.preferred_read_replica == -1
-    assert answer.records
+    response = near(spread, rack)
+    assert response.preferred_read_replica == -1
+    assert response.records
 
 
-def test_nobody_is_sent_to_a_replica_that_lacks_the_offset_or_is_not_in_sync(
+def test_no_consumer_is_redirected_to_a_replica_that_lacks_the_offset_or_is_not_in_sync(
     spread: World,
 ) -> None:
     spread.append("orders", b"b")
@@ -289,27 +295,27 @@ def test_nobody_is_sent_to_a_replica_that_lacks_the_offset_or_is_not_in_sync(
     assert near(spread).preferred_read_replica == -1
 
 
-def test_nobody_is_sent_away_unless_the_settings_say_so(led: World) -> None:
+def test_no_consumer_is_redirected_without_the_rack_aware_selector(led: World) -> None:
     led.append("orders", b"a")
-    answers(begin(led, {0: 1}, max_wait_ms=0))
+    partition_results(begin(led, {0: 1}, max_wait_ms=0))
     assert near(led).preferred_read_replica == -1
 
 
-def test_a_follower_serves_consumers_what_it_knows_to_count(led: World) -> None:
+def test_a_follower_serves_consumers_up_to_its_high_watermark(led: World) -> None:
     led.append("orders", b"a")
-    answers(begin(led, {0: 1}, max_wait_ms=0))
+    partition_results(begin(led, {0: 1}, max_wait_ms=0))
     led.append("orders", b"b")
     led.lead("orders", leader=FOLLOWER)
-    (answer,) = answers(begin(led, {0: 0}, replica_id=-1))
-    assert (answer.error_code, answer.high_watermark) == (ErrorCode.NONE, 1)
-    waiting = begin(led, {0: 1}, replica_id=-1)
+    (response,) = partition_results(begin(led, {0: 0}, replica_id=-1))
+    assert (response.error_code, response.high_watermark) == (ErrorCode.NONE, 1)
+    pending = begin(led, {0: 1}, replica_id=-1)
     led.partition("orders").follower.update_offsets(
         leader_high_watermark=2, leader_log_start_offset=0
     )
-    (answer,) = answers(waiting)
-    assert answer.records
-    (answer,) = answers(begin(led, {0: 3}, replica_id=-1))
-    assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    (response,) = partition_results(pending)
+    assert response.records
+    (response,) = partition_results(begin(led, {0: 3}, replica_id=-1))
+    assert response.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 # A new leader
@@ -319,7 +325,7 @@ def test_a_follower_serves_consumers_what_it_knows_to_count(led: World) -> None:
     ("version", "code"),
     [(5, ErrorCode.OFFSET_NOT_AVAILABLE), (4, ErrorCode.LEADER_NOT_AVAILABLE)],
 )
-def test_a_new_leader_that_cannot_tell_what_counts_says_so(
+def test_a_new_leader_without_a_high_watermark_returns_offset_not_available(
     led: World, version: int, code: ErrorCode
 ) -> None:
     led.append("orders", b"a")
@@ -332,9 +338,9 @@ def test_a_new_leader_that_cannot_tell_what_counts_says_so(
 
 
 def latest(world: World, version: int, replica_id: int = -1) -> tuple[int, int]:
-    wanted = ListOffsetsPartition(partition_index=0, timestamp=-1)
-    asked = ListOffsetsRequest(
-        replica_id=replica_id, topics=[ListOffsetsTopic(name="orders", partitions=[wanted])]
+    requested = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    sent_request = ListOffsetsRequest(
+        replica_id=replica_id, topics=[ListOffsetsTopic(name="orders", partitions=[requested])]
     )
-    (answer,) = world.ask(list_offsets.handle, asked, version).topics[0].partitions
-    return answer.error_code, answer.offset
+    (response,) = world.request(list_offsets.handle, sent_request, version).topics[0].partitions
+    return response.error_code, response.offset

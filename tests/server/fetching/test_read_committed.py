@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.replication.world import START_MS, Pending, World
+from tests.replication.world import START_MS, PendingHandler, World
 
 from barnabas.server.api import describe_producers, fetch, list_offsets
 from barnabas.wire.messages.describe_producers import (
@@ -34,7 +34,7 @@ def orders(world: World) -> World:
     return world
 
 
-def wanted(offset: int, isolation: int = COMMITTED, **fields: Any) -> FetchRequest:
+def fetch_request(offset: int, isolation: int = COMMITTED, **fields: Any) -> FetchRequest:
     max_bytes = fields.pop("max_bytes", 1 << 20)
     part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
     return FetchRequest(
@@ -45,30 +45,30 @@ def wanted(offset: int, isolation: int = COMMITTED, **fields: Any) -> FetchReque
 
 
 def read(world: World, offset: int, isolation: int = COMMITTED, **fields: Any) -> PartitionData:
-    asked = wanted(offset, isolation, max_wait_ms=0, **fields)
-    return only(world.ask(fetch.handle, asked, 12))
+    request = fetch_request(offset, isolation, max_wait_ms=0, **fields)
+    return only(world.request(fetch.handle, request, 12))
 
 
 def only(response: Any) -> PartitionData:
-    answer: PartitionData = response.responses[0].partitions[0]
-    return answer
+    result: PartitionData = response.responses[0].partitions[0]
+    return result
 
 
-def wait(world: World, offset: int, **fields: Any) -> Pending:
-    pending = world.begin(fetch.handle, wanted(offset, **fields), 12)
-    assert not pending.is_answered
+def wait(world: World, offset: int, **fields: Any) -> PendingHandler:
+    pending = world.begin_request(fetch.handle, fetch_request(offset, **fields), 12)
+    assert not pending.is_complete
     return pending
 
 
 def batches(answer: PartitionData) -> list[int]:
     records: Any = answer.records
-    found = records.read() if records else b""
-    return [header.base_offset for _, header in iterate_batches(found)]
+    entry = records.read() if records else b""
+    return [header.base_offset for _, header in iterate_batches(entry)]
 
 
 def aborted(answer: PartitionData) -> list[tuple[int, int]] | None:
     listed = answer.aborted_transactions
-    return None if listed is None else [(each.producer_id, each.first_offset) for each in listed]
+    return None if listed is None else [(item.producer_id, item.first_offset) for item in listed]
 
 
 # Fetch
@@ -80,51 +80,51 @@ def test_readers_of_committed_records_stop_before_the_first_open_transaction(
     orders.append("orders", b"plain")
     orders.write_in_transaction("orders", b"open")
     orders.append("orders", b"after")
-    answer = read(orders, 0)
-    assert batches(answer) == [0]
-    assert (answer.high_watermark, answer.last_stable_offset, aborted(answer)) == (3, 1, [])
+    response = read(orders, 0)
+    assert batches(response) == [0]
+    assert (response.high_watermark, response.last_stable_offset, aborted(response)) == (3, 1, [])
     everything = read(orders, 0, isolation=0)
     assert batches(everything) == [0, 1, 2]
     assert (everything.last_stable_offset, aborted(everything)) == (1, None)
 
 
 @pytest.mark.parametrize("offset", [1, 2, 3])
-def test_beyond_the_stable_offset_there_is_nothing_yet(orders: World, offset: int) -> None:
+def test_a_read_committed_fetch_returns_nothing_beyond_the_last_stable_offset(
+    orders: World, offset: int
+) -> None:
     orders.append("orders", b"plain")
     orders.write_in_transaction("orders", b"open")
     orders.append("orders", b"after")
-    answer = read(orders, offset)
-    assert (answer.error_code, batches(answer), aborted(answer)) == (0, [], [])
+    response = read(orders, offset)
+    assert (response.error_code, batches(response), aborted(response)) == (0, [], [])
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_the_end_of_a_transaction_is_told_at_once_to_who_waits(
-    orders: World, committed: bool
-) -> None:
+def test_the_end_of_a_transaction_completes_a_delayed_fetch(orders: World, committed: bool) -> None:
     orders.write_in_transaction("orders", b"t")
     pending = wait(orders, 0)
     orders.end_transaction("orders", committed=committed)
     pending.resume()
-    answer = only(pending.answer)
-    assert batches(answer) == [0, 1]
-    assert aborted(answer) == ([] if committed else [(7, 0)])
+    response = only(pending.response)
+    assert batches(response) == [0, 1]
+    assert aborted(response) == ([] if committed else [(7, 0)])
 
 
-def test_an_end_that_leaves_another_transaction_open_wakes_nobody(orders: World) -> None:
+def test_the_end_of_a_transaction_behind_an_open_one_completes_no_fetch(orders: World) -> None:
     orders.write_in_transaction("orders", b"t", producer_id=7)
     orders.write_in_transaction("orders", b"t", producer_id=8)
     pending = wait(orders, 0)
     orders.end_transaction("orders", producer_id=8, committed=True)
     pending.resume()
-    assert not pending.is_answered
+    assert not pending.is_complete
     orders.end_transaction("orders", producer_id=7, committed=True)
     pending.resume()
-    assert batches(only(pending.answer)) == [0, 1, 2, 3]
+    assert batches(only(pending.response)) == [0, 1, 2, 3]
 
 
-def test_a_session_hears_of_the_end_of_a_transaction(orders: World) -> None:
+def test_a_session_receives_the_end_of_a_transaction(orders: World) -> None:
     orders.write_in_transaction("orders", b"t")
-    opened = orders.ask(fetch.handle, wanted(0, session_epoch=0, max_wait_ms=0), 12)
+    opened = orders.request(fetch.handle, fetch_request(0, session_epoch=0, max_wait_ms=0), 12)
     later = FetchRequest(
         max_wait_ms=500,
         min_bytes=1,
@@ -132,14 +132,14 @@ def test_a_session_hears_of_the_end_of_a_transaction(orders: World) -> None:
         session_id=opened.session_id,
         session_epoch=1,
     )
-    pending = orders.begin(fetch.handle, later, 12)
-    assert not pending.is_answered
+    pending = orders.begin_request(fetch.handle, later, 12)
+    assert not pending.is_complete
     orders.end_transaction("orders", committed=False)
     pending.resume()
-    assert aborted(only(pending.answer)) == [(7, 0)]
+    assert aborted(only(pending.response)) == [(7, 0)]
 
 
-def test_only_what_was_aborted_among_the_records_that_come_is_listed(orders: World) -> None:
+def test_only_transactions_aborted_within_the_returned_records_are_listed(orders: World) -> None:
     for number, producer_id in enumerate((7, 8, 9)):
         orders.write_in_transaction("orders", b"t", producer_id=producer_id)
         assert (
@@ -156,7 +156,7 @@ def test_only_what_was_aborted_among_the_records_that_come_is_listed(orders: Wor
 
 
 def offset_at(world: World, timestamp: int, isolation: int) -> int:
-    asked = ListOffsetsRequest(
+    request = ListOffsetsRequest(
         replica_id=-1,
         isolation_level=isolation,
         topics=[
@@ -166,8 +166,8 @@ def offset_at(world: World, timestamp: int, isolation: int) -> int:
             )
         ],
     )
-    answer = world.ask(list_offsets.handle, asked, 7)
-    offset: int = answer.topics[0].partitions[0].offset
+    response = world.request(list_offsets.handle, request, 7)
+    offset: int = response.topics[0].partitions[0].offset
     return offset
 
 
@@ -188,13 +188,13 @@ def test_times_within_an_open_transaction_are_not_found_among_committed_records(
 
 
 def described(world: World) -> list[ProducerState]:
-    asked = DescribeProducersRequest(topics=[TopicRequest(name="orders", partition_indexes=[0])])
-    answer = world.ask(describe_producers.handle, asked, 0)
-    found: list[ProducerState] = answer.topics[0].partitions[0].active_producers
-    return found
+    request = DescribeProducersRequest(topics=[TopicRequest(name="orders", partition_indexes=[0])])
+    response = world.request(describe_producers.handle, request, 0)
+    entry: list[ProducerState] = response.topics[0].partitions[0].active_producers
+    return entry
 
 
-def test_an_open_transaction_is_described_by_where_it_began(orders: World) -> None:
+def test_an_open_transaction_is_described_by_its_first_offset(orders: World) -> None:
     orders.append("orders", b"plain")
     orders.write_in_transaction("orders", b"a", b"b")
     (producer,) = described(orders)
@@ -202,7 +202,9 @@ def test_an_open_transaction_is_described_by_where_it_began(orders: World) -> No
     assert producer.current_txn_start_offset == 1
 
 
-def test_a_transaction_that_ended_is_described_by_who_ended_it_and_when(orders: World) -> None:
+def test_a_transaction_that_ended_is_described_by_its_coordinator_epoch_and_time(
+    orders: World,
+) -> None:
     orders.write_in_transaction("orders", b"a")
     orders.now_ms += 1_000
     orders.end_transaction("orders", epoch=1, coordinator_epoch=4, committed=True, version=2)
@@ -223,10 +225,10 @@ class Reader:
         self.values: list[bytes] = []
 
     def poll(self, world: World, max_bytes: int) -> None:
-        answer = read(world, self.offset, max_bytes=max_bytes)
-        records: Any = answer.records
+        response = read(world, self.offset, max_bytes=max_bytes)
+        records: Any = response.records
         content = records.read() if records else b""
-        listed = sorted(aborted(answer) or [], key=lambda each: each[1])
+        listed = sorted(aborted(response) or [], key=lambda item: item[1])
         skipped: set[int] = set()
         for position, header in iterate_batches(content):
             while listed and listed[0][1] <= header.last_offset:
@@ -236,8 +238,8 @@ class Reader:
                 if marker is not None and not marker.committed:
                     skipped.discard(header.producer_id)
             elif not (header.is_transactional and header.producer_id in skipped):
-                found = read_records(content, position)
-                self.values += [r.value or b"" for r in found if r.offset >= self.offset]
+                entry = read_records(content, position)
+                self.values += [r.value or b"" for r in entry if r.offset >= self.offset]
             self.offset = max(self.offset, header.next_offset)
 
 

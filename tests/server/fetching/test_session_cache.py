@@ -36,11 +36,11 @@ def topic_id(name: str) -> bytes:
 def a_fetch(
     session_id: int = 0,
     epoch: int = INITIAL_EPOCH,
-    wanted: dict[tuple[str, int], int] | None = None,
+    partitions: dict[tuple[str, int], int] | None = None,
     forgotten: list[tuple[str, int]] | None = None,
     replica_id: int = -1,
 ) -> FetchRequest:
-    """`wanted` gives the offset asked for of each topic and partition."""
+    """`partitions` gives the offset asked for of each topic and partition."""
     return FetchRequest(
         session_id=session_id,
         session_epoch=epoch,
@@ -53,7 +53,7 @@ def a_fetch(
                     FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=99)
                 ],
             )
-            for (topic, index), offset in (wanted or {}).items()
+            for (topic, index), offset in (partitions or {}).items()
         ],
         forgotten_topics_data=[
             ForgottenTopic(topic=topic, topic_id=topic_id(topic), partitions=[index])
@@ -66,11 +66,11 @@ def sessions_of(slots: int = 2) -> FetchSessionCache:
     return FetchSessionCache(slots, eviction_ms=EVICTION_MS, random=Random(7))
 
 
-def found(
-    wanted: SessionPartition, high_watermark: int = 10, records: bytes = b"", **more: object
+def result_of(
+    partitions: SessionPartition, high_watermark: int = 10, records: bytes = b"", **more: object
 ) -> tuple[SessionPartition, PartitionData]:
-    return wanted, PartitionData(
-        partition_index=wanted.index,
+    return partitions, PartitionData(
+        partition_index=partitions.index,
         high_watermark=high_watermark,
         log_start_offset=0,
         records=records,
@@ -79,10 +79,10 @@ def found(
 
 
 def answer_all(context: FetchContext, now_ms: int = 0, **ends: object) -> FetchResponse:
-    return context.response([found(p, **ends) for p in context.partitions()], now_ms)  # type: ignore[arg-type]
+    return context.response([result_of(p, **ends) for p in context.partitions()], now_ms)  # type: ignore[arg-type]
 
 
-def told(response: FetchResponse) -> list[tuple[bytes, int]]:
+def returned_partitions(response: FetchResponse) -> list[tuple[bytes, int]]:
     return [
         (topic.topic_id, partition.partition_index)
         for topic in response.responses
@@ -92,20 +92,20 @@ def told(response: FetchResponse) -> list[tuple[bytes, int]]:
 
 def opened(
     sessions: FetchSessionCache,
-    wanted: dict[tuple[str, int], int],
+    partitions: dict[tuple[str, int], int],
     now_ms: int = 0,
     replica_id: int = -1,
 ) -> int:
-    context = sessions.context(a_fetch(wanted=wanted, replica_id=replica_id), 15, now_ms)
+    context = sessions.context(a_fetch(partitions=partitions, replica_id=replica_id), 15, now_ms)
     return answer_all(context, now_ms).session_id
 
 
 TWO = {("a", 0): 5, ("b", 1): 6}
 
 
-def test_a_full_fetch_is_answered_in_full_and_opens_a_session() -> None:
+def test_a_full_fetch_returns_all_partitions_and_opens_a_session() -> None:
     sessions = sessions_of()
-    context = sessions.context(a_fetch(wanted=TWO), V, 0)
+    context = sessions.context(a_fetch(partitions=TWO), V, 0)
     assert context.kind is ContextKind.FULL
     assert [(p.topic, p.index, p.fetch_offset, p.max_bytes) for p in context.partitions()] == [
         ("a", 0, 5, 99),
@@ -113,18 +113,22 @@ def test_a_full_fetch_is_answered_in_full_and_opens_a_session() -> None:
     ]
     response = answer_all(context)
     assert response.session_id != 0
-    assert told(response) == [(topic_id("a"), 0), (topic_id("b"), 1)]
+    assert returned_partitions(response) == [(topic_id("a"), 0), (topic_id("b"), 1)]
     assert (len(sessions), sessions.partition_count) == (1, 2)
 
 
-def test_an_incremental_fetch_reads_every_partition_and_tells_only_what_is_new() -> None:
+def test_an_incremental_fetch_reads_every_partition_and_returns_only_what_is_new() -> None:
     sessions = sessions_of()
     session_id = opened(sessions, TWO)
     context = sessions.context(a_fetch(session_id, 1, {("a", 0): 7}), V, 0)
     assert [(p.topic, p.fetch_offset) for p in context.partitions()] == [("a", 7), ("b", 6)]
     assert not any(p.has_changed(10, 0) for p in context.partitions())
     response = answer_all(context)
-    assert (response.error_code, response.session_id, told(response)) == (0, session_id, [])
+    assert (response.error_code, response.session_id, returned_partitions(response)) == (
+        0,
+        session_id,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,36 +141,36 @@ def test_an_incremental_fetch_reads_every_partition_and_tells_only_what_is_new()
         {"diverging_epoch": EpochEndOffset(epoch=3, end_offset=4)},
     ],
 )
-def test_news_is_told(news: dict[str, object]) -> None:
+def test_changed_offsets_are_returned(news: dict[str, object]) -> None:
     sessions = sessions_of()
     session_id = opened(sessions, TWO)
     context = sessions.context(a_fetch(session_id, 1), V, 0)
     first, second = context.partitions()
-    response = context.response([found(first), found(second, **news)], 0)  # type: ignore[arg-type]
-    assert told(response) == [(topic_id("b"), 1)]
+    response = context.response([result_of(first), result_of(second, **news)], 0)  # type: ignore[arg-type]
+    assert returned_partitions(response) == [(topic_id("b"), 1)]
 
 
-def test_the_first_good_answer_after_an_error_is_news() -> None:
+def test_the_first_good_result_after_an_error_is_returned() -> None:
     sessions = sessions_of()
     session_id = opened(sessions, {("a", 0): 0})
     answer_all(
         sessions.context(a_fetch(session_id, 1), V, 0), error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER
     )
-    assert told(answer_all(sessions.context(a_fetch(session_id, 2), V, 0)))
-    assert not told(answer_all(sessions.context(a_fetch(session_id, 3), V, 0)))
+    assert returned_partitions(answer_all(sessions.context(a_fetch(session_id, 2), V, 0)))
+    assert not returned_partitions(answer_all(sessions.context(a_fetch(session_id, 3), V, 0)))
 
 
-def test_partitions_with_records_go_to_the_end_of_the_line() -> None:
+def test_partitions_with_records_are_read_last_next_time() -> None:
     sessions = sessions_of()
     session_id = opened(sessions, {("a", 0): 0, ("b", 0): 0, ("c", 0): 0})
     context = sessions.context(a_fetch(session_id, 1), V, 0)
     first, second, third = context.partitions_to_read()
-    context.response([found(first, records=b"some"), found(second), found(third)], 0)
+    context.response([result_of(first, records=b"some"), result_of(second), result_of(third)], 0)
     context = sessions.context(a_fetch(session_id, 2), V, 0)
     assert [p.topic for p in context.partitions_to_read()] == ["b", "c", "a"]
 
 
-def test_forgotten_partitions_are_gone_and_new_ones_come_last() -> None:
+def test_forgotten_partitions_are_removed_and_new_ones_come_last() -> None:
     sessions = sessions_of()
     session_id = opened(sessions, TWO)
     request = a_fetch(session_id, 1, {("c", 0): 1}, forgotten=[("a", 0)])
@@ -188,11 +192,11 @@ def test_the_final_epoch_closes_the_session_and_opens_none() -> None:
     session_id = opened(sessions, TWO)
     response = answer_all(sessions.context(a_fetch(session_id, FINAL_EPOCH, TWO), V, 0))
     assert response.session_id == 0
-    assert len(told(response)) == 2
+    assert len(returned_partitions(response)) == 2
     assert len(sessions) == 0
 
 
-def test_a_new_full_fetch_takes_the_place_of_the_old_session() -> None:
+def test_a_new_full_fetch_replaces_the_old_session() -> None:
     sessions = sessions_of(slots=1)
     session_id = opened(sessions, TWO)
     response = answer_all(sessions.context(a_fetch(session_id, INITIAL_EPOCH, TWO), V, 0))
@@ -207,7 +211,7 @@ def test_a_new_full_fetch_takes_the_place_of_the_old_session() -> None:
         (12, 0, 1, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
     ],
 )
-def test_a_session_that_is_not_as_the_client_believes_is_refused(
+def test_a_session_that_the_client_does_not_expect_is_an_error(
     version: int, change_id: int, epoch: int, error: ErrorCode
 ) -> None:
     sessions = sessions_of()
@@ -218,7 +222,9 @@ def test_a_session_that_is_not_as_the_client_believes_is_refused(
     assert (response.error_code, response.responses) == (error, [])
 
 
-def test_a_fetch_repeated_while_the_first_is_parked_is_refused_and_so_is_a_late_answer() -> None:
+def test_a_fetch_repeated_while_the_first_is_delayed_is_rejected_and_so_is_the_late_response() -> (
+    None
+):
     sessions = sessions_of()
     session_id = opened(sessions, TWO)
     parked = sessions.context(a_fetch(session_id, 1), V, 0)
@@ -239,18 +245,18 @@ def test_epochs_wrap_around_past_the_reserved_ones() -> None:
 
 def test_names_identify_partitions_before_topic_ids_do() -> None:
     sessions = sessions_of()
-    context = sessions.context(a_fetch(wanted=TWO), 12, 0)
+    context = sessions.context(a_fetch(partitions=TWO), 12, 0)
     assert [p.key for p in context.partitions()] == [("a", 0), ("b", 1)]
     session_id = answer_all(context).session_id
     assert sessions.context(a_fetch(session_id, 1), 12, 0).error is ErrorCode.NONE
 
 
-def test_the_handler_may_keep_what_it_looked_up_with_a_partition() -> None:
+def test_a_session_keeps_the_partition_that_the_handler_looked_up() -> None:
     sessions = sessions_of()
-    context = sessions.context(a_fetch(wanted=TWO), V, 0)
+    context = sessions.context(a_fetch(partitions=TWO), V, 0)
     marker = object()
-    for wanted in context.partitions():
-        wanted.partition = marker  # type: ignore[assignment]
+    for requested in context.partitions():
+        requested.partition = marker  # type: ignore[assignment]
     session_id = answer_all(context).session_id
     again = sessions.context(a_fetch(session_id, 1, {("a", 0): 9}), V, 0)
     assert [p.partition for p in again.partitions()] == [marker, marker]
@@ -263,13 +269,13 @@ def large(size: int) -> dict[tuple[str, int], int]:
     return {("t", index): 0 for index in range(size)}
 
 
-def test_young_sessions_of_consumers_are_not_pushed_out_by_consumers() -> None:
+def test_young_sessions_of_consumers_are_not_evicted_by_consumers() -> None:
     sessions = sessions_of(slots=1)
     assert opened(sessions, large(1), now_ms=0)
     assert opened(sessions, large(50), now_ms=EVICTION_MS) == 0
 
 
-def test_a_session_unused_for_long_makes_room() -> None:
+def test_a_session_unused_for_long_is_evicted() -> None:
     sessions = sessions_of(slots=1)
     opened(sessions, large(9), now_ms=0)
     assert opened(sessions, large(1), now_ms=EVICTION_MS + 1)
@@ -284,14 +290,14 @@ def grown_old(sessions: FetchSessionCache, size: int) -> int:
     return session_id
 
 
-def test_an_old_session_is_pushed_out_by_a_larger_fetch_only() -> None:
+def test_an_old_session_is_evicted_by_a_larger_fetch_only() -> None:
     sessions = sessions_of(slots=1)
     grown_old(sessions, 5)
     assert opened(sessions, large(5), now_ms=EVICTION_MS + 2) == 0
     assert opened(sessions, large(6), now_ms=EVICTION_MS + 2)
 
 
-def test_a_follower_pushes_out_a_young_consumer_but_no_consumer_a_follower() -> None:
+def test_a_follower_evicts_a_young_consumer_session_but_a_consumer_evicts_no_follower() -> None:
     sessions = sessions_of(slots=1)
     opened(sessions, large(5), now_ms=0)
     assert opened(sessions, large(1), now_ms=1, replica_id=3)
@@ -323,25 +329,25 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(added=st.sets(st.integers(0, 3)), dropped=st.sets(st.integers(0, 3)))
     def fetch(self, added: set[int], dropped: set[int]) -> None:
-        asked = {("t", index): 0 for index in added}
+        sent_request = {("t", index): 0 for index in added}
         forgotten = [("t", i) for i in dropped - added if ("t", i) in self.followed]
         if self.session_id == 0:
-            self.followed = asked
-            request = a_fetch(wanted=asked)
+            self.followed = sent_request
+            request = a_fetch(partitions=sent_request)
         else:
-            self.followed |= asked
+            self.followed |= sent_request
             for key in forgotten:
                 del self.followed[key]
-            request = a_fetch(self.session_id, self.epoch, asked, forgotten)
+            request = a_fetch(self.session_id, self.epoch, sent_request, forgotten)
         context = self.sessions.context(request, V, 0)
         assert context.error is ErrorCode.NONE
         assert {(p.topic, p.index) for p in context.partitions()} == set(self.followed)
-        answers = []
-        for wanted in context.partitions():
-            watermark = self.watermarks.get(("t", wanted.index), 0)
-            if wanted.has_changed(watermark, 0):
-                answers.append(found(wanted, watermark))
-        response = context.response(answers, 0)
+        responses = []
+        for requested in context.partitions():
+            watermark = self.watermarks.get(("t", requested.index), 0)
+            if requested.has_changed(watermark, 0):
+                responses.append(result_of(requested, watermark))
+        response = context.response(responses, 0)
         for topic in response.responses:
             for partition in topic.partitions:
                 self.learned["t", partition.partition_index] = partition.high_watermark

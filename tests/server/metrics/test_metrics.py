@@ -96,16 +96,16 @@ def samples(text: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 
 def test_a_scrape_has_kafkas_metrics_under_their_usual_names() -> None:
-    found: dict[Any, float] = {}
+    entry: dict[Any, float] = {}
 
     @on_a_loop
     async def scenario() -> None:
-        found.update(samples(await Exposition(what_a_broker_counts(), now_s=lambda: 0.0).text()))
+        entry.update(samples(await Exposition(what_a_broker_counts(), now_s=lambda: 0.0).text()))
 
     scenario()
 
     def value(name: str, **labels: str) -> float:
-        return found[name, frozenset(labels.items())]
+        return entry[name, frozenset(labels.items())]
 
     requests = "kafka_network_requestmetrics_"
     assert value(requests + "requests_total", request="Fetch", version="12") == 3
@@ -144,7 +144,7 @@ def test_every_controller_counts_brokers_and_partitions() -> None:
         image=a_troubled_image(), controller=SimpleNamespace(is_active=False)
     )
     prefix = "kafka_controller_kafkacontroller_"
-    assert {each.name.removeprefix(prefix): each.value for each in ControllerGauges(node)} == {
+    assert {item.name.removeprefix(prefix): item.value for item in ControllerGauges(node)} == {
         "activecontrollercount": 0,
         "activebrokercount": 2,
         "fencedbrokercount": 1,
@@ -183,7 +183,7 @@ async def exchange(request: bytes) -> tuple[str, bytes]:
         (b"GET /" + b"x" * MAX_REQUEST_BYTES + b" HTTP/1.1", "431 Request Header Fields Too Large"),
     ],
 )
-def test_requests_are_answered_or_refused(request_line: bytes, status: str) -> None:
+def test_http_requests_receive_their_status(request_line: bytes, status: str) -> None:
     @on_a_loop
     async def scenario() -> None:
         line, body = await exchange(request_line + b"\r\nHost: here\r\n\r\n")
@@ -197,5 +197,5 @@ def test_requests_are_answered_or_refused(request_line: bytes, status: str) -> N
 
 
 @on_a_loop
-async def test_half_a_request_is_a_bad_one() -> None:
+async def test_an_incomplete_http_request_is_a_bad_request() -> None:
     assert (await exchange(b"GET /health HT"))[0] == "HTTP/1.1 400 Bad Request"

@@ -37,7 +37,7 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 
 @on_a_loop
-async def test_a_request_is_answered_with_its_correlation_id() -> None:
+async def test_a_response_has_the_correlation_id_of_its_request() -> None:
     client = Server({LIST: name_the_client}).connect()
     await client.send(a_list(7))
     correlation_id, response = await client.receive(LIST, 1)
@@ -46,15 +46,15 @@ async def test_a_request_is_answered_with_its_correlation_id() -> None:
 
 
 @on_a_loop
-async def test_all_frames_of_one_wake_up_are_answered_with_one_send(
+async def test_all_responses_of_one_wake_up_leave_with_one_send(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent_bytes = []
     send = ResponseQueue.send
 
-    def count(outbox: ResponseQueue) -> bool:
-        sent_bytes.append(outbox.unsent_bytes)
-        return send(outbox)
+    def count(queue: ResponseQueue) -> bool:
+        sent_bytes.append(queue.unsent_bytes)
+        return send(queue)
 
     monkeypatch.setattr(ResponseQueue, "send", count)
     client = Server({LIST: name_the_client}).connect()
@@ -65,7 +65,7 @@ async def test_all_frames_of_one_wake_up_are_answered_with_one_send(
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_frames_may_be_cut_anywhere(data: st.DataObject) -> None:
+def test_frames_may_be_split_anywhere(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(0, 9000), min_size=1, max_size=4))
     stream = b"".join(frame(*a_produce(i, size)) for i, size in enumerate(sizes))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=6)) | {len(stream)})
@@ -85,14 +85,14 @@ def test_frames_may_be_cut_anywhere(data: st.DataObject) -> None:
             await client.send_bytes(stream[start:cut])
             await turns(3)
             start = cut
-        answers = [(await client.receive(PRODUCE, 9))[0] for _ in sizes]
-        assert answers == list(range(len(sizes)))
+        responses = [(await client.receive(PRODUCE, 9))[0] for _ in sizes]
+        assert responses == list(range(len(sizes)))
         assert received == sizes
 
     scenario()
 
 
-def test_every_single_cut_of_two_frames_is_put_together() -> None:
+def test_two_frames_may_be_split_at_any_byte() -> None:
     stream = frame(*a_list(1)) + frame(*a_list(2))
 
     @on_a_loop
@@ -110,7 +110,7 @@ def test_every_single_cut_of_two_frames_is_put_together() -> None:
 
 
 @on_a_loop
-async def test_bytes_one_by_one_make_a_request() -> None:
+async def test_a_request_may_arrive_byte_by_byte() -> None:
     client = Server({LIST: name_the_client}).connect()
     for byte in frame(*a_list(3)):
         await client.send_bytes(bytes([byte]))
@@ -119,7 +119,7 @@ async def test_bytes_one_by_one_make_a_request() -> None:
 
 
 @on_a_loop
-async def test_a_frame_larger_than_the_shared_buffer_arrives_whole() -> None:
+async def test_a_frame_larger_than_the_shared_buffer_is_received_completely() -> None:
     seen = []
 
     async def check(request: ProduceRequest, _: RequestContext) -> ProduceResponse:
@@ -138,7 +138,7 @@ async def test_a_frame_larger_than_the_shared_buffer_arrives_whole() -> None:
 
 
 @on_a_loop
-async def test_bytes_after_a_request_within_its_frame_are_let_pass() -> None:
+async def test_bytes_after_a_request_within_its_frame_are_ignored() -> None:
     """As Kafka does; librdkafka sends such frames."""
     client = Server({LIST: name_the_client}).connect()
     content = frame(*a_list(1))[4:] + b"more"
@@ -149,7 +149,7 @@ async def test_bytes_after_a_request_within_its_frame_are_let_pass() -> None:
 # What is refused
 
 
-async def refusal(client: Client, caplog: pytest.LogCaptureFixture) -> str:
+async def close_reason(client: Client, caplog: pytest.LogCaptureFixture) -> str:
     with caplog.at_level(logging.WARNING, "barnabas"):
         assert await client.is_closed()
     (line,) = lines(caplog)
@@ -164,13 +164,13 @@ def test_a_hostile_length_closes_the_connection_with_one_line(
     async def scenario() -> None:
         client = Server({LIST: name_the_client}, request_max_bytes=1000).connect()
         await client.send_bytes(pack(">i", length))
-        assert f"a request of {length} bytes" in await refusal(client, caplog)
+        assert f"a request of {length} bytes" in await close_reason(client, caplog)
 
     scenario()
 
 
 @on_a_loop
-async def test_a_claimed_length_reserves_no_more_than_a_step() -> None:
+async def test_a_large_frame_length_allocates_no_more_than_the_first_step() -> None:
     server = Server({LIST: name_the_client})
     clients = [server.connect() for _ in range(20)]
     for client in clients:
@@ -180,7 +180,9 @@ async def test_a_claimed_length_reserves_no_more_than_a_step() -> None:
     assert server.network.buffers.used_bytes <= 20 << 20
 
 
-def test_more_than_the_receiving_limit_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_beyond_the_receive_limit_close_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     @on_a_loop
     async def scenario() -> None:
         limit = 4 * mmap.PAGESIZE
@@ -191,7 +193,7 @@ def test_more_than_the_receiving_limit_is_refused(caplog: pytest.LogCaptureFixtu
         await first.send_bytes(pack(">i", limit - 4) + b"begun")
         await turns()
         await second.send_bytes(pack(">i", limit - 4) + b"begun")
-        assert "queued.max.request.bytes" in await refusal(second, caplog)
+        assert "queued.max.request.bytes" in await close_reason(second, caplog)
         first.socket.close()
         await turns()
         assert server.network.buffers.used_bytes == 0
@@ -224,7 +226,7 @@ def test_a_malformed_request_closes_the_connection_with_one_line(
         await client.send(a_list(1))
         await client.receive(LIST, 1)
         await client.send_bytes(pack(">i", len(content)) + content)
-        line = await refusal(client, caplog)
+        line = await close_reason(client, caplog)
         assert reason in line
         assert len(server.network) == 0
 
@@ -232,14 +234,14 @@ def test_a_malformed_request_closes_the_connection_with_one_line(
 
 
 @on_a_loop
-async def test_what_came_before_a_violation_is_still_answered() -> None:
+async def test_requests_before_a_protocol_violation_still_receive_responses() -> None:
     client = Server({LIST: name_the_client}).connect()
     await client.send_bytes(frame(*a_list(1)) + pack(">i", -5))
     assert (await client.receive(LIST, 1))[0] == 1
     assert await client.is_closed()
 
 
-def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
+def test_an_internal_error_closes_only_its_own_connection(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @on_a_loop
@@ -265,7 +267,7 @@ def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
 
 
 @on_a_loop
-async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
+async def test_a_client_that_reads_no_responses_is_not_read_from() -> None:
     handled = 0
 
     async def large(
@@ -286,7 +288,7 @@ async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
 
 
 @on_a_loop
-async def test_requests_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_in_flight_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "MAX_IN_FLIGHT_REQUESTS", 3)
     gate = Gate()
     client = Server({PRODUCE: gate.handle}).connect()
@@ -302,7 +304,7 @@ async def test_requests_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -
 
 
 @on_a_loop
-async def test_one_connection_leaves_others_their_turn() -> None:
+async def test_one_connection_lets_others_have_their_turn() -> None:
     order: list[str] = []
 
     async def note(
@@ -324,7 +326,7 @@ async def test_one_connection_leaves_others_their_turn() -> None:
 
 
 @on_a_loop
-async def test_a_client_that_leaves_frees_everything() -> None:
+async def test_a_client_that_disconnects_frees_its_memory() -> None:
     server = Server({LIST: name_the_client})
     client = server.connect()
     await client.send_bytes(frame(*a_list(1))[:9])
@@ -337,7 +339,7 @@ async def test_a_client_that_leaves_frees_everything() -> None:
 
 
 @on_a_loop
-async def test_a_parked_request_of_a_client_that_left_is_called_off() -> None:
+async def test_the_delayed_request_of_a_disconnected_client_is_cancelled() -> None:
     cancelled = []
 
     async def park(
@@ -363,7 +365,7 @@ async def test_a_parked_request_of_a_client_that_left_is_called_off() -> None:
 
 
 @on_a_loop
-async def test_a_change_under_way_is_finished_though_its_client_left() -> None:
+async def test_a_change_in_progress_completes_after_its_client_disconnects() -> None:
     gate = Gate()
     finished = []
 

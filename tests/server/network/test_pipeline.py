@@ -27,7 +27,7 @@ ASK = (ListConfigResourcesRequest(), 1, 7)
 
 
 @pytest.mark.parametrize("parks", [False, True])
-def test_an_exception_becomes_an_error_answer(parks: bool) -> None:
+def test_an_exception_becomes_an_error_response(parks: bool) -> None:
     async def fail(
         _: ListConfigResourcesRequest, __: RequestContext
     ) -> ListConfigResourcesResponse:
@@ -50,7 +50,7 @@ def test_an_exception_becomes_an_error_answer(parks: bool) -> None:
 
 
 @pytest.mark.parametrize("parks", [False, True])
-def test_an_answer_that_cannot_be_written_becomes_an_error_answer(parks: bool) -> None:
+def test_a_response_that_cannot_be_encoded_becomes_an_error_response(parks: bool) -> None:
     async def garble(
         _: ListConfigResourcesRequest, __: RequestContext
     ) -> ListConfigResourcesResponse:
@@ -71,7 +71,7 @@ def test_an_answer_that_cannot_be_written_becomes_an_error_answer(parks: bool) -
 
 
 @pytest.mark.parametrize("parks", [False, True])
-def test_a_violation_found_by_a_handler_closes_the_connection(parks: bool) -> None:
+def test_a_protocol_violation_raised_by_a_handler_closes_the_connection(parks: bool) -> None:
     async def object_to(
         _: ListConfigResourcesRequest, __: RequestContext
     ) -> ListConfigResourcesResponse:
@@ -89,7 +89,7 @@ def test_a_violation_found_by_a_handler_closes_the_connection(parks: bool) -> No
 
 
 @pytest.mark.parametrize("parks", [False, True])
-def test_no_answer_is_sent_where_none_is_wanted(parks: bool) -> None:
+def test_no_response_is_sent_if_the_client_expects_none(parks: bool) -> None:
     async def silent(request: ProduceRequest, _: RequestContext) -> ProduceResponse | None:
         if parks:
             await asyncio.sleep(0)
@@ -122,7 +122,7 @@ def test_a_failed_produce_without_acks_closes_the_connection(
 
 
 @pytest.mark.parametrize("version", [6, 127, 32767, -1])
-def test_an_api_versions_too_new_is_answered_with_what_to_use_instead(version: int) -> None:
+def test_an_api_versions_request_too_new_receives_the_supported_versions(version: int) -> None:
     """KIP-511: the body is that of version 0, whatever was asked."""
 
     @on_a_loop
@@ -179,7 +179,7 @@ async def test_a_client_may_have_no_id() -> None:
 
 
 @on_a_loop
-async def test_nothing_of_a_request_that_parked_is_left_for_the_garbage_collector() -> None:
+async def test_a_suspended_request_leaves_nothing_to_the_garbage_collector() -> None:
     calls: list[RequestContext] = []
 
     async def park(
@@ -195,7 +195,7 @@ async def test_nothing_of_a_request_that_parked_is_left_for_the_garbage_collecto
         await client.send(ASK)
         await client.receive(LIST, 1)
         assert len(calls) == 1
-        assert not [each for each in gc.get_referrers(*calls) if isinstance(each, SuspendedRequest)]
+        assert not [item for item in gc.get_referrers(*calls) if isinstance(item, SuspendedRequest)]
     finally:
         gc.enable()
 
@@ -223,7 +223,7 @@ async def test_requests_are_counted_by_version_and_timed() -> None:
 
 
 @on_a_loop
-async def test_regions_in_an_answer_count_in_its_length() -> None:
+async def test_regions_of_a_response_count_in_its_length() -> None:
     from barnabas.server.network.routes import RouteTable
     from barnabas.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 

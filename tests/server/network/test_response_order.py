@@ -18,7 +18,7 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 
 @on_a_loop
-async def test_pipelined_produce_requests_begin_at_once_and_are_answered_in_order() -> None:
+async def test_pipelined_produce_requests_start_at_once_and_respond_in_order() -> None:
     gate = Gate()
     client = Server({PRODUCE: gate.handle}).connect()
     await client.send(a_produce(1), a_produce(2), a_produce(3))
@@ -29,7 +29,7 @@ async def test_pipelined_produce_requests_begin_at_once_and_are_answered_in_orde
 
 
 @on_a_loop
-async def test_another_request_waits_until_parked_produce_requests_are_done() -> None:
+async def test_another_request_waits_until_delayed_produce_requests_complete() -> None:
     gate = Gate()
     client = Server({PRODUCE: gate.handle, LIST: gate.handle}).connect()
     await client.send(a_produce(1), a_produce(2), a_list(3), a_produce(4))
@@ -46,12 +46,12 @@ async def test_another_request_waits_until_parked_produce_requests_are_done() ->
     gate.open(4)
     keys = [PRODUCE, PRODUCE, LIST, PRODUCE]
     versions = [9, 9, 1, 9]
-    answers = [(await client.receive(k, v))[0] for k, v in zip(keys, versions, strict=True)]
-    assert answers == [1, 2, 3, 4]
+    responses = [(await client.receive(k, v))[0] for k, v in zip(keys, versions, strict=True)]
+    assert responses == [1, 2, 3, 4]
 
 
 @on_a_loop
-async def test_nothing_begins_behind_a_parked_request_of_another_kind() -> None:
+async def test_no_request_starts_behind_a_suspended_request_of_another_api() -> None:
     gate = Gate()
     client = Server({PRODUCE: gate.handle, LIST: gate.handle}).connect()
     await client.send(a_list(1))
@@ -90,7 +90,7 @@ async def test_a_produce_request_that_has_not_appended_yet_is_not_overtaken() ->
 
 
 @on_a_loop
-async def test_an_answer_ready_at_once_waits_for_a_parked_one_before_it() -> None:
+async def test_a_response_ready_at_once_waits_for_an_earlier_delayed_one() -> None:
     gate = Gate()
 
     async def park_the_first(request: ProduceRequest, context: RequestContext) -> ProduceResponse:
@@ -109,7 +109,7 @@ async def test_an_answer_ready_at_once_waits_for_a_parked_one_before_it() -> Non
 
 @settings(max_examples=30, deadline=None)
 @given(st.permutations(range(8)), st.integers(1, 8))
-def test_answers_keep_the_order_of_requests_whatever_ends_first(
+def test_responses_keep_the_order_of_requests_whichever_completes_first(
     ends: list[int], sent_together: int
 ) -> None:
     @on_a_loop

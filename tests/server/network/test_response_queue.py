@@ -52,12 +52,12 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def pump(outbox: ResponseQueue, theirs: socket.socket) -> bytes:
+def pump(queue: ResponseQueue, theirs: socket.socket) -> bytes:
     """Send until all has gone, with the other end reading whenever the socket is full."""
     received = bytearray()
     done = False
     while not done:
-        done = outbox.send()
+        done = queue.send()
         while True:
             try:
                 received += theirs.recv(1 << 16)
@@ -66,51 +66,54 @@ def pump(outbox: ResponseQueue, theirs: socket.socket) -> bytes:
     return bytes(received)
 
 
-def a_place(outbox: ResponseQueue):  # type: ignore[no-untyped-def]
-    return outbox.reserve(RequestMetrics(), 1)
+def reserve(queue: ResponseQueue):  # type: ignore[no-untyped-def]
+    return queue.reserve(RequestMetrics(), 1)
 
 
-def put(outbox: ResponseQueue, content: bytes, *regions: tuple[int, FileRegion]) -> None:
+def put(queue: ResponseQueue, content: bytes, *regions: tuple[int, FileRegion]) -> None:
     outgoing = Outgoing(content)
     outgoing.regions.extend(regions)
-    outbox.complete(a_place(outbox), outgoing, 2)
+    queue.complete(reserve(queue), outgoing, 2)
 
 
 def test_regions_are_sent_between_the_bytes_around_them(
     pair: tuple[socket.socket, socket.socket], content: Path
 ) -> None:
-    outbox = ResponseQueue(pair[0])
+    queue = ResponseQueue(pair[0])
     with content.open("rb") as file:
         first = FileRegion(file.fileno(), 1, 300_000)
         second = FileRegion(file.fileno(), 77, 5)
-        put(outbox, b"headmiddletail", (4, first), (10, second))
-        put(outbox, b"next")
-        sent = pump(outbox, pair[1])
+        put(queue, b"headmiddletail", (4, first), (10, second))
+        put(queue, b"next")
+        sent = pump(queue, pair[1])
     bytes_in_file = content.read_bytes()
     expected = b"head" + bytes_in_file[1:300_001] + b"middle" + bytes_in_file[77:82] + b"tailnext"
     assert sent == expected
-    assert outbox.is_empty
+    assert queue.is_empty
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> list[tuple[bytes, list[tuple[int, int, int]]]]:
+def queued_responses(draw: st.DrawFn) -> list[tuple[bytes, list[tuple[int, int, int]]]]:
     """Each some bytes and regions: place in the bytes, position in the file, size."""
     drawn = []
     for size in draw(st.lists(st.sampled_from([1, 14, 9000]), min_size=1, max_size=5)):
-        places = sorted(draw(st.lists(st.integers(0, size), max_size=3)))
+        topic_partitions = sorted(draw(st.lists(st.integers(0, size), max_size=3)))
         sizes = st.sampled_from([0, 1, 500, 60_000])
         drawn.append(
             (
                 draw(st.binary(min_size=size, max_size=size)) if size < 20 else os.urandom(size),
-                [(place, draw(st.integers(0, 1000)), draw(sizes)) for place in places],
+                [
+                    (topic_partition, draw(st.integers(0, 1000)), draw(sizes))
+                    for topic_partition in topic_partitions
+                ],
             )
         )
     return drawn
 
 
 @settings(max_examples=60, deadline=None)
-@given(answers(), st.sampled_from([7, 1000, 1 << 30]), st.booleans())
-def test_what_arrives_is_what_was_put_however_it_is_cut(
+@given(queued_responses(), st.sampled_from([7, 1000, 1 << 30]), st.booleans())
+def test_the_socket_receives_what_was_queued_however_it_is_split(
     content: Path, drawn: list[tuple[bytes, list[tuple[int, int, int]]]], at_most: int, slow: bool
 ) -> None:
     ours, theirs = socket.socketpair()
@@ -118,76 +121,76 @@ def test_what_arrives_is_what_was_put_however_it_is_cut(
     with ours, theirs, content.open("rb") as file:
         ours.setblocking(False)
         theirs.setblocking(False)
-        outbox = ResponseQueue(ours)
+        queue = ResponseQueue(ours)
         expected = b""
-        for answer, regions in drawn:
+        for response, regions in drawn:
             put(
-                outbox,
-                answer,
+                queue,
+                response,
                 *((p, FileRegion(file.fileno(), at, n, at_most)) for p, at, n in regions),
             )
             start = 0
-            for place, at, size in regions:
-                expected += answer[start:place] + in_file[at : at + size]
-                start = place
-            expected += answer[start:]
+            for topic_partition, at, size in regions:
+                expected += response[start:topic_partition] + in_file[at : at + size]
+                start = topic_partition
+            expected += response[start:]
             if slow:
-                outbox.send()  # perhaps in part, with more to be put behind
-        assert pump(outbox, theirs) == expected
-        assert outbox.is_empty
-        assert outbox.unsent_bytes == 0
+                queue.send()  # perhaps in part, with more to be put behind
+        assert pump(queue, theirs) == expected
+        assert queue.is_empty
+        assert queue.unsent_bytes == 0
 
 
-def test_a_region_whose_file_was_cut_short_ends_the_connection(
+def test_a_region_of_a_truncated_file_closes_the_connection(
     pair: tuple[socket.socket, socket.socket], tmp_path: Path
 ) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"only this")
-    outbox = ResponseQueue(pair[0])
+    queue = ResponseQueue(pair[0])
     with path.open("rb") as file:
-        put(outbox, b"head", (4, FileRegion(file.fileno(), 0, 100)))
+        put(queue, b"head", (4, FileRegion(file.fileno(), 0, 100)))
         with pytest.raises(OSError, match="no longer exist"):
-            pump(outbox, pair[1])
+            pump(queue, pair[1])
 
 
-def test_an_answer_waits_for_those_before_it(pair: tuple[socket.socket, socket.socket]) -> None:
-    outbox = ResponseQueue(pair[0])
-    first, second, third = (a_place(outbox) for _ in range(3))
-    outbox.complete(third, Outgoing(b"3"), 5)
-    outbox.complete(second, None, 5)
-    assert pump(outbox, pair[1]) == b""
-    assert outbox.buffer() is None
-    outbox.complete(first, Outgoing(b"1"), 5)
-    assert pump(outbox, pair[1]) == b"13"
-    assert outbox.buffer() is not None
+def test_a_response_waits_for_earlier_ones(pair: tuple[socket.socket, socket.socket]) -> None:
+    queue = ResponseQueue(pair[0])
+    first, second, third = (reserve(queue) for _ in range(3))
+    queue.complete(third, Outgoing(b"3"), 5)
+    queue.complete(second, None, 5)
+    assert pump(queue, pair[1]) == b""
+    assert queue.buffer() is None
+    queue.complete(first, Outgoing(b"1"), 5)
+    assert pump(queue, pair[1]) == b"13"
+    assert queue.buffer() is not None
 
 
 def test_a_client_that_never_drains_keeps_only_what_is_unsent(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    outbox = ResponseQueue(pair[0])
+    queue = ResponseQueue(pair[0])
     received = 0
     for round_ in range(1, 41):
-        put(outbox, b"x" * 100_000)
+        put(queue, b"x" * 100_000)
         while received < round_ * 90_000:
-            outbox.send()
+            queue.send()
             received += len(pair[1].recv(90_000))
-    assert len(outbox._ready) < 2 << 20
-    assert received + len(pump(outbox, pair[1])) == 4_000_000
+    assert len(queue._ready) < 2 << 20
+    assert received + len(pump(queue, pair[1])) == 4_000_000
 
 
-def test_times_are_counted_once_an_answer_is_sent(
+def test_times_are_recorded_when_a_response_is_sent(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    outbox = ResponseQueue(pair[0])
+    queue = ResponseQueue(pair[0])
     metrics = RequestMetrics()
-    early = outbox.reserve(metrics, 1)
-    late = outbox.reserve(metrics, 1)
-    outbox.complete(late, Outgoing(b"late"), 10)
-    outbox.complete(early, Outgoing(b"early"), 30)
+    early = queue.reserve(metrics, 1)
+    late = queue.reserve(metrics, 1)
+    queue.complete(late, Outgoing(b"late"), 10)
+    queue.complete(early, Outgoing(b"early"), 30)
     assert metrics.response_queue_ns.total == 20
-    assert outbox.send()
-    outbox.record_sent(40, 50)
+    assert queue.send()
+    queue.record_sent(40, 50)
     assert metrics.total_ns.total == 2 * 49
     assert metrics.response_send_ns.total == 2 * 10
-    assert not outbox.unsent
+    assert not queue.unsent

@@ -56,7 +56,7 @@ async def test_a_host_may_have_only_so_many_connections() -> None:
 
 
 @on_a_loop
-async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves() -> None:
+async def test_no_client_is_accepted_beyond_max_connections_until_one_disconnects() -> None:
     server = Server({LIST: respond}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
@@ -72,7 +72,7 @@ async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves()
 
 
 @on_a_loop
-async def test_raising_max_connections_lets_those_in_who_wait() -> None:
+async def test_raising_max_connections_accepts_the_waiting_clients() -> None:
     server = Server({LIST: respond}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
@@ -96,7 +96,7 @@ async def dial(port: int) -> Client:
 
 
 @on_a_loop
-async def test_port_0_is_a_free_port_and_is_told() -> None:
+async def test_port_0_selects_a_free_port() -> None:
     server = Server({LIST: respond})
     listener = server.network.listen("INTERNAL", "", 0)
     server.network.open()
@@ -165,7 +165,7 @@ async def test_a_connection_expires_by_the_clock_of_the_node_not_by_the_machines
 
 
 @on_a_loop
-async def test_the_sweep_closes_what_idles_by_itself() -> None:
+async def test_idle_connections_are_closed_periodically() -> None:
     server = Server({LIST: respond}, idle_ms=1)
     server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
@@ -177,7 +177,7 @@ async def test_the_sweep_closes_what_idles_by_itself() -> None:
 
 
 @on_a_loop
-async def test_draining_answers_what_is_under_way_and_accepts_nobody() -> None:
+async def test_draining_responds_to_requests_in_flight_and_accepts_no_clients() -> None:
     gate = Barrier()
     server = Server({LIST: gate.handle})
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
@@ -200,7 +200,7 @@ async def test_draining_answers_what_is_under_way_and_accepts_nobody() -> None:
 
 
 @on_a_loop
-async def test_draining_does_not_wait_for_ever() -> None:
+async def test_draining_ends_at_its_timeout() -> None:
     server = Server({LIST: Barrier().handle})
     client = server.connect()
     await client.send(ASK)
@@ -211,7 +211,7 @@ async def test_draining_does_not_wait_for_ever() -> None:
 
 
 @on_a_loop
-async def test_draining_lets_go_of_parked_requests_at_once() -> None:
+async def test_draining_releases_delayed_requests_at_once() -> None:
     async def park(
         _: ListConfigResourcesRequest, context: RequestContext
     ) -> ListConfigResourcesResponse:
@@ -229,7 +229,7 @@ async def test_draining_lets_go_of_parked_requests_at_once() -> None:
 # Settings
 
 
-def test_settings_come_under_kafkas_names() -> None:
+def test_settings_have_kafkas_names() -> None:
     from barnabas.config import BrokerSettings
 
     settings = BrokerSettings.from_properties(

@@ -56,7 +56,7 @@ async def test_exceptions_of_futures_are_raised_in_the_handler() -> None:
 
 
 @on_a_loop
-async def test_what_a_handler_raises_comes_out() -> None:
+async def test_an_exception_of_a_handler_is_passed_on() -> None:
     async def handler() -> None:
         await asyncio.sleep(0)
         raise LookupError("gone")
@@ -90,7 +90,7 @@ async def test_a_future_that_is_done_does_not_suspend() -> None:
 
 
 @on_a_loop
-async def test_anything_but_a_future_is_refused_where_it_is_awaited() -> None:
+async def test_awaiting_anything_but_a_future_raises_in_the_handler() -> None:
     class Odd:
         def __await__(self):  # type: ignore[no-untyped-def]
             yield "odd"
@@ -104,7 +104,7 @@ async def test_anything_but_a_future_is_refused_where_it_is_awaited() -> None:
 
 
 @on_a_loop
-async def test_abandoning_calls_off_what_is_parked_and_nothing_else() -> None:
+async def test_abandoning_cancels_a_delayed_operation_and_nothing_else() -> None:
     loop = asyncio.get_running_loop()
     purgatory = Purgatory(Timer(loop))
     ended: list[object] = []

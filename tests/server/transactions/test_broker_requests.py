@@ -17,8 +17,8 @@ from barnabas.server.transactions.broker_requests import (
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import metadata_records as records
 
-PLACE = ("t", 0)
-NONE, LOST = {PLACE: ErrorCode.NONE}, {PLACE: ErrorCode.NETWORK_EXCEPTION}
+TOPIC_PARTITION = ("t", 0)
+NONE, LOST = {TOPIC_PARTITION: ErrorCode.NONE}, {TOPIC_PARTITION: ErrorCode.NETWORK_EXCEPTION}
 
 
 class Peers:
@@ -43,7 +43,7 @@ class Peers:
         raise AssertionError
 
 
-class House:
+class FakeCluster:
     """Brokers 1 to 3, of which 1 asks the others."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class House:
         self.peers = Peers()
         peers: Any = self.peers
         compose: Any = list
-        self.couriers: BrokerRequestQueues[str] = BrokerRequestQueues(
+        self.queues: BrokerRequestQueues[str] = BrokerRequestQueues(
             BrokerDirectory(1, lambda: self.image, peers, "INSIDE"),
             "errands",
             compose=compose,
@@ -77,62 +77,62 @@ class House:
 
     def fence(self, broker_id: int) -> None:
         delta = self.change(records.BrokerRegistrationChangeRecord(broker_id=broker_id, fenced=1))
-        self.couriers.on_metadata_update(delta, self.image)
+        self.queues.on_metadata_update(delta, self.image)
 
-    def send(self, key: str, broker_id: int = 2, **errand: Any) -> Any:
-        return self.couriers.send(broker_id, RequestItem(key, key, [PLACE], **errand))
+    def send(self, key: str, broker_id: int = 2, **fields: Any) -> Any:
+        return self.queues.send(broker_id, RequestItem(key, key, [TOPIC_PARTITION], **fields))
 
 
 def _read(response: Any) -> Mapping[Hashable, PartitionErrorCodes]:
     if isinstance(response, KafkaError):
         raise response
-    return {key: {PLACE: ErrorCode.NONE} for key in response}
+    return {key: {TOPIC_PARTITION: ErrorCode.NONE} for key in response}
 
 
 @pytest.fixture
-def house() -> House:
-    return House()
+def cluster() -> FakeCluster:
+    return FakeCluster()
 
 
-def test_the_first_leaves_at_once_and_the_others_together(house: House) -> None:
-    answers = [house.send(key) for key in "abc"]
-    assert house.peers.sent == [("host2", ["a"])]
-    house.peers.answers[0](["a"])
-    assert house.peers.sent[1:] == [("host2", ["b", "c"])]
-    house.peers.answers[1](["b", "c"])
-    assert [answer.result() for answer in answers] == [NONE] * 3
+def test_the_first_item_is_sent_at_once_and_later_ones_together(cluster: FakeCluster) -> None:
+    responses = [cluster.send(key) for key in "abc"]
+    assert cluster.peers.sent == [("host2", ["a"])]
+    cluster.peers.answers[0](["a"])
+    assert cluster.peers.sent[1:] == [("host2", ["b", "c"])]
+    cluster.peers.answers[1](["b", "c"])
+    assert [response.result() for response in responses] == [NONE] * 3
 
 
-def test_brokers_do_not_wait_for_each_other(house: House) -> None:
-    house.send("a", 2)
-    house.send("b", 3)
-    assert house.peers.sent == [("host2", ["a"]), ("host3", ["b"])]
+def test_requests_to_different_brokers_do_not_wait_for_each_other(cluster: FakeCluster) -> None:
+    cluster.send("a", 2)
+    cluster.send("b", 3)
+    assert cluster.peers.sent == [("host2", ["a"]), ("host3", ["b"])]
 
 
-def test_two_of_one_key_go_one_after_the_other(house: House) -> None:
+def test_items_with_the_same_key_are_sent_in_different_requests(cluster: FakeCluster) -> None:
     for key in ("a", "b", "b", "c"):
-        house.send(key)
-    house.peers.answers[0](["a"])
-    house.peers.answers[1](["b", "c"])
-    assert [keys for _, keys in house.peers.sent] == [["a"], ["b", "c"], ["b"]]
+        cluster.send(key)
+    cluster.peers.answers[0](["a"])
+    cluster.peers.answers[1](["b", "c"])
+    assert [keys for _, keys in cluster.peers.sent] == [["a"], ["b", "c"], ["b"]]
 
 
-def test_a_request_is_bounded(house: House) -> None:
+def test_a_request_has_a_limited_number_of_items(cluster: FakeCluster) -> None:
     for number in range(MAX_ITEMS_PER_REQUEST + 2):
-        house.send(str(number))
-    house.peers.answers[0](["0"])
-    house.peers.answers[1]([])
-    assert [len(keys) for _, keys in house.peers.sent] == [1, MAX_ITEMS_PER_REQUEST, 1]
+        cluster.send(str(number))
+    cluster.peers.answers[0](["0"])
+    cluster.peers.answers[1]([])
+    assert [len(keys) for _, keys in cluster.peers.sent] == [1, MAX_ITEMS_PER_REQUEST, 1]
 
 
-def test_what_nobody_wants_any_more_stays_behind(house: House) -> None:
-    house.send("a")
-    unwanted = house.send("b", is_needed=lambda: False)
-    house.peers.answers[0](["a"])
-    assert len(house.peers.sent) == 1
-    assert not unwanted.is_done
-    house.send("c")
-    assert house.peers.sent[1:] == [("host2", ["c"])]
+def test_items_that_are_no_longer_needed_are_not_sent(cluster: FakeCluster) -> None:
+    cluster.send("a")
+    unneeded = cluster.send("b", is_needed=lambda: False)
+    cluster.peers.answers[0](["a"])
+    assert len(cluster.peers.sent) == 1
+    assert not unneeded.is_done
+    cluster.send("c")
+    assert cluster.peers.sent[1:] == [("host2", ["c"])]
 
 
 @pytest.mark.parametrize(
@@ -141,38 +141,40 @@ def test_what_nobody_wants_any_more_stays_behind(house: House) -> None:
         (TimeoutError(), LOST),
         (ConnectionRefusedError(), LOST),
         (KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ""), None),
-        ([], {PLACE: ErrorCode.UNKNOWN_SERVER_ERROR}),
+        ([], {TOPIC_PARTITION: ErrorCode.UNKNOWN_SERVER_ERROR}),
     ],
     ids=str,
 )
-def test_each_is_told_what_became_of_the_request(
-    house: House, response: Any, told: PartitionErrorCodes | None
+def test_every_item_receives_the_outcome_of_the_request(
+    cluster: FakeCluster, response: Any, told: PartitionErrorCodes | None
 ) -> None:
-    answer, following = house.send("a"), house.send("b")
-    house.peers.answers[0](response)
-    assert answer.result() == (told or {PLACE: ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
-    house.peers.answers[1](["b"])
+    result, following = cluster.send("a"), cluster.send("b")
+    cluster.peers.answers[0](response)
+    assert result.result() == (told or {TOPIC_PARTITION: ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
+    cluster.peers.answers[1](["b"])
     assert following.result() == NONE
 
 
-def test_from_a_fenced_broker_nothing_is_waited_for(house: House) -> None:
-    answers = [house.send(key) for key in "ab"]
-    other = house.send("c", 3)
-    house.fence(2)
-    assert [answer.result() for answer in answers] == [LOST] * 2
+def test_requests_to_a_fenced_broker_fail_at_once(cluster: FakeCluster) -> None:
+    responses = [cluster.send(key) for key in "ab"]
+    other = cluster.send("c", 3)
+    cluster.fence(2)
+    assert [response.result() for response in responses] == [LOST] * 2
     assert not other.is_done
-    house.peers.answers[0](["a"])  # too late
-    assert house.send("d").result() == LOST, "nor is it asked"
+    cluster.peers.answers[0](["a"])  # too late
+    assert cluster.send("d").result() == LOST, "nor is it asked"
 
 
 @pytest.mark.parametrize("broker_id", [2, 9])
-def test_who_cannot_be_reached_is_not_asked(house: House, broker_id: int) -> None:
-    house.image.brokers.pop(2)
-    assert house.send("a", broker_id).result() == LOST
-    assert not house.peers.sent
+def test_a_broker_without_an_endpoint_receives_no_request(
+    cluster: FakeCluster, broker_id: int
+) -> None:
+    cluster.image.brokers.pop(2)
+    assert cluster.send("a", broker_id).result() == LOST
+    assert not cluster.peers.sent
 
 
-def test_in_the_end_nobody_waits(house: House) -> None:
-    answers = [house.send(key) for key in "ab"]
-    house.couriers.close()
-    assert [answer.result() for answer in answers] == [LOST] * 2
+def test_closing_fails_all_pending_items(cluster: FakeCluster) -> None:
+    responses = [cluster.send(key) for key in "ab"]
+    cluster.queues.close()
+    assert [response.result() for response in responses] == [LOST] * 2

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.replication.world import Pending, World, batch_of
+from tests.replication.world import PendingHandler, World, batch_of
 from tests.server.harness import on_a_loop
 
 from barnabas.coordinator.pending_response import PendingResponse
@@ -97,26 +97,26 @@ def request(*batches: Any, topic: str = "orders", acks: int = -1, **fields: Any)
 
 
 def produce(world: World, *batches: Any, version: int = 12) -> list[PartitionProduceResponse]:
-    answer: Any = world.ask(handle, request(*batches), version)
-    return answers(answer)
+    response: Any = world.request(handle, request(*batches), version)
+    return partition_responses(response)
 
 
-def answers(response: Any) -> list[PartitionProduceResponse]:
-    return [answer for topic in response.responses for answer in topic.partition_responses]
+def partition_responses(response: Any) -> list[PartitionProduceResponse]:
+    return [result for topic in response.responses for result in topic.partition_responses]
 
 
-def codes(found: Sequence[PartitionProduceResponse]) -> list[ErrorCode]:
-    return [ErrorCode(answer.error_code) for answer in found]
+def codes(responses: Sequence[PartitionProduceResponse]) -> list[ErrorCode]:
+    return [ErrorCode(response.error_code) for response in responses]
 
 
-def begin(world: World, *batches: Any, version: int = 12) -> Pending:
-    return world.begin(handle, request(*batches), version)
+def begin(world: World, *batches: Any, version: int = 12) -> PendingHandler:
+    return world.begin_request(handle, request(*batches), version)
 
 
-def told(pending: Pending) -> list[ErrorCode]:
+def error_codes(pending: PendingHandler) -> list[ErrorCode]:
     pending.resume()
-    assert pending.is_answered
-    return codes(answers(pending.answer))
+    assert pending.is_complete
+    return codes(partition_responses(pending.response))
 
 
 # Asking
@@ -126,14 +126,14 @@ def told(pending: Pending) -> list[ErrorCode]:
 def test_up_to_version_11_the_partitions_are_verified_and_then_added(
     world: World, coordinator: Coordinator, version: int
 ) -> None:
-    found = produce(world, of_transaction(b"a"), of_transaction(b"b"), version=version)
-    assert codes(found) == [ErrorCode.NONE] * 2
+    entry = produce(world, of_transaction(b"a"), of_transaction(b"b"), version=version)
+    assert codes(entry) == [ErrorCode.NONE] * 2
     partitions = [("orders", 0), ("orders", 1)]
     assert coordinator.asked == [("t", PRODUCER, 0, partitions, version >= 12)]
     assert world.partition("orders").last_stable_offset == 0
 
 
-def test_what_is_open_is_not_asked_about_again(world: World, coordinator: Coordinator) -> None:
+def test_an_open_transaction_is_not_verified_again(world: World, coordinator: Coordinator) -> None:
     produce(world, of_transaction(b"a"))
     produce(world, of_transaction(b"b", sequence=1), of_transaction(b"b"))
     produce(world, of_transaction(b"c", sequence=2), of_transaction(b"c", sequence=1))
@@ -143,14 +143,14 @@ def test_what_is_open_is_not_asked_about_again(world: World, coordinator: Coordi
     ]
 
 
-def test_the_next_transaction_is_asked_about(world: World, coordinator: Coordinator) -> None:
+def test_the_next_transaction_is_verified(world: World, coordinator: Coordinator) -> None:
     produce(world, of_transaction(b"a"))
     world.end_transaction("orders", producer_id=PRODUCER, epoch=1, committed=True, version=2)
     assert codes(produce(world, of_transaction(b"b", epoch=1))) == [ErrorCode.NONE]
     assert [epoch for _, _, epoch, _, _ in coordinator.asked] == [0, 1]
 
 
-def test_plain_batches_in_the_request_of_a_transaction_are_just_appended(
+def test_plain_batches_of_a_transactional_request_need_no_verification(
     world: World, coordinator: Coordinator
 ) -> None:
     coordinator.code = ErrorCode.INVALID_PRODUCER_EPOCH
@@ -161,19 +161,21 @@ def test_plain_batches_in_the_request_of_a_transaction_are_just_appended(
     assert coordinator.asked[0][3] == [("orders", 1)]
 
 
-def test_a_request_without_transactional_batches_asks_nobody(
+def test_a_request_without_transactional_batches_needs_no_verification(
     world: World, coordinator: Coordinator
 ) -> None:
     assert codes(produce(world, batch_of(b"a"))) == [ErrorCode.NONE]
     assert coordinator.asked == []
 
 
-def test_what_cannot_be_appended_is_not_asked_about(world: World, coordinator: Coordinator) -> None:
+def test_batches_that_cannot_be_appended_are_not_verified(
+    world: World, coordinator: Coordinator
+) -> None:
     world.create_topic("far", replicas=(1, 2), leader=2)
     garbage = bytearray(of_transaction(b"a"))
     garbage[8:12] = b"\0\0\0\1"
     three = request(garbage, None, b"x" * 100)
-    assert codes(answers(world.ask(handle, three, 12))) == [
+    assert codes(partition_responses(world.request(handle, three, 12))) == [
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.INVALID_RECORD,
         ErrorCode.CORRUPT_MESSAGE,
@@ -183,12 +185,12 @@ def test_what_cannot_be_appended_is_not_asked_about(world: World, coordinator: C
         ("nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ):
         elsewhere = request(of_transaction(b"a"), topic=topic)
-        assert codes(answers(world.ask(handle, elsewhere, 12))) == [code]
+        assert codes(partition_responses(world.request(handle, elsewhere, 12))) == [code]
     assert coordinator.asked == []
 
 
 @pytest.mark.parametrize("other", [{"producer_id": 6}, {"epoch": 1}], ids=str)
-def test_one_request_is_of_one_producer(
+def test_a_request_with_batches_of_two_producers_is_rejected(
     world: World, coordinator: Coordinator, other: dict[str, int]
 ) -> None:
     with pytest.raises(KafkaError, match="INVALID_PRODUCER_ID_MAPPING"):
@@ -196,7 +198,7 @@ def test_one_request_is_of_one_producer(
     assert world.partition("orders").high_watermark == 0
 
 
-def test_without_verification_only_what_must_be_added_is_asked_about(
+def test_without_verification_only_partitions_to_add_are_sent_to_the_coordinator(
     world: World, coordinator: Coordinator
 ) -> None:
     world.configure_broker(transaction_partition_verification_enable="false")
@@ -228,17 +230,17 @@ def test_without_verification_only_what_must_be_added_is_asked_about(
     ],
     ids=str,
 )
-def test_a_coordinators_error_is_told_as_the_producer_understands_it(
+def test_a_coordinators_error_is_converted_to_one_the_producer_expects(
     world: World, coordinator: Coordinator, code: ErrorCode, version: int, expected: ErrorCode
 ) -> None:
     coordinator.code = code
-    (answer,) = produce(world, of_transaction(b"a"), version=version)
-    assert (answer.error_code, answer.base_offset) == (expected, -1)
-    assert answer.log_start_offset == -1
+    (response,) = produce(world, of_transaction(b"a"), version=version)
+    assert (response.error_code, response.base_offset) == (expected, -1)
+    assert response.log_start_offset == -1
     assert world.partition("orders").high_watermark == 0
 
 
-def test_a_zombie_that_writes_after_the_abort_begins_nothing(
+def test_a_fenced_producer_starts_no_transaction_after_the_abort(
     world: World, coordinator: Coordinator
 ) -> None:
     produce(world, of_transaction(b"a"), version=11)
@@ -251,7 +253,7 @@ def test_a_zombie_that_writes_after_the_abort_begins_nothing(
 
 
 @pytest.mark.parametrize("version", [9, 11, 12])
-def test_a_zombie_is_fenced_unasked_and_does_not_hold_up_who_replaced_it(
+def test_a_fenced_producer_is_rejected_without_verification_and_does_not_block_its_successor(
     world: World, coordinator: Coordinator, version: int
 ) -> None:
     produce(world, of_transaction(b"a", epoch=1))
@@ -265,7 +267,7 @@ def test_a_zombie_is_fenced_unasked_and_does_not_hold_up_who_replaced_it(
     assert codes(produce(world, of_transaction(b"b", sequence=1, epoch=1))) == [ErrorCode.NONE]
 
 
-def test_batches_of_version_12_begin_each_transaction_at_zero(
+def test_batches_of_version_12_start_each_transaction_at_sequence_zero(
     world: World, coordinator: Coordinator
 ) -> None:
     assert codes(produce(world, of_transaction(b"a", sequence=5))) == [
@@ -281,45 +283,45 @@ def test_batches_of_version_12_begin_each_transaction_at_zero(
 
 
 @on_a_loop
-async def test_records_that_wait_are_kept_though_their_frame_is_used_again(
+async def test_records_that_wait_for_verification_are_copied_from_their_frame(
     world: World, coordinator: Coordinator
 ) -> None:
     coordinator.hold()
     frame = bytearray(request(of_transaction(b"a"), batch_of(b"b")).write(12))
-    asked, _ = ProduceRequest.read(memoryview(frame), 12)
-    pending = Pending(handle(asked, world.call(12)))
-    assert not pending.is_answered
+    sent_request, _ = ProduceRequest.read(memoryview(frame), 12)
+    pending = PendingHandler(handle(sent_request, world.call(12)))
+    assert not pending.is_complete
     frame[:] = bytes(len(frame))
     coordinator.answer()
-    assert told(pending) == [ErrorCode.NONE] * 2
+    assert error_codes(pending) == [ErrorCode.NONE] * 2
     assert world.partition("orders").high_watermark == 1
 
 
 @on_a_loop
-async def test_the_end_of_the_transaction_overtakes_a_batch_that_waits(
+async def test_a_batch_is_rejected_if_its_transaction_ends_during_the_verification(
     world: World, coordinator: Coordinator
 ) -> None:
     coordinator.hold()
     pending = begin(world, of_transaction(b"a"), version=11)
     world.end_transaction("orders", producer_id=PRODUCER, committed=False)
     coordinator.answer()
-    assert told(pending) == [ErrorCode.INVALID_TXN_STATE]
+    assert error_codes(pending) == [ErrorCode.INVALID_TXN_STATE]
     assert world.partition("orders").last_stable_offset == 1
 
 
 @on_a_loop
-async def test_a_partition_that_changes_hands_while_the_coordinator_is_asked(
+async def test_a_partition_that_changes_its_leader_during_the_verification_is_rejected(
     world: World, coordinator: Coordinator
 ) -> None:
     coordinator.hold()
     pending = begin(world, of_transaction(b"a"))
     world.lead("orders", leader=2, isr=(2,))
     coordinator.answer()
-    assert told(pending) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert error_codes(pending) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 @on_a_loop
-async def test_the_append_is_of_the_time_when_it_was_verified(
+async def test_the_append_time_is_the_time_after_the_verification(
     world: World, coordinator: Coordinator
 ) -> None:
     world.configure("orders", message_timestamp_type="LogAppendTime")
@@ -328,12 +330,12 @@ async def test_the_append_is_of_the_time_when_it_was_verified(
     world.now_ms += 5_000
     coordinator.answer()
     pending.resume()
-    (answer,) = answers(pending.answer)
-    assert answer.log_append_time_ms == world.now_ms
+    (response,) = partition_responses(pending.response)
+    assert response.log_append_time_ms == world.now_ms
 
 
 @on_a_loop
-async def test_from_version_12_on_the_broker_waits_for_the_transaction_before_to_end(
+async def test_from_version_12_on_the_broker_waits_for_the_previous_transaction_to_end(
     world: World, coordinator: Coordinator
 ) -> None:
     produce(world, of_transaction(b"a"))
@@ -343,32 +345,34 @@ async def test_from_version_12_on_the_broker_waits_for_the_transaction_before_to
     world.end_transaction("orders", producer_id=PRODUCER, epoch=1, committed=True, version=2)
     coordinator.code = ErrorCode.NONE
     world.timer.ring()
-    assert told(pending) == [ErrorCode.NONE]
+    assert error_codes(pending) == [ErrorCode.NONE]
     assert len(coordinator.asked) == 3
 
 
 @on_a_loop
-async def test_the_broker_waits_for_it_only_so_long(world: World, coordinator: Coordinator) -> None:
+async def test_the_wait_for_the_previous_transaction_is_limited(
+    world: World, coordinator: Coordinator
+) -> None:
     coordinator.code = ErrorCode.CONCURRENT_TRANSACTIONS
     pending = begin(world, of_transaction(b"a"))
     for _ in range(5):
-        assert not pending.is_answered
+        assert not pending.is_complete
         world.now_ms += 20
         world.timer.ring()
         world.timer.alarms.clear()
         pending.resume()
-    assert told(pending) == [ErrorCode.CONCURRENT_TRANSACTIONS]
+    assert error_codes(pending) == [ErrorCode.CONCURRENT_TRANSACTIONS]
 
 
 @on_a_loop
-async def test_acks_all_is_waited_for_after_the_verification(
+async def test_acks_all_waits_for_the_replicas_after_the_verification(
     world: World, coordinator: Coordinator
 ) -> None:
     world.create_topic("kept", replicas=(1, 2))
     coordinator.hold()
-    pending = world.begin(handle, request(of_transaction(b"a"), topic="kept"), 12)
+    pending = world.begin_request(handle, request(of_transaction(b"a"), topic="kept"), 12)
     coordinator.answer()
     pending.resume()
-    assert not pending.is_answered
+    assert not pending.is_complete
     world.lead("kept", isr=(1,))
-    assert told(pending) == [ErrorCode.NONE]
+    assert error_codes(pending) == [ErrorCode.NONE]

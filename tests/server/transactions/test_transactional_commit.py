@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.replication.world import Pending, World
+from tests.replication.world import PendingHandler, World
 from tests.server.harness import on_a_loop
 from tests.server.transactions.test_produce_verification import PRODUCER, Coordinator
 
@@ -49,13 +49,13 @@ def coordinator(world: World) -> Coordinator:
     return made  # type: ignore[no-any-return]
 
 
-def begin(world: World, version: int = 3) -> Pending:
-    return world.begin(handle, REQUEST, version)
+def begin(world: World, version: int = 3) -> PendingHandler:
+    return world.begin_request(handle, REQUEST, version)
 
 
 @pytest.mark.parametrize("version", [3, 5])
 @on_a_loop
-async def test_a_commit_is_written_once_its_coordinator_knows_of_it(
+async def test_a_transactional_commit_is_written_after_its_verification(
     world: World, groups: Groups, coordinator: Coordinator, version: int
 ) -> None:
     coordinator.hold()
@@ -63,12 +63,12 @@ async def test_a_commit_is_written_once_its_coordinator_knows_of_it(
     assert (groups.commits, coordinator.asked[0][3:]) == (0, ([(OFFSETS, 0)], version == 5))
     coordinator.answer()
     pending.resume()
-    assert pending.is_answered
+    assert pending.is_complete
     assert groups.commits == 1
 
 
 @on_a_loop
-async def test_a_transaction_that_ended_meanwhile_is_not_opened_again(
+async def test_a_transaction_that_ended_during_the_verification_is_not_opened_again(
     world: World, groups: Groups, coordinator: Coordinator
 ) -> None:
     coordinator.hold()
@@ -80,9 +80,9 @@ async def test_a_transaction_that_ended_meanwhile_is_not_opened_again(
     assert groups.commits == 0
 
 
-def test_what_is_open_is_not_asked_about_again(
+def test_an_open_transaction_is_not_verified_again(
     world: World, groups: Groups, coordinator: Coordinator
 ) -> None:
     world.write_in_transaction(OFFSETS, b"a", producer_id=PRODUCER)
-    assert begin(world).is_answered
+    assert begin(world).is_complete
     assert (groups.commits, coordinator.asked) == (1, [])

@@ -86,14 +86,14 @@ def _response(
     try:
         partition = context.broker.partitions.get_by_name(topic, requested.partition_index)
         partition.require_leader(requested.current_leader_epoch)
-        found = _find(partition, requested.timestamp, request, context.api_version)
+        entry = _find(partition, requested.timestamp, request, context.api_version)
     except Exception as failure:
         return _error_response(requested, error_of(failure, "ListOffsets", context)[0])
     return ListOffsetsPartitionResponse(
         partition_index=requested.partition_index,
-        timestamp=found.timestamp,
-        offset=found.offset,
-        leader_epoch=found.leader_epoch if context.api_version >= FIRST_WITH_EPOCHS else NO_EPOCH,
+        timestamp=entry.timestamp,
+        offset=entry.offset,
+        leader_epoch=entry.leader_epoch if context.api_version >= FIRST_WITH_EPOCHS else NO_EPOCH,
     )
 
 
@@ -107,8 +107,8 @@ def _find(
         end = partition.last_fetchable_offset(request.isolation_level)
         is_uncertain = partition.has_stale_high_watermark
     if timestamp >= 0:
-        found = log.offset_for_timestamp(timestamp)
-        return _readable(found, end, is_uncertain, version)
+        entry = log.offset_for_timestamp(timestamp)
+        return _readable(entry, end, is_uncertain, version)
     if version < FIRST_VERSION_OF.get(timestamp, version + 1):
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
@@ -130,10 +130,10 @@ def _find(
 
 
 def _readable(
-    found: TimestampOffset | None, end: int, is_uncertain: bool, version: int
+    entry: TimestampOffset | None, end: int, is_uncertain: bool, version: int
 ) -> TimestampOffset:
-    if found is not None and found.offset < end:
-        return found
+    if entry is not None and entry.offset < end:
+        return entry
     if is_uncertain:
         raise _not_available(version)
     return _NOT_FOUND

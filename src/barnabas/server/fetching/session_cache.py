@@ -177,7 +177,7 @@ class ContextKind(Enum):
     SESSIONLESS = "sessionless"
     FULL = "full"
     INCREMENTAL = "incremental"
-    ERROR = "refused"
+    ERROR = "error"
 
 
 class FetchContext:

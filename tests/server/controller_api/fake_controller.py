@@ -27,14 +27,14 @@ LEADER = QuorumLeader(node_id=3, epoch=7, host="127.0.0.1", port=19093)
 
 
 @dataclass
-class Deciding:
+class FakeController:
     """A controller that agrees to everything while it is active."""
 
     is_active: bool = True
-    asked: list[tuple[Message, int]] = field(default_factory=list)
+    requests: list[tuple[Message, int]] = field(default_factory=list)
 
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
-        self.asked.append((request, timeout_ms))
+        self.requests.append((request, timeout_ms))
         if not self.is_active:
             newest = api(request.API_KEY).versions.max
             return error_response(request, newest, ErrorCode.NOT_CONTROLLER)
@@ -42,13 +42,13 @@ class Deciding:
 
 
 @dataclass
-class Agreeing:
+class FakeQuorum:
     """A quorum that answers everything with nothing, and remembers by which method."""
 
     is_leader: bool = True
     leader: QuorumLeader | None = LEADER
     kraft_version: int = 1
-    asked: list[Any] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
     fetching: "asyncio.Future[Message] | None" = None
 
     def vote(self, request: Message, version: int) -> Message:
@@ -89,22 +89,22 @@ class Agreeing:
             observer_states=[QuorumReplicaState(4, b"4" * 16, 90, 4000, 3000)],
         )
 
-    def _answer(self, *asked: Any) -> Message:
-        name, request, *version = asked
-        self.asked.append((name, *version))
+    def _answer(self, *sent_request: Any) -> Message:
+        name, request, *version = sent_request
+        self.requests.append((name, *version))
         response: Message = api(request.API_KEY).response()
         return response
 
 
-class House:
+class FakeControllerListener:
     """A controller's listener and what is behind it."""
 
     def __init__(self, **settings: Any) -> None:
         loop = asyncio.get_running_loop()
         timer = Timer(loop)
         nothing: Any = None
-        self.controller = Deciding()
-        self.quorum = Agreeing()
+        self.controller = FakeController()
+        self.quorum = FakeQuorum()
         self.node = ControllerNode(
             node_id=3,
             cluster_id="castle",
@@ -122,7 +122,7 @@ class House:
             )
         self.network = SocketServer(self.node, SocketServerSettings(), loop)
 
-    async def ask(self, request: Message, version: int) -> Any:
+    async def request(self, request: Message, version: int) -> Any:
         client = self.connect()
         await client.send((request, version, 1))
         _, response = await client.receive(ApiKey(request.API_KEY), version)
