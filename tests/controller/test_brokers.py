@@ -80,7 +80,7 @@ def partition(world: World, topic_id: bytes, index: int = 0) -> PartitionRegistr
     return state
 
 
-def test_a_broker_registers_is_let_in_and_leaves() -> None:
+def test_a_broker_registers_is_unfenced_and_shuts_down() -> None:
     world = World()
     epoch = register(world)
     assert epoch == world.offset - 1
@@ -113,7 +113,7 @@ def test_a_broker_registers_is_let_in_and_leaves() -> None:
     assert records == [BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=epoch, fenced=1)]
 
 
-def test_after_a_clean_stop_it_leads_again_what_it_led() -> None:
+def test_a_broker_leads_its_partitions_again_after_a_clean_shutdown() -> None:
     world = World()
     epoch = register(world)
     beat(world, epoch)
@@ -137,7 +137,7 @@ def test_after_a_clean_stop_it_leads_again_what_it_led() -> None:
     assert partition(world, topic_id).leader_epoch == 2
 
 
-def test_after_a_crash_it_leads_again_but_has_to_recover() -> None:
+def test_a_broker_leads_again_after_a_crash_but_must_recover() -> None:
     world = World()
     beat(world, register(world))
     topic_id = create(world)
@@ -157,7 +157,7 @@ def test_after_a_crash_it_leads_again_but_has_to_recover() -> None:
     ]
 
 
-def test_the_same_process_registers_again_without_losing_its_place() -> None:
+def test_the_same_process_registers_again_with_the_same_epoch() -> None:
     world = World()
     epoch = register(world)
     beat(world, epoch)
@@ -194,7 +194,7 @@ def test_the_same_process_registers_again_without_losing_its_place() -> None:
         ),
     ],
 )
-def test_who_does_not_fit_is_not_registered(changes: dict[str, Any], code: ErrorCode) -> None:
+def test_an_invalid_registration_is_rejected(changes: dict[str, Any], code: ErrorCode) -> None:
     world = World()
     beat(world, register(world))
     with pytest.raises(KafkaError) as refused:
@@ -204,14 +204,14 @@ def test_who_does_not_fit_is_not_registered(changes: dict[str, Any], code: Error
     assert (response.error_code, response.broker_epoch) == (code, -1)
 
 
-def test_who_has_the_directories_and_addresses_of_a_broker_is_its_successor() -> None:
+def test_a_process_with_the_directories_and_listeners_of_a_broker_replaces_it() -> None:
     world = World()
     epoch = register(world)
     beat(world, epoch)
     assert register(world, incarnation_id=SECOND_LIFE) > epoch
 
 
-def test_only_the_registered_process_is_listened_to(one_broker: World) -> None:
+def test_heartbeats_of_an_unregistered_process_are_rejected(one_broker: World) -> None:
     with pytest.raises(KafkaError) as refused:
         beat(one_broker, epoch=4)
     assert refused.value.code is ErrorCode.STALE_BROKER_EPOCH
@@ -231,13 +231,13 @@ def test_leaders_move_when_their_broker_is_fenced() -> None:
     assert world.image.brokers[1].fenced
 
 
-def test_cordoned_directories_are_noted_once(one_broker: World) -> None:
+def test_cordoned_directories_are_recorded_once(one_broker: World) -> None:
     assert len(beat(one_broker, 5, cordoned_log_dirs=[])[1]) == 1
     assert beat(one_broker, 5, cordoned_log_dirs=[])[1] == []
     assert one_broker.image.brokers[1].cordoned_log_dirs == ()
 
 
-def test_shutting_down_waits_until_the_others_know() -> None:
+def test_a_controlled_shutdown_waits_until_all_brokers_have_the_change() -> None:
     world = World(broker(1), broker(2))
     create(world, replication_factor=2)
     request = BrokerHeartbeatRequest(broker_id=2, broker_epoch=5, current_metadata_offset=10)
@@ -251,7 +251,7 @@ def test_shutting_down_waits_until_the_others_know() -> None:
     assert response.should_shut_down
 
 
-def test_a_broker_is_forgotten(one_broker: World) -> None:
+def test_a_broker_is_unregistered(one_broker: World) -> None:
     create(one_broker)
     decision = one_broker.decide(unregister_broker, UnregisterBrokerRequest(broker_id=1))
     assert decision.records[-1] == UnregisterBrokerRecord(broker_id=1, broker_epoch=5)
@@ -261,7 +261,7 @@ def test_a_broker_is_forgotten(one_broker: World) -> None:
     assert refused.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
-def test_a_broker_that_was_forgotten_comes_back_without_what_it_was_trusted_with() -> None:
+def test_an_unregistered_broker_returns_without_being_eligible_as_leader() -> None:
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
     for number in (2, 1):
@@ -272,7 +272,7 @@ def test_a_broker_that_was_forgotten_comes_back_without_what_it_was_trusted_with
     assert (state.leader, state.recovery_state) == (1, RecoveryState.RECOVERING)
 
 
-def test_a_broker_that_is_shutting_down_may_be_replaced_at_once() -> None:
+def test_a_broker_in_controlled_shutdown_may_be_replaced_at_once() -> None:
     world = World()
     epoch = register(world)
     beat(world, epoch)
@@ -281,7 +281,7 @@ def test_a_broker_that_is_shutting_down_may_be_replaced_at_once() -> None:
     assert register(world, incarnation_id=SECOND_LIFE, previous_broker_epoch=epoch) > epoch
 
 
-def test_producer_ids_come_in_blocks_that_never_overlap(one_broker: World) -> None:
+def test_blocks_of_producer_ids_never_overlap(one_broker: World) -> None:
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=5)
     starts = []
     for _ in range(3):

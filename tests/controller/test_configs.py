@@ -72,7 +72,7 @@ def put(world: World, resource_type: int, name: str, **configs: str | None) -> i
         (GROUP, "group", "consumer.session.timeout.ms", "46000"),
     ],
 )
-def test_every_kind_of_resource_keeps_its_settings(
+def test_every_type_of_resource_has_configs(
     resource_type: int, name: str, key: str, value: str, world: World
 ) -> None:
     code, decision = change(world, resource_type, name, (key, SET, value))
@@ -113,7 +113,7 @@ def test_every_kind_of_resource_keeps_its_settings(
         (0, "x", ("a", SET, "b"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_settings_that_cannot_be_are_refused(
+def test_invalid_configs_are_rejected(
     resource_type: int,
     name: str,
     asked: tuple[str, int, str | None],
@@ -125,7 +125,7 @@ def test_settings_that_cannot_be_are_refused(
     assert decision.records == []
 
 
-def test_lists_grow_and_shrink_from_their_default(world: World) -> None:
+def test_append_and_subtract_start_from_the_default_list(world: World) -> None:
     for operation, value, expected in (
         (APPEND, "compact", "delete,compact"),
         (APPEND, "compact", "delete,compact"),
@@ -135,7 +135,7 @@ def test_lists_grow_and_shrink_from_their_default(world: World) -> None:
         assert world.image.config(TOPIC, "orders") == {"cleanup.policy": expected}
 
 
-def test_a_topic_is_not_told_what_it_knows_but_a_broker_is(world: World) -> None:
+def test_an_unchanged_config_is_written_for_a_broker_but_not_for_a_topic(world: World) -> None:
     for resource_type, name, key, again in (
         (TOPIC, "orders", "retention.ms", 0),
         (BROKER, "1", "log.cleaner.threads", 1),
@@ -144,7 +144,7 @@ def test_a_topic_is_not_told_what_it_knows_but_a_broker_is(world: World) -> None
         assert len(change(world, resource_type, name, (key, SET, "2"))[1].records) == again
 
 
-def test_a_key_or_a_resource_given_twice_is_refused(world: World) -> None:
+def test_duplicate_keys_and_resources_are_rejected(world: World) -> None:
     twice = [("retention.ms", SET, "5"), ("retention.ms", SET, "6")]
     assert change(world, TOPIC, "orders", *twice)[0] == ErrorCode.INVALID_REQUEST
     resource = legacy.AlterConfigsResource(resource_type=TOPIC, resource_name="orders")
@@ -153,7 +153,7 @@ def test_a_key_or_a_resource_given_twice_is_refused(world: World) -> None:
     assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_altering_replaces_everything(world: World) -> None:
+def test_alter_configs_replaces_all_configs(world: World) -> None:
     assert put(world, TOPIC, "orders", retention_ms="5", cleanup_policy="compact") == 0
     assert put(world, TOPIC, "orders", retention_ms="6") == 0
     assert world.image.config(TOPIC, "orders") == {"retention.ms": "6"}
@@ -172,14 +172,16 @@ def test_validate_only_changes_nothing(world: World) -> None:
     assert world.decide(incremental_alter_configs, request).records == []
 
 
-def test_a_new_minimum_of_replicas_forgets_who_was_eligible(world: World) -> None:
+def test_a_new_min_insync_replicas_clears_the_eligible_leaders(world: World) -> None:
     for resource_type, name, cleared in ((TOPIC, "orders", "orders"), (BROKER, "", "")):
         asked = ("min.insync.replicas", SET, "2")
         records = change(world, resource_type, name, asked)[1].records
         assert records[-1] == ClearElrRecord(topic_name=cleared)
 
 
-def test_with_eligible_leaders_the_minimum_is_the_clusters(world: World) -> None:
+def test_with_eligible_leaders_a_broker_cannot_have_its_own_min_insync_replicas(
+    world: World,
+) -> None:
     min_isr = "min.insync.replicas"
     change(world, BROKER, "", (min_isr, SET, "1"))
     assert change(world, BROKER, "", (min_isr, DELETE, None))[0] == ErrorCode.INVALID_CONFIG

@@ -118,7 +118,7 @@ def ongoing(world: World, *names: str) -> dict[str, list[Any]]:
     return {topic.name: topic.partitions for topic in response.topics}
 
 
-def test_a_move_goes_through_both_sets_and_ends_when_the_new_ones_are_in_sync(world: World) -> None:
+def test_a_reassignment_ends_when_the_new_replicas_are_in_sync(world: World) -> None:
     orders = world.image.topics.by_name("orders")
     assert orders is not None
     code, records = reassign(world, [1, 4, 5])
@@ -144,7 +144,7 @@ def test_a_move_goes_through_both_sets_and_ends_when_the_new_ones_are_in_sync(wo
     assert (state(world).leader, state(world).leader_epoch) == (1, 1)
 
 
-def test_a_leader_that_is_moved_away_is_told_that_another_was_elected(world: World) -> None:
+def test_a_leader_that_is_reassigned_away_gets_new_leader_elected(world: World) -> None:
     reassign(world, [4, 5])
     assert state(world).leader == 1
     assert in_sync(world, 1, 2, 3, 4, 5) == ErrorCode.NEW_LEADER_ELECTED
@@ -162,7 +162,7 @@ def test_a_leader_that_is_moved_away_is_told_that_another_was_elected(world: Wor
         ([1, 2, 3], ((1, 2, 3), (), ())),
     ],
 )
-def test_what_needs_no_copying_is_done_at_once(
+def test_a_reassignment_without_new_replicas_completes_at_once(
     target: list[int], expected: tuple[Any, ...], world: World
 ) -> None:
     assert reassign(world, target)[0] == ErrorCode.NONE
@@ -185,20 +185,20 @@ def test_what_needs_no_copying_is_done_at_once(
         ([4, 5, 1], {"allow_replication_factor_change": False}, ErrorCode.NONE),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_an_invalid_reassignment_is_rejected(
     replicas: list[int] | None, more: dict[str, Any], code: ErrorCode, world: World
 ) -> None:
     assert reassign(world, replicas, **more)[0] == code
 
 
-def test_the_replication_factor_of_a_move_under_way_is_that_of_its_end(world: World) -> None:
+def test_the_replication_factor_during_a_reassignment_is_that_of_its_target(world: World) -> None:
     reassign(world, [4, 5])
     kept = {"allow_replication_factor_change": False}
     assert reassign(world, [4, 5, 1], **kept)[0] == ErrorCode.INVALID_REPLICATION_FACTOR
     assert reassign(world, [4, 1], **kept)[0] == ErrorCode.NONE
 
 
-def test_a_move_is_taken_back(world: World) -> None:
+def test_a_reassignment_is_cancelled(world: World) -> None:
     reassign(world, [1, 4, 5])
     in_sync(world, 1, 2, 3, 4)
     assert reassign(world, None)[0] == ErrorCode.NONE
@@ -208,7 +208,7 @@ def test_a_move_is_taken_back(world: World) -> None:
 
 
 @pytest.mark.parametrize("unclean", ["false", "true"])
-def test_a_move_whose_old_replicas_are_all_behind_is_taken_back_only_uncleanly(
+def test_a_reassignment_without_original_replicas_in_sync_is_cancelled_only_uncleanly(
     unclean: str, world: World
 ) -> None:
     create(world, "payments", [1], unclean_leader_election_enable=unclean)
@@ -229,7 +229,7 @@ def test_a_move_whose_old_replicas_are_all_behind_is_taken_back_only_uncleanly(
         assert (state(world, "payments").replicas, state(world, "payments").isr) == ((1,), (1,))
 
 
-def test_another_target_replaces_the_one_before(world: World) -> None:
+def test_a_new_target_replaces_the_previous_one(world: World) -> None:
     reassign(world, [1, 4])
     assert assignment(world) == ((1, 4, 2, 3), (4,), (2, 3))
     reassign(world, [1, 2, 5])
@@ -238,7 +238,7 @@ def test_another_target_replaces_the_one_before(world: World) -> None:
     assert assignment(world) == ((1, 2, 5), (), ())
 
 
-def test_what_still_comes_stays_coming_under_a_new_target(world: World) -> None:
+def test_replicas_being_added_stay_so_under_a_new_target(world: World) -> None:
     reassign(world, [1, 4, 5])
     reassign(world, [1, 2, 4])
     assert assignment(world) == ((1, 2, 4, 3, 5), (4,), (3, 5))
@@ -246,7 +246,9 @@ def test_what_still_comes_stays_coming_under_a_new_target(world: World) -> None:
     assert 4 not in state(world).replicas
 
 
-def test_a_partition_named_twice_goes_on_from_its_first_move(world: World) -> None:
+def test_a_partition_that_is_listed_twice_continues_from_its_first_reassignment(
+    world: World,
+) -> None:
     partitions = [ReassignablePartition(partition_index=0, replicas=r) for r in ([4], None)]
     request = AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic(name="orders", partitions=partitions)]
@@ -255,7 +257,7 @@ def test_a_partition_named_twice_goes_on_from_its_first_move(world: World) -> No
     assert assignment(world) == ((1, 2, 3), (), ())
 
 
-def test_moves_under_way_are_listed(world: World) -> None:
+def test_reassignments_in_progress_are_listed(world: World) -> None:
     create(world, "still", [1, 2])
     assert ongoing(world) == {}
     reassign(world, [1, 4])

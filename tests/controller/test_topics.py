@@ -60,7 +60,9 @@ def create(world: World, *topics: CreatableTopic, **options: Any) -> list[Creata
     return results
 
 
-def test_a_topic_is_a_record_its_settings_and_its_partitions(one_broker: World) -> None:
+def test_a_topic_is_created_by_a_topic_record_its_configs_and_its_partitions(
+    one_broker: World,
+) -> None:
     request = CreateTopicsRequest(topics=[topic("orders", 2, retention_ms="1000")])
     decision = one_broker.decide(create_topics, request)
     topic_id = decision.response.topics[0].topic_id  # type: ignore[attr-defined]
@@ -84,7 +86,7 @@ def test_a_topic_is_a_record_its_settings_and_its_partitions(one_broker: World) 
     ]
 
 
-def test_the_answer_has_the_id_the_counts_and_all_settings(one_broker: World) -> None:
+def test_the_create_response_has_id_counts_and_all_configs(one_broker: World) -> None:
     (result,) = create(one_broker, topic("orders", 3, retention_ms="1000"))
     assert (result.error_code, result.error_message) == (0, None)
     assert (result.num_partitions, result.replication_factor) == (3, 1)
@@ -100,13 +102,13 @@ def test_the_answer_has_the_id_the_counts_and_all_settings(one_broker: World) ->
     assert settings["retention.ms"] == ("604800000", 5)
 
 
-def test_minus_one_is_the_brokers_default() -> None:
+def test_minus_one_means_the_brokers_default() -> None:
     world = World(broker(1), broker(2), num_partitions="4", default_replication_factor="2")
     (result,) = create(world, topic("orders", -1, -1))
     assert (result.num_partitions, result.replication_factor) == (4, 2)
 
 
-def test_validate_only_answers_and_changes_nothing(one_broker: World) -> None:
+def test_validate_only_responds_and_changes_nothing(one_broker: World) -> None:
     (result,) = create(one_broker, topic("orders"), validate_only=True)
     assert (result.error_code, result.num_partitions) == (0, 1)
     assert len(one_broker.image.topics) == 0
@@ -143,7 +145,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("asked", "code"), REFUSED)
-def test_a_topic_that_cannot_be_is_refused(
+def test_an_invalid_topic_is_rejected(
     asked: CreatableTopic, code: ErrorCode, one_broker: World
 ) -> None:
     create(one_broker, topic("with.dots"))
@@ -153,7 +155,7 @@ def test_a_topic_that_cannot_be_is_refused(
     assert (result.num_partitions, result.replication_factor, result.configs) == (-1, -1, [])
 
 
-def test_an_assignment_by_hand_goes_without_counts(one_broker: World) -> None:
+def test_a_manual_assignment_excludes_counts(one_broker: World) -> None:
     both = topic("new", assignments=[(0, [1])])
     both.num_partitions = 1
     assert create(one_broker, both)[0].error_code == ErrorCode.INVALID_REQUEST
@@ -161,7 +163,7 @@ def test_an_assignment_by_hand_goes_without_counts(one_broker: World) -> None:
     assert create(one_broker, both)[0].error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_an_assignment_by_hand_is_kept() -> None:
+def test_a_manual_assignment_is_used() -> None:
     world = World(broker(1), broker(2), broker(3, fenced=True))
     (result,) = create(world, topic("orders", assignments=[(1, [2, 1]), (0, [3, 1])]))
     assert (result.num_partitions, result.replication_factor) == (2, 2)
@@ -172,7 +174,7 @@ def test_an_assignment_by_hand_is_kept() -> None:
     assert (orders.partitions[1].replicas, orders.partitions[1].leader) == ((2, 1), 2)
 
 
-def test_one_bad_topic_does_not_spoil_the_others_and_duplicates_are_told_once(
+def test_an_invalid_topic_does_not_affect_the_others_and_duplicates_are_reported_once(
     one_broker: World,
 ) -> None:
     results = create(one_broker, topic("d"), topic("fine"), topic("d"), topic("a b"))
@@ -184,12 +186,12 @@ def test_one_bad_topic_does_not_spoil_the_others_and_duplicates_are_told_once(
     assert [each.name for each in one_broker.image.topics] == ["fine"]
 
 
-def test_names_that_look_alike_may_come_in_one_request_as_in_kafka(one_broker: World) -> None:
+def test_colliding_names_may_be_in_one_request_as_in_kafka(one_broker: World) -> None:
     assert {r.error_code for r in create(one_broker, topic("a.b"), topic("a_b"))} == {0}
 
 
 @pytest.mark.parametrize("partitions", [10_000, 100_000])
-def test_a_request_may_not_ask_for_too_much(partitions: int, one_broker: World) -> None:
+def test_the_partitions_of_a_request_are_limited(partitions: int, one_broker: World) -> None:
     request = CreateTopicsRequest(topics=[topic("big", partitions)])
     with pytest.raises(KafkaError) as refused:
         one_broker.decide(create_topics, request)
@@ -198,7 +200,7 @@ def test_a_request_may_not_ask_for_too_much(partitions: int, one_broker: World) 
     assert [r.error_code for r in response.topics] == [ErrorCode.POLICY_VIOLATION]
 
 
-def test_replicas_go_round_the_active_brokers() -> None:
+def test_replicas_rotate_over_the_active_brokers() -> None:
     world = World(broker(1), broker(2), broker(3), broker(4, in_controlled_shutdown=True))
     world.turn = 1
     create(world, topic("orders", 3, 2))
@@ -207,7 +209,7 @@ def test_replicas_go_round_the_active_brokers() -> None:
     assert [p.replicas for p in orders.partitions.values()] == [(2, 3), (3, 1), (1, 2)]
 
 
-def test_fenced_brokers_get_replicas_only_if_need_be_and_never_lead() -> None:
+def test_fenced_brokers_get_replicas_only_if_needed_and_never_lead() -> None:
     world = World(broker(1), broker(2, fenced=True))
     create(world, topic("single", 4, 1), topic("double", 2, 2))
     single, double = world.image.topics.by_name("single"), world.image.topics.by_name("double")
@@ -217,13 +219,13 @@ def test_fenced_brokers_get_replicas_only_if_need_be_and_never_lead() -> None:
     assert {(p.replicas, p.isr) for p in double.partitions.values()} == {((1, 2), (1,))}
 
 
-def test_without_an_active_broker_there_is_nowhere_to_go() -> None:
+def test_without_an_active_broker_no_topic_is_created() -> None:
     world = World(broker(1, fenced=True))
     (result,) = create(world, topic("orders"))
     assert result.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_a_broker_with_all_directories_cordoned_takes_nothing_new() -> None:
+def test_a_broker_with_all_directories_cordoned_gets_no_replicas() -> None:
     world = World(broker(1), broker(2, cordoned_log_dirs=broker(2).log_dirs))
     create(world, topic("orders", 3))
     orders = world.image.topics.by_name("orders")
@@ -245,7 +247,7 @@ def delete(world: World, *topics: tuple[str | None, bytes]) -> dict[tuple[str | 
 NO_ID = bytes(16)
 
 
-def test_topics_go_by_name_or_by_id(one_broker: World) -> None:
+def test_topics_are_deleted_by_name_or_by_id(one_broker: World) -> None:
     first, second = (r.topic_id for r in create(one_broker, topic("one"), topic("two")))
     assert delete(one_broker, ("one", NO_ID), (None, second)) == {
         ("one", first): ErrorCode.NONE,
@@ -254,13 +256,13 @@ def test_topics_go_by_name_or_by_id(one_broker: World) -> None:
     assert len(one_broker.image.topics) == 0
 
 
-def test_old_versions_name_topics_elsewhere(one_broker: World) -> None:
+def test_old_versions_list_topics_in_another_field(one_broker: World) -> None:
     create(one_broker, topic("one"))
     one_broker.decide(delete_topics, DeleteTopicsRequest(topic_names=["one"]))
     assert len(one_broker.image.topics) == 0
 
 
-def test_topics_that_cannot_be_found_or_are_named_twice_stay(one_broker: World) -> None:
+def test_unknown_and_duplicate_topics_are_not_deleted(one_broker: World) -> None:
     (result,) = create(one_broker, topic("one"))
     topic_id, unknown = result.topic_id, b"u" * 16
     assert delete(one_broker, ("nope", NO_ID)) == {
@@ -278,7 +280,7 @@ def test_topics_that_cannot_be_found_or_are_named_twice_stay(one_broker: World) 
     assert len(one_broker.image.topics) == 1
 
 
-def test_deletion_can_be_switched_off() -> None:
+def test_deletion_can_be_disabled() -> None:
     world = World(broker(1), delete_topic_enable="false")
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="one")])
     with pytest.raises(KafkaError) as refused:
@@ -310,12 +312,14 @@ def test_replicas_on_fenced_brokers_are_not_in_sync_and_do_not_lead() -> None:
         (topic("a", assignments=[(0, [2, 3])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_a_topic_that_nobody_could_lead_is_refused(asked: CreatableTopic, code: ErrorCode) -> None:
+def test_a_topic_without_possible_leader_is_rejected(
+    asked: CreatableTopic, code: ErrorCode
+) -> None:
     world = World(broker(1), broker(2, fenced=True), broker(3, in_controlled_shutdown=True))
     assert create(world, asked)[0].error_code == code
 
 
-def test_partitions_are_added_where_brokers_are_up() -> None:
+def test_partitions_are_added_on_active_brokers() -> None:
     world = World(broker(1), broker(2))
     create(world, topic("orders", 1, 2))
     world.apply(BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=5, fenced=1))
@@ -327,7 +331,7 @@ def test_partitions_are_added_where_brokers_are_up() -> None:
     assert [orders.partitions[n].isr for n in (1, 2)] == [(1,), (1,)]
 
 
-def test_a_topic_with_a_minimum_of_its_own_begins_without_eligible_leaders(
+def test_a_topic_with_its_own_min_insync_replicas_has_no_eligible_leaders(
     one_broker: World,
 ) -> None:
     request = CreateTopicsRequest(topics=[topic("orders", min_insync_replicas="2")])
@@ -350,7 +354,7 @@ def grow(world: World, name: str, count: int, assignments: list[list[int]] | Non
     return code
 
 
-def test_new_partitions_follow_the_old_with_as_many_replicas() -> None:
+def test_new_partitions_have_the_replication_factor_of_the_topic() -> None:
     world = World(broker(1), broker(2))
     create(world, topic("orders", 1, 2))
     assert grow(world, "orders", 3) == 0
@@ -376,7 +380,7 @@ def test_new_partitions_follow_the_old_with_as_many_replicas() -> None:
         ("orders", 3, [[1]], ErrorCode.NONE),
     ],
 )
-def test_partitions_only_grow(
+def test_the_partition_count_only_increases(
     name: str,
     count: int,
     assignments: list[list[int]] | None,
@@ -387,7 +391,7 @@ def test_partitions_only_grow(
     assert grow(one_broker, name, count, assignments) == code
 
 
-def test_a_topic_named_twice_does_not_grow(one_broker: World) -> None:
+def test_a_topic_that_is_listed_twice_gets_no_partitions(one_broker: World) -> None:
     create(one_broker, topic("orders"))
     asked = [CreatePartitionsTopic(name="orders", count=n, assignments=None) for n in (2, 3)]
     decision = one_broker.decide(create_partitions, CreatePartitionsRequest(topics=asked))

@@ -23,7 +23,7 @@ from barnabas.metadata.features import (
         ("4.3", (30, 1, 2, 1, 1, 1, 1)),
     ],
 )
-def test_a_release_has_its_levels(release: str, levels: tuple[int, ...]) -> None:
+def test_a_release_has_its_feature_levels(release: str, levels: tuple[int, ...]) -> None:
     names = (
         "metadata.version",
         "kraft.version",
@@ -36,12 +36,12 @@ def test_a_release_has_its_levels(release: str, levels: tuple[int, ...]) -> None
     assert default_levels(metadata_level(release)) == dict(zip(names, levels, strict=True))
 
 
-def test_a_line_of_releases_means_its_last() -> None:
+def test_a_release_without_suffix_means_its_last_level() -> None:
     assert release_name(metadata_level("4.0")) == "4.0-IV3"
 
 
 @pytest.mark.parametrize("release", ["", "2.8", "4.4", "4.3-IV1", "nonsense"])
-def test_an_unknown_release_is_refused_with_what_is_known(release: str) -> None:
+def test_an_unknown_release_is_an_error_that_lists_the_supported_ones(release: str) -> None:
     with pytest.raises(ValueError, match=r"3\.3-IV3 to 4\.3-IV0"):
         metadata_level(release)
 
@@ -50,11 +50,13 @@ def test_an_unknown_release_is_refused_with_what_is_known(release: str) -> None:
     ("current", "target", "loses"),
     [(30, 29, True), (29, 28, False), (29, 23, False), (29, 22, True), (23, 23, False)],
 )
-def test_going_down_past_new_records_loses_metadata(current: int, target: int, loses: bool) -> None:
+def test_a_downgrade_past_new_records_loses_metadata(
+    current: int, target: int, loses: bool
+) -> None:
     assert is_lossy_downgrade(current, target) is loses
 
 
-def test_eligible_leader_replicas_need_records_that_hold_them() -> None:
+def test_eligible_leader_replicas_need_a_metadata_level() -> None:
     name = "eligible.leader.replicas.version"
     assert unmet_dependencies(name, 1, {"metadata.version": 22}) == {"metadata.version": 23}
     assert unmet_dependencies(name, 1, {"metadata.version": 23}) == {}

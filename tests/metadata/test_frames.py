@@ -11,13 +11,13 @@ from barnabas.wire.schema import Message
 
 
 @given(histories)
-def test_a_record_comes_back_as_it_was(history: list[Message]) -> None:
+def test_a_record_is_decoded_as_it_was_encoded(history: list[Message]) -> None:
     for record in history:
         newest = type(record).VERSIONS.max
         assert decode_record(encode_record(record, newest)) == record
 
 
-def test_what_kafka_wrote_is_written_the_same_again(
+def test_records_of_kafka_are_encoded_to_the_same_bytes(
     kafka_log: list[bytes], kafka_snapshot: list[bytes]
 ) -> None:
     for frame in (*kafka_log, *kafka_snapshot):
@@ -25,7 +25,7 @@ def test_what_kafka_wrote_is_written_the_same_again(
         assert encode_record(record, frame[2]) == frame
 
 
-def test_versions_are_those_kafka_chose(
+def test_record_versions_are_those_of_kafka(
     kafka_log: list[bytes], kafka_snapshot: list[bytes]
 ) -> None:
     for frame in (*kafka_log, *kafka_snapshot):
@@ -53,6 +53,6 @@ def test_the_metadata_level_decides_how_partitions_are_written(level: int, versi
         b"\x01\x02\x00\x05ab",
     ],
 )
-def test_bytes_that_are_no_frame_are_refused(frame: bytes) -> None:
+def test_invalid_frames_raise_protocol_violation(frame: bytes) -> None:
     with pytest.raises(ProtocolViolation):
         decode_record(frame)

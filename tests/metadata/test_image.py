@@ -21,7 +21,7 @@ def test_a_snapshot_rebuilds_an_equal_image(history: list[Message]) -> None:
 
 
 @given(histories, histories)
-def test_a_copy_is_equal_and_then_goes_its_own_way(
+def test_a_copy_is_equal_and_changes_independently(
     history: list[Message], later: list[Message]
 ) -> None:
     image = image_of(*history)
@@ -36,9 +36,7 @@ def test_a_copy_is_equal_and_then_goes_its_own_way(
 
 
 @given(histories, histories)
-def test_a_delta_names_everything_that_differs(
-    history: list[Message], later: list[Message]
-) -> None:
+def test_a_delta_has_everything_that_differs(history: list[Message], later: list[Message]) -> None:
     before = image_of(*history)
     after = before.copy()
     delta = MetadataDelta()
@@ -48,7 +46,7 @@ def test_a_delta_names_everything_that_differs(
 
 
 @given(histories, histories)
-def test_what_differs_between_two_images_is_found_without_the_records(
+def test_the_delta_between_two_images_equals_that_of_the_records(
     history: list[Message], other: list[Message]
 ) -> None:
     before, after = image_of(*history), image_of(*other)
@@ -59,9 +57,7 @@ def test_what_differs_between_two_images_is_found_without_the_records(
 
 
 @given(histories, histories)
-def test_an_index_that_was_kept_up_equals_one_made_anew(
-    history: list[Message], later: list[Message]
-) -> None:
+def test_an_updated_index_equals_a_new_one(history: list[Message], later: list[Message]) -> None:
     image = image_of(*history)
     index = image.topics.index
     for record in later:
@@ -72,7 +68,10 @@ def test_an_index_that_was_kept_up_equals_one_made_anew(
         assert set(index.in_sync_by(broker_id)) == set(anew.in_sync_by(broker_id))
         assert set(index.eligible_by(broker_id)) == set(anew.eligible_by(broker_id))
         assert index.leads_anything(broker_id) == any(index.led_by(broker_id))
-    assert (index.not_led_by_preferred, index.reassigning) == (anew.not_led_by_preferred, anew.reassigning)
+    assert (index.not_led_by_preferred, index.reassigning) == (
+        anew.not_led_by_preferred,
+        anew.reassigning,
+    )
 
 
 def _require_complete(delta: MetadataDelta, before: MetadataImage, after: MetadataImage) -> None:
@@ -113,7 +112,7 @@ def test_names_that_differ_in_dots_and_underscores_collide(names: list[str]) -> 
     assert image.topics.find_colliding("a.b") is None
 
 
-def test_a_topic_created_and_deleted_at_once_is_no_change() -> None:
+def test_a_topic_that_is_created_and_deleted_in_one_delta_is_no_change() -> None:
     image, delta = MetadataImage(), MetadataDelta()
     for record in (
         wire.TopicRecord(name="orders", topic_id=ORDERS),
@@ -124,7 +123,7 @@ def test_a_topic_created_and_deleted_at_once_is_no_change() -> None:
     assert not delta
 
 
-def test_naming_the_leader_begins_an_epoch_and_any_change_counts() -> None:
+def test_a_leader_in_a_change_record_begins_an_epoch() -> None:
     image = image_of(
         wire.TopicRecord(name="orders", topic_id=ORDERS),
         wire.PartitionRecord(
@@ -149,7 +148,7 @@ def test_naming_the_leader_begins_an_epoch_and_any_change_counts() -> None:
     )
 
 
-def test_deleting_a_topic_takes_its_settings_along() -> None:
+def test_deleting_a_topic_deletes_its_configs() -> None:
     image = image_of(
         wire.TopicRecord(name="orders", topic_id=ORDERS),
         wire.ConfigRecord(resource_type=2, resource_name="orders", name="a", value="b"),

@@ -10,7 +10,7 @@ from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
 
-def test_log_and_snapshot_tell_the_same(
+def test_log_and_snapshot_of_kafka_build_the_same_image(
     kafka_log: list[bytes], kafka_snapshot: list[bytes]
 ) -> None:
     records = [decode_record(frame) for frame in kafka_log]
@@ -21,7 +21,7 @@ def test_log_and_snapshot_tell_the_same(
     assert loader.image == image_of(*(decode_record(frame) for frame in kafka_snapshot))
 
 
-def test_the_image_knows_what_was_done(kafka_snapshot: list[bytes]) -> None:
+def test_the_image_has_what_kafka_wrote(kafka_snapshot: list[bytes]) -> None:
     image = image_of(*(decode_record(frame) for frame in kafka_snapshot))
     assert image.features == {
         "metadata.version": 30,

@@ -14,7 +14,7 @@ BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTrans
 LEVEL = FeatureLevelRecord(name="group.version", feature_level=1)
 
 
-def test_a_transaction_counts_when_it_ends() -> None:
+def test_a_transaction_is_applied_when_it_ends() -> None:
     loader, delta = MetadataLoader(MetadataImage()), MetadataDelta()
     loader.load([BEGIN, LEVEL], 1, 1, delta)
     assert loader.in_transaction
@@ -26,7 +26,7 @@ def test_a_transaction_counts_when_it_ends() -> None:
     assert loader.image.offset == 3
 
 
-def test_an_aborted_transaction_never_was() -> None:
+def test_an_aborted_transaction_is_not_applied() -> None:
     loader, delta = MetadataLoader(MetadataImage()), MetadataDelta()
     loader.load([BEGIN, LEVEL], 1, 1, delta)
     loader.load([ABORT], 2, 2, delta)
@@ -34,7 +34,7 @@ def test_an_aborted_transaction_never_was() -> None:
     assert (loader.image.offset, loader.image.epoch) == (2, 2)
 
 
-def test_records_outside_transactions_count_at_once() -> None:
+def test_records_outside_transactions_are_applied_at_once() -> None:
     loader = MetadataLoader(MetadataImage())
     loader.load([LEVEL, BEGIN, LEVEL, END], 3, 1, MetadataDelta())
     assert loader.image.features == {"group.version": 1}

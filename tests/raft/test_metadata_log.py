@@ -53,7 +53,7 @@ def flush(member: Member) -> None:
     member.quorum._driver.step()
 
 
-def test_one_voter_leads_as_soon_as_it_starts(member: Member) -> None:
+def test_a_sole_voter_leads_when_start_returns(member: Member) -> None:
     def life() -> None:
         assert member.told.led == [1]
         quorum = member.quorum
@@ -64,7 +64,7 @@ def test_one_voter_leads_as_soon_as_it_starts(member: Member) -> None:
     assert (state["leaderId"], state["leaderEpoch"], state["data_version"]) == (1, 1, 1)
 
 
-def test_what_is_appended_when_it_begins_to_lead_is_committed_when_start_returns(
+def test_records_appended_at_the_election_are_committed_when_start_returns(
     member: Member,
 ) -> None:
     async def story() -> None:
@@ -75,7 +75,7 @@ def test_what_is_appended_when_it_begins_to_lead_is_committed_when_start_returns
     simulated(story())
 
 
-def test_every_start_begins_a_new_epoch_and_repeats_the_voters_only_if_they_changed(
+def test_every_start_begins_a_new_epoch_and_writes_the_voters_only_if_they_changed(
     member: Member,
 ) -> None:
     run(member, nothing)
@@ -90,7 +90,7 @@ def _expect(member: Member, *, epoch: int, end_offset: int) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_was_flushed_is_told_again_in_order(member: Member, clean: bool) -> None:
+def test_flushed_records_are_published_again_in_order(member: Member, clean: bool) -> None:
     def life() -> None:
         for number in range(100):
             member.append(b"%d" % number, b"-%d" % number)
@@ -102,7 +102,7 @@ def test_what_was_flushed_is_told_again_in_order(member: Member, clean: bool) ->
     assert member.told.frames == expected
 
 
-def test_a_cut_tail_leaves_a_prefix_of_whole_batches(member: Member) -> None:
+def test_a_truncated_file_leaves_a_prefix_of_whole_batches(member: Member) -> None:
     def life() -> None:
         for number in range(10):
             member.append(*[b"%d" % number] * 3)
@@ -119,7 +119,7 @@ def test_a_cut_tail_leaves_a_prefix_of_whole_batches(member: Member) -> None:
         assert frames == [b"%d" % number for number in range(len(frames) // 3) for _ in range(3)]
 
 
-def test_a_snapshot_stands_for_the_log_below_it(member: Member) -> None:
+def test_a_snapshot_replaces_the_log_below_it(member: Member) -> None:
     def life() -> None:
         quorum = member.quorum
         last_offset = member.append(b"old")
@@ -138,7 +138,7 @@ def test_a_snapshot_stands_for_the_log_below_it(member: Member) -> None:
     assert list(member.quorum.voters) == [member.voter]
 
 
-def test_an_interrupted_snapshot_is_not_seen(member: Member) -> None:
+def test_an_incomplete_snapshot_is_not_used(member: Member) -> None:
     def life() -> None:
         member.append(b"record")
         flush(member)
@@ -150,7 +150,7 @@ def test_an_interrupted_snapshot_is_not_seen(member: Member) -> None:
     assert not list(member.folder.glob("*.part"))
 
 
-def test_old_snapshots_and_the_log_below_the_oldest_kept_one_are_removed(tmp_path: Path) -> None:
+def test_old_snapshots_and_the_log_below_the_oldest_one_are_deleted(tmp_path: Path) -> None:
     config = QuorumConfig(segment_bytes=2000, retention_bytes=1500)
     member = Cluster(tmp_path, voters=1, dynamic=True, config=config)[1]
 
@@ -171,7 +171,7 @@ def test_old_snapshots_and_the_log_below_the_oldest_kept_one_are_removed(tmp_pat
     assert member.told.frames == []
 
 
-def test_without_voters_or_where_to_find_them_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_without_voters_and_bootstrap_servers_the_error_says_what_to_do(tmp_path: Path) -> None:
     member = Member(Network(), tmp_path / "log", 1)
     with pytest.raises(QuorumError, match="--standalone"):
         run(member, nothing)
@@ -184,14 +184,14 @@ def test_a_voter_must_be_a_controller(tmp_path: Path) -> None:
         run(voter, nothing)
 
 
-def test_a_damaged_state_file_is_refused(member: Member) -> None:
+def test_a_corrupt_quorum_state_is_an_error(member: Member) -> None:
     run(member, nothing)
     (member.folder / "quorum-state").write_text("{")
     with pytest.raises(QuorumError, match="is corrupt"):
         run(member, nothing)
 
 
-def test_a_metadata_batch_that_was_changed_on_disk_is_refused(member: Member) -> None:
+def test_a_corrupt_metadata_batch_is_an_error(member: Member) -> None:
     run(member, lambda: _append(member, b"a record that matters"))
     (log,) = member.folder.glob("*.log")
     log.write_bytes(log.read_bytes().replace(b"matters", b"flatter"))
@@ -200,7 +200,7 @@ def test_a_metadata_batch_that_was_changed_on_disk_is_refused(member: Member) ->
     assert "a record that flatter" not in str(member.told.frames)
 
 
-def test_a_snapshot_that_is_no_snapshot_is_refused_by_its_name(member: Member) -> None:
+def test_a_corrupt_snapshot_is_an_error_that_names_the_file(member: Member) -> None:
     (member.path / "bootstrap.checkpoint").write_bytes(b"\xff" * 100)
     with pytest.raises(CorruptBatch, match=r"bootstrap\.checkpoint is corrupt"):
         read_bootstrap(str(member.path))
@@ -218,14 +218,14 @@ def taken_over(tmp_path: Path, directory: Path, static_voters: VoterSet | None) 
     return member
 
 
-def test_a_directory_of_kafka_with_dynamic_voters_is_taken_over(tmp_path: Path) -> None:
+def test_a_directory_of_kafka_with_dynamic_voters_can_be_used(tmp_path: Path) -> None:
     member = run(taken_over(tmp_path, KAFKA_DIRECTORY, None), nothing)
     assert member.told.led == [3]
     assert member.told.frames
     assert member.quorum.kraft_version == 1
 
 
-def test_a_directory_of_kafka_with_static_voters_is_taken_over(tmp_path: Path) -> None:
+def test_a_directory_of_kafka_with_static_voters_can_be_used(tmp_path: Path) -> None:
     voter = VoterNode(1, ZERO, (VoterEndpoint("CONTROLLER", "127.0.0.1", 9001),))
     member = run(taken_over(tmp_path, KAFKA_STATIC, VoterSet([voter])), nothing)
     assert member.told.led == [2]

@@ -48,7 +48,7 @@ def payloads(printed: str, kind: str) -> list[str]:
     return re.findall(rf'payload: {{"type":"{kind}".*', printed)
 
 
-def test_kafka_finds_nothing_wrong_with_our_log(ours: Home) -> None:
+def test_kafka_reads_our_log(ours: Home) -> None:
     printed = dump(*sorted(ours.folder.glob("*.log")))
     assert "isvalid: false" not in printed
     assert "error" not in printed.lower()
@@ -59,7 +59,7 @@ def test_kafka_finds_nothing_wrong_with_our_log(ours: Home) -> None:
     assert printed.count("KRaftVoters ") == 2  # each life has another port
 
 
-def test_kafka_finds_nothing_wrong_with_our_snapshots(ours: Home) -> None:
+def test_kafka_reads_our_snapshots(ours: Home) -> None:
     snapshots = sorted(ours.folder.glob("*.checkpoint"))
     assert len(snapshots) > 2
     for path in (snapshots[0], snapshots[-1], ours.path / "bootstrap.checkpoint"):
@@ -73,7 +73,7 @@ def test_kafka_finds_nothing_wrong_with_our_snapshots(ours: Home) -> None:
     assert payloads(newest, "PARTITION_RECORD")
 
 
-def test_what_the_real_kafka_wrote_makes_our_image(tmp_path: Path) -> None:
+def test_the_metadata_log_of_kafka_builds_our_image(tmp_path: Path) -> None:
     kafka = PeerBroker(tmp_path / "kafka", settings={"metadata.max.idle.interval.ms": "0"})
     kafka.start()
     at = ("--bootstrap-server", kafka.bootstrap)

@@ -37,7 +37,7 @@ def test_three_voters_elect_one_of_them(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_what_a_leader_appends_is_told_to_every_member_in_order(cluster: Cluster) -> None:
+def test_appended_records_are_published_on_every_node_in_order(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -50,7 +50,7 @@ def test_what_a_leader_appends_is_told_to_every_member_in_order(cluster: Cluster
     simulated(life())
 
 
-def test_nothing_is_told_before_a_majority_has_it(cluster: Cluster) -> None:
+def test_nothing_is_published_before_a_majority_has_it(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -64,7 +64,7 @@ def test_nothing_is_told_before_a_majority_has_it(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_follower_knows_the_high_watermark_without_waiting_for_more(cluster: Cluster) -> None:
+def test_a_follower_gets_the_high_watermark_without_new_records(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -77,7 +77,7 @@ def test_a_follower_knows_the_high_watermark_without_waiting_for_more(cluster: C
     simulated(life())
 
 
-def test_after_the_leader_died_another_leads_within_a_fraction_of_a_second(
+def test_a_new_leader_is_elected_within_a_fraction_of_a_second(
     cluster: Cluster,
 ) -> None:
     async def life() -> None:
@@ -98,7 +98,7 @@ def test_after_the_leader_died_another_leads_within_a_fraction_of_a_second(
     simulated(life())
 
 
-def test_a_leader_that_was_restarted_does_not_keep_the_others_waiting(cluster: Cluster) -> None:
+def test_a_restarted_leader_does_not_delay_the_election(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         await cluster.leader()
@@ -112,7 +112,7 @@ def test_a_leader_that_was_restarted_does_not_keep_the_others_waiting(cluster: C
     simulated(life())
 
 
-def test_a_leader_that_stops_names_its_successor(cluster: Cluster) -> None:
+def test_a_leader_that_stops_lists_its_preferred_successors(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         first = await cluster.leader()
@@ -127,7 +127,7 @@ def test_a_leader_that_stops_names_its_successor(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_what_a_cut_off_leader_appended_is_truncated_when_it_comes_back(
+def test_records_of_a_partitioned_leader_are_truncated_when_it_returns(
     cluster: Cluster,
 ) -> None:
     async def life() -> None:
@@ -150,7 +150,7 @@ def test_what_a_cut_off_leader_appended_is_truncated_when_it_comes_back(
     simulated(life())
 
 
-def test_a_leader_that_nobody_fetches_from_resigns(cluster: Cluster) -> None:
+def test_a_partitioned_leader_resigns(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -164,7 +164,7 @@ def test_a_leader_that_nobody_fetches_from_resigns(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_member_that_was_away_catches_up(cluster: Cluster) -> None:
+def test_a_restarted_node_catches_up(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -178,7 +178,7 @@ def test_a_member_that_was_away_catches_up(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_all_of_them_restart_and_know_what_was_committed(cluster: Cluster) -> None:
+def test_committed_records_survive_a_restart_of_all_nodes(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -197,7 +197,7 @@ def test_all_of_them_restart_and_know_what_was_committed(cluster: Cluster) -> No
     simulated(life())
 
 
-def test_a_member_whose_disk_refuses_says_so_and_takes_no_part_any_more(
+def test_a_node_with_a_disk_error_reports_it_and_leaves_the_quorum(
     cluster: Cluster,
 ) -> None:
     async def life() -> None:
@@ -234,7 +234,7 @@ def test_an_observer_follows_and_never_votes(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_vote_that_is_not_on_disk_is_not_told(
+def test_a_vote_that_is_not_on_disk_is_not_sent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def life() -> None:
@@ -263,7 +263,7 @@ def test_a_vote_that_is_not_on_disk_is_not_told(
     simulated(life())
 
 
-def test_a_listener_that_cannot_follow_stops_the_member(cluster: Cluster) -> None:
+def test_a_listener_that_raises_stops_the_node(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()

@@ -41,7 +41,7 @@ async def filled(cluster: Cluster) -> Member:
     return leader
 
 
-def test_a_member_that_was_away_for_too_long_begins_with_the_leaders_snapshot(
+def test_a_node_below_the_leaders_log_start_fetches_its_snapshot(
     cluster: Cluster,
 ) -> None:
     async def life() -> None:
@@ -65,7 +65,7 @@ def test_a_member_that_was_away_for_too_long_begins_with_the_leaders_snapshot(
     simulated(life())
 
 
-def test_a_new_observer_begins_with_the_leaders_snapshot(cluster: Cluster) -> None:
+def test_a_new_observer_fetches_the_leaders_snapshot(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await filled(cluster)
@@ -81,7 +81,7 @@ def test_a_new_observer_begins_with_the_leaders_snapshot(cluster: Cluster) -> No
     simulated(life())
 
 
-def test_a_download_goes_on_with_the_next_leader(cluster: Cluster) -> None:
+def test_a_snapshot_download_continues_with_the_next_leader(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -100,7 +100,7 @@ def test_a_download_goes_on_with_the_next_leader(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_log_that_diverged_gives_way_to_the_snapshot(cluster: Cluster) -> None:
+def test_a_diverged_log_is_replaced_by_the_snapshot(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         old = await cluster.leader()
@@ -117,7 +117,7 @@ def test_a_log_that_diverged_gives_way_to_the_snapshot(cluster: Cluster) -> None
     simulated(life())
 
 
-def test_an_interrupted_download_leaves_the_old_state(cluster: Cluster) -> None:
+def test_an_interrupted_download_leaves_the_old_log(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -134,7 +134,7 @@ def test_an_interrupted_download_leaves_the_old_state(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_snapshot_that_came_before_its_log_followed_counts_at_the_next_start(
+def test_a_snapshot_downloaded_before_a_crash_is_used_at_the_next_start(
     cluster: Cluster,
 ) -> None:
     async def life() -> None:
@@ -154,7 +154,7 @@ def test_a_snapshot_that_came_before_its_log_followed_counts_at_the_next_start(
     simulated(life())
 
 
-def test_a_snapshot_tells_the_voters_of_its_own_time(cluster: Cluster) -> None:
+def test_a_snapshot_has_the_voters_at_its_end_offset(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()

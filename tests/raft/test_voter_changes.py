@@ -53,7 +53,7 @@ async def added(leader: Member, member: Member) -> AddRaftVoterResponse:
         await asyncio.sleep(0.05)
 
 
-def test_dynamic_voters_elect_and_keep_their_votes_in_version_1(cluster: Cluster) -> None:
+def test_dynamic_voters_write_quorum_state_version_1(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -87,7 +87,7 @@ def test_an_observer_becomes_a_voter_that_can_lead(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_voter_that_was_removed_observes(cluster: Cluster) -> None:
+def test_a_removed_voter_is_an_observer(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -103,7 +103,7 @@ def test_a_voter_that_was_removed_observes(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_leader_that_was_removed_hands_over(cluster: Cluster) -> None:
+def test_a_removed_leader_resigns_and_another_leads(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -118,7 +118,7 @@ def test_a_leader_that_was_removed_hands_over(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_voter_with_a_new_address_is_updated(cluster: Cluster) -> None:
+def test_a_voter_with_new_endpoints_is_updated(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -133,7 +133,7 @@ def test_a_voter_with_a_new_address_is_updated(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_controller_joins_by_itself_where_that_is_wanted(tmp_path: Path) -> None:
+def test_a_controller_joins_the_voters_if_auto_join_is_enabled(tmp_path: Path) -> None:
     async def life() -> None:
         cluster = Cluster(tmp_path, dynamic=True)
         cluster.add(4, config=QuorumConfig(auto_join=True))
@@ -144,7 +144,7 @@ def test_a_controller_joins_by_itself_where_that_is_wanted(tmp_path: Path) -> No
     simulated(life())
 
 
-def test_a_controller_with_a_new_disk_replaces_the_voter_it_was(tmp_path: Path) -> None:
+def test_a_controller_with_a_new_directory_replaces_its_old_voter(tmp_path: Path) -> None:
     async def life() -> None:
         cluster = Cluster(tmp_path, dynamic=True, config=QuorumConfig(auto_join=True))
         cluster.start()
@@ -200,7 +200,7 @@ def test_voters_change_one_at_a_time(cluster: Cluster) -> None:
     simulated(life())
 
 
-def test_a_change_that_no_majority_takes_times_out(cluster: Cluster) -> None:
+def test_a_voter_change_without_a_majority_times_out(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -229,7 +229,7 @@ def test_a_change_that_no_majority_takes_times_out(cluster: Cluster) -> None:
         ({}, ErrorCode.REQUEST_TIMED_OUT),
     ],
 )
-def test_a_voter_that_cannot_be_added_is_refused(
+def test_an_invalid_voter_is_rejected(
     cluster: Cluster, changes: dict[str, object], code: ErrorCode
 ) -> None:
     async def life() -> None:
@@ -287,7 +287,7 @@ def test_the_only_voter_is_not_removed(tmp_path: Path) -> None:
     simulated(life())
 
 
-def test_voters_that_were_not_committed_are_forgotten_with_what_is_truncated(
+def test_uncommitted_voters_are_removed_by_a_truncation(
     cluster: Cluster,
 ) -> None:
     async def life() -> None:

@@ -4,13 +4,13 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.raft.members import key, voters_of
+from tests.raft.stepped_node import key, voters_of
 
 from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet
 from barnabas.wire.uuid import ZERO
 
 
-def test_a_voter_is_a_node_on_one_disk() -> None:
+def test_a_voter_is_a_node_with_one_directory() -> None:
     voters = voters_of(1, 2)
     assert voters.includes(key(1))
     assert not voters.includes(ReplicaKey(1, key(2).directory_id))
@@ -18,14 +18,14 @@ def test_a_voter_is_a_node_on_one_disk() -> None:
     assert not voters.includes(key(3))
 
 
-def test_a_voter_whose_directory_is_not_known_is_the_node_on_any_disk() -> None:
+def test_a_voter_without_known_directory_matches_any_directory() -> None:
     voters = VoterSet([VoterNode(1, ZERO, ())])
     assert voters.includes(key(1))
     assert voters.includes(ReplicaKey(1))
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
-def test_majorities_of_neighbouring_voters_meet(size: int, changed: int) -> None:
+def test_majorities_before_and_after_a_voter_change_intersect(size: int, changed: int) -> None:
     before = voters_of(*range(1, size + 1))
     after = before.without(changed) if before.get(changed) else before.with_voter(_voter(changed))
     for some in _majorities(before):
@@ -43,7 +43,7 @@ def _majorities(voters: VoterSet) -> list[set[int]]:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=9), min_size=1, max_size=7))
-def test_a_majority_has_reached_the_majority_offset_and_none_has_passed_it_more(
+def test_the_majority_offset_is_the_largest_that_a_majority_has_reached(
     ends: list[int],
 ) -> None:
     voters = voters_of(*range(len(ends)))

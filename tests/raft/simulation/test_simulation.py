@@ -9,7 +9,7 @@ SEEDS = int(os.environ.get("RAFT_SIMULATION_SEEDS", "150"))
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_a_quorum_keeps_its_promises_whatever_goes_wrong(batch: int) -> None:
+def test_a_quorum_keeps_its_invariants_under_random_faults(batch: int) -> None:
     for seed in range(batch, SEEDS, 4):
         outcome = run(seed)
         assert outcome.failure is None, f"seed {seed}: {outcome.failure}\n{outcome.where}"

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.controller.conftest import CLUSTER_ID, World, broker
-from tests.controller.stand_in import creation, registration
+from tests.controller.harness import creation, registration
 
 from barnabas.controller import (
     alter_partition,
@@ -251,7 +251,9 @@ happenings = st.lists(
 
 @settings(max_examples=100)
 @given(st.integers(3, 6), st.integers(1, 3), happenings)
-def test_the_laws_of_partitions(broker_count: int, replicas: int, happened: list[Any]) -> None:
+def test_the_invariants_of_partitions(
+    broker_count: int, replicas: int, happened: list[Any]
+) -> None:
     cluster = Cluster(broker_count, replicas)
     for event, a, b in happened:
         before = [cluster.partition(number) for number in range(PARTITIONS)]

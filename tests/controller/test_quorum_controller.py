@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.stand_in import Stage, creation, registration
+from tests.controller.harness import Stage, creation, registration
 
 from barnabas.controller import quorum_controller as module
 from barnabas.metadata.features import default_levels
@@ -24,7 +24,7 @@ def names(stage: Stage) -> set[str]:
     return {topic.name for topic in stage.image.topics}
 
 
-def test_a_standby_sends_everybody_away_in_the_shape_they_asked_in() -> None:
+def test_an_inactive_controller_responds_with_not_controller() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -40,7 +40,7 @@ def test_a_standby_sends_everybody_away_in_the_shape_they_asked_in() -> None:
     stage.run(life)
 
 
-def test_the_first_controller_of_a_cluster_begins_it_and_the_next_does_not_again() -> None:
+def test_only_the_first_controller_of_a_cluster_writes_the_bootstrap_records() -> None:
     stage = Stage()
     stage.lead(1)
     stage.commit()
@@ -52,7 +52,7 @@ def test_the_first_controller_of_a_cluster_begins_it_and_the_next_does_not_again
     assert len(stage.quorum.batches) == 1
 
 
-def test_a_transaction_that_was_left_open_is_taken_back_before_anything_else() -> None:
+def test_an_open_metadata_transaction_is_aborted_first() -> None:
     stage = Stage()
     stage.quorum.leads_in = 2
     stage.controller.activate(2, in_transaction=True)
@@ -61,7 +61,7 @@ def test_a_transaction_that_was_left_open_is_taken_back_before_anything_else() -
     assert isinstance(records[1], BeginTransactionRecord)
 
 
-def test_an_answer_leaves_when_what_it_says_is_published() -> None:
+def test_a_response_is_sent_when_its_records_are_published() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -81,7 +81,7 @@ def test_an_answer_leaves_when_what_it_says_is_published() -> None:
     stage.run(life)
 
 
-def test_a_decision_without_records_waits_for_those_it_rests_on() -> None:
+def test_a_decision_without_records_waits_for_earlier_records() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -98,7 +98,7 @@ def test_a_decision_without_records_waits_for_those_it_rests_on() -> None:
     stage.run(life)
 
 
-def test_whoever_waits_when_it_resigns_is_sent_to_the_next_controller() -> None:
+def test_requests_that_wait_at_a_resignation_get_not_controller() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -116,7 +116,7 @@ def test_whoever_waits_when_it_resigns_is_sent_to_the_next_controller() -> None:
     stage.run(life)
 
 
-def test_what_was_decided_ahead_is_forgotten_with_the_term() -> None:
+def test_uncommitted_decisions_are_dropped_with_the_epoch() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -135,7 +135,7 @@ def test_what_was_decided_ahead_is_forgotten_with_the_term() -> None:
     stage.run(life)
 
 
-def test_nothing_decided_in_one_epoch_is_appended_in_another() -> None:
+def test_decisions_of_one_epoch_are_not_appended_in_another() -> None:
     """The quorum has moved on, and its news are still on their way to the controller."""
     stage = Stage()
 
@@ -155,7 +155,7 @@ def test_nothing_decided_in_one_epoch_is_appended_in_another() -> None:
     stage.run(life)
 
 
-def test_a_disk_that_refuses_ends_the_term() -> None:
+def test_a_disk_error_makes_the_controller_resign() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -171,7 +171,7 @@ def test_a_disk_that_refuses_ends_the_term() -> None:
     stage.run(life)
 
 
-def test_a_quorum_that_does_not_commit_is_told_and_the_queue_for_it_is_bounded(
+def test_requests_time_out_without_a_commit_and_their_number_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage()
@@ -192,7 +192,7 @@ def test_a_quorum_that_does_not_commit_is_told_and_the_queue_for_it_is_bounded(
     stage.run(life)
 
 
-def test_who_no_longer_waits_does_not_stop_the_others() -> None:
+def test_a_cancelled_request_does_not_block_the_others() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -208,7 +208,7 @@ def test_who_no_longer_waits_does_not_stop_the_others() -> None:
     stage.run(life)
 
 
-def test_a_silent_log_gets_a_sign_of_life() -> None:
+def test_an_idle_log_gets_a_no_op_record() -> None:
     stage = Stage()
 
     async def life() -> None:

@@ -26,7 +26,7 @@ def from_the_start(_: int) -> int:
     return 0
 
 
-def test_the_stripes_over_three_racks() -> None:
+def test_partitions_are_striped_over_three_racks() -> None:
     brokers = in_racks(a=[1, 2, 3], b=[4, 5, 6], c=[7, 8, 9])
     assert place_replicas(brokers, 4, 3, from_the_start) == [
         (1, 4, 7),
@@ -36,7 +36,7 @@ def test_the_stripes_over_three_racks() -> None:
     ]
 
 
-def test_without_racks_brokers_take_turns() -> None:
+def test_without_racks_partitions_rotate_over_the_brokers() -> None:
     brokers = [broker(number) for number in (3, 1, 2)]
     assert place_replicas(brokers, 3, 2, from_the_start) == [(1, 2), (2, 3), (3, 1)]
 
@@ -52,7 +52,7 @@ def test_without_racks_brokers_take_turns() -> None:
         (in_racks(a=[1, 2], b=[3]), 3, {(1, 3, 2), (3, 2, 1), (3, 1, 2), (2, 3, 1)}),
     ],
 )
-def test_who_gets_what(
+def test_which_brokers_get_replicas(
     brokers: list[BrokerRegistration], factor: int, expected: set[Replicas]
 ) -> None:
     for seed in range(20):
@@ -70,7 +70,7 @@ def test_who_gets_what(
         ([], 1),
     ],
 )
-def test_what_cannot_be_placed_is_refused(brokers: list[BrokerRegistration], factor: int) -> None:
+def test_too_few_brokers_are_an_error(brokers: list[BrokerRegistration], factor: int) -> None:
     with pytest.raises(KafkaError) as refused:
         place_replicas(brokers, 1, factor, from_the_start)
     assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR

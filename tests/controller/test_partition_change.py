@@ -50,7 +50,7 @@ def outcome(state: PartitionRegistration | None) -> Any:
     return state.leader, state.isr, state.elr, state.last_known_elr, state.recovery_state
 
 
-def test_nothing_changes_while_the_leader_is_well() -> None:
+def test_a_partition_with_an_acceptable_leader_does_not_change() -> None:
     assert changed(partition((1, 2, 3), 1), rules(), {1, 2, 3}) is None
 
 
@@ -84,7 +84,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("before", "by", "alive", "isr", "expected"), CASES)
-def test_elections(
+def test_the_leader_and_isr_after_a_change(
     before: PartitionRegistration,
     by: ElectionRules,
     alive: set[int],
@@ -98,7 +98,7 @@ def test_elections(
         assert outcome(after) == expected
 
 
-def test_a_broker_that_lost_its_log_is_not_eligible() -> None:
+def test_a_broker_after_an_unclean_shutdown_is_not_an_eligible_leader() -> None:
     after = changed(partition((1,), 1), rules(min_isr=1), set(), isr=(), unclean_shutdown=1)
     assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
     after = changed(
@@ -111,14 +111,14 @@ def test_a_broker_that_lost_its_log_is_not_eligible() -> None:
     assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
 
 
-def test_only_old_clusters_begin_an_epoch_when_the_in_sync_set_shrinks() -> None:
+def test_only_old_metadata_versions_begin_an_epoch_when_the_isr_shrinks() -> None:
     for old, epoch in ((False, 10), (True, 11)):
         after = changed(partition((1, 2), 1), rules(old=old), {1, 2}, isr=(1,))
         assert after is not None
         assert (after.leader, after.leader_epoch) == (1, epoch)
 
 
-def test_recovery_ends_when_the_leader_says_so() -> None:
+def test_recovery_ends_when_the_leader_reports_it() -> None:
     recovering = partition((1,), 1, recovery=RecoveryState.RECOVERING)
     after = changed(recovering, rules(), {1}, isr=(1,), recovery_state=RecoveryState.RECOVERED)
     assert after is not None

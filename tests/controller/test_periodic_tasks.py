@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.stand_in import Stage, creation, registration
+from tests.controller.harness import Stage, creation, registration
 
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.errors import ErrorCode
@@ -20,7 +20,7 @@ from barnabas.wire.messages.metadata_records import (
 QUIET = "metadata.max.idle.interval.ms"
 
 
-def test_a_silent_broker_is_fenced_and_all_it_led_moves_in_one_batch() -> None:
+def test_a_broker_without_heartbeats_is_fenced_with_its_partitions_in_one_batch() -> None:
     stage = Stage(**{QUIET: "0"})
 
     async def life() -> None:
@@ -50,7 +50,7 @@ def test_a_silent_broker_is_fenced_and_all_it_led_moves_in_one_batch() -> None:
     stage.run(life)
 
 
-def test_a_clock_that_is_set_neither_ends_a_session_nor_prolongs_one() -> None:
+def test_a_change_of_the_wall_clock_does_not_affect_sessions() -> None:
     stage = Stage(**{QUIET: "0"})
 
     async def life() -> None:
@@ -71,7 +71,7 @@ def test_a_clock_that_is_set_neither_ends_a_session_nor_prolongs_one() -> None:
     stage.run(life)
 
 
-def test_a_new_controller_gives_every_broker_the_time_to_find_it() -> None:
+def test_a_new_controller_begins_a_session_for_every_broker() -> None:
     stage = Stage(**{QUIET: "0"})
 
     async def life() -> None:
@@ -94,7 +94,7 @@ def test_a_new_controller_gives_every_broker_the_time_to_find_it() -> None:
     stage.run(life)
 
 
-def test_a_broker_whose_process_is_gone_is_fenced_at_once_and_may_come_back() -> None:
+def test_a_broker_whose_process_is_gone_is_fenced_at_once_and_may_return() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -118,7 +118,7 @@ def test_a_broker_whose_process_is_gone_is_fenced_at_once_and_may_come_back() ->
     stage.run(life)
 
 
-def test_a_second_process_with_the_same_id_is_kept_out_while_the_first_lives() -> None:
+def test_a_second_process_with_the_same_id_is_rejected_while_the_first_lives() -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -136,7 +136,7 @@ def test_a_second_process_with_the_same_id_is_kept_out_while_the_first_lives() -
     stage.run(life)
 
 
-def test_the_broker_of_the_controllers_own_process_comes_back_at_once() -> None:
+def test_the_broker_in_the_process_of_the_controller_registers_at_once() -> None:
     """The process that had registered before is the one that this controller replaced."""
     stage = Stage()
 
@@ -155,7 +155,7 @@ def test_the_broker_of_the_controllers_own_process_comes_back_at_once() -> None:
     stage.run(life)
 
 
-def test_a_heartbeat_looks_at_no_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_reads_no_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
 
     async def life() -> None:
@@ -179,7 +179,7 @@ def test_a_heartbeat_looks_at_no_partition(monkeypatch: pytest.MonkeyPatch) -> N
 # Elections that nobody asked for
 
 
-def test_leaders_go_back_to_the_preferred_replicas_in_time_and_in_bounded_batches(
+def test_preferred_leaders_are_elected_periodically_in_bounded_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage(**{QUIET: "0"})
@@ -221,7 +221,7 @@ def _all_led_by(broker_id: int, topic: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_partition_without_leader_gets_one_when_unclean_elections_are_switched_on(
+def test_a_leaderless_partition_gets_a_leader_when_unclean_elections_are_enabled(
     allowed: bool,
 ) -> None:
     stage = Stage(**{QUIET: "0"})

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.raft.members import ELECTION_MS, NONE, TIMEOUTS, Member, key, leader, log_of, vote
+from tests.raft.stepped_node import ELECTION_MS, NONE, TIMEOUTS, Member, key, leader, log_of, vote
 
 from barnabas.raft.effects import AppendLeaderChange, Persist, QuorumState
 from barnabas.raft.messages import (
@@ -50,7 +50,7 @@ def persisted(member: Member) -> list[QuorumState]:
     ],
 )
 @pytest.mark.parametrize("pre_vote", [True, False])
-def test_a_vote_is_for_logs_that_lack_nothing(
+def test_a_vote_is_granted_to_logs_that_are_up_to_date(
     last_epoch: int, last_offset: int, granted: bool, pre_vote: bool
 ) -> None:
     member = Member(epoch=4, log=log_of(1, 1, 2, 2))
@@ -85,7 +85,9 @@ def test_a_vote_is_for_logs_that_lack_nothing(
         ("resigned", False, False),
     ],
 )
-def test_who_votes_for_a_log_that_lacks_nothing(role: str, pre_vote: bool, granted: bool) -> None:
+def test_which_roles_grant_a_vote_to_an_up_to_date_log(
+    role: str, pre_vote: bool, granted: bool
+) -> None:
     member = _in_role(role)
     epoch = member.raft.epoch
     last_epoch = epoch if pre_vote else epoch - 1
@@ -122,7 +124,7 @@ def _in_role(role: str) -> Member:
     return member
 
 
-def test_a_vote_is_on_disk_before_it_is_told() -> None:
+def test_a_vote_is_on_disk_before_it_is_sent() -> None:
     member = Member(epoch=4)
     member.raft.election.on_vote_request(vote(2, 5), 0)
     assert persisted(member) == [
@@ -131,7 +133,7 @@ def test_a_vote_is_on_disk_before_it_is_told() -> None:
     ]
 
 
-def test_a_pre_vote_binds_to_nothing() -> None:
+def test_a_pre_vote_changes_no_state() -> None:
     member = Member(epoch=4)
     assert member.raft.election.on_vote_request(vote(2, 4, pre_vote=True), 0).granted
     assert persisted(member) == []
@@ -144,21 +146,21 @@ def test_a_vote_survives_a_restart() -> None:
     assert member.raft.election.on_vote_request(vote(3, 5), 0).granted
 
 
-def test_a_node_that_voted_for_itself_does_not_ask_again_in_that_epoch() -> None:
+def test_a_node_that_voted_for_itself_requests_no_votes_in_that_epoch_after_a_restart() -> None:
     """Its log may be shorter now than it was when the others granted their votes."""
     member = Member(epoch=5, voted=1)
     assert isinstance(member.raft.role, Unattached)
     assert not member.raft.election.on_vote_request(vote(2, 5), 0).granted
 
 
-def test_a_vote_for_a_node_on_another_disk_is_another_vote() -> None:
+def test_a_vote_for_a_node_with_another_directory_is_another_vote() -> None:
     member = Member(epoch=5, voted=2)
     other_disk = replace(vote(2, 5), candidate=ReplicaKey(2, key(9).directory_id))
     assert not member.raft.election.on_vote_request(other_disk, 0).granted
     assert member.raft.election.on_vote_request(vote(2, 5), 0).granted
 
 
-def test_a_newer_epoch_is_taken_even_where_the_vote_is_refused() -> None:
+def test_a_newer_epoch_is_adopted_even_if_the_vote_is_rejected() -> None:
     member = leader()
     told = member.raft.election.on_vote_request(vote(2, 7), 0)
     assert (told.epoch, told.granted, member.raft.epoch) == (7, False, 7)
@@ -182,7 +184,7 @@ def test_a_newer_epoch_is_taken_even_where_the_vote_is_refused() -> None:
         (vote(2, 6, last_epoch=6, pre_vote=True), NONE),
     ],
 )
-def test_votes_are_refused_for_these_reasons(asked: RaftVoteRequest, error: ErrorCode) -> None:
+def test_invalid_vote_requests_are_rejected(asked: RaftVoteRequest, error: ErrorCode) -> None:
     told = Member(epoch=5).raft.election.on_vote_request(asked, 0)
     assert (told.error, told.granted) == (error, error is NONE)
 
@@ -210,7 +212,7 @@ def test_a_sole_voter_leads_at_once() -> None:
             pytest.fail(f"{other}")
 
 
-def test_an_election_goes_from_pre_vote_to_vote_to_leader() -> None:
+def test_an_election_goes_from_prospective_to_candidate_to_leader() -> None:
     member = Member(epoch=4, log=log_of(1, 4))
     member.until_it_stands()
     assert isinstance(member.raft.role, Prospective)
@@ -226,7 +228,7 @@ def test_an_election_goes_from_pre_vote_to_vote_to_leader() -> None:
     assert [state.leader_id for state in persisted(member)] == [NO_NODE, 1]
 
 
-def test_a_follower_whose_pre_vote_is_refused_follows_on_in_its_epoch() -> None:
+def test_a_follower_whose_pre_vote_is_rejected_stays_in_its_epoch() -> None:
     member = Member(epoch=4, leader_id=3)
     member.until_it_stands()
     assert isinstance(member.raft.role, Prospective)
@@ -235,21 +237,21 @@ def test_a_follower_whose_pre_vote_is_refused_follows_on_in_its_epoch() -> None:
     assert persisted(member) == []
 
 
-def test_the_leaders_own_word_that_it_leads_is_enough() -> None:
+def test_a_response_of_the_leader_itself_ends_the_pre_vote() -> None:
     member = Member(epoch=4, leader_id=3)
     member.until_it_stands()
     member.raft.election.on_vote_response(3, RaftVoteResponse(NONE, 3, 4, False), member.now_ms)
     assert member.raft.fetch_source() == 3
 
 
-def test_a_leader_that_resigned_may_be_voted_out_by_itself() -> None:
+def test_a_resigned_leader_may_start_an_election() -> None:
     member = Member(epoch=4, leader_id=3)
     member.until_it_stands()
     member.raft.election.on_vote_response(3, RaftVoteResponse(NONE, 3, 4, True), member.now_ms)
     assert isinstance(member.raft.role, Candidate)
 
 
-def test_a_candidate_that_lost_asks_for_pre_votes_before_it_stands_again() -> None:
+def test_a_candidate_that_lost_becomes_prospective_again() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
     member.answer(2)
@@ -260,7 +262,7 @@ def test_a_candidate_that_lost_asks_for_pre_votes_before_it_stands_again() -> No
     assert member.raft.epoch == 5
 
 
-def test_answers_of_another_epoch_do_not_count() -> None:
+def test_vote_responses_of_another_epoch_are_ignored() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
     member.answer(2)
@@ -270,7 +272,7 @@ def test_answers_of_another_epoch_do_not_count() -> None:
     assert isinstance(member.raft.role, Candidate)
 
 
-def test_a_voter_that_knows_no_pre_vote_is_asked_for_its_vote() -> None:
+def test_a_voter_without_pre_vote_gets_a_vote_request() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
     told = RaftVoteResponse(ErrorCode.UNSUPPORTED_VERSION, NO_NODE, -1, False)
@@ -279,7 +281,7 @@ def test_a_voter_that_knows_no_pre_vote_is_asked_for_its_vote() -> None:
     assert member.raft.epoch == 5
 
 
-def test_who_voted_gives_the_candidate_time() -> None:
+def test_a_granted_vote_restarts_the_election_timer() -> None:
     member = Member(epoch=4)
     member.wait(TIMEOUTS.election_ms - 1)
     member.raft.election.on_vote_request(vote(2, 5), member.now_ms)
@@ -287,14 +289,14 @@ def test_who_voted_gives_the_candidate_time() -> None:
     assert member.raft.deadline_ms >= member.now_ms + TIMEOUTS.election_ms
 
 
-def test_who_is_asked_in_vain_does_not_wait_longer_for_it() -> None:
+def test_a_rejected_vote_does_not_restart_the_election_timer() -> None:
     member = Member(epoch=4, log=log_of(4))
     before = member.raft.deadline_ms
     member.raft.election.on_vote_request(vote(2, 5), member.now_ms)
     assert member.raft.deadline_ms == before
 
 
-def test_an_observer_never_stands_but_grants_votes() -> None:
+def test_an_observer_starts_no_election_but_grants_votes() -> None:
     """It may be a voter already, by a record that it has not fetched yet."""
     member = Member((2, 3), epoch=4)
     member.wait(10 * ELECTION_MS)
@@ -304,14 +306,14 @@ def test_an_observer_never_stands_but_grants_votes() -> None:
     assert isinstance(member.raft.role, Unattached)
 
 
-def test_a_node_on_another_disk_than_the_voter_is_an_observer() -> None:
+def test_a_node_with_another_directory_than_the_voter_is_an_observer() -> None:
     other_disk = VoterSet(
         [VoterNode(1, key(9).directory_id, ()), VoterNode(2, key(2).directory_id, ())]
     )
     assert not Member(other_disk).raft.is_voter
 
 
-def test_a_voter_whose_directory_is_not_known_votes_from_any() -> None:
+def test_a_voter_without_known_directory_votes_from_any_directory() -> None:
     static = VoterSet(VoterNode(each, ZERO, ()) for each in (1, 2, 3))
     assert Member(static).raft.is_voter
 
@@ -329,7 +331,7 @@ def test_a_voter_whose_directory_is_not_known_votes_from_any() -> None:
         (BeginEpochRequest(2, 6, key(9)), ErrorCode.INVALID_VOTER_KEY),
     ],
 )
-def test_beginnings_are_answered_with(begun: BeginEpochRequest, error: ErrorCode) -> None:
+def test_responses_to_begin_quorum_epoch(begun: BeginEpochRequest, error: ErrorCode) -> None:
     member = Member(epoch=5)
     assert member.raft.election.on_begin_epoch_request(begun, 0) is error
     # Who leads is true even where the request was for another.
@@ -337,13 +339,13 @@ def test_beginnings_are_answered_with(begun: BeginEpochRequest, error: ErrorCode
     assert isinstance(member.raft.role, Follower) == follows
 
 
-def test_a_leader_and_the_vote_of_its_epoch_are_both_remembered() -> None:
+def test_leader_and_vote_of_an_epoch_are_both_persisted() -> None:
     member = Member(epoch=5, voted=3)
     member.raft.election.on_begin_epoch_request(BeginEpochRequest(2, 5), 0)
     assert persisted(member) == [QuorumState(5, 2, 3, key(3).directory_id)]
 
 
-def test_a_candidate_follows_who_won_its_epoch() -> None:
+def test_a_candidate_follows_the_winner_of_its_epoch() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
     member.answer(2)
@@ -361,19 +363,21 @@ def test_a_candidate_follows_who_won_its_epoch() -> None:
         ((), 1000),
     ],
 )
-def test_who_is_named_first_stands_first(candidates: tuple[int, ...], pause_ms: int) -> None:
+def test_preferred_successors_start_elections_in_order(
+    candidates: tuple[int, ...], pause_ms: int
+) -> None:
     member = Member(epoch=5, leader_id=4)
     ended = EndEpochRequest(4, 5, tuple(map(key, candidates)))
     assert member.raft.election.on_end_epoch_request(ended, 100) is NONE
     assert member.raft.deadline_ms == 100 + pause_ms
 
 
-def test_an_end_of_an_older_epoch_is_refused() -> None:
+def test_end_quorum_epoch_of_an_older_epoch_is_rejected() -> None:
     member = Member(epoch=5, leader_id=3)
     assert member.raft.election.on_end_epoch_request(EndEpochRequest(3, 4, ()), 0) is FENCED
 
 
-def test_a_resigned_leader_names_the_most_advanced_first_until_all_know() -> None:
+def test_a_resigned_leader_lists_the_most_advanced_voter_first_until_all_acknowledged() -> None:
     member = leader((1, 2, 3, 4, 5))
     member.append(4)
     for node_id, offset in [(2, 1), (3, 5), (5, 4)]:
@@ -395,7 +399,7 @@ def test_a_leader_that_restarts_never_leads_its_epoch_again() -> None:
     assert member.raft.leader_id == NO_NODE
 
 
-def test_a_log_that_is_ahead_of_the_state_is_believed() -> None:
+def test_an_epoch_in_the_log_beyond_the_quorum_state_is_adopted() -> None:
     member = Member(epoch=3, leader_id=2, log=log_of(1, 4))
     assert member.raft.role == Unattached(4, election_at_ms=member.raft.deadline_ms)
     assert persisted(member) == [QuorumState(4)]

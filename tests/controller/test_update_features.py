@@ -40,7 +40,7 @@ def request(*updates: tuple[str, int, int], **options: Any) -> UpdateFeaturesReq
         (ELR, 0, SAFE),
     ],
 )
-def test_a_level_that_can_be_becomes_the_clusters(
+def test_a_supported_feature_level_is_finalized(
     name: str, level: int, kind: int, one_broker: World
 ) -> None:
     decision = one_broker.decide(update_features, request((name, level, kind)))
@@ -67,7 +67,7 @@ def test_a_level_that_can_be_becomes_the_clusters(
         ("kraft.version", 2, UPGRADE),
     ],
 )
-def test_a_level_that_cannot_be_is_refused(
+def test_an_invalid_feature_level_is_rejected(
     name: str, level: int, kind: int, one_broker: World
 ) -> None:
     asked = request(("group.version", 0, SAFE), (name, level, kind))
@@ -79,18 +79,18 @@ def test_a_level_that_cannot_be_is_refused(
     assert name in str(response.error_message)
 
 
-def test_every_node_must_support_it() -> None:
+def test_every_node_must_support_a_feature_level() -> None:
     world = World(broker(1), broker(2, features={}))
     with pytest.raises(KafkaError, match="Broker 2"):
         world.decide(update_features, request(("group.version", 1, UPGRADE)))
 
 
-def test_a_node_that_does_not_know_a_feature_does_not_mind_it_off() -> None:
+def test_a_node_without_a_feature_supports_level_0() -> None:
     world = World(broker(1), broker(2, features={}))
     assert world.decide(update_features, request(("group.version", 0, SAFE))).records
 
 
-def test_every_controller_must_have_registered_and_support_it(one_broker: World) -> None:
+def test_every_controller_must_be_registered_and_support_a_feature_level(one_broker: World) -> None:
     one_broker.voter_ids = [1, 2]
     asked = request(("group.version", 1, UPGRADE))
     with pytest.raises(KafkaError, match="Controller 2 is not registered"):
@@ -103,11 +103,11 @@ def test_every_controller_must_have_registered_and_support_it(one_broker: World)
     assert one_broker.decide(update_features, asked).records
 
 
-def test_the_quorums_own_version_stays_as_it_is(one_broker: World) -> None:
+def test_kraft_version_cannot_be_changed(one_broker: World) -> None:
     assert one_broker.decide(update_features, request(("kraft.version", 1, UPGRADE))).records == []
 
 
-def test_the_first_version_only_allows_downgrades(one_broker: World) -> None:
+def test_version_0_has_only_allow_downgrade(one_broker: World) -> None:
     update = FeatureUpdateKey(feature="group.version", max_version_level=0, allow_downgrade=True)
     asked = UpdateFeaturesRequest(feature_updates=[update])
     assert len(one_broker.decide(update_features, asked).records) == 1
@@ -118,7 +118,7 @@ def test_validate_only_changes_nothing(one_broker: World) -> None:
     assert one_broker.decide(update_features, asked).records == []
 
 
-def test_eligible_leaders_need_one_minimum_for_the_cluster(one_broker: World) -> None:
+def test_eligible_leaders_need_a_cluster_wide_min_insync_replicas(one_broker: World) -> None:
     one_broker.decide(update_features, request((ELR, 0, SAFE)))
     one_broker.apply(
         ConfigRecord(resource_type=4, resource_name="1", name="min.insync.replicas", value="2")

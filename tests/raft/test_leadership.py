@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.raft.members import (
+from tests.raft.stepped_node import (
     ELECTION_MS,
     NONE,
     TIMEOUTS,
@@ -40,14 +40,14 @@ CHECK_QUORUM_MS = TIMEOUTS.fetch_ms * 3 // 2
         (7, 0, 0, NONE),
     ],
 )
-def test_fetches_are_refused_for_these_reasons(
+def test_invalid_fetches_are_rejected(
     epoch: int, offset: int, last_epoch: int, error: ErrorCode
 ) -> None:
     raft = leader(epoch=6).raft
     assert raft.leadership.on_fetch_request(key(2), epoch, offset, last_epoch, 0).error is error
 
 
-def test_who_does_not_lead_says_so() -> None:
+def test_a_node_that_does_not_lead_rejects_fetches() -> None:
     raft = Member(epoch=7).raft
     verdict = raft.leadership.on_fetch_request(key(2), 7, 0, 0, 0)
     assert verdict == FetchOutcome(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -70,7 +70,7 @@ def test_who_does_not_lead_says_so() -> None:
         (9, 5, EpochEndOffset(3, 5)),
     ],
 )
-def test_a_log_that_diverged_is_told_where(
+def test_a_fetcher_that_diverged_gets_the_end_of_its_last_epoch(
     offset: int, last_epoch: int, diverging: EpochEndOffset | None
 ) -> None:
     member = leader(log=log_of(1, 1, 3, 3, 3), epoch=5)  # then one record of epoch 6
@@ -89,7 +89,7 @@ def test_a_log_that_diverged_is_told_where(
         (5, 3, False),
     ],
 )
-def test_who_is_behind_the_start_of_the_log_is_sent_a_snapshot(
+def test_a_fetcher_below_the_log_start_gets_a_snapshot_id(
     offset: int, last_epoch: int, sent: bool
 ) -> None:
     log = log_of(1, 1, 3, 3, 3)
@@ -99,7 +99,7 @@ def test_who_is_behind_the_start_of_the_log_is_sent_a_snapshot(
     assert verdict == FetchOutcome(snapshot=SnapshotId(3, 3) if sent else None)
 
 
-def test_a_fetch_that_diverges_counts_for_nothing() -> None:
+def test_a_diverging_fetch_is_no_progress() -> None:
     member = leader()
     assert member.raft.leadership.on_fetch_request(key(2), 1, 9, 1, 0).diverging is not None
     assert member.raft.high_watermark == 0
@@ -108,7 +108,7 @@ def test_a_fetch_that_diverges_counts_for_nothing() -> None:
 # Commits
 
 
-def test_records_of_earlier_epochs_commit_with_the_first_of_the_new_one() -> None:
+def test_records_of_earlier_epochs_commit_with_the_first_record_of_the_new_epoch() -> None:
     member = leader(log=log_of(1, 1), epoch=1)
     role = member.raft.role
     assert isinstance(role, Leader)
@@ -119,7 +119,7 @@ def test_records_of_earlier_epochs_commit_with_the_first_of_the_new_one() -> Non
     assert member.raft.take_effects() == [HighWatermark(3)]
 
 
-def test_a_leader_counts_itself_only_once_its_disk_has_it() -> None:
+def test_a_leader_counts_itself_only_up_to_its_durable_end() -> None:
     member = leader()
     member.append(flushed=False)
     member.fetch(2, 2)
@@ -128,7 +128,7 @@ def test_a_leader_counts_itself_only_once_its_disk_has_it() -> None:
     assert member.raft.high_watermark == 2
 
 
-def test_followers_may_commit_what_the_leaders_disk_does_not_have_yet() -> None:
+def test_followers_may_commit_records_before_the_leader_flushed_them() -> None:
     member = leader()
     member.append(flushed=False)
     member.fetch(2, 2)
@@ -136,20 +136,20 @@ def test_followers_may_commit_what_the_leaders_disk_does_not_have_yet() -> None:
     assert member.raft.high_watermark == 2
 
 
-def test_observers_do_not_commit() -> None:
+def test_fetches_of_observers_do_not_commit() -> None:
     member = leader()
     for observer in (4, 5, 6, -1):
         member.fetch(observer, 1)
     assert member.raft.high_watermark == 0
 
 
-def test_a_voter_on_another_disk_does_not_commit() -> None:
+def test_fetches_of_a_voter_with_another_directory_do_not_commit() -> None:
     member = leader()
     member.raft.leadership.on_fetch_request(ReplicaKey(2, key(9).directory_id), 1, 1, 1, 0)
     assert member.raft.high_watermark == 0
 
 
-def test_a_voter_whose_directory_is_not_known_commits_from_any() -> None:
+def test_a_voter_without_known_directory_commits_from_any_directory() -> None:
     member = Member(VoterSet(VoterNode(each, ZERO, ()) for each in (1, 2, 3)))
     member.until_it_stands()
     member.answer(2)
@@ -160,7 +160,7 @@ def test_a_voter_whose_directory_is_not_known_commits_from_any() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(min_value=0, max_value=20)), max_size=40))
-def test_the_high_watermark_never_falls_nor_passes_what_a_majority_has(
+def test_the_high_watermark_never_falls_nor_passes_the_majority(
     steps: list[tuple[int, int]],
 ) -> None:
     member = leader((1, 2, 3, 4, 5))
@@ -183,7 +183,7 @@ def test_the_high_watermark_never_falls_nor_passes_what_a_majority_has(
 # Check-quorum
 
 
-def test_a_leader_that_no_majority_fetches_from_resigns() -> None:
+def test_a_leader_without_fetches_of_a_majority_resigns() -> None:
     member = leader((1, 2, 3, 4, 5))
     member.wait(CHECK_QUORUM_MS - 1)
     member.fetch(2)
@@ -191,7 +191,7 @@ def test_a_leader_that_no_majority_fetches_from_resigns() -> None:
     assert isinstance(member.raft.role, Resigned)
 
 
-def test_a_majority_that_fetches_keeps_its_leader() -> None:
+def test_a_leader_with_fetches_of_a_majority_does_not_resign() -> None:
     member = leader((1, 2, 3, 4, 5))
     for node_id in (2, 3, 4, 5, 2, 3):
         member.wait(CHECK_QUORUM_MS // 3)
@@ -199,7 +199,7 @@ def test_a_majority_that_fetches_keeps_its_leader() -> None:
     assert member.raft.is_leader
 
 
-def test_a_fetched_snapshot_is_a_sign_of_life() -> None:
+def test_a_snapshot_fetch_counts_for_check_quorum() -> None:
     member = leader()
     for _ in range(5):
         member.wait(CHECK_QUORUM_MS - 1)
@@ -207,7 +207,7 @@ def test_a_fetched_snapshot_is_a_sign_of_life() -> None:
     assert member.raft.is_leader
 
 
-def test_an_observer_keeps_no_leader() -> None:
+def test_fetches_of_observers_do_not_count_for_check_quorum() -> None:
     member = leader()
     member.wait(CHECK_QUORUM_MS - 1)
     member.fetch(4)
@@ -215,7 +215,7 @@ def test_an_observer_keeps_no_leader() -> None:
     assert not member.raft.is_leader
 
 
-def test_a_resigned_leader_comes_back_with_a_new_epoch() -> None:
+def test_a_resigned_leader_enters_a_new_epoch() -> None:
     member = leader()
     member.raft.leadership.resign(0)
     assert member.raft.leader_id == 1
@@ -236,7 +236,7 @@ def test_a_leader_of_a_newer_epoch_is_followed() -> None:
 # Announcements
 
 
-def test_a_new_leader_announces_itself_until_it_is_heard() -> None:
+def test_a_new_leader_announces_itself_until_it_is_acknowledged() -> None:
     member = leader()
     sent = member.raft.pending_requests()
     assert sent == [
@@ -247,7 +247,7 @@ def test_a_new_leader_announces_itself_until_it_is_heard() -> None:
     assert member.raft.pending_requests() == []
 
 
-def test_a_leader_reminds_who_does_not_fetch() -> None:
+def test_a_leader_announces_itself_again_to_voters_that_do_not_fetch() -> None:
     member = leader()
     member.fetch(2, 0)
     member.fetch(3, 0)
@@ -260,7 +260,7 @@ def test_a_leader_reminds_who_does_not_fetch() -> None:
 # Voters that change
 
 
-def test_new_voters_count_at_once() -> None:
+def test_new_voters_are_part_of_the_majority_at_once() -> None:
     member = leader((1,))
     assert member.raft.high_watermark == 1
     member.append(flushed=False)
@@ -272,7 +272,7 @@ def test_new_voters_count_at_once() -> None:
     assert member.raft.high_watermark == 2
 
 
-def test_what_an_observer_fetched_counts_once_it_votes() -> None:
+def test_the_progress_of_an_observer_counts_once_it_votes() -> None:
     member = leader((1, 2))
     member.fetch(3, 1)
     member.append()
@@ -280,7 +280,7 @@ def test_what_an_observer_fetched_counts_once_it_votes() -> None:
     assert member.raft.high_watermark == 1
 
 
-def test_a_removed_leader_stays_until_the_others_have_committed_that() -> None:
+def test_a_removed_leader_leads_until_its_removal_is_committed() -> None:
     member = leader()
     member.fetch(2)
     member.append()
@@ -305,7 +305,7 @@ def test_a_removed_leader_needs_a_majority_without_itself() -> None:
     assert not member.raft.is_leader
 
 
-def test_a_removal_that_is_truncated_is_undone() -> None:
+def test_a_truncated_removal_of_a_voter_is_undone() -> None:
     member = Member(epoch=5, leader_id=3)
     member.raft.on_voters_changed(voters_of(2, 3), 4, 0)
     assert not member.raft.is_voter
@@ -335,7 +335,7 @@ def test_a_replica_is_caught_up_when_it_has_what_the_leader_had_at_its_last_fetc
     assert role.progress.get_or_add(key(2), 60).last_caught_up_ms == 50
 
 
-def test_observers_that_are_silent_are_forgotten() -> None:
+def test_observers_without_fetches_expire() -> None:
     member = leader()
     role = member.raft.role
     assert isinstance(role, Leader)

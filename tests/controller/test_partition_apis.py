@@ -37,7 +37,7 @@ def elect(world: World, election_type: int, index: int = 0) -> int:
     return code
 
 
-def test_the_preferred_leader_takes_over_on_demand() -> None:
+def test_elect_leaders_elects_the_preferred_leader() -> None:
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
     assert elect(world, 0) == ErrorCode.ELECTION_NOT_NEEDED
@@ -50,7 +50,7 @@ def test_the_preferred_leader_takes_over_on_demand() -> None:
     assert partition(world, topic_id).leader == 1
 
 
-def test_an_unclean_election_is_for_partitions_without_a_leader(one_broker: World) -> None:
+def test_an_unclean_election_only_concerns_leaderless_partitions(one_broker: World) -> None:
     topic_id = create(one_broker)
     assert elect(one_broker, 1) == ErrorCode.ELECTION_NOT_NEEDED
     one_broker.apply(
@@ -60,7 +60,7 @@ def test_an_unclean_election_is_for_partitions_without_a_leader(one_broker: Worl
     assert partition(one_broker, topic_id).leader == 1
 
 
-def test_asked_for_all_only_those_are_told_that_changed(one_broker: World) -> None:
+def test_an_election_for_all_partitions_reports_only_the_changed_ones(one_broker: World) -> None:
     create(one_broker)
     response: Any = one_broker.decide(
         elect_leaders, ElectLeadersRequest(topic_partitions=None)
@@ -68,7 +68,7 @@ def test_asked_for_all_only_those_are_told_that_changed(one_broker: World) -> No
     assert [r.partition_result for r in response.replica_election_results] == [[]]
 
 
-def test_an_unknown_election_type_is_refused(one_broker: World) -> None:
+def test_an_unknown_election_type_is_rejected(one_broker: World) -> None:
     request = ElectLeadersRequest(election_type=5, topic_partitions=[])
     with pytest.raises(KafkaError) as refused:
         one_broker.decide(elect_leaders, request)
@@ -95,7 +95,7 @@ def alter(world: World, topic_id: bytes, isr: list[int], **changes: Any) -> Any:
     return response.topics[0].partitions[0]
 
 
-def test_a_leader_shrinks_and_expands_its_in_sync_set() -> None:
+def test_a_leader_shrinks_and_expands_its_isr() -> None:
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
     outcome = alter(world, topic_id, [1])
@@ -120,7 +120,7 @@ def test_a_leader_shrinks_and_expands_its_in_sync_set() -> None:
         ([1, 3], {}, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-def test_an_in_sync_set_that_cannot_be_is_refused(
+def test_an_invalid_isr_is_rejected(
     isr: list[int], changes: dict[str, Any], code: ErrorCode
 ) -> None:
     world = World(broker(1), broker(2), broker(3))
@@ -129,7 +129,7 @@ def test_an_in_sync_set_that_cannot_be_is_refused(
     assert alter(world, topic_id, isr, **changes).error_code == code
 
 
-def test_a_replica_of_an_earlier_life_is_not_in_sync() -> None:
+def test_a_replica_with_an_old_broker_epoch_cannot_join_the_isr() -> None:
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
     stale = [BrokerState(broker_id=1, broker_epoch=5), BrokerState(broker_id=2, broker_epoch=4)]
@@ -137,7 +137,7 @@ def test_a_replica_of_an_earlier_life_is_not_in_sync() -> None:
     assert outcome.error_code == ErrorCode.INELIGIBLE_REPLICA
 
 
-def test_a_partition_named_twice_is_altered_once() -> None:
+def test_a_partition_that_is_listed_twice_is_altered_once() -> None:
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
     asked = [
@@ -160,7 +160,7 @@ def test_a_partition_named_twice_is_altered_once() -> None:
     assert len(decision.records) == 1
 
 
-def test_an_unknown_topic_is_told(one_broker: World) -> None:
+def test_an_unknown_topic_is_reported(one_broker: World) -> None:
     assert alter(one_broker, b"u" * 16, [1]).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
@@ -181,7 +181,7 @@ def assign(world: World, topic_id: bytes, index: int, directory: bytes) -> int:
     return code
 
 
-def test_a_broker_tells_where_its_replicas_are() -> None:
+def test_a_broker_assigns_its_replicas_to_directories() -> None:
     directories = (b"f" * 16, b"s" * 16)
     world = World(broker(1, log_dirs=directories))
     topic_id = create(world)
@@ -191,13 +191,13 @@ def test_a_broker_tells_where_its_replicas_are() -> None:
     assert assign(world, b"u" * 16, 0, directories[1]) == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def test_a_replica_in_a_lost_directory_is_no_longer_led(one_broker: World) -> None:
+def test_a_replica_in_a_lost_directory_does_not_lead(one_broker: World) -> None:
     topic_id = create(one_broker)
     assert assign(one_broker, topic_id, 0, b"x" * 16) == 0
     assert partition(one_broker, topic_id).leader == NO_LEADER
 
 
-def test_a_failed_directory_takes_only_its_replicas_along() -> None:
+def test_a_failed_directory_affects_only_its_own_replicas() -> None:
     first, second = b"f" * 16, b"s" * 16
     world = World(broker(1, log_dirs=(first, second)), broker(2))
     topic_id = create(world, num_partitions=2, replication_factor=2)

@@ -119,5 +119,5 @@ def snapshot(member: Member) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_committed_stays_whatever_happens(tmp_path: Path, seed: int) -> None:
+def test_committed_records_survive_random_faults(tmp_path: Path, seed: int) -> None:
     simulated(Trouble(tmp_path, seed).live())

@@ -1,6 +1,6 @@
 """How a node follows, and notices that there is nobody to follow."""
 
-from tests.raft.members import NONE, TIMEOUTS, Member, log_of, vote
+from tests.raft.stepped_node import NONE, TIMEOUTS, Member, log_of, vote
 
 from barnabas.raft.effects import HighWatermark
 from barnabas.raft.raft_node import ANY_NODE
@@ -18,18 +18,18 @@ def follower() -> Member:
     return member
 
 
-def test_who_knows_no_leader_asks_anyone() -> None:
+def test_a_node_without_a_leader_fetches_from_any_node() -> None:
     assert Member(epoch=5).raft.fetch_source() == ANY_NODE
     assert follower().raft.fetch_source() == 3
 
 
-def test_the_answer_that_names_the_leader_brings_its_first_records() -> None:
+def test_a_response_that_names_the_leader_makes_the_node_follow_it() -> None:
     member = Member(epoch=4)
     assert member.raft.on_fetch_response(NONE, 3, 5, 0)
     assert isinstance(member.raft.role, Follower)
 
 
-def test_only_the_leaders_good_answer_of_this_epoch_may_change_the_log() -> None:
+def test_only_a_successful_response_of_the_leader_may_change_the_log() -> None:
     for error, leader_id, epoch in [
         (NONE, 3, 4),
         (NONE, 2, 5),
@@ -40,7 +40,7 @@ def test_only_the_leaders_good_answer_of_this_epoch_may_change_the_log() -> None
         assert not follower().raft.on_fetch_response(error, leader_id, epoch, 0)
 
 
-def test_a_newer_epoch_in_an_answer_is_taken() -> None:
+def test_a_newer_epoch_in_a_response_is_adopted() -> None:
     member = follower()
     member.raft.on_fetch_response(NOT_LEADER, NO_NODE, 6, 0)
     assert isinstance(member.raft.role, Unattached)
@@ -48,7 +48,7 @@ def test_a_newer_epoch_in_an_answer_is_taken() -> None:
     assert (member.raft.epoch, member.raft.fetch_source()) == (7, 2)
 
 
-def test_a_leader_that_answers_stays_the_leader() -> None:
+def test_a_follower_keeps_a_leader_that_responds() -> None:
     member = follower()
     for _ in range(10):
         member.wait(TIMEOUTS.fetch_ms - 1)
@@ -57,7 +57,7 @@ def test_a_leader_that_answers_stays_the_leader() -> None:
     assert isinstance(member.raft.role, Prospective)
 
 
-def test_an_error_does_not_keep_the_leader_alive() -> None:
+def test_an_error_response_does_not_extend_the_fetch_timeout() -> None:
     member = follower()
     member.wait(TIMEOUTS.fetch_ms - 1)
     member.raft.on_fetch_response(ErrorCode.BROKER_NOT_AVAILABLE, 3, 5, member.now_ms)
@@ -65,7 +65,7 @@ def test_an_error_does_not_keep_the_leader_alive() -> None:
     assert isinstance(member.raft.role, Prospective)
 
 
-def test_who_loses_its_connection_to_the_leader_stands_at_once() -> None:
+def test_a_voter_that_loses_its_connection_to_the_leader_requests_votes_at_once() -> None:
     member = follower()
     member.raft.on_leader_lost(0)
     assert member.raft.fetch_source() is None
@@ -73,7 +73,7 @@ def test_who_loses_its_connection_to_the_leader_stands_at_once() -> None:
     assert isinstance(member.raft.role, Prospective)
 
 
-def test_a_connection_that_breaks_again_and_again_does_not_put_the_election_off() -> None:
+def test_repeated_connection_losses_do_not_defer_the_election() -> None:
     member = follower()
     for _ in range(10):
         member.raft.on_leader_lost(member.now_ms)
@@ -81,7 +81,7 @@ def test_a_connection_that_breaks_again_and_again_does_not_put_the_election_off(
     assert isinstance(member.raft.role, Prospective)
 
 
-def test_one_who_lost_the_leader_is_called_back_by_those_who_have_not() -> None:
+def test_a_voter_that_lost_the_leader_follows_it_again_if_the_others_have_not() -> None:
     member = follower()
     member.raft.on_leader_lost(0)
     member.wait(50)
@@ -90,7 +90,7 @@ def test_one_who_lost_the_leader_is_called_back_by_those_who_have_not() -> None:
     assert not follower().raft.election.on_vote_request(vote(2, 5, 5, 4, pre_vote=True), 0).granted
 
 
-def test_an_observer_that_lost_the_leader_asks_anyone_until_it_hears_of_it() -> None:
+def test_an_observer_that_lost_the_leader_fetches_from_any_node() -> None:
     member = Member((2, 3), epoch=5, leader_id=3)
     member.raft.on_leader_lost(0)
     assert member.raft.fetch_source() == ANY_NODE
@@ -100,7 +100,7 @@ def test_an_observer_that_lost_the_leader_asks_anyone_until_it_hears_of_it() -> 
     assert member.raft.fetch_source() == ANY_NODE
 
 
-def test_the_leaders_high_watermark_counts_as_far_as_the_own_log_goes() -> None:
+def test_the_leaders_high_watermark_is_limited_by_the_own_log_end() -> None:
     member = follower()
     for told, known in [(-1, 0), (2, 2), (9, 4), (3, 4)]:
         member.raft.on_leader_high_watermark(told)
@@ -108,13 +108,13 @@ def test_the_leaders_high_watermark_counts_as_far_as_the_own_log_goes() -> None:
     assert member.raft.take_effects() == [HighWatermark(2), HighWatermark(4)]
 
 
-def test_a_node_that_follows_nobody_commits_nothing() -> None:
+def test_a_node_without_a_leader_commits_nothing() -> None:
     member = Member(epoch=5, log=log_of(5))
     member.raft.on_leader_high_watermark(1)
     assert member.raft.high_watermark == 0
 
 
-def test_a_follower_that_becomes_a_voter_stands_when_the_leader_is_silent() -> None:
+def test_a_follower_that_becomes_a_voter_requests_votes_after_the_fetch_timeout() -> None:
     member = Member((2, 3), epoch=5, leader_id=3)
     member.raft.on_voters_changed(Member().raft.voters, 7, 0)
     member.wait(TIMEOUTS.fetch_ms)

@@ -85,7 +85,7 @@ REQUESTS = [a_vote, a_beginning, an_ending, a_fetch, a_piece]
 
 
 @pytest.mark.parametrize("make", REQUESTS)
-def test_another_cluster_is_turned_away(cluster: Cluster, make: Any) -> None:
+def test_requests_of_another_cluster_are_rejected(cluster: Cluster, make: Any) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -98,7 +98,7 @@ def test_another_cluster_is_turned_away(cluster: Cluster, make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [a_vote, a_beginning, an_ending])
-def test_another_topic_is_not_the_quorums(cluster: Cluster, make: Any) -> None:
+def test_requests_for_another_topic_are_rejected(cluster: Cluster, make: Any) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -134,7 +134,7 @@ def test_a_snapshot_of_another_topic_is_unknown(cluster: Cluster) -> None:
         an_ending(leader_id=-1),
     ],
 )
-def test_numbers_that_make_no_sense_are_invalid(cluster: Cluster, request_: Any) -> None:
+def test_requests_with_invalid_numbers_are_rejected(cluster: Cluster, request_: Any) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -153,7 +153,7 @@ def test_numbers_that_make_no_sense_are_invalid(cluster: Cluster, request_: Any)
         {"max_wait_ms": -1},
     ],
 )
-def test_a_fetch_that_makes_no_sense_is_invalid(cluster: Cluster, fields: dict[str, int]) -> None:
+def test_a_fetch_with_invalid_numbers_is_rejected(cluster: Cluster, fields: dict[str, int]) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -164,7 +164,7 @@ def test_a_fetch_that_makes_no_sense_is_invalid(cluster: Cluster, fields: dict[s
     simulated(life())
 
 
-def test_a_fetch_in_another_epoch_is_told_who_leads_and_where(cluster: Cluster) -> None:
+def test_a_fetch_in_another_epoch_gets_the_leader_and_its_address(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -186,7 +186,7 @@ def test_a_fetch_in_another_epoch_is_told_who_leads_and_where(cluster: Cluster) 
     simulated(life())
 
 
-def test_versions_without_endpoints_are_answered_without(cluster: Cluster) -> None:
+def test_responses_of_old_versions_have_no_endpoints(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         quorum = cluster.followers_of(await cluster.leader())[0].quorum
@@ -205,7 +205,7 @@ def test_versions_without_endpoints_are_answered_without(cluster: Cluster) -> No
     simulated(life())
 
 
-def test_a_fetch_waits_for_news_and_no_longer_than_it_wants_to(cluster: Cluster) -> None:
+def test_a_fetch_waits_for_records_up_to_its_maximum_wait(cluster: Cluster) -> None:
     async def life() -> None:
         loop = asyncio.get_running_loop()
         cluster.start()
@@ -228,7 +228,7 @@ def test_a_fetch_waits_for_news_and_no_longer_than_it_wants_to(cluster: Cluster)
     simulated(life())
 
 
-def test_who_does_not_know_the_high_watermark_is_told_at_once(cluster: Cluster) -> None:
+def test_a_fetcher_with_an_old_high_watermark_gets_a_response_at_once(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -248,7 +248,7 @@ def test_who_does_not_know_the_high_watermark_is_told_at_once(cluster: Cluster) 
     simulated(life())
 
 
-def test_who_waits_is_told_when_the_leader_leads_no_longer(cluster: Cluster) -> None:
+def test_waiting_fetches_complete_when_the_leader_resigns(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -269,7 +269,7 @@ def test_who_waits_is_told_when_the_leader_leads_no_longer(cluster: Cluster) -> 
 
 
 @pytest.mark.parametrize("position", [-1, HUGE])
-def test_beyond_the_ends_of_a_snapshot_there_is_nothing(cluster: Cluster, position: int) -> None:
+def test_positions_outside_a_snapshot_are_out_of_range(cluster: Cluster, position: int) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()
@@ -285,7 +285,7 @@ def test_beyond_the_ends_of_a_snapshot_there_is_nothing(cluster: Cluster, positi
 
 
 @pytest.mark.parametrize("end_offset", [0, 5, -1])
-def test_a_snapshot_that_is_not_there_is_not_found(cluster: Cluster, end_offset: int) -> None:
+def test_an_unknown_snapshot_is_not_found(cluster: Cluster, end_offset: int) -> None:
     async def life() -> None:
         cluster.start()
         leader = await cluster.leader()

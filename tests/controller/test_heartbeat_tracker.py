@@ -12,13 +12,13 @@ def contacts() -> BrokerHeartbeatTracker:
     return heard
 
 
-def test_the_session_of_a_silent_broker_ends_once() -> None:
+def test_the_session_of_a_broker_without_heartbeats_ends_once() -> None:
     heard = contacts()
     ended = {now_ms: list(heard.expire_sessions(now_ms)) for now_ms in range(0, 12_000, 500)}
     assert {now_ms: ids for now_ms, ids in ended.items() if ids} == {9_000: [1], 10_000: [2]}
 
 
-def test_who_stood_still_itself_does_not_take_the_others_for_silent() -> None:
+def test_a_controller_that_stood_still_does_not_end_sessions() -> None:
     heard = contacts()
     assert not list(heard.expire_sessions(2_000))
     assert not list(heard.expire_sessions(30_000))
