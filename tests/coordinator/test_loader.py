@@ -140,7 +140,7 @@ def test_records_of_other_kinds_and_without_keys_are_passed_over(log: MemoryLog)
 
 
 @pytest.mark.parametrize("value", [b"\x7f\xff?", b"\0", b""])
-def test_what_a_newer_coordinator_wrote_is_not_left_out(log: MemoryLog, value: bytes) -> None:
+def test_a_record_of_a_newer_version_is_not_skipped(log: MemoryLog, value: bytes) -> None:
     (known,) = records(range(1))
     log.append(build_batch([known, known._replace(value=value)]))
     with pytest.raises(ProtocolViolation, match="has no version"):

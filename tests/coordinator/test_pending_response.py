@@ -8,7 +8,7 @@ from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
-def test_who_listens_before_and_after_hears_the_same() -> None:
+def test_callbacks_before_and_after_completion_get_the_same_value() -> None:
     answer: PendingResponse[int] = PendingResponse()
     heard: list[int] = []
     answer.when_done(lambda done: heard.append(done.result()))
@@ -17,13 +17,13 @@ def test_who_listens_before_and_after_hears_the_same() -> None:
     assert heard == [7, 7]
 
 
-def test_an_answer_is_given_once() -> None:
+def test_a_response_is_completed_once() -> None:
     answer = PendingResponse.completed(1)
     with pytest.raises(AssertionError):
         answer.complete(2)
 
 
-def test_a_mapped_answer_fails_with_the_first_or_with_the_transformation() -> None:
+def test_a_mapped_response_fails_with_the_first_or_the_transformation() -> None:
     assert PendingResponse.completed(2).map(lambda value: value * 2).result() == 4
     with pytest.raises(LookupError):
         PendingResponse.failed(LookupError()).map(lambda value: value).result()
@@ -31,7 +31,7 @@ def test_a_mapped_answer_fails_with_the_first_or_with_the_transformation() -> No
         PendingResponse.completed(0).map(lambda value: 1 // value).result()
 
 
-def test_a_chained_answer_is_that_of_the_last_link() -> None:
+def test_a_chained_response_is_that_of_the_last_step() -> None:
     second: PendingResponse[str] = PendingResponse()
     chained = PendingResponse.completed(3).chain(lambda _: second)
     assert not chained.is_done
@@ -41,7 +41,7 @@ def test_a_chained_answer_is_that_of_the_last_link() -> None:
         PendingResponse.failed(LookupError()).chain(lambda _: second).result()
 
 
-def test_what_the_protocol_has_a_code_for_can_be_told_as_a_value_and_nothing_else() -> None:
+def test_recover_turns_only_kafka_errors_into_values() -> None:
     refused = PendingResponse[ErrorCode]()
     told = refused.recover(lambda error: error.code)
     assert not told.is_done
@@ -62,7 +62,7 @@ def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:
     assert all_of([]).result() == []
 
 
-def test_an_answer_can_be_awaited_before_and_after_it_is_there() -> None:
+def test_a_response_can_be_awaited_before_and_after_it_is_done() -> None:
     async def scenario() -> None:
         answer: PendingResponse[str] = PendingResponse()
         waiting = asyncio.ensure_future(_await(answer))
@@ -74,7 +74,7 @@ def test_an_answer_can_be_awaited_before_and_after_it_is_there() -> None:
     asyncio.run(scenario())
 
 
-def test_who_stops_waiting_does_not_disturb_the_answer() -> None:
+def test_a_cancelled_await_does_not_affect_the_response() -> None:
     async def scenario() -> None:
         answer: PendingResponse[str] = PendingResponse()
         waiting = asyncio.ensure_future(_await(answer))

@@ -31,13 +31,13 @@ def test_a_pattern_finds_the_names_that_it_matches_as_a_whole(
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", r"\1", "(?=a)", "a{1001}", "x{2,1}", "a\\"])
-def test_what_re2_does_not_know_is_refused_with_the_reason(pattern: str) -> None:
+def test_unsupported_syntax_is_an_error_with_the_reason(pattern: str) -> None:
     with pytest.raises(KafkaError, match=r"is not a valid regular expression: .+") as append_error:
         regex.check(pattern)
     assert append_error.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
-def test_a_pattern_that_would_need_too_much_memory_is_refused() -> None:
+def test_a_pattern_that_needs_too_much_memory_is_an_error() -> None:
     with pytest.raises(KafkaError):
         regex.check(r"(?:(?:\pL{100}){10}){10}")
 

@@ -96,14 +96,16 @@ def code_of(answer: PendingResponse[Any]) -> ErrorCode | None:
     return error.code if isinstance(error, KafkaError) else None
 
 
-def test_a_decision_is_written_replayed_and_answered(environment: CoordinatorEnvironment) -> None:
+def test_a_decision_is_appended_replayed_and_responded_to(
+    environment: CoordinatorEnvironment,
+) -> None:
     assert environment.shard.write(add_one("a")).result() == 1
     assert environment.shard.write(add_one("a")).result() == 2
     assert environment.shard.state.numbers == {"a": 2}
     assert [record.value.producer_id for record in environment.log.records(TYPES)] == [1, 2]
 
 
-def test_an_answer_waits_for_the_high_watermark(environment: CoordinatorEnvironment) -> None:
+def test_a_response_waits_for_the_high_watermark(environment: CoordinatorEnvironment) -> None:
     environment.log.is_committing = False
     answer = environment.shard.write(add_one("a"))
     assert not answer.is_done
@@ -111,7 +113,7 @@ def test_an_answer_waits_for_the_high_watermark(environment: CoordinatorEnvironm
     assert answer.result() == 1
 
 
-def test_the_next_decision_sees_what_is_written_but_not_committed(
+def test_the_next_decision_sees_uncommitted_records(
     environment: CoordinatorEnvironment,
 ) -> None:
     environment.log.is_committing = False
@@ -121,7 +123,7 @@ def test_the_next_decision_sees_what_is_written_but_not_committed(
     assert not second.is_done
 
 
-def test_a_read_does_not_tell_of_what_may_still_be_lost(
+def test_a_read_waits_until_what_it_has_seen_is_committed(
     environment: CoordinatorEnvironment,
 ) -> None:
     environment.log.is_committing = False
@@ -132,7 +134,7 @@ def test_a_read_does_not_tell_of_what_may_still_be_lost(
     assert answer.result() == 1
 
 
-def test_a_refused_append_leaves_the_state_as_it_was(environment: CoordinatorEnvironment) -> None:
+def test_a_failed_append_leaves_the_state_as_it_was(environment: CoordinatorEnvironment) -> None:
     environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Two are missing.")
     answer = environment.shard.write(add_one("a"))
     assert code_of(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -149,7 +151,7 @@ def test_a_refused_append_leaves_the_state_as_it_was(environment: CoordinatorEnv
         (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_EPOCH),
     ],
 )
-def test_clients_hear_of_failed_writes_in_a_coordinators_words(
+def test_clients_get_the_coordinator_error_of_a_failed_write(
     environment: CoordinatorEnvironment, refused: ErrorCode, told: ErrorCode
 ) -> None:
     environment.log.append_error = KafkaError(refused, "No.")
@@ -254,7 +256,7 @@ def test_many_tombstones_are_cut_into_batches_of_bounded_size(
     assert sum(read_header(batch).record_count for batch in environment.log.batches) == 20_000
 
 
-def test_loading_brings_back_what_was_written(environment: CoordinatorEnvironment) -> None:
+def test_loading_restores_the_written_state(environment: CoordinatorEnvironment) -> None:
     for name in "abcab":
         environment.shard.write(add_one(name))
     environment.shard.write(lambda _: CoordinatorDecision([put("c", None)], None))
@@ -278,7 +280,9 @@ def _batch_of_unknown_kind() -> bytearray:
     return build_batch([Record(0, 0, b"\x00\x63key", b"\x00\x00value", [])])
 
 
-def test_while_it_loads_requests_are_told_to_try_again(environment: CoordinatorEnvironment) -> None:
+def test_while_a_shard_loads_requests_get_load_in_progress(
+    environment: CoordinatorEnvironment,
+) -> None:
     for _ in range(3):
         records = [put(f"n{number}", number) for number in range(1_000)]
         environment.shard.write(lambda _, records=records: CoordinatorDecision(records, None))
@@ -291,7 +295,7 @@ def test_while_it_loads_requests_are_told_to_try_again(environment: CoordinatorE
     assert runtime.write("n7", add_one("n7")).result() == 8
 
 
-def test_a_shard_hears_after_loading_what_changed_meanwhile(
+def test_a_loaded_shard_handles_the_metadata_updates_it_missed(
     environment: CoordinatorEnvironment,
 ) -> None:
     records = [put(f"n{number}", number) for number in range(2_000)]
@@ -305,13 +309,13 @@ def test_a_shard_hears_after_loading_what_changed_meanwhile(
     assert runtime.shard(0).state.events == ["loaded", "metadata"]
 
 
-def test_a_short_log_is_loaded_for_the_first_who_asks(environment: CoordinatorEnvironment) -> None:
+def test_a_short_log_is_loaded_for_the_first_request(environment: CoordinatorEnvironment) -> None:
     environment.shard.write(add_one("a"))
     environment.runtime.on_election(0, 99)
     assert environment.runtime.write("a", add_one("a")).result() == 2
 
 
-def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(
+def test_a_shard_with_a_damaged_log_has_no_coordinator(
     environment: CoordinatorEnvironment,
 ) -> None:
     environment.shard.write(add_one("a"))
@@ -325,7 +329,7 @@ def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(
     assert environment.runtime.failed_count == 0
 
 
-def test_who_resigned_coordinates_no_more(environment: CoordinatorEnvironment) -> None:
+def test_a_shard_that_resigned_rejects_requests(environment: CoordinatorEnvironment) -> None:
     shard = environment.shard
     environment.runtime.on_resignation(0)
     assert shard.state.events == ["loaded", "unloaded"]
@@ -333,7 +337,7 @@ def test_who_resigned_coordinates_no_more(environment: CoordinatorEnvironment) -
     assert code_of(environment.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
 
 
-def test_what_a_transaction_writes_counts_when_it_is_committed(
+def test_transactional_records_take_effect_with_the_commit(
     environment: CoordinatorEnvironment,
 ) -> None:
     producer = ProducerStamp(7, 0)
@@ -345,7 +349,7 @@ def test_what_a_transaction_writes_counts_when_it_is_committed(
     assert lead(environment).numbers == {"a": 5}
 
 
-def test_what_a_transaction_writes_never_was_when_it_is_aborted(
+def test_transactional_records_are_dropped_with_the_abort(
     environment: CoordinatorEnvironment,
 ) -> None:
     producer = ProducerStamp(7, 0)
@@ -366,7 +370,7 @@ def test_time_decides_as_requests_do(environment: CoordinatorEnvironment) -> Non
     assert shard.state.numbers == {"time": 1}
 
 
-def test_an_alarm_set_again_is_put_off_and_one_cancelled_never_rings(
+def test_a_restarted_timer_is_postponed_and_a_cancelled_one_never_expires(
     environment: CoordinatorEnvironment,
 ) -> None:
     shard = environment.shard
@@ -381,7 +385,7 @@ def test_an_alarm_set_again_is_put_off_and_one_cancelled_never_rings(
     assert shard.state.numbers == {"a": 2}
 
 
-def test_what_time_decided_is_tried_again_until_it_is_written(
+def test_a_timers_decision_is_retried_until_it_is_written(
     environment: CoordinatorEnvironment,
 ) -> None:
     environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Not now.")

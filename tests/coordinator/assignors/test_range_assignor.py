@@ -24,7 +24,7 @@ any_group = homogeneous_groups() | mixed_groups()
 
 @settings(deadline=None)
 @given(any_group)
-def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers) -> None:
+def test_every_partition_has_exactly_one_subscriber(subscribers: Subscribers) -> None:
     check_whole(assign(subscribers), subscribers)
 
 
@@ -93,7 +93,7 @@ def test_a_static_member_that_restarts_gets_its_range_again() -> None:
     assert ranges(x="m1", y="m2") == ranges(x="m9", y="m2")
 
 
-def test_those_who_want_a_topic_alone_get_all_of_it() -> None:
+def test_a_topics_only_subscriber_gets_all_of_it() -> None:
     assignments = assign(group(shapes(4, 3), member("a", [1, 2]), member("b", [1])))
     assert assignments == {
         "a": {topic_id(1): frozenset({0, 1}), topic_id(2): frozenset({0, 1, 2})},
@@ -101,6 +101,6 @@ def test_those_who_want_a_topic_alone_get_all_of_it() -> None:
     }
 
 
-def test_nobody_gets_nothing() -> None:
+def test_no_members_get_no_partitions() -> None:
     assert assign(group(shapes(3))) == {}
     assert assign(group(shapes(3), member("a", []))) == {"a": {}}

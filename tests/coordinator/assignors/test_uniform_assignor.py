@@ -28,7 +28,7 @@ any_group = homogeneous_groups() | mixed_groups()
 
 @settings(deadline=None)
 @given(any_group | with_any_past(any_group))
-def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers) -> None:
+def test_every_partition_has_exactly_one_subscriber(subscribers: Subscribers) -> None:
     check_whole(assign(subscribers), subscribers)
 
 
@@ -61,7 +61,7 @@ def test_no_partition_could_move_to_make_its_subscribers_more_equal(
 
 @settings(deadline=None)
 @given(any_group | with_any_past(any_group))
-def test_what_was_just_assigned_is_assigned_again(subscribers: Subscribers) -> None:
+def test_partitions_just_assigned_are_assigned_again(subscribers: Subscribers) -> None:
     assignments = assign(subscribers)
     again = assign(having(subscribers, assignments))
     assert again == assignments
@@ -81,7 +81,7 @@ def test_the_order_members_are_listed_in_does_not_matter(
 
 @settings(deadline=None)
 @given(homogeneous_groups(), st.data())
-def test_when_a_member_leaves_nobody_else_has_to_give(
+def test_when_a_member_leaves_no_other_member_loses_partitions(
     subscribers: Subscribers, data: st.DataObject
 ) -> None:
     before = assign(subscribers)
@@ -107,7 +107,7 @@ def test_when_a_member_joins_only_its_share_moves(subscribers: Subscribers) -> N
 
 @settings(deadline=None)
 @given(with_any_past(homogeneous_groups()))
-def test_only_what_is_over_the_shares_moves(subscribers: Subscribers) -> None:
+def test_only_partitions_above_the_quota_move(subscribers: Subscribers) -> None:
     """The fewest moves that balance allows: no more members could have kept a larger share."""
     kept = assign(having(subscribers, {}))  # only for the shares there are
     past = {name: each.assigned for name, each in subscribers.members.items()}
@@ -118,7 +118,7 @@ def test_only_what_is_over_the_shares_moves(subscribers: Subscribers) -> None:
     assert moves(past, assign(having(subscribers, past))) == needed
 
 
-def test_a_first_assignment_gives_neighbours_to_members_in_order() -> None:
+def test_a_first_assignment_is_consecutive_in_the_order_of_members() -> None:
     assignments = assign(group(shapes(3, 2), member("a", [1, 2]), member("b", [1, 2])))
     assert assignments == {
         "a": {topic_id(1): frozenset({0, 1, 2})},
@@ -126,12 +126,12 @@ def test_a_first_assignment_gives_neighbours_to_members_in_order() -> None:
     }
 
 
-def test_what_only_one_member_wants_is_weighed_against_what_all_want() -> None:
+def test_topics_of_one_subscriber_are_balanced_with_shared_topics() -> None:
     subscribers = group(shapes(4, 4), member("a", [1, 2]), member("b", [2]))
     assert sizes(assign(subscribers)) == {"a": 4, "b": 4}
 
 
-def test_nobody_gets_nothing() -> None:
+def test_no_members_get_no_partitions() -> None:
     assert assign(group(shapes(3))) == {}
     assert assign(group(shapes(3), member("a", []))) == {"a": {}}
 

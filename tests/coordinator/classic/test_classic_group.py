@@ -64,7 +64,9 @@ def test_a_move_that_is_not_in_the_table_is_a_fault() -> None:
 # Commits
 
 
-def test_anybody_commits_to_an_empty_group_who_names_no_generation(harness: ClassicHarness) -> None:
+def test_a_client_without_a_generation_may_commit_to_an_empty_group(
+    harness: ClassicHarness,
+) -> None:
     (member,) = harness.stable()
     harness.leave((member, None))
     assert commit_code(harness.group) == ErrorCode.NONE
@@ -72,7 +74,7 @@ def test_anybody_commits_to_an_empty_group_who_names_no_generation(harness: Clas
     assert commit_code(harness.group, member, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_members_alone_commit_to_a_group_that_has_any(harness: ClassicHarness) -> None:
+def test_only_members_commit_to_a_group_with_members(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     assert commit_code(harness.group, member, 1) == ErrorCode.NONE
     assert commit_code(harness.group, member, 0) == ErrorCode.ILLEGAL_GENERATION
@@ -103,7 +105,7 @@ def test_a_transaction_commits_without_naming_a_member(harness: ClassicHarness) 
     )
 
 
-def test_nobody_commits_to_the_dead() -> None:
+def test_a_commit_to_a_dead_group_is_an_error() -> None:
     group = ClassicGroup("g", 0)
     group.transition(ClassicState.DEAD, 1)
     assert commit_code(group) == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -166,7 +168,7 @@ def test_a_tombstone_takes_the_group_back(harness: ClassicHarness) -> None:
 # Subscriptions
 
 
-def test_a_group_is_subscribed_to_what_any_member_is(harness: ClassicHarness) -> None:
+def test_a_group_is_subscribed_to_the_topics_of_all_members(harness: ClassicHarness) -> None:
     harness.enter(topics=("a", "b"))
     second, _ = harness.enter(topics=("c",))
     harness.advance(DELAY_MS * 2)
@@ -197,7 +199,7 @@ def test_a_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known(
 # DescribeGroups
 
 
-def test_a_stable_group_is_described_with_what_its_members_said(harness: ClassicHarness) -> None:
+def test_a_stable_group_is_described_with_its_members_metadata(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     described = describe(harness)
     assert (described.group_state, described.protocol_type, described.protocol_data) == (

@@ -47,7 +47,7 @@ def test_a_heartbeat_is_held_against_group_member_and_generation(
     assert harness.heartbeat(**asked) == code  # type: ignore[arg-type]
 
 
-def test_nobody_is_a_member_of_an_empty_group(harness: ClassicHarness) -> None:
+def test_an_empty_group_has_no_members(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     harness.leave((member, None))
     assert harness.group.state is ClassicState.EMPTY
@@ -81,7 +81,9 @@ def test_the_last_to_leave_leaves_an_empty_generation_in_the_log(harness: Classi
     assert value.current_state_timestamp == harness.environment.clock.now_ms
 
 
-def test_who_leaves_while_it_joins_is_told_to_join_anew(harness: ClassicHarness) -> None:
+def test_a_member_that_leaves_while_it_joins_gets_unknown_member_id(
+    harness: ClassicHarness,
+) -> None:
     (old,) = harness.stable()
     new, joining = harness.enter()
     harness.leave((new, None))
@@ -90,7 +92,7 @@ def test_who_leaves_while_it_joins_is_told_to_join_anew(harness: ClassicHarness)
     assert harness.join(old).result().generation_id == 2
 
 
-def test_who_leaves_while_it_waits_for_its_assignment_is_answered(harness: ClassicHarness) -> None:
+def test_a_member_that_leaves_while_it_syncs_gets_a_response(harness: ClassicHarness) -> None:
     harness.enter()
     follower, _ = harness.enter()
     harness.advance(DELAY_MS * 2)
@@ -99,7 +101,9 @@ def test_who_leaves_while_it_waits_for_its_assignment_is_answered(harness: Class
     assert waiting.result().error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_the_last_one_waited_for_leaves_and_the_others_go_on(harness: ClassicHarness) -> None:
+def test_the_rebalance_completes_when_the_last_absent_member_leaves(
+    harness: ClassicHarness,
+) -> None:
     first, second, third = harness.stable(3)
     joining = [harness.join(first), harness.join(second)]
     harness.leave((third, None))
@@ -129,7 +133,7 @@ def test_leaving_does_not_end_the_wait_for_company(harness: ClassicHarness) -> N
     assert harness.group.generation == 1
 
 
-def test_each_of_several_who_leave_is_told_how_it_went(harness: ClassicHarness) -> None:
+def test_each_leaving_member_gets_its_own_result(harness: ClassicHarness) -> None:
     harness.join(instance="printer")
     harness.advance(DELAY_MS)
     left = harness.leave(
@@ -159,7 +163,7 @@ def test_members_of_an_unknown_group_are_unknown(harness: ClassicHarness) -> Non
     assert [each.error_code for each in left.members] == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
 
 
-def test_nobody_needs_to_leave(harness: ClassicHarness) -> None:
+def test_a_leave_without_members_is_valid(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     assert harness.leave().members == []
     assert harness.heartbeat(member, 1) == ErrorCode.NONE
@@ -171,7 +175,7 @@ def test_a_group_to_leave_has_a_name(harness: ClassicHarness) -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_before_v3_one_member_leaves_and_the_answer_is_its_own(
+def test_before_v3_the_response_is_that_of_one_member(
     harness: ClassicHarness, version: int
 ) -> None:
     (member,) = harness.stable()

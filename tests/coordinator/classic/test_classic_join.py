@@ -13,7 +13,7 @@ def harness() -> ClassicHarness:
     return ClassicHarness()
 
 
-def test_a_dynamic_member_is_told_its_id_and_joins_with_it(harness: ClassicHarness) -> None:
+def test_a_dynamic_member_gets_its_id_and_joins_with_it(harness: ClassicHarness) -> None:
     told = harness.join(version=4).result()
     assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert told.member_id.startswith("client-")
@@ -52,7 +52,7 @@ def test_a_static_member_joins_at_once_under_its_instance_id(harness: ClassicHar
     assert joining.result().members[0].group_instance_id == "printer"
 
 
-def test_only_the_leader_is_told_who_the_members_are(harness: ClassicHarness) -> None:
+def test_only_the_leader_gets_the_members(harness: ClassicHarness) -> None:
     first, first_joins = harness.enter(topics=("a",))
     second, second_joins = harness.enter(topics=("b",))
     harness.advance(DELAY_MS * 2)
@@ -75,7 +75,7 @@ def test_only_the_leader_is_told_who_the_members_are(harness: ClassicHarness) ->
         ({"protocol_type": ""}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_a_join_that_makes_no_group_is_refused(
+def test_an_invalid_join_creates_no_group(
     harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
     refused = harness.join(**terms).result()  # type: ignore[arg-type]
@@ -87,12 +87,14 @@ def test_a_join_that_makes_no_group_is_refused(
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_a_refusal_can_be_written_in_every_version(harness: ClassicHarness, version: int) -> None:
+def test_an_error_response_can_be_written_in_every_version(
+    harness: ClassicHarness, version: int
+) -> None:
     harness.join("nobody", version=version).result().write(version)
 
 
 @pytest.mark.parametrize(("version", "instance"), [(0, None), (6, "printer")])
-def test_a_refusal_that_waited_can_be_written_in_old_versions(
+def test_a_pending_error_response_can_be_written_in_old_versions(
     harness: ClassicHarness, version: int, instance: str | None
 ) -> None:
     joining = harness.join(version=version, instance=instance)
@@ -104,7 +106,7 @@ def test_a_refusal_that_waited_can_be_written_in_old_versions(
 @pytest.mark.parametrize(
     "terms", [{"protocol_type": "connect"}, {"protocols": ("sticky",)}, {"protocols": ()}]
 )
-def test_who_has_no_protocol_in_common_is_turned_away(
+def test_a_member_without_a_common_protocol_is_rejected(
     harness: ClassicHarness, terms: dict[str, object]
 ) -> None:
     (member,) = harness.stable()
@@ -132,7 +134,7 @@ def test_the_protocol_with_most_votes_among_those_all_offer_wins(harness: Classi
     assert harness.group.protocol == "c"
 
 
-def test_of_two_protocols_with_one_name_the_first_counts(harness: ClassicHarness) -> None:
+def test_of_two_protocols_with_one_name_the_first_is_used(harness: ClassicHarness) -> None:
     harness.enter(protocols=("range", "range"))
     harness.advance(DELAY_MS)
     assert harness.group.protocol == "range"
@@ -150,7 +152,7 @@ def test_an_empty_group_waits_for_company(harness: ClassicHarness) -> None:
     assert joining.is_done
 
 
-def test_each_who_comes_in_time_prolongs_the_wait(harness: ClassicHarness) -> None:
+def test_each_member_that_joins_in_time_extends_the_initial_delay(harness: ClassicHarness) -> None:
     _, first = harness.enter()
     harness.advance(DELAY_MS - 1)
     _, second = harness.enter()
@@ -202,7 +204,7 @@ def test_a_newcomer_makes_all_join_again(harness: ClassicHarness) -> None:
     assert again.result().leader == old
 
 
-def test_a_follower_that_joins_a_stable_group_again_is_told_its_generation(
+def test_a_follower_that_rejoins_a_stable_group_gets_its_generation(
     harness: ClassicHarness,
 ) -> None:
     leader, follower = harness.stable(2)
@@ -223,7 +225,9 @@ def test_a_leader_that_joins_again_rebalances(harness: ClassicHarness) -> None:
     assert harness.group.state is ClassicState.PREPARING_REBALANCE
 
 
-def test_who_missed_its_answer_is_told_it_again_before_the_sync(harness: ClassicHarness) -> None:
+def test_a_member_that_missed_the_response_gets_it_again_before_the_sync(
+    harness: ClassicHarness,
+) -> None:
     leader, joining = harness.enter()
     follower, _ = harness.enter()
     harness.advance(DELAY_MS * 2)
@@ -244,7 +248,7 @@ def test_a_changed_subscription_before_the_sync_rebalances(harness: ClassicHarne
     assert again.result().generation_id == 2
 
 
-def test_who_asks_twice_waits_for_one_answer(harness: ClassicHarness) -> None:
+def test_a_repeated_request_gets_the_same_response(harness: ClassicHarness) -> None:
     member_id, first = harness.enter()
     second = harness.join(member_id)
     harness.advance(DELAY_MS)
@@ -276,7 +280,7 @@ def test_an_unknown_member_is_not_taken_in(harness: ClassicHarness) -> None:
 # The size limit
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_rejects_new_members() -> None:
     harness = ClassicHarness(group_max_size=2)
     first, second = harness.stable(2)
     refused = harness.join().result()
@@ -298,7 +302,7 @@ def test_members_over_the_limit_are_dropped_when_they_are_last_to_join_again() -
     assert harness.heartbeat(second, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_full_group_refuses_an_id_it_gave_out_before_it_was_full() -> None:
+def test_a_full_group_rejects_an_id_from_before_it_was_full() -> None:
     harness = ClassicHarness(group_max_size=1)
     late = harness.join().result().member_id
     harness.enter()
@@ -306,7 +310,7 @@ def test_a_full_group_refuses_an_id_it_gave_out_before_it_was_full() -> None:
     assert not harness.group.pending
 
 
-def test_groups_do_not_hear_of_each_other(harness: ClassicHarness) -> None:
+def test_groups_are_independent(harness: ClassicHarness) -> None:
     harness.stable()
     _, joining = harness.enter(group="other")
     harness.advance(REBALANCE_MS)

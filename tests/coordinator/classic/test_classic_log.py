@@ -112,7 +112,7 @@ def likeness(group: ClassicGroup) -> object:
     )
 
 
-def test_members_go_on_with_another_coordinator(harness: ClassicHarness) -> None:
+def test_members_continue_with_another_coordinator(harness: ClassicHarness) -> None:
     leader, follower = harness.stable(2)
     harness.lead()
     for member in leader, follower:
@@ -121,7 +121,7 @@ def test_members_go_on_with_another_coordinator(harness: ClassicHarness) -> None
     assert harness.join(follower).result().generation_id == 1
 
 
-def test_sessions_begin_anew_with_the_load(harness: ClassicHarness) -> None:
+def test_loading_restarts_all_sessions(harness: ClassicHarness) -> None:
     harness.stable(2)
     harness.advance(SESSION_MS - 1)
     harness.lead()
@@ -164,7 +164,7 @@ def test_a_group_that_cannot_be_written_is_not_there(harness: ClassicHarness) ->
     assert harness.alarm_count == 0
 
 
-def test_who_joins_a_group_that_cannot_be_written_is_told(harness: ClassicHarness) -> None:
+def test_a_join_to_a_group_that_cannot_be_written_fails(harness: ClassicHarness) -> None:
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     refused = harness.join(instance="printer").result()
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -195,7 +195,7 @@ def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same(
 # Resigning
 
 
-def test_whoever_waits_to_join_is_sent_to_another_coordinator(harness: ClassicHarness) -> None:
+def test_pending_joins_get_not_coordinator_after_the_resignation(harness: ClassicHarness) -> None:
     harness.stable()
     new, joining = harness.enter()
     harness.lead()
@@ -203,7 +203,7 @@ def test_whoever_waits_to_join_is_sent_to_another_coordinator(harness: ClassicHa
     assert joining.result().member_id == new
 
 
-def test_whoever_waits_to_sync_is_sent_to_another_coordinator(harness: ClassicHarness) -> None:
+def test_pending_syncs_get_not_coordinator_after_the_resignation(harness: ClassicHarness) -> None:
     leader, _ = harness.enter()
     follower, _ = harness.enter()
     harness.advance(DELAY_MS * 2)
@@ -218,7 +218,7 @@ def test_whoever_waits_to_sync_is_sent_to_another_coordinator(harness: ClassicHa
 # Groups of another kind
 
 
-def test_an_empty_consumer_group_gives_way(harness: ClassicHarness) -> None:
+def test_an_empty_consumer_group_is_replaced(harness: ClassicHarness) -> None:
     harness.groups.by_id[GROUP] = ConsumerGroup(GROUP, harness.groups.subscriptions)
     harness.join()
     assert harness.group.pending

@@ -51,7 +51,7 @@ def test_before_v9_a_leader_comes_back_as_if_another_led(
     assert harness.group.leader == back.member_id
 
 
-def test_who_was_replaced_is_fenced(harness: ClassicHarness) -> None:
+def test_a_replaced_static_member_is_fenced(harness: ClassicHarness) -> None:
     (old,) = stable_static(harness, "a")
     new = harness.join(instance="a").result().member_id
     assert harness.heartbeat(old, 1, "a") == ErrorCode.FENCED_INSTANCE_ID
@@ -67,7 +67,7 @@ def test_who_was_replaced_is_fenced(harness: ClassicHarness) -> None:
     assert new in harness.group.members
 
 
-def test_the_new_id_is_in_the_log_before_it_is_told(harness: ClassicHarness) -> None:
+def test_the_new_member_id_is_committed_before_the_response(harness: ClassicHarness) -> None:
     stable_static(harness, "a")
     harness.environment.log.is_committing = False
     joining = harness.join(instance="a")
@@ -98,7 +98,9 @@ def test_an_id_that_cannot_be_written_is_taken_back(harness: ClassicHarness, is_
     assert harness.group.supports("consumer", {"sticky": b""})
 
 
-def test_a_rebalance_takes_in_who_waits_for_its_id_to_be_written(harness: ClassicHarness) -> None:
+def test_a_rebalance_includes_a_static_member_whose_id_is_being_written(
+    harness: ClassicHarness,
+) -> None:
     (_,) = stable_static(harness, "a")
     harness.environment.log.is_committing = False
     joining = harness.join(instance="a")
@@ -108,7 +110,9 @@ def test_a_rebalance_takes_in_who_waits_for_its_id_to_be_written(harness: Classi
     assert harness.group.state is ClassicState.COMPLETING_REBALANCE
 
 
-def test_the_second_of_two_who_come_back_fences_the_first(harness: ClassicHarness) -> None:
+def test_the_second_replacement_of_a_static_member_fences_the_first(
+    harness: ClassicHarness,
+) -> None:
     stable_static(harness, "a")
     harness.environment.log.is_committing = False
     first = harness.join(instance="a")
@@ -161,7 +165,9 @@ def test_a_static_member_joins_again_under_its_id(harness: ClassicHarness) -> No
     assert not harness.join(leader, instance="a").is_done
 
 
-def test_who_comes_back_before_it_synced_is_still_waited_for(harness: ClassicHarness) -> None:
+def test_a_static_member_replaced_before_it_synced_is_still_unsynced(
+    harness: ClassicHarness,
+) -> None:
     joining = [harness.join(instance=each) for each in ("a", "b")]
     harness.advance(DELAY_MS * 3)
     leader, follower = (each.result().member_id for each in joining)

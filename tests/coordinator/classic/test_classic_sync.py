@@ -37,7 +37,7 @@ def test_followers_wait_for_the_leaders_assignment(
     assert harness.group.state is ClassicState.STABLE
 
 
-def test_a_follower_that_syncs_late_is_given_its_assignment(
+def test_a_follower_that_syncs_late_gets_its_assignment(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
@@ -46,7 +46,7 @@ def test_a_follower_that_syncs_late_is_given_its_assignment(
     assert harness.sync(follower, 1).result().assignment == b"F"
 
 
-def test_who_is_not_in_the_assignment_receives_nothing(
+def test_a_member_without_an_assignment_gets_an_empty_one(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
@@ -54,7 +54,7 @@ def test_who_is_not_in_the_assignment_receives_nothing(
     assert harness.sync(follower, 1).result().assignment == b""
 
 
-def test_what_a_follower_hands_in_is_not_an_assignment(
+def test_an_assignment_from_a_follower_is_ignored(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
@@ -63,7 +63,7 @@ def test_what_a_follower_hands_in_is_not_an_assignment(
     assert waiting.result().assignment == b"F"
 
 
-def test_who_asks_twice_waits_for_one_answer(
+def test_a_repeated_request_gets_the_same_response(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
@@ -72,7 +72,7 @@ def test_who_asks_twice_waits_for_one_answer(
     assert [each.result().assignment for each in twice] == [b"F", b"F"]
 
 
-def test_no_member_is_told_before_the_assignment_is_committed(
+def test_no_member_gets_an_assignment_before_it_is_committed(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
@@ -87,7 +87,7 @@ def test_no_member_is_told_before_the_assignment_is_committed(
     assert leading.result().assignment == b"L"
 
 
-def test_a_leader_that_asks_twice_assigns_once(
+def test_a_leader_that_syncs_twice_assigns_once(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, _ = pair
@@ -115,7 +115,7 @@ def test_an_assignment_that_cannot_be_written_rebalances(
     assert harness.join(follower).result().generation_id == 2
 
 
-def test_nobody_waits_for_an_assignment_that_does_not_fit_into_a_record(
+def test_an_assignment_that_does_not_fit_into_a_record_fails_all_syncs(
     harness: ClassicHarness,
 ) -> None:
     long_name = "i" * 40_000
@@ -177,7 +177,7 @@ def test_a_sync_is_held_against_group_member_generation_and_protocol(
     assert code_of(harness.sync(**asked)) == code  # type: ignore[arg-type]
 
 
-def test_nobody_syncs_while_a_rebalance_is_prepared(harness: ClassicHarness) -> None:
+def test_a_sync_while_a_rebalance_is_prepared_is_an_error(harness: ClassicHarness) -> None:
     leader, _ = harness.stable(2)
     harness.enter()
     assert code_of(harness.sync(leader, 1)) == ErrorCode.REBALANCE_IN_PROGRESS

@@ -17,7 +17,7 @@ def harness() -> ClassicHarness:
 # Sessions
 
 
-def test_a_silent_member_is_let_go_and_the_others_rebalance(harness: ClassicHarness) -> None:
+def test_a_silent_member_is_removed_and_the_others_rebalance(harness: ClassicHarness) -> None:
     leader, follower = harness.stable(2)
     harness.advance(SESSION_MS - 1)
     harness.heartbeat(follower, 1)
@@ -43,7 +43,7 @@ def test_a_group_whose_members_are_all_silent_is_empty(harness: ClassicHarness) 
     assert harness.alarm_count == 0
 
 
-def test_who_waits_for_others_to_join_is_not_silent(harness: ClassicHarness) -> None:
+def test_a_member_that_waits_for_joins_does_not_time_out(harness: ClassicHarness) -> None:
     slow, quick = harness.stable(2, rebalance_ms=5 * SESSION_MS)
     joining = harness.join(quick, topics=("other",), rebalance_ms=5 * SESSION_MS)
     for _ in range(4):
@@ -54,7 +54,7 @@ def test_who_waits_for_others_to_join_is_not_silent(harness: ClassicHarness) -> 
     assert joining.result().generation_id == 2
 
 
-def test_who_waits_for_its_assignment_is_not_silent(harness: ClassicHarness) -> None:
+def test_a_member_that_waits_for_its_assignment_does_not_time_out(harness: ClassicHarness) -> None:
     leader, _ = harness.enter()
     follower, _ = harness.enter()
     harness.advance(DELAY_MS * 2)
@@ -67,7 +67,7 @@ def test_who_waits_for_its_assignment_is_not_silent(harness: ClassicHarness) -> 
     assert waiting.result().assignment == b"F"
 
 
-def test_a_session_begins_anew_with_the_answer(harness: ClassicHarness) -> None:
+def test_a_session_is_restarted_with_the_response(harness: ClassicHarness) -> None:
     leader, _ = harness.enter()
     follower, _ = harness.enter()
     harness.advance(DELAY_MS * 2)
@@ -126,7 +126,7 @@ def test_a_new_member_does_not_wait_for_ever(harness: ClassicHarness) -> None:
 # Rebalances
 
 
-def test_who_does_not_join_in_time_is_given_up(harness: ClassicHarness) -> None:
+def test_a_member_that_does_not_join_in_time_is_removed(harness: ClassicHarness) -> None:
     slow, quick = harness.stable(2, rebalance_ms=8_000)
     joining = harness.join(quick, topics=("other",), rebalance_ms=6_000)
     harness.advance(5_999)
@@ -138,7 +138,7 @@ def test_who_does_not_join_in_time_is_given_up(harness: ClassicHarness) -> None:
     assert harness.heartbeat(slow, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_group_that_nobody_joins_again_is_empty(harness: ClassicHarness) -> None:
+def test_a_group_without_rejoining_members_becomes_empty(harness: ClassicHarness) -> None:
     first, second = harness.stable(2, rebalance_ms=6_000, session_ms=60_000)
     harness.leave((second, None))
     harness.advance(6_000)
@@ -146,7 +146,7 @@ def test_a_group_that_nobody_joins_again_is_empty(harness: ClassicHarness) -> No
     assert harness.heartbeat(first, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_static_members_are_not_given_up_before_their_sessions_end(harness: ClassicHarness) -> None:
+def test_static_members_are_not_removed_before_their_sessions_end(harness: ClassicHarness) -> None:
     joining = harness.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
     harness.advance(DELAY_MS)
     member = joining.result().member_id
@@ -158,7 +158,7 @@ def test_static_members_are_not_given_up_before_their_sessions_end(harness: Clas
     assert harness.group.unsynced == {member, new}
 
 
-def test_static_members_alone_are_waited_for_until_their_sessions_end(
+def test_a_group_of_static_members_waits_until_their_sessions_end(
     harness: ClassicHarness,
 ) -> None:
     joining = harness.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
@@ -177,7 +177,7 @@ def test_static_members_alone_are_waited_for_until_their_sessions_end(
 # Syncs
 
 
-def test_members_that_do_not_sync_in_time_are_given_up(harness: ClassicHarness) -> None:
+def test_members_that_do_not_sync_in_time_are_removed(harness: ClassicHarness) -> None:
     leader, _ = harness.enter(rebalance_ms=8_000)
     follower, _ = harness.enter(rebalance_ms=8_000)
     harness.advance(DELAY_MS * 2)
@@ -190,7 +190,7 @@ def test_members_that_do_not_sync_in_time_are_given_up(harness: ClassicHarness) 
     assert harness.heartbeat(leader, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_leader_that_does_not_sync_in_time_is_given_up(harness: ClassicHarness) -> None:
+def test_a_leader_that_does_not_sync_in_time_is_removed(harness: ClassicHarness) -> None:
     leader, _ = harness.enter(rebalance_ms=8_000)
     follower, _ = harness.enter(rebalance_ms=8_000)
     harness.advance(DELAY_MS * 2)
@@ -202,7 +202,7 @@ def test_a_leader_that_does_not_sync_in_time_is_given_up(harness: ClassicHarness
     assert harness.group.leader == follower
 
 
-def test_a_group_that_synced_waits_for_heartbeats_alone(harness: ClassicHarness) -> None:
+def test_a_stable_group_has_only_session_timers(harness: ClassicHarness) -> None:
     members = harness.stable(2)
     assert harness.alarm_count == len(members)
 

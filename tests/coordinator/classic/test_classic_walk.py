@@ -229,7 +229,7 @@ def check_whole(harness: ClassicHarness) -> None:
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_whatever_happens_the_group_is_whole_and_nobody_waits_in_the_end(
+def test_a_random_walk_leaves_a_consistent_group_without_pending_responses(
     seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     walk = Walk(seed)

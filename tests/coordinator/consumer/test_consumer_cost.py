@@ -45,12 +45,14 @@ def test_neither_does_a_join_that_waits_for_the_next_assignment(harness: Consume
     harness.join("new", "t")
 
 
-def test_nor_does_a_member_that_leaves_or_is_thrown_out(harness: ConsumerHarness) -> None:
+def test_a_member_that_leaves_or_is_fenced_does_not_look_at_all_members(
+    harness: ConsumerHarness,
+) -> None:
     harness.heartbeat("m3", -1)
     harness.advance(10 * INTERVAL_MS)
 
 
-def test_many_who_join_at_once_cost_one_assignment() -> None:
+def test_many_members_that_join_at_once_cost_one_assignment() -> None:
     harness = ConsumerHarness()
     harness.topic("t", 10)
     for index in range(50):

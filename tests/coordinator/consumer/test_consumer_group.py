@@ -54,7 +54,7 @@ def test_members_commit_with_their_epoch(harness: ConsumerHarness) -> None:
     assert commit(harness, "m", epoch, api_version=3, transactional=True) == ErrorCode.NONE
 
 
-def test_an_older_epoch_may_commit_what_was_held_since_then(harness: ConsumerHarness) -> None:
+def test_an_older_epoch_may_commit_partitions_owned_since_then(harness: ConsumerHarness) -> None:
     topic_id = harness.topic("t", 2)
     member = Member(harness, "m")
     member.join("t")
@@ -69,7 +69,7 @@ def test_an_older_epoch_may_commit_what_was_held_since_then(harness: ConsumerHar
     assert commit(harness, "m", old - 1, ("t", topic_id, 0)) == ErrorCode.STALE_MEMBER_EPOCH
 
 
-def test_what_is_being_revoked_may_still_be_committed(harness: ConsumerHarness) -> None:
+def test_partitions_in_revocation_may_still_be_committed(harness: ConsumerHarness) -> None:
     topic_id = harness.topic("t", 2)
     harness.join("a", "t")
     harness.join("b", "t")
@@ -79,7 +79,9 @@ def test_what_is_being_revoked_may_still_be_committed(harness: ConsumerHarness) 
     assert commit(harness, "a", 2, ("t", topic_id, revoked)) == ErrorCode.NONE
 
 
-def test_a_classic_member_of_a_wrong_epoch_is_told_of_generations(harness: ConsumerHarness) -> None:
+def test_a_classic_member_at_another_epoch_gets_illegal_generation(
+    harness: ConsumerHarness,
+) -> None:
     harness.stable("m")
     classic = ClassicMemberMetadata(session_timeout_ms=1, supported_protocols=[])
     harness.group.put_member(ConsumerMember("c", member_epoch=4, classic=classic))
@@ -89,14 +91,14 @@ def test_a_classic_member_of_a_wrong_epoch_is_told_of_generations(harness: Consu
     assert fetch(harness, "c", 3) == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_anybody_may_commit_for_an_empty_group(harness: ConsumerHarness) -> None:
+def test_any_client_may_commit_for_an_empty_group(harness: ConsumerHarness) -> None:
     harness.stable("m")
     assert commit(harness, "", -1, transactional=True) == ErrorCode.NONE
     harness.heartbeat("m", -1)
     assert commit(harness, "", -1) == ErrorCode.NONE
 
 
-def test_members_fetch_with_their_epoch_and_anybody_without(harness: ConsumerHarness) -> None:
+def test_members_fetch_with_their_epoch_and_other_clients_without(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     assert fetch(harness, "m", epoch) == ErrorCode.NONE
     assert fetch(harness, "m", epoch - 1) == ErrorCode.STALE_MEMBER_EPOCH
@@ -133,13 +135,13 @@ def test_offsets_of_subscribed_topics_are_in_use(harness: ConsumerHarness) -> No
     assert not harness.group.is_subscribed_to("t")
 
 
-def test_what_listings_tell_of_it() -> None:
+def test_a_group_is_listed_with_its_state_and_protocol() -> None:
     group = ConsumerGroup("g", Subscriptions())
     assert (group.group_type, group.protocol_type) == (GroupType.CONSUMER, "consumer")
     assert (group.state_name, group.is_empty) == ("Empty", True)
 
 
-def test_a_group_is_described_with_what_its_members_have_and_are_to_have(
+def test_a_group_is_described_with_assignments_and_targets(
     harness: ConsumerHarness,
 ) -> None:
     topic_id = harness.topic("t", 4)
@@ -165,7 +167,7 @@ def test_a_group_is_described_with_what_its_members_have_and_are_to_have(
     assert second.target_assignment.topic_partitions[0].partitions == [2, 3]
 
 
-def test_a_topic_that_is_gone_has_no_name_to_be_described_by(harness: ConsumerHarness) -> None:
+def test_a_deleted_topic_is_not_described(harness: ConsumerHarness) -> None:
     harness.stable("m")
     harness.environment.delete_topic("t")
     (member,) = consumer.describe(

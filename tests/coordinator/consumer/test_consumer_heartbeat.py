@@ -49,14 +49,14 @@ SOME = [TopicPartitions(topic_id=bytes(15) + b"\1", partitions=[0])]
         (-3, {}),
     ],
 )
-def test_a_heartbeat_that_makes_no_sense_is_refused(
+def test_an_invalid_heartbeat_is_an_error(
     harness: ConsumerHarness, epoch: int, changed: dict[str, Any]
 ) -> None:
     fields = {"member_id": "m", **JOIN, **changed}
     assert harness.code(fields.pop("member_id"), epoch, **fields) == ErrorCode.INVALID_REQUEST
 
 
-def test_an_assignor_that_is_not_offered_is_refused(harness: ConsumerHarness) -> None:
+def test_an_unsupported_assignor_is_an_error(harness: ConsumerHarness) -> None:
     code = harness.code("m", 0, **JOIN, server_assignor="sticky")
     assert code == ErrorCode.UNSUPPORTED_ASSIGNOR
 
@@ -71,7 +71,7 @@ def test_assignors_may_be_set_by_the_names_of_kafkas_classes(wanted: str | None)
     assert assigned(told) == {(topic_id, 0), (topic_id, 1)}
 
 
-def test_a_regular_expression_that_is_none_is_refused_and_nothing_written(
+def test_an_invalid_regular_expression_writes_no_records(
     harness: ConsumerHarness,
 ) -> None:
     code = harness.code("m", 0, **JOIN, subscribed_topic_regex="[")
@@ -100,7 +100,9 @@ def test_the_first_member_gets_everything_at_once(harness: ConsumerHarness) -> N
     assert harness.group.state_name == "Stable"
 
 
-def test_an_assignment_is_told_when_it_changes_or_is_asked_for(harness: ConsumerHarness) -> None:
+def test_the_response_has_an_assignment_that_changed_or_was_requested(
+    harness: ConsumerHarness,
+) -> None:
     topic_id = harness.topic("t", 1)
     harness.join("m", "t")
     assert harness.heartbeat("m", 2).assignment is None
@@ -111,7 +113,7 @@ def test_an_assignment_is_told_when_it_changes_or_is_asked_for(harness: Consumer
     assert assigned(harness.heartbeat("m", 2, **by_regex)) == {(topic_id, 0)}
 
 
-def test_a_heartbeat_that_says_nothing_new_writes_nothing(harness: ConsumerHarness) -> None:
+def test_a_heartbeat_without_changes_writes_no_records(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     before = len(harness.written)
     harness.heartbeat("m", epoch)
@@ -175,7 +177,7 @@ def test_a_member_of_a_wrong_epoch_is_fenced(harness: ConsumerHarness) -> None:
     assert harness.code("x", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_that_lost_the_answer_may_come_with_its_last_epoch(
+def test_a_member_may_retry_with_its_previous_epoch(
     harness: ConsumerHarness,
 ) -> None:
     topic_id = harness.topic("t", 2)
@@ -211,7 +213,7 @@ def test_another_subscription_moves_the_group_epoch_on(harness: ConsumerHarness)
     assert harness.group.epoch == epoch + 1
 
 
-def test_what_a_member_does_not_want_any_more_is_taken_before_the_next_assignment(
+def test_unsubscribed_topics_are_revoked_before_the_next_assignment(
     harness: ConsumerHarness,
 ) -> None:
     harness.topic("t", 1)
@@ -244,14 +246,14 @@ def test_most_members_choose_the_assignor(harness: ConsumerHarness) -> None:
     assert harness.group.preferred_assignor() == "range"
 
 
-def test_a_full_group_takes_nobody_but_its_members() -> None:
+def test_a_full_group_accepts_only_its_members() -> None:
     harness = ConsumerHarness(**{"group.consumer.max.size": 2})
     harness.stable("a", "b")
     assert harness.code("c", 0, **JOIN) == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert harness.code("a", 0, **JOIN) == ErrorCode.NONE
 
 
-def test_who_leaves_is_gone_and_the_others_take_over(harness: ConsumerHarness) -> None:
+def test_the_other_members_take_over_from_one_that_leaves(harness: ConsumerHarness) -> None:
     epoch = harness.stable("a", "b")
     told = harness.heartbeat("a", -1)
     assert (told.member_id, told.member_epoch, told.assignment) == ("a", -1, None)
@@ -280,7 +282,7 @@ def test_a_heartbeat_that_cannot_be_written_changes_nothing(harness: ConsumerHar
     assert harness.code("m", epoch) == ErrorCode.NONE
 
 
-def test_an_answer_waits_until_what_it_tells_is_committed(harness: ConsumerHarness) -> None:
+def test_a_response_waits_until_its_records_are_committed(harness: ConsumerHarness) -> None:
     harness.topic("t", 1)
     harness.environment.log.is_committing = False
     answer = harness.ask("m", 0, **JOIN)

@@ -108,7 +108,7 @@ def test_partition_metadata_of_old_is_taken_back_at_the_next_change(
     assert not harness.group.has_partition_metadata
 
 
-def test_tombstones_of_what_is_not_there_say_nothing(harness: ConsumerHarness) -> None:
+def test_tombstones_of_unknown_keys_are_ignored(harness: ConsumerHarness) -> None:
     tombstones = [
         records.group_tombstone("x"),
         records.partition_metadata_tombstone("x"),
@@ -126,7 +126,7 @@ def test_tombstones_of_what_is_not_there_say_nothing(harness: ConsumerHarness) -
     assert harness.group.members.keys() == {"n"}
 
 
-def test_a_gift_that_is_told_before_the_release_counts(harness: ConsumerHarness) -> None:
+def test_an_owner_replayed_before_the_release_stays_the_owner(harness: ConsumerHarness) -> None:
     topic_id = b"t" * 16
     old = ConsumerMember("old", member_epoch=2, assigned={topic_id: {0: 2}})
     new = ConsumerMember("new", member_epoch=3, assigned={topic_id: {0: 3}})

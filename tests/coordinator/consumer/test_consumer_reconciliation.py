@@ -71,19 +71,21 @@ def test_a_member_with_something_to_revoke_stays_in_its_epoch() -> None:
     assert after.pending_revocation == {T: {0: 3}}
 
 
-def test_what_the_member_says_it_has_not_need_not_be_revoked() -> None:
+def test_partitions_that_are_not_reported_need_no_revocation() -> None:
     after = step(member(5, {T: {0: 3, 1: 4}}), {T: frozenset({1})}, reported=report([(T, 1)]))
     assert (after.member_epoch, after.state) == (6, STABLE)
     assert after.assigned == {T: {1: 4}}
 
 
 @pytest.mark.parametrize("reported", [None, report([(T, 0)])])
-def test_a_member_is_waited_for_until_it_says_it_has_revoked(reported: ReportedPartitions) -> None:
+def test_a_member_is_unrevoked_until_it_reports_the_revocation(
+    reported: ReportedPartitions,
+) -> None:
     before = member(5, {T: {1: 4}}, {T: {0: 3}}, UNREVOKED)
     assert step(before, {T: frozenset({1, 2})}, reported=reported) is before
 
 
-def test_a_member_that_has_revoked_goes_on_to_the_latest_target() -> None:
+def test_a_member_that_has_revoked_moves_to_the_latest_target() -> None:
     before = member(5, {T: {1: 4}}, {T: {0: 3}}, UNREVOKED)
     after = step(before, {T: frozenset({1, 2})}, epoch=9, reported=report([(T, 1)]))
     assert (after.member_epoch, after.state) == (9, STABLE)
@@ -98,13 +100,13 @@ def test_a_member_that_has_revoked_may_have_to_revoke_more() -> None:
     assert after.pending_revocation == {T: {2: 4}}
 
 
-def test_what_it_has_just_revoked_may_be_its_own_again() -> None:
+def test_a_partition_just_revoked_may_be_assigned_again() -> None:
     before = member(5, {}, {T: {0: 3}}, UNREVOKED)
     after = step(before, {T: frozenset({0})}, reported=[], owned_by_others=(0,))
     assert (after.state, after.assigned) == (STABLE, {T: {0: 6}})
 
 
-def test_what_others_own_is_waited_for_at_the_target_epoch() -> None:
+def test_partitions_of_other_members_are_awaited_at_the_target_epoch() -> None:
     after = step(member(5, {}), {T: frozenset({0, 1})}, owned_by_others=(1,))
     assert (after.member_epoch, after.state) == (6, UNRELEASED)
     assert after.assigned == {T: {0: 6}}
@@ -114,7 +116,7 @@ def test_what_others_own_is_waited_for_at_the_target_epoch() -> None:
     assert later.assigned == {T: {0: 6, 1: 6}}
 
 
-def test_a_topic_it_does_not_subscribe_to_is_not_given() -> None:
+def test_a_topic_without_subscription_is_not_assigned() -> None:
     target = {T: frozenset({0}), U: frozenset({0})}
     assert step(member(5, {}), target, unsubscribed=(U,)).assigned == {T: {0: 6}}
 
@@ -132,7 +134,7 @@ def test_a_topic_it_does_not_subscribe_to_any_more_is_revoked_within_the_epoch()
     assert (after.state, after.assigned, after.pending_revocation) == (STABLE, {T: {0: 3}}, {})
 
 
-def test_a_topic_is_added_to_what_is_being_revoked() -> None:
+def test_an_unsubscribed_topic_is_added_to_a_pending_revocation() -> None:
     before = member(5, {T: {1: 3}, U: {0: 3}}, {T: {0: 3}}, UNREVOKED)
     after = step(before, {}, unsubscribed=(T, U), has_resubscribed=True)
     assert after.assigned == {}
@@ -140,7 +142,7 @@ def test_a_topic_is_added_to_what_is_being_revoked() -> None:
 
 
 @pytest.mark.parametrize("reported", [None, report([(T, 0)])])
-def test_a_member_in_an_unknown_state_has_to_start_anew(reported: ReportedPartitions) -> None:
+def test_a_member_in_an_unknown_state_has_to_rejoin(reported: ReportedPartitions) -> None:
     before = member(5, {T: {0: 3}}, state=MemberState.UNKNOWN)
     with pytest.raises(KafkaError) as append_error:
         step(before, {T: frozenset({0})}, reported=reported)

@@ -36,7 +36,7 @@ def patterns_written(harness: ConsumerHarness) -> list[str]:
     ]
 
 
-def test_the_next_heartbeat_tells_what_was_found(harness: ConsumerHarness) -> None:
+def test_the_next_heartbeat_returns_the_matching_topics(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
     assert (member.epoch, member.owned) == (1, set())
     resolved = harness.group.resolved_regexes["foo.*"]
@@ -118,7 +118,7 @@ def test_a_new_coordinator_looks_for_topics_that_came_meanwhile(harness: Consume
     assert harness.group.resolved_regexes["foo.*"].topics == {"foo-a", "foo-b"}
 
 
-def test_a_pattern_that_nobody_uses_any_more_is_taken_back(harness: ConsumerHarness) -> None:
+def test_an_unused_pattern_is_deleted(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
     member.beat()
     harness.advance(INTERVAL_MS)
@@ -130,7 +130,7 @@ def test_a_pattern_that_nobody_uses_any_more_is_taken_back(harness: ConsumerHarn
     assert topics_of(member) == {harness.topic("bar", 2)}
 
 
-def test_a_pattern_goes_with_its_last_member(harness: ConsumerHarness) -> None:
+def test_a_pattern_is_deleted_with_its_last_member(harness: ConsumerHarness) -> None:
     subscribed(harness, "m", "foo.*")
     subscribed(harness, "n", "foo.*")
     harness.heartbeat("m", -1)
@@ -140,14 +140,14 @@ def test_a_pattern_goes_with_its_last_member(harness: ConsumerHarness) -> None:
     assert not harness.groups.subscriptions.of("foo-a")
 
 
-def test_another_pattern_takes_what_it_does_not_stand_for_at_once(harness: ConsumerHarness) -> None:
+def test_another_pattern_revokes_topics_that_do_not_match_at_once(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
     member.beat()
     told = member.beat(subscribed_topic_regex="bar")
     assert (told.member_epoch, member.owned) == (2, set())
 
 
-def test_who_leaves_before_it_is_resolved_leaves_nothing(harness: ConsumerHarness) -> None:
+def test_a_pattern_of_a_member_that_left_is_not_written(harness: ConsumerHarness) -> None:
     member = Member(harness, "m")
     member.join(subscribed_topic_regex="foo.*")
     harness.heartbeat("m", -1)
@@ -155,7 +155,9 @@ def test_who_leaves_before_it_is_resolved_leaves_nothing(harness: ConsumerHarnes
     assert not harness.group.resolved_regexes
 
 
-def test_what_was_found_and_could_not_be_written_is_written_later(harness: ConsumerHarness) -> None:
+def test_matching_topics_that_could_not_be_written_are_written_later(
+    harness: ConsumerHarness,
+) -> None:
     member = Member(harness, "m")
     member.join(subscribed_topic_regex="foo.*")
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")

@@ -31,7 +31,7 @@ def revoking(harness: ConsumerHarness) -> Member:
     return member
 
 
-def test_a_member_that_is_not_heard_of_is_thrown_out(harness: ConsumerHarness) -> None:
+def test_a_member_without_heartbeats_is_fenced(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     harness.advance(SESSION_MS - 1)
     assert "m" in harness.group.members
@@ -42,7 +42,7 @@ def test_a_member_that_is_not_heard_of_is_thrown_out(harness: ConsumerHarness) -
     assert ("session", "g", "m") not in harness.groups.timers
 
 
-def test_each_heartbeat_gives_a_member_its_time_anew(harness: ConsumerHarness) -> None:
+def test_each_heartbeat_restarts_the_session(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     for _ in range(3):
         harness.advance(SESSION_MS - 1)
@@ -63,7 +63,7 @@ def test_the_settings_of_the_group_count_as_soon_as_they_change(harness: Consume
     assert harness.group.is_empty
 
 
-def test_a_member_that_does_not_revoke_in_time_is_thrown_out(harness: ConsumerHarness) -> None:
+def test_a_member_that_does_not_revoke_in_time_is_fenced(harness: ConsumerHarness) -> None:
     member = revoking(harness)
     for _ in range(2):
         harness.advance(REBALANCE_MS // 2 - 1)
@@ -80,7 +80,7 @@ def test_a_member_that_revoked_has_no_limit_any_more(harness: ConsumerHarness) -
     assert ("rebalance", "g", "a") not in harness.groups.timers
 
 
-def test_what_could_not_be_written_is_tried_again(harness: ConsumerHarness) -> None:
+def test_a_fencing_that_cannot_be_written_is_retried(harness: ConsumerHarness) -> None:
     harness.stable("m")
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
     harness.advance(SESSION_MS)
@@ -127,7 +127,7 @@ def test_after_a_failover_a_revocation_still_has_its_limit(harness: ConsumerHarn
     assert ("rebalance", "g", "b") not in harness.groups.timers
 
 
-def test_nothing_rings_once_another_leads(harness: ConsumerHarness) -> None:
+def test_no_timer_expires_after_the_resignation(harness: ConsumerHarness) -> None:
     harness.stable("m")
     group = harness.group
     harness.environment.runtime.close()

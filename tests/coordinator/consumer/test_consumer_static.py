@@ -38,9 +38,7 @@ def test_an_instance_that_has_not_left_cannot_be_replaced(
     assert static.beat().member_epoch == static.epoch
 
 
-def test_who_leaves_for_a_while_keeps_its_partitions(
-    harness: ConsumerHarness, static: Member
-) -> None:
+def test_a_temporary_leaver_keeps_its_partitions(harness: ConsumerHarness, static: Member) -> None:
     told = harness.heartbeat("s1", -2, instance_id="i")
     assert (told.member_id, told.member_epoch) == ("s1", -2)
     harness.advance(INTERVAL_MS)
@@ -49,7 +47,7 @@ def test_who_leaves_for_a_while_keeps_its_partitions(
     assert harness.group.owners[next(iter(harness.group.owners))] == dict.fromkeys(range(4), "s1")
 
 
-def test_who_takes_its_place_has_its_partitions_at_once(
+def test_a_static_replacement_has_the_partitions_at_once(
     harness: ConsumerHarness, static: Member
 ) -> None:
     group_epoch = harness.group.epoch
@@ -81,12 +79,16 @@ def test_the_one_that_was_replaced_is_fenced(harness: ConsumerHarness, static: M
     assert harness.code("s1", 2, instance_id="j") == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_who_left_for_a_while_does_not_heartbeat(harness: ConsumerHarness, static: Member) -> None:
+def test_a_heartbeat_of_a_temporary_leaver_is_an_error(
+    harness: ConsumerHarness, static: Member
+) -> None:
     harness.heartbeat("s1", -2, instance_id="i")
     assert harness.code("s1", 2, instance_id="i") == ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_who_does_not_come_back_in_time_is_gone(harness: ConsumerHarness, static: Member) -> None:
+def test_a_temporary_leaver_that_does_not_return_in_time_is_fenced(
+    harness: ConsumerHarness, static: Member
+) -> None:
     harness.heartbeat("s1", -2, instance_id="i")
     harness.advance(SESSION_MS)
     assert harness.group.is_empty
@@ -110,7 +112,7 @@ def test_a_static_member_may_leave_for_good(harness: ConsumerHarness, static: Me
     assert harness.code("s2", 0, instance_id="i", **JOIN) == ErrorCode.NONE
 
 
-def test_what_was_held_before_leaving_may_be_committed_by_the_successor(
+def test_partitions_of_a_temporary_leaver_may_be_committed_by_its_successor(
     harness: ConsumerHarness, static: Member
 ) -> None:
     harness.heartbeat("s1", -2, instance_id="i")

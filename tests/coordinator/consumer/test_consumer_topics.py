@@ -52,7 +52,7 @@ def test_a_topic_that_is_deleted_is_taken_from_its_owner(harness: ConsumerHarnes
     assert harness.group.state_name == "Stable"
 
 
-def test_a_topic_that_is_created_anew_is_another_one(harness: ConsumerHarness) -> None:
+def test_a_topic_that_is_created_again_is_another_topic(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     harness.environment.delete_topic("t")
     harness.environment.create_topic("t", 4, bytes(15) + b"\7")
@@ -60,7 +60,7 @@ def test_a_topic_that_is_created_anew_is_another_one(harness: ConsumerHarness) -
     assert harness.group.epoch == epoch + 1
 
 
-def test_only_those_who_subscribe_to_a_topic_look_again(harness: ConsumerHarness) -> None:
+def test_only_subscribers_of_a_topic_check_it_again(harness: ConsumerHarness) -> None:
     harness.topic("t", 1)
     harness.topic("u", 1)
     harness.join("m", "t")
@@ -78,7 +78,7 @@ def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(harness: Consume
     assert harness.group.epoch == epoch
 
 
-def test_what_could_not_be_written_of_new_topics_is_noticed_again(harness: ConsumerHarness) -> None:
+def test_new_topics_are_checked_again_after_a_failed_write(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m", partitions=2)
     harness.topic("t", 3)
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")

@@ -40,7 +40,9 @@ def release(harness: MigrationHarness, *partitions: int) -> None:
 # JoinGroup
 
 
-def test_a_join_is_answered_at_once_and_nobody_leads(harness: MigrationHarness) -> None:
+def test_a_join_to_a_consumer_group_completes_at_once_without_a_leader(
+    harness: MigrationHarness,
+) -> None:
     joined = harness.join("a").result()
     assert joined.error_code == 0
     assert joined.generation_id == harness.consumer_group.epoch == 3
@@ -59,7 +61,7 @@ def test_an_empty_instance_id_is_that_of_one_member_only(harness: MigrationHarne
     assert sorted(each for partitions in targets for each in partitions) == [0, 1, 2, 3]
 
 
-def test_a_dynamic_member_is_told_its_id_first(harness: MigrationHarness) -> None:
+def test_a_dynamic_member_gets_its_id_first(harness: MigrationHarness) -> None:
     told = harness.join().result()
     assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert told.generation_id == -1
@@ -82,7 +84,7 @@ def test_a_dynamic_member_is_told_its_id_first(harness: MigrationHarness) -> Non
     ],
 )
 @pytest.mark.parametrize("version", [5, 9])
-def test_who_cannot_join_is_told_why_and_nothing_changes(
+def test_a_rejected_join_changes_nothing(
     harness: MigrationHarness, terms: dict[str, object], code: ErrorCode, version: int
 ) -> None:
     written = len(harness.written)
@@ -127,12 +129,12 @@ def test_a_subscription_of_a_version_yet_to_come_is_read(harness: MigrationHarne
     assert synced.assignment[:2] == b"\0\x03"
 
 
-def test_a_member_is_answered_in_the_version_it_speaks(harness: MigrationHarness) -> None:
+def test_a_member_gets_its_assignment_in_its_own_version(harness: MigrationHarness) -> None:
     joined = harness.join("a", metadata=subscription(["t"], version=1)).result()
     assert harness.sync("a", joined.generation_id).result().assignment[:2] == b"\0\x01"
 
 
-def test_joining_again_changes_nothing_but_what_changed(harness: MigrationHarness) -> None:
+def test_a_rejoin_changes_only_what_is_different(harness: MigrationHarness) -> None:
     first = harness.join("a").result()
     harness.join("a")  # the answer may have been lost: from now on the epoch before does not count
     written = len(harness.written)
@@ -155,7 +157,7 @@ def test_a_member_of_the_consumer_protocol_may_join_by_the_classic_one(
 # The way to the target
 
 
-def test_a_newcomer_gets_partitions_as_they_are_given_back(harness: MigrationHarness) -> None:
+def test_a_new_member_gets_partitions_as_they_are_released(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     assert given(harness, "a", generation) == set()
     assert harness.heartbeat("a", generation) == ErrorCode.NONE  # it waits for "new"
@@ -168,7 +170,7 @@ def test_a_newcomer_gets_partitions_as_they_are_given_back(harness: MigrationHar
     assert harness.heartbeat("a", generation) == ErrorCode.NONE
 
 
-def test_a_cooperative_member_gives_back_before_it_moves_on(harness: MigrationHarness) -> None:
+def test_a_cooperative_member_revokes_before_its_epoch_is_bumped(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     release(harness, 0, 1)
     harness.join("a")
@@ -185,7 +187,7 @@ def test_a_cooperative_member_gives_back_before_it_moves_on(harness: MigrationHa
     assert given(harness, "a", epoch) == kept
 
 
-def test_an_eager_member_has_given_everything_back_as_it_joins(harness: MigrationHarness) -> None:
+def test_an_eager_member_has_revoked_everything_when_it_joins(harness: MigrationHarness) -> None:
     harness.join("a")
     release(harness, 0, 1)
     harness.join("a")
@@ -195,7 +197,9 @@ def test_an_eager_member_has_given_everything_back_as_it_joins(harness: Migratio
     assert len(given(harness, "a", epoch)) == 1
 
 
-def test_sync_before_join_is_refused_once_there_is_a_new_target(harness: MigrationHarness) -> None:
+def test_a_sync_before_the_join_is_an_error_once_there_is_a_new_target(
+    harness: MigrationHarness,
+) -> None:
     generation = harness.join("a").result().generation_id
     harness.beat("other")
     assert code_of(harness.sync("a", generation)) == ErrorCode.REBALANCE_IN_PROGRESS
@@ -217,7 +221,7 @@ def test_the_generation_must_be_the_members_epoch(harness: MigrationHarness) -> 
         assert code_of(harness.sync("a", wrong)) == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_sync_names_the_protocol_the_member_was_told(harness: MigrationHarness) -> None:
+def test_a_sync_must_name_the_members_protocol(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     for wrong in ({"protocol": "sticky"}, {"protocol_type": "connect"}, {"protocol": None}):
         answer = harness.sync("a", generation, **wrong)  # type: ignore[arg-type]
@@ -280,7 +284,7 @@ def test_members_of_the_consumer_protocol_can_be_removed_so_too(harness: Migrati
     assert harness.consumer_group.is_empty
 
 
-def test_old_clients_leave_alone(harness: MigrationHarness) -> None:
+def test_old_clients_leave_one_at_a_time(harness: MigrationHarness) -> None:
     harness.join("a")
     for member_id, code in (("nobody", ErrorCode.UNKNOWN_MEMBER_ID), ("a", ErrorCode.NONE)):
         request = LeaveGroupRequest(group_id=GROUP, member_id=member_id)
@@ -292,7 +296,7 @@ def test_old_clients_leave_alone(harness: MigrationHarness) -> None:
 # Time
 
 
-def test_a_member_that_is_not_heard_of_is_fenced(harness: MigrationHarness) -> None:
+def test_a_silent_classic_member_is_fenced(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     harness.sync("a", generation)
     harness.advance(9_000)
@@ -303,7 +307,7 @@ def test_a_member_that_is_not_heard_of_is_fenced(harness: MigrationHarness) -> N
     assert "a" not in harness.consumer_group.members
 
 
-def test_a_member_that_does_not_join_when_told_to_is_fenced(harness: MigrationHarness) -> None:
+def test_a_member_that_does_not_rejoin_in_time_is_fenced(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     harness.sync("a", generation)
     harness.beat("other")
@@ -339,7 +343,7 @@ def test_one_that_does_both_stays(harness: MigrationHarness) -> None:
     assert "a" in harness.consumer_group.members
 
 
-def test_after_a_failover_members_go_on_as_they_were(harness: MigrationHarness) -> None:
+def test_after_a_failover_members_continue_as_before(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     harness.lead_again()
     assert given(harness, "a", generation) == set()

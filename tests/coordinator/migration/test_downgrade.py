@@ -104,20 +104,22 @@ def test_fencing_the_last_one_does_the_same(harness: MigrationHarness) -> None:
     assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_so_does_an_administrator_who_removes_it(harness: MigrationHarness) -> None:
+def test_removing_the_last_consumer_member_by_an_administrator_downgrades(
+    harness: MigrationHarness,
+) -> None:
     mixed(harness, "a", instance="i")
     assert harness.leave(("", "i")) == [ErrorCode.NONE]
     assert isinstance(harness.group, ClassicGroup)
 
 
-def test_sessions_of_the_classic_members_go_on(harness: MigrationHarness) -> None:
+def test_sessions_of_the_classic_members_continue(harness: MigrationHarness) -> None:
     mixed(harness, "a")
     harness.beat("new", -1)
     harness.advance(10_000)
     assert harness.classic_group.state is ClassicState.EMPTY
 
 
-def test_members_that_do_not_join_the_rebalance_are_given_up(harness: MigrationHarness) -> None:
+def test_members_that_do_not_join_the_rebalance_are_removed(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", "b")
     harness.beat("new", -1)
     waiting = harness.join("a")
@@ -169,7 +171,7 @@ def test_a_group_too_large_to_be_classic_stays(harness: MigrationHarness) -> Non
     assert isinstance(harness.group, ConsumerGroup)
 
 
-def test_the_group_is_the_same_to_whoever_loads_it(harness: MigrationHarness) -> None:
+def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", "b")
     harness.beat("new", -1)
     given = {each: assigned_to(harness, each) for each in ("a", "b")}
@@ -182,7 +184,7 @@ def test_the_group_is_the_same_to_whoever_loads_it(harness: MigrationHarness) ->
     assert {each: assigned_to(harness, each) for each in ("a", "b")} == given
 
 
-def test_whoever_loads_a_group_that_has_rebalanced_since_leaves_it_alone(
+def test_the_next_coordinator_does_not_rebalance_a_stable_group(
     harness: MigrationHarness,
 ) -> None:
     epoch = mixed(harness, "a")
@@ -197,7 +199,9 @@ def test_whoever_loads_a_group_that_has_rebalanced_since_leaves_it_alone(
     assert harness.heartbeat("a", epoch + 1) == ErrorCode.NONE
 
 
-def test_a_group_goes_on_if_its_move_cannot_be_written(harness: MigrationHarness) -> None:
+def test_a_group_stays_as_it_is_if_its_migration_cannot_be_written(
+    harness: MigrationHarness,
+) -> None:
     epoch = mixed(harness, "a")
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
 
@@ -239,7 +243,7 @@ def test_a_static_member_takes_over_without_a_rebalance(harness: MigrationHarnes
     assert harness.heartbeat(joined.member_id, epoch, "i") == ErrorCode.NONE
 
 
-def test_it_takes_over_from_one_that_never_said_goodbye(harness: MigrationHarness) -> None:
+def test_a_static_member_replaces_one_that_never_left(harness: MigrationHarness) -> None:
     mixed(harness, instance="i")
     joined = harness.join(instance="i").result()
     assert harness.classic_group.state is ClassicState.STABLE
@@ -273,7 +277,7 @@ def test_it_rebalances_if_others_were_not_done_with_the_last_one(harness: Migrat
     assert harness.classic_group.generation == epoch + 1
 
 
-def test_a_group_that_moved_goes_on_before_that_is_committed_and_does_so_once(
+def test_a_downgraded_group_rebalances_once_before_the_commit(
     harness: MigrationHarness,
 ) -> None:
     mixed(harness, "a")

@@ -21,7 +21,7 @@ def harness() -> MigrationHarness:
     return MigrationHarness({"t": 4, "u": 2})
 
 
-def test_members_keep_what_they_have_under_their_generation(harness: MigrationHarness) -> None:
+def test_members_keep_their_partitions_and_generation(harness: MigrationHarness) -> None:
     a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
     generation = harness.classic_group.generation
 
@@ -65,7 +65,7 @@ def test_the_records_are_kafkas_in_kafkas_order(harness: MigrationHarness) -> No
     assert of_group[6].value == wire.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=1)
 
 
-def test_the_group_is_the_same_to_whoever_loads_it(harness: MigrationHarness) -> None:
+def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) -> None:
     harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
     harness.beat("new")
     before = harness.consumer_group
@@ -78,7 +78,7 @@ def test_the_group_is_the_same_to_whoever_loads_it(harness: MigrationHarness) ->
         assert getattr(after, name) == getattr(before, name), name
 
 
-def test_classic_members_are_told_to_join_again_and_are_led_to_the_target(
+def test_classic_members_rejoin_and_reach_the_target(
     harness: MigrationHarness,
 ) -> None:
     a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
@@ -105,7 +105,7 @@ def test_classic_members_are_told_to_join_again_and_are_led_to_the_target(
     assert harness.consumer_group.state is ConsumerState.STABLE
 
 
-def test_whoever_waits_to_join_is_told_to_join_what_the_group_became(
+def test_pending_joins_get_rebalance_in_progress_after_the_upgrade(
     harness: MigrationHarness,
 ) -> None:
     harness.stable_classic({"t": [0, 1, 2, 3]})
@@ -120,7 +120,9 @@ def test_whoever_waits_to_join_is_told_to_join_what_the_group_became(
     assert harness.join(response.member_id).result().generation_id == harness.consumer_group.epoch
 
 
-def test_whoever_waits_to_sync_is_told_so_too(harness: MigrationHarness) -> None:
+def test_pending_syncs_get_rebalance_in_progress_after_the_upgrade(
+    harness: MigrationHarness,
+) -> None:
     (a,) = harness.stable_classic({"t": [0]})
     other = harness.join(version=3)
     harness.join(a)
@@ -133,7 +135,7 @@ def test_whoever_waits_to_sync_is_told_so_too(harness: MigrationHarness) -> None
     assert code_of(waiting) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_nothing_of_the_classic_group_goes_on(harness: MigrationHarness) -> None:
+def test_the_classic_group_leaves_no_timers(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0]})
     harness.beat("new")
     old_timers = [key for key in harness.groups.timers._tasks if "classic" in str(key)]
@@ -141,7 +143,7 @@ def test_nothing_of_the_classic_group_goes_on(harness: MigrationHarness) -> None
     assert harness.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_what_members_said_they_have_counts_if_a_rebalance_was_broken_off(
+def test_reported_partitions_are_kept_if_a_rebalance_was_abandoned(
     harness: MigrationHarness,
 ) -> None:
     """A cooperative member consumes on while its group rebalances; the assignment of a generation
@@ -162,7 +164,7 @@ def test_what_members_said_they_have_counts_if_a_rebalance_was_broken_off(
     assert set(group.members[b].assigned[t]) == {2, 3}  # who said so later has it
 
 
-def test_of_two_who_were_assigned_a_partition_one_has_it(harness: MigrationHarness) -> None:
+def test_of_two_members_with_the_same_partition_one_keeps_it(harness: MigrationHarness) -> None:
     harness.stable_classic({"t": [0, 1]}, {"t": [1, 2]})
     harness.beat("new")
     owned = [
@@ -179,7 +181,7 @@ def test_partitions_and_topics_that_are_not_there_are_left_out(harness: Migratio
     assert set(harness.consumer_group.members[a].assigned[harness.topic_id("t")]) == {0}
 
 
-def test_an_empty_classic_group_gives_way_whatever_it_was(harness: MigrationHarness) -> None:
+def test_an_empty_classic_group_of_any_protocol_is_replaced(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0]}, protocol_type="connect", metadata=b"?")
     harness.leave((a, None))
     assert harness.classic_group.state is ClassicState.EMPTY
@@ -202,7 +204,7 @@ def test_an_empty_classic_group_gives_way_whatever_it_was(harness: MigrationHarn
         ({}, assignment({"t": [0]}, user_data=b"x"), "an unsupported custom assignor is in use"),
     ],
 )
-def test_a_group_that_is_not_what_we_know_stays_classic(
+def test_a_group_with_an_unsupported_protocol_stays_classic(
     harness: MigrationHarness, terms: dict[str, object], given: bytes, reason: str
 ) -> None:
     (a,) = harness.stable_classic({}, **terms)
@@ -231,7 +233,9 @@ def test_a_group_that_is_too_large_for_a_consumer_group_stays_classic() -> None:
         harness.beat("new")
 
 
-def test_a_group_goes_on_if_its_move_cannot_be_written(harness: MigrationHarness) -> None:
+def test_a_group_stays_as_it_is_if_its_migration_cannot_be_written(
+    harness: MigrationHarness,
+) -> None:
     (a,) = harness.stable_classic({"t": [0]})
     waiting = harness.join(version=3)
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
@@ -267,7 +271,7 @@ def stable_static(harness: MigrationHarness) -> None:
     harness.sync(joined.member_id, joined.generation_id, given, instance="i").result()
 
 
-def test_a_static_member_may_change_too_and_nothing_is_assigned_anew(
+def test_a_static_member_may_change_protocols_without_a_new_assignment(
     harness: MigrationHarness,
 ) -> None:
     stable_static(harness)
@@ -295,7 +299,7 @@ def test_it_is_if_topics_have_grown(harness: MigrationHarness) -> None:
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3, 4]
 
 
-def test_silent_classic_members_are_given_up(harness: MigrationHarness) -> None:
+def test_silent_classic_members_are_fenced(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0]})
     epoch = harness.beat("new").member_epoch
     harness.advance(9_999)

@@ -49,7 +49,7 @@ def test_topics_are_named_by_id_from_version_10_on(harness: OffsetHarness) -> No
     assert list(harness.held()) == [("g", "t", 0)]
 
 
-def test_what_does_not_exist_is_refused_by_itself(harness: OffsetHarness) -> None:
+def test_an_unknown_partition_is_a_partition_error(harness: OffsetHarness) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert harness.commit({"t": {0: 1, 4: 1, -1: 1}, "nope": {0: 1}}) == {
         "t": {0: OK, 4: unknown, -1: unknown},
@@ -81,7 +81,7 @@ def test_a_retention_of_its_own_makes_an_expiry(harness: OffsetHarness) -> None:
     assert record.value == CommittedOffset(7, -1, "m", START_MS, START_MS + 1000, ZERO)
 
 
-def test_who_belongs_to_no_group_makes_one_by_committing(harness: OffsetHarness) -> None:
+def test_a_commit_outside_of_groups_creates_a_group(harness: OffsetHarness) -> None:
     assert harness.commit({"t": {0: 1}}, epoch=-5, member="whoever", group="") == {"t": {0: OK}}
     group = harness.groups.by_id[""]
     assert isinstance(group, ClassicGroup)
@@ -92,7 +92,7 @@ def test_who_belongs_to_no_group_makes_one_by_committing(harness: OffsetHarness)
     ("version", "code"),
     [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)],
 )
-def test_a_generation_of_no_group_is_refused(
+def test_a_generation_of_an_unknown_group_is_an_error(
     harness: OffsetHarness, version: int, code: ErrorCode
 ) -> None:
     assert harness.commit({"t": {0: 1}}, epoch=0, version=version) is code
@@ -103,7 +103,7 @@ def test_a_generation_of_no_group_is_refused(
     assert not harness.written
 
 
-def test_the_group_says_who_may_commit(harness: OffsetHarness) -> None:
+def test_the_group_checks_the_committing_member(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     assert harness.commit({"t": {0: 1}}, epoch=3, member="m", instance="i") == {"t": {0: OK}}
     assert group.asked == [("m", "i", 3, False, 9)]
@@ -112,7 +112,7 @@ def test_the_group_says_who_may_commit(harness: OffsetHarness) -> None:
     assert harness.held()["g", "t", 0].offset == 1
 
 
-def test_the_group_may_refuse_a_partition_and_with_it_the_commit(harness: OffsetHarness) -> None:
+def test_a_partition_that_fails_the_check_fails_the_commit(harness: OffsetHarness) -> None:
     def check(topic: str, topic_id: bytes, partition: int) -> None:
         assert topic_id == harness.ids[topic]
         if partition == 1:
@@ -137,7 +137,7 @@ def test_a_retention_for_ever_is_as_long_as_there_is_time(harness: OffsetHarness
     assert harness.groups.offsets.get("g", "t", 0).expire_timestamp == (1 << 63) - 1
 
 
-def test_more_offsets_than_fit_into_a_batch_are_refused_before_they_are_tried(
+def test_more_offsets_than_fit_into_a_batch_are_an_error(
     harness: OffsetHarness,
 ) -> None:
     harness.environment.create_topic("wide", 30_000)

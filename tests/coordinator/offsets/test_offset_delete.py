@@ -18,7 +18,7 @@ def harness() -> OffsetHarness:
     return harness
 
 
-def test_deleted_offsets_are_gone(harness: OffsetHarness) -> None:
+def test_deleted_offsets_are_removed(harness: OffsetHarness) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert harness.delete_offsets({"t": [0, 3, 9], "nope": [0]}) == {
         "t": {0: OK, 3: OK, 9: unknown},
@@ -65,7 +65,7 @@ def test_a_deleted_group_leaves_nothing_behind(harness: OffsetHarness) -> None:
     assert harness.delete_group() is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_a_group_that_somebody_is_in_stays(harness: OffsetHarness) -> None:
+def test_a_group_with_members_is_not_deleted(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     group.append_error = KafkaError(ErrorCode.NON_EMPTY_GROUP, "")
     assert harness.delete_group() is ErrorCode.NON_EMPTY_GROUP

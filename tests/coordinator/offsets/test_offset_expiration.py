@@ -43,7 +43,7 @@ def test_an_expiry_of_its_own_comes_before_the_retention(harness: OffsetHarness)
     assert harness.fetch(None) == {"t": {1: 1}}
 
 
-def test_the_group_says_from_when_on_its_offsets_count(harness: OffsetHarness) -> None:
+def test_the_group_decides_when_retention_begins(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     harness.commit({"t": {0: 1}, "u": {0: 1}})
     harness.commit({"t": {1: 1}}, retention_ms=1, version=4)
@@ -61,7 +61,9 @@ def test_the_group_says_from_when_on_its_offsets_count(harness: OffsetHarness) -
     assert harness.list() == ["g"]  # somebody is in it
 
 
-def test_an_empty_group_without_offsets_goes_at_the_next_look(harness: OffsetHarness) -> None:
+def test_an_empty_group_without_offsets_is_deleted_by_the_next_check(
+    harness: OffsetHarness,
+) -> None:
     harness.commit({"t": {0: 1}})
     harness.delete_offsets({"t": [0]})
     assert harness.list() == ["g"]
@@ -69,14 +71,14 @@ def test_an_empty_group_without_offsets_goes_at_the_next_look(harness: OffsetHar
     assert harness.list() == []
 
 
-def test_a_new_coordinator_goes_on_looking(harness: OffsetHarness) -> None:
+def test_a_new_coordinator_continues_the_expiration(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: 1}})
     harness.reload()
     harness.environment.advance(RETENTION_MS + CHECK_MS)
     assert harness.list() == []
 
 
-def test_many_offsets_are_gone_through_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_offsets_are_checked_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expiration, "PAGES_PER_SLICE", 2)
     harness = OffsetHarness(offsets_retention_minutes=60)
     harness.environment.create_topic("wide", 1000)
@@ -89,7 +91,9 @@ def test_many_offsets_are_gone_through_in_slices(monkeypatch: pytest.MonkeyPatch
     assert len(harness.environment.log.batches) - before > 8
 
 
-def test_what_cannot_be_written_expires_at_a_later_look(harness: OffsetHarness) -> None:
+def test_an_expiration_that_cannot_be_written_is_retried_by_a_later_check(
+    harness: OffsetHarness,
+) -> None:
     harness.commit({"t": {0: 1}})
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
     harness.environment.advance(RETENTION_MS + CHECK_MS)
@@ -130,7 +134,7 @@ def test_offsets_of_a_new_topic_of_the_same_name_are_kept(harness: OffsetHarness
     assert harness.fetch(None) == {"t": {1: 3}}
 
 
-def test_transactional_offsets_of_a_new_topic_are_told_by_their_time(
+def test_transactional_offsets_of_a_recreated_topic_are_recognized_by_time(
     harness: OffsetHarness,
 ) -> None:
     harness.txn_commit({"t": {0: 1, 1: 1}})

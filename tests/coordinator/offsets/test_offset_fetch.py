@@ -24,7 +24,7 @@ def test_an_offset_comes_with_all_that_was_committed(harness: OffsetHarness) -> 
     ]
 
 
-def test_what_was_never_committed_is_told_as_none(harness: OffsetHarness) -> None:
+def test_a_missing_offset_is_returned_as_none(harness: OffsetHarness) -> None:
     (topic,) = harness.fetch_whole({"t": [1]}).topics
     assert topic.partitions == [
         OffsetFetchResponsePartitions(
@@ -54,7 +54,7 @@ def test_from_version_10_on_topics_are_named_by_id(harness: OffsetHarness) -> No
     assert harness.fetch(None, version=10) == {t: {0: 7, 2: 8}, harness.ids["u"]: {1: 9}}
 
 
-def test_offsets_of_a_topic_that_is_no_more_are_hidden_from_who_asks_by_id(
+def test_offsets_of_a_deleted_topic_are_not_returned_by_topic_id(
     harness: OffsetHarness,
 ) -> None:
     # As after a failover: the coordinator was not there when the topic was deleted.
@@ -72,7 +72,7 @@ def test_offsets_that_tell_no_topic_id_count_for_any(harness: OffsetHarness) -> 
     assert harness.fetch({harness.ids["t"]: [1]}, version=10) == {harness.ids["t"]: {1: 5}}
 
 
-def test_the_group_says_who_may_fetch(harness: OffsetHarness) -> None:
+def test_the_group_checks_the_fetching_member(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     assert harness.fetch({"t": [0]}, member="m", epoch=4) == {"t": {0: 7}}
     assert group.asked == [("m", 4)]

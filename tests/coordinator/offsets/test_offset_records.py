@@ -35,7 +35,7 @@ def declared(value: CommittedOffset) -> wire.OffsetCommitValue:
 
 
 @given(keys, values)
-def test_what_is_written_is_what_is_declared_and_reads_back(
+def test_offset_records_are_written_as_declared_and_read_back(
     key: OffsetKey, value: CommittedOffset
 ) -> None:
     record = encode(CoordinatorRecord(key, value, 4), 0)
@@ -98,6 +98,6 @@ def test_a_version_that_is_not_known_is_not_read() -> None:
 @pytest.mark.parametrize(
     "key", [b"", b"\0", b"\0\1g", b"\0\1g\0\2t", b"\0\1\xff\0\1t", b"\x7f\xff"]
 )
-def test_a_key_that_is_none_is_refused(key: bytes) -> None:
+def test_an_invalid_offset_key_is_a_protocol_violation(key: bytes) -> None:
     with pytest.raises(ProtocolViolation):
         TYPES.decode(b"\0\1" + key + b"\0\0\0\1", None)

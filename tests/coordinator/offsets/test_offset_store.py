@@ -110,7 +110,7 @@ def assert_same(store: OffsetStore, model: Model) -> None:
 
 @settings(deadline=None)
 @given(events)
-def test_the_store_holds_what_a_plain_one_would(log: list[Event]) -> None:
+def test_the_store_equals_a_plain_dictionary(log: list[Event]) -> None:
     store, model = OffsetStore(), Model()
     for event in log:
         model.apply(event)
@@ -138,12 +138,12 @@ def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
             case Put(key, committed, producer):
                 stamp = None if producer == NO_PRODUCER else ProducerStamp(producer, 0)
                 records = [CoordinatorRecord(key, committed, 4)]
-                environment.shard.write(
-                    lambda _: CoordinatorDecision(records, None, producer=stamp)
-                )  # noqa: B023
+                decision = CoordinatorDecision(records, None, producer=stamp)
+                environment.shard.write(lambda _, decision=decision: decision)
             case Remove(key):
                 removal = [CoordinatorRecord(key, None)]
-                environment.shard.write(lambda _: CoordinatorDecision(removal, None))  # noqa: B023
+                decision = CoordinatorDecision(removal, None)
+                environment.shard.write(lambda _, decision=decision: decision)
             case End(producer, is_committed):
                 environment.shard.end_transaction(
                     TransactionMarker(producer, 0, 0, is_committed, 1)

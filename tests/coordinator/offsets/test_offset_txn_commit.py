@@ -20,7 +20,7 @@ def offset_of(harness: OffsetHarness, partition: int = 0) -> object:
     return harness.fetch({"t": [partition]})["t"][partition]
 
 
-def test_what_is_pending_is_not_seen_until_the_marker(harness: OffsetHarness) -> None:
+def test_pending_offsets_are_not_visible_before_the_marker(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: 1}})
     assert harness.txn_commit({"t": {0: 5, 1: (6, "m")}}) == {"t": {0: OK, 1: OK}}
     assert harness.fetch({"t": [0, 1]}) == {"t": {0: 1, 1: -1}}
@@ -37,7 +37,7 @@ def test_it_is_written_as_kafka_writes_it_without_a_topic_id(harness: OffsetHarn
     assert record == (("g", "t", 0), (5, -1, "m", START_MS, -1, ZERO), 4)
 
 
-def test_an_abort_drops_what_was_pending(harness: OffsetHarness) -> None:
+def test_an_abort_drops_pending_offsets(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: 1}})
     harness.txn_commit({"t": {0: 5}})
     harness.end(committed=False)
@@ -45,7 +45,7 @@ def test_an_abort_drops_what_was_pending(harness: OffsetHarness) -> None:
     assert harness.fetch({"t": [0]}, stable=True) == {"t": {0: 1}}
 
 
-def test_a_plain_commit_overtakes_what_is_pending(harness: OffsetHarness) -> None:
+def test_a_plain_commit_supersedes_pending_offsets(harness: OffsetHarness) -> None:
     harness.txn_commit({"t": {0: 5}})
     harness.commit({"t": {0: 3}})
     assert harness.fetch({"t": [0]}, stable=True) == {"t": {0: UNSTABLE}}
@@ -93,14 +93,14 @@ def test_pending_offsets_survive_a_change_of_coordinator(harness: OffsetHarness)
     assert harness.fetch({"t": [0, 1]}, stable=True) == {"t": {0: 5, 1: 3}}
 
 
-def test_deleting_offsets_deletes_what_is_pending(harness: OffsetHarness) -> None:
+def test_deleting_offsets_deletes_pending_offsets(harness: OffsetHarness) -> None:
     harness.txn_commit({"t": {0: 5, 1: 5}})
     assert harness.delete_offsets({"t": [0]}) == {"t": {0: OK}}
     harness.end(committed=True)
     assert harness.fetch(None) == {"t": {1: 5}}
 
 
-def test_deleting_a_group_deletes_what_is_pending(harness: OffsetHarness) -> None:
+def test_deleting_a_group_deletes_pending_offsets(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: 1}})
     harness.txn_commit({"t": {0: 5, 1: 5}})
     assert harness.delete_group() is OK
@@ -129,7 +129,7 @@ def test_a_group_that_only_waits_for_a_transaction_is_kept(harness: OffsetHarnes
     assert harness.list() == []
 
 
-def test_unknown_partitions_and_long_metadata_are_refused_by_themselves(
+def test_unknown_partitions_and_long_metadata_are_partition_errors(
     harness: OffsetHarness,
 ) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -145,7 +145,7 @@ def test_unknown_partitions_and_long_metadata_are_refused_by_themselves(
     }
 
 
-def test_who_may_commit_is_asked_as_in_other_commits(harness: OffsetHarness) -> None:
+def test_a_transactional_commit_checks_the_member_as_others_do(harness: OffsetHarness) -> None:
     refused = harness.txn_commit({"t": {0: 1}}, group="")
     assert refused is ErrorCode.INVALID_GROUP_ID
     assert harness.txn_commit({"t": {0: 1}}, epoch=4, member="m") is ErrorCode.ILLEGAL_GENERATION

@@ -78,7 +78,7 @@ def states(harness: TransactionHarness) -> list[int]:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("committed", [True, False])
-def test_an_outcome_in_the_log_is_told_in_full_and_any_other_is_abort(
+def test_a_committed_outcome_reaches_all_partitions_and_any_other_is_an_abort(
     version: int, committed: bool
 ) -> None:
     def step(harness: TransactionHarness, producer: Producer) -> None:
@@ -149,7 +149,7 @@ def test_an_outcome_that_was_not_committed_is_lost_with_its_leader() -> None:
     assert told(harness) == [[False]]
 
 
-def test_a_successor_waits_until_what_it_found_is_committed() -> None:
+def test_the_next_coordinator_waits_until_its_log_is_committed() -> None:
     harness = TransactionHarness()
     producer = harness.producer()
     harness.add(producer, 0)

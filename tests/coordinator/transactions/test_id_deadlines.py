@@ -13,7 +13,7 @@ def test_ids_come_when_their_time_has_passed_and_once() -> None:
     assert list(due.passed(99, 99)) == []
 
 
-def test_an_earlier_time_counts_a_later_one_is_found_by_looking() -> None:
+def test_an_earlier_deadline_is_used_and_a_later_one_is_not() -> None:
     due = IdDeadlines()
     due.watch("a", 20)
     due.watch("a", 30)
@@ -31,7 +31,7 @@ def test_putting_a_deadline_off_costs_no_memory() -> None:
     assert len(due._heap) == 1
 
 
-def test_no_more_are_given_than_asked_for() -> None:
+def test_passed_ids_are_limited() -> None:
     due = IdDeadlines()
     for name in "abc":
         due.watch(name, 1)

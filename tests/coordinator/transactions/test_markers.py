@@ -32,7 +32,7 @@ def outcomes(harness: TransactionHarness, producer: Producer) -> dict[int, list[
     }
 
 
-def test_all_is_done_before_the_answer_leaves_if_all_partitions_are_here(
+def test_local_markers_are_written_before_the_response(
     harness: TransactionHarness,
 ) -> None:
     producer = ongoing(harness, 0, 1)
@@ -45,7 +45,7 @@ def test_all_is_done_before_the_answer_leaves_if_all_partitions_are_here(
     assert not harness.transactions.markers.pending
 
 
-def test_a_marker_says_who_ended_what(harness: TransactionHarness) -> None:
+def test_a_marker_has_producer_epochs_and_outcome(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.end(producer)
     (request,) = harness.participants.requests
@@ -57,7 +57,7 @@ def test_a_marker_says_who_ended_what(harness: TransactionHarness) -> None:
     assert harness.participants.requests[-1].marker == (producer.producer_id, 1, 1, False, 0)
 
 
-def test_no_partition_is_told_before_the_outcome_is_committed(harness: TransactionHarness) -> None:
+def test_no_marker_is_sent_before_the_outcome_is_committed(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.log.is_committing = False
     answer = harness.end(producer)
@@ -70,7 +70,9 @@ def test_no_partition_is_told_before_the_outcome_is_committed(harness: Transacti
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_an_outcome_that_is_committed_late_is_told_late(harness: TransactionHarness) -> None:
+def test_markers_of_an_outcome_that_is_committed_late_are_sent_late(
+    harness: TransactionHarness,
+) -> None:
     producer = ongoing(harness, 0)
     harness.log.is_committing = False
     answer = harness.end(producer)
@@ -86,7 +88,7 @@ def test_an_outcome_that_is_committed_late_is_told_late(harness: TransactionHarn
     assert harness.end(producer).result().error_code == ErrorCode.NONE
 
 
-def test_an_outcome_that_the_log_refuses_is_none(harness: TransactionHarness) -> None:
+def test_an_outcome_that_cannot_be_written_is_not_decided(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     answer = harness.end(producer).result()
@@ -111,7 +113,7 @@ def test_an_outcome_that_the_log_refuses_is_none(harness: TransactionHarness) ->
         ErrorCode.UNKNOWN_SERVER_ERROR,
     ],
 )
-def test_a_partition_that_cannot_be_told_now_is_told_later(
+def test_a_partition_with_a_retriable_error_gets_its_marker_later(
     harness: TransactionHarness, code: ErrorCode
 ) -> None:
     producer = ongoing(harness, 0, 1)
@@ -149,7 +151,7 @@ def test_the_waits_between_attempts_grow_and_are_bounded(harness: TransactionHar
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     ],
 )
-def test_a_partition_that_never_takes_the_marker_is_let_go(
+def test_a_partition_that_cannot_have_the_transaction_needs_no_marker(
     harness: TransactionHarness, code: ErrorCode
 ) -> None:
     producer = ongoing(harness, 0, 1)
@@ -172,7 +174,7 @@ def test_a_coordinator_that_was_replaced_leaves_the_end_to_its_successor(
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_a_lost_answer_is_asked_for_again(harness: TransactionHarness) -> None:
+def test_a_lost_marker_response_is_retried(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.participants.is_holding = True
     harness.end(producer)
@@ -185,7 +187,7 @@ def test_a_lost_answer_is_asked_for_again(harness: TransactionHarness) -> None:
     assert outcomes(harness, producer) == {0: [True]}
 
 
-def test_a_partition_that_the_answer_leaves_out_is_told_again(harness: TransactionHarness) -> None:
+def test_a_partition_missing_in_the_response_is_retried(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0, 1)
     harness.participants.is_holding = True
     harness.end(producer)
@@ -232,7 +234,9 @@ def test_the_last_record_is_tried_until_the_log_takes_it(harness: TransactionHar
     assert len(harness.participants.requests) == 1
 
 
-def test_an_answer_that_comes_after_resigning_changes_nothing(harness: TransactionHarness) -> None:
+def test_a_marker_response_after_the_resignation_changes_nothing(
+    harness: TransactionHarness,
+) -> None:
     producer = ongoing(harness, 0)
     harness.participants.is_holding = True
     harness.end(producer)
@@ -245,7 +249,7 @@ def test_an_answer_that_comes_after_resigning_changes_nothing(harness: Transacti
     assert harness.log.end_offset == written
 
 
-def test_who_describes_sees_what_is_left_to_tell(harness: TransactionHarness) -> None:
+def test_a_description_has_the_partitions_without_a_marker(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0, 1)
     harness.participants.errors[T1] = ErrorCode.NOT_LEADER_OR_FOLLOWER
     harness.end(producer)
@@ -254,7 +258,7 @@ def test_who_describes_sees_what_is_left_to_tell(harness: TransactionHarness) ->
     assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [1])]
 
 
-def test_a_topic_that_no_shard_has_heard_of_yet_is_told_too(harness: TransactionHarness) -> None:
+def test_a_topic_that_no_shard_knows_yet_is_returned(harness: TransactionHarness) -> None:
     harness.image = harness.image.copy()
     known = harness.image.topics.by_name("t")
     assert known is not None
@@ -288,7 +292,7 @@ def change_hands(
     harness.coordinator.runtime.on_metadata_update(delta, harness.image)
 
 
-def test_each_leader_is_told_of_its_own_partitions_and_answers_for_itself(
+def test_each_leader_gets_the_markers_of_its_own_partitions(
     harness: TransactionHarness,
 ) -> None:
     producer = led_apart(harness)
@@ -301,7 +305,7 @@ def test_each_leader_is_told_of_its_own_partitions_and_answers_for_itself(
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_a_leader_that_is_slow_does_not_keep_others_from_being_told_again(
+def test_a_slow_leader_does_not_delay_retries_to_others(
     harness: TransactionHarness,
 ) -> None:
     led_apart(harness)
@@ -311,14 +315,14 @@ def test_a_leader_that_is_slow_does_not_keep_others_from_being_told_again(
     assert [each.partitions for each in harness.participants.held] == [[T0], [T1], [T0]]
 
 
-def test_who_waits_for_an_answer_is_not_told_twice(harness: TransactionHarness) -> None:
+def test_a_marker_in_flight_is_not_sent_twice(harness: TransactionHarness) -> None:
     led_apart(harness)
     harness.advance(60_000)
     change_hands(harness, T1, 3)
     assert len(harness.participants.held) == 2
 
 
-def test_a_partition_without_a_leader_is_told_as_soon_as_it_has_one(
+def test_a_partition_gets_its_marker_as_soon_as_it_has_a_leader(
     harness: TransactionHarness,
 ) -> None:
     producer = ongoing(harness, 0)
@@ -330,7 +334,7 @@ def test_a_partition_without_a_leader_is_told_as_soon_as_it_has_one(
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_one_that_refused_is_told_at_once_when_it_changes_hands(
+def test_a_partition_with_an_error_is_retried_at_once_when_its_leader_changes(
     harness: TransactionHarness,
 ) -> None:
     producer = ongoing(harness, 0)
@@ -345,7 +349,7 @@ def test_one_that_refused_is_told_at_once_when_it_changes_hands(
     assert outcomes(harness, producer) == {0: [True]}
 
 
-def test_a_partition_deleted_while_it_is_told_is_not_waited_for(
+def test_a_partition_deleted_in_flight_needs_no_marker(
     harness: TransactionHarness,
 ) -> None:
     harness.create_topic("u", 1)
@@ -362,7 +366,7 @@ def test_a_partition_deleted_while_it_is_told_is_not_waited_for(
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_nobody_wants_the_markers_of_a_coordinator_that_resigned(
+def test_markers_of_a_coordinator_that_resigned_are_not_needed(
     harness: TransactionHarness,
 ) -> None:
     led_apart(harness)
@@ -389,7 +393,7 @@ def test_an_outcome_that_was_not_committed_is_forgotten_with_the_leadership(
     assert not harness.participants.requests
 
 
-def test_a_new_coordinator_tells_nobody_before_what_it_loaded_is_committed(
+def test_a_new_coordinator_sends_no_marker_before_its_log_is_committed(
     harness: TransactionHarness,
 ) -> None:
     producer = ongoing(harness, 0)

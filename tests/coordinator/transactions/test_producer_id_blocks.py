@@ -8,13 +8,13 @@ from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
-def test_ids_go_on_from_block_to_block() -> None:
+def test_ids_continue_from_block_to_block() -> None:
     ids = ProducerIdManager(FakeBlocks())
     taken = [ids.generate().result() for _ in range(2 * BLOCK_SIZE + 1)]
     assert taken == list(range(FIRST_ID, FIRST_ID + 2 * BLOCK_SIZE + 1))
 
 
-def test_the_next_block_is_asked_for_before_this_one_ends() -> None:
+def test_the_next_block_is_requested_before_this_one_ends() -> None:
     blocks = FakeBlocks()
     ids = ProducerIdManager(blocks)
     for _ in range(BLOCK_SIZE - BLOCK_SIZE // 10 - 1):
@@ -28,7 +28,7 @@ def test_the_next_block_is_asked_for_before_this_one_ends() -> None:
     assert blocks.asked == 2, "one request at a time"
 
 
-def test_all_who_wait_get_an_id_of_their_own() -> None:
+def test_every_waiting_producer_gets_its_own_id() -> None:
     blocks = FakeBlocks()
     blocks.held = []
     ids = ProducerIdManager(blocks)
@@ -53,7 +53,9 @@ def test_more_waiters_than_a_block_holds_wait_for_the_next() -> None:
 @pytest.mark.parametrize(
     "answer", [PendingResponse.failed(TimeoutError()), PendingResponse.completed(range(0))]
 )
-def test_who_waits_is_told_to_try_again_if_there_are_no_ids(answer: PendingResponse[range]) -> None:
+def test_a_waiting_producer_has_to_retry_if_there_are_no_ids(
+    answer: PendingResponse[range],
+) -> None:
     blocks = FakeBlocks()
     blocks.allocate = lambda: answer  # type: ignore[method-assign]
     ids = ProducerIdManager(blocks)

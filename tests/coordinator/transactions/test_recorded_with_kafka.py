@@ -72,5 +72,5 @@ class Barnabas(Coordinator):
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_a_recorded_conversation_goes_as_with_kafka(path: Path) -> None:
+def test_a_recorded_conversation_has_kafkas_responses(path: Path) -> None:
     assert list(Conversation(Barnabas()).held(path)) == path.read_text().splitlines()

@@ -68,13 +68,13 @@ def code_of(answer: PendingResponse[Any]) -> ErrorCode:
     return ErrorCode.of(code)
 
 
-def test_who_does_not_lead_is_not_the_coordinator(harness: TransactionHarness) -> None:
+def test_a_broker_that_does_not_lead_is_not_the_coordinator(harness: TransactionHarness) -> None:
     harness.coordinator.runtime.on_resignation(0)
     codes = {code_of(answer) for answer in all_requests(harness, "x")}
     assert codes == {ErrorCode.NOT_COORDINATOR}
 
 
-def test_while_it_loads_all_are_told_to_try_again(
+def test_while_it_loads_transactions_cannot_be_listed(
     harness: TransactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("barnabas.coordinator.loader.RECORDS_PER_SLICE", 1)
@@ -88,7 +88,7 @@ def test_while_it_loads_all_are_told_to_try_again(
     assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_no_answer_leaves_before_what_it_tells_is_committed(harness: TransactionHarness) -> None:
+def test_no_response_is_sent_before_its_records_are_committed(harness: TransactionHarness) -> None:
     producer = harness.producer()
     harness.log.is_committing = False
     first = harness.init("y")
@@ -112,7 +112,7 @@ def test_an_idempotent_producer_gets_a_new_id_each_time(harness: TransactionHarn
     assert not harness.transactions.by_id
 
 
-def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(
+def test_without_producer_ids_only_existing_producers_continue(
     harness: TransactionHarness,
 ) -> None:
     harness.producer("old")
@@ -125,7 +125,7 @@ def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(
     assert harness.producer("old").epoch == 1
 
 
-def test_who_waits_for_a_producer_id_gets_what_is_right_by_then(
+def test_a_request_that_waited_for_a_producer_id_is_decided_on_the_state_by_then(
     harness: TransactionHarness,
 ) -> None:
     harness.coordinator.producer_ids._remaining = range(0)
@@ -198,7 +198,7 @@ def test_the_offsets_of_a_group_are_a_partition_like_others(harness: Transaction
     assert harness.participants.requests[-1].partitions == [("__consumer_offsets", 0)]
 
 
-def test_a_retry_at_the_last_epoch_is_answered_though_kafka_stumbles(
+def test_a_retry_at_the_last_epoch_succeeds_unlike_in_kafka(
     harness: TransactionHarness,
 ) -> None:
     producer = harness.producer()

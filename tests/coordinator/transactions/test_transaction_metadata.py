@@ -32,7 +32,7 @@ def test_every_state_has_its_moves_and_a_name_as_administrators_read_it() -> Non
     ]
 
 
-def test_only_what_has_no_transaction_pending_may_die() -> None:
+def test_only_ids_without_a_pending_transaction_may_expire() -> None:
     mortal = [state for state in TransactionState if TransactionState.DEAD in TRANSITIONS[state]]
     assert mortal == [
         TransactionState.EMPTY,
@@ -83,7 +83,7 @@ def test_the_last_epoch_leads_over_to_the_next_producer_id() -> None:
     assert (completed.previous_producer_id, completed.next_producer_id) == (7, -1)
 
 
-def test_who_is_fenced_in_the_older_flow_cannot_ask_for_the_next_epoch() -> None:
+def test_a_producer_fenced_before_version_2_gets_no_next_epoch() -> None:
     fenced = ONGOING.fenced(transaction_version=1, next_producer_id=-1, now_ms=30)
     assert (fenced.producer_epoch, fenced.last_producer_epoch) == (4, -1)
     assert fenced.client_version == 0

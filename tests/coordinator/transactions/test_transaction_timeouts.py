@@ -68,7 +68,7 @@ def test_each_transaction_has_a_time_of_its_own(harness: TransactionHarness) -> 
     assert harness.state_of() == "CompleteAbort"
 
 
-def test_a_shorter_timeout_of_the_next_incarnation_counts(harness: TransactionHarness) -> None:
+def test_a_shorter_timeout_of_the_next_incarnation_is_used(harness: TransactionHarness) -> None:
     producer = harness.producer(timeout_ms=900_000)
     harness.add(producer, 0)
     harness.end(producer, version=4)
@@ -78,7 +78,7 @@ def test_a_shorter_timeout_of_the_next_incarnation_counts(harness: TransactionHa
     assert harness.state_of() == "CompleteAbort"
 
 
-def test_what_timed_out_without_a_coordinator_is_aborted_by_the_next(
+def test_the_next_coordinator_aborts_what_timed_out_meanwhile(
     harness: TransactionHarness,
 ) -> None:
     producer = harness.producer(timeout_ms=1_000)
@@ -91,7 +91,7 @@ def test_what_timed_out_without_a_coordinator_is_aborted_by_the_next(
     assert harness.state_of() == "CompleteAbort"
 
 
-def test_an_abort_that_the_log_refuses_is_tried_again(harness: TransactionHarness) -> None:
+def test_an_abort_that_cannot_be_written_is_retried(harness: TransactionHarness) -> None:
     producer = harness.producer(timeout_ms=1_000)
     harness.add(producer, 0)
     harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
@@ -143,7 +143,7 @@ def test_transactions_that_time_out_together_are_aborted_in_slices(
     assert max(slices) == ABORTED_AT_ONCE
 
 
-def test_an_id_that_nobody_uses_is_forgotten(calm_house: TransactionHarness) -> None:
+def test_an_unused_id_expires(calm_house: TransactionHarness) -> None:
     calm_house.producer("unused")
     calm_house.add(calm_house.producer("open", timeout_ms=900_000), 0)
     calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
@@ -173,7 +173,7 @@ def test_an_id_with_a_transaction_pending_never_expires(calm_house: TransactionH
     assert calm_house.state_of() == "PrepareCommit"
 
 
-def test_an_id_that_expired_begins_anew(calm_house: TransactionHarness) -> None:
+def test_an_expired_id_can_be_initialized_again(calm_house: TransactionHarness) -> None:
     first = calm_house.producer()
     calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
     assert set(calm_house.add(first, 0).result().values()) == {
@@ -184,7 +184,7 @@ def test_an_id_that_expired_begins_anew(calm_house: TransactionHarness) -> None:
     assert second.producer_id != first.producer_id
 
 
-def test_ids_that_the_log_does_not_let_go_are_tried_again(calm_house: TransactionHarness) -> None:
+def test_ids_whose_expiration_cannot_be_written_are_retried(calm_house: TransactionHarness) -> None:
     calm_house.producer()
     calm_house.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     calm_house.advance(EXPIRATION_MS + 5 * EXPIRY_INTERVAL_MS)
