@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.log.workshop import Workshop
+from tests.log.log_test_directory import LogTestDirectory
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Iterator[Workshop]:
-    workshop = Workshop(tmp_path / "data")
-    yield workshop
-    workshop.directory.close(clean=False)
+def log_dir(tmp_path: Path) -> Iterator[LogTestDirectory]:
+    log_dir = LogTestDirectory(tmp_path / "data")
+    yield log_dir
+    log_dir.directory.close(clean=False)
 
 
 @pytest.fixture(scope="session")
-def new_workshop(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Workshop]:
-    """Makes a workshop; hypothesis needs a fresh one for every example."""
+def new_log_dir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], LogTestDirectory]:
+    """Makes a log_dir; hypothesis needs a fresh one for every example."""
 
-    def make() -> Workshop:
-        return Workshop(tmp_path_factory.mktemp("data"))
+    def make() -> LogTestDirectory:
+        return LogTestDirectory(tmp_path_factory.mktemp("data"))
 
     return make

@@ -4,14 +4,14 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.workshop import (
+from tests.log.log_test_directory import (
     NOW_MS,
     SMALL,
-    Workshop,
+    LogTestDirectory,
     append,
     batch,
+    batch_at,
     fill,
-    placed,
     read_all,
     records_in,
     valid,
@@ -28,8 +28,8 @@ batches = st.lists(
 )
 
 
-def test_batches_get_consecutive_offsets(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_batches_get_consecutive_offsets(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     first = log.append_as_leader(batch([b"a", b"b", b"c"]), 0, NOW_MS)
     second = log.append_as_leader(batch([b"d"]), 0, NOW_MS)
     assert (first.first_offset, first.last_offset) == (0, 2)
@@ -38,8 +38,8 @@ def test_batches_get_consecutive_offsets(workshop: Workshop) -> None:
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
 
 
-def test_the_leader_writes_its_epoch_into_the_batch(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_the_leader_writes_its_epoch_into_the_batch(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     log.append_as_leader(batch(), 7, NOW_MS)
     piece = log.read(0, 1000, upto=1)
     assert piece is not None
@@ -47,8 +47,8 @@ def test_the_leader_writes_its_epoch_into_the_batch(workshop: Workshop) -> None:
     assert log.latest_epoch == 7
 
 
-def test_append_returns_the_append_time_but_not_the_create_time(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_append_returns_the_append_time_but_not_the_create_time(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     assert log.append_as_leader(batch(), 0, NOW_MS).append_time_ms == -1
     stamped = batch().buffer
     stamp_append_time(stamped, 0, NOW_MS + 5)
@@ -59,9 +59,9 @@ def test_append_returns_the_append_time_but_not_the_create_time(workshop: Worksh
 @given(batches, st.integers(1, 3000))
 @settings(max_examples=60, deadline=None)
 def test_appended_records_are_read_back(
-    new_workshop: Callable[[], Workshop], appended: Batches, max_bytes: int
+    new_log_dir: Callable[[], LogTestDirectory], appended: Batches, max_bytes: int
 ) -> None:
-    log = new_workshop().create()
+    log = new_log_dir().create()
     for values in appended:
         append(log, *values)
     assert read_all(log, max_bytes) == list(enumerate(v for values in appended for v in values))
@@ -70,9 +70,9 @@ def test_appended_records_are_read_back(
 @given(batches, st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_read_returns_whole_batches_within_its_bounds(
-    new_workshop: Callable[[], Workshop], appended: Batches, data: st.DataObject
+    new_log_dir: Callable[[], LogTestDirectory], appended: Batches, data: st.DataObject
 ) -> None:
-    log = new_workshop().create()
+    log = new_log_dir().create()
     sizes = []
     for values in appended:
         valid_batch = batch(values)
@@ -99,9 +99,9 @@ def test_a_read_returns_whole_batches_within_its_bounds(
 @given(batches, st.integers(1, 3000), st.integers(100, 2000))
 @settings(max_examples=40, deadline=None)
 def test_a_read_returns_everything_of_its_segment_that_fits(
-    new_workshop: Callable[[], Workshop], appended: Batches, max_bytes: int, interval: int
+    new_log_dir: Callable[[], LogTestDirectory], appended: Batches, max_bytes: int, interval: int
 ) -> None:
-    log = new_workshop().create(LogConfig(index_interval_bytes=interval))
+    log = new_log_dir().create(LogConfig(index_interval_bytes=interval))
     sizes = []
     for values in appended:
         valid_batch = batch(values)
@@ -114,9 +114,9 @@ def test_a_read_returns_everything_of_its_segment_that_fits(
 
 
 def test_a_reader_that_continues_needs_no_scan(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create(LogConfig())
+    log = log_dir.create(LogConfig())
     fill(log, 50)
     piece = log.read(0, 1000, upto=log.log_end_offset)
     assert piece is not None
@@ -126,8 +126,8 @@ def test_a_reader_that_continues_needs_no_scan(
     assert following.position == piece.size_bytes
 
 
-def test_a_read_at_the_log_end_offset_returns_nothing(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_a_read_at_the_log_end_offset_returns_nothing(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     assert log.read(0, 1000, upto=0) is None
     fill(log, 3)
     assert log.read(3, 1000, upto=3) is None
@@ -135,8 +135,10 @@ def test_a_read_at_the_log_end_offset_returns_nothing(workshop: Workshop) -> Non
 
 
 @pytest.mark.parametrize(("offset", "upto"), [(-1, 5), (1, 5), (6, 5), (11, 10)])
-def test_a_read_outside_the_log_is_rejected(workshop: Workshop, offset: int, upto: int) -> None:
-    log = workshop.create()
+def test_a_read_outside_the_log_is_rejected(
+    log_dir: LogTestDirectory, offset: int, upto: int
+) -> None:
+    log = log_dir.create()
     fill(log, 10)
     log.advance_log_start_offset(2)
     with pytest.raises(KafkaError) as refused:
@@ -145,57 +147,59 @@ def test_a_read_outside_the_log_is_rejected(workshop: Workshop, offset: int, upt
     assert "orders-0" in refused.value.message
 
 
-def test_a_slice_outlives_its_segment(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_a_slice_outlives_its_segment(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     fill(log, 100)
     piece = log.read(0, 1000, upto=log.log_end_offset)
     assert piece is not None
     expected = piece.read()
     log.advance_log_start_offset(90)
     assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) > 0
-    workshop.directory.delete_due(NOW_MS)
-    workshop.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
-    assert workshop.files_named("*.deleted") == []
+    log_dir.directory.delete_due(NOW_MS)
+    log_dir.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
+    assert log_dir.files_named("*.deleted") == []
     assert piece.read() == expected
 
 
-def test_a_batch_larger_than_a_segment_is_rejected(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_a_batch_larger_than_a_segment_is_rejected(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     with pytest.raises(KafkaError) as refused:
         append(log, b"x" * 5000)
     assert refused.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
     assert log.log_end_offset == 0
 
 
-def test_a_follower_keeps_offsets_and_epochs(workshop: Workshop) -> None:
-    log = workshop.create()
-    log.append_as_follower(placed(0, [b"a", b"b"], leader_epoch=3) + placed(2, [b"c"], 5), NOW_MS)
+def test_a_follower_keeps_offsets_and_epochs(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    log.append_as_follower(
+        batch_at(0, [b"a", b"b"], leader_epoch=3) + batch_at(2, [b"c"], 5), NOW_MS
+    )
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
     assert log.epoch_end_offset(3) == (3, 2)
     assert log.epoch_end_offset(5) == (5, 3)
 
 
-def test_a_follower_accepts_gaps_and_ignores_an_incomplete_batch(workshop: Workshop) -> None:
-    log = workshop.create()
-    log.append_as_follower(placed(0) + placed(10) + placed(11)[:-1], NOW_MS)
+def test_a_follower_accepts_gaps_and_ignores_an_incomplete_batch(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    log.append_as_follower(batch_at(0) + batch_at(10) + batch_at(11)[:-1], NOW_MS)
     assert log.log_end_offset == 11
     assert [offset for offset, _ in read_all(log)] == [0, 10]
     piece = log.read(5, 1000, upto=11)
     assert [record.offset for record in records_in(piece)] == [10]
 
 
-def test_a_follower_rejects_batches_it_has_already(workshop: Workshop) -> None:
-    log = workshop.create()
-    log.append_as_follower(placed(0) + placed(1), NOW_MS)
+def test_a_follower_rejects_batches_it_has_already(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    log.append_as_follower(batch_at(0) + batch_at(1), NOW_MS)
     with pytest.raises(KafkaError) as refused:
-        log.append_as_follower(placed(1), NOW_MS)
+        log.append_as_follower(batch_at(1), NOW_MS)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert log.log_end_offset == 2
 
 
-def test_a_follower_rejects_damaged_batches_and_appends_none(workshop: Workshop) -> None:
-    log = workshop.create()
-    damaged = bytearray(placed(0) + placed(1))
+def test_a_follower_rejects_damaged_batches_and_appends_none(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    damaged = bytearray(batch_at(0) + batch_at(1))
     damaged[-1] ^= 1
     with pytest.raises(KafkaError) as refused:
         log.append_as_follower(damaged, NOW_MS)
@@ -203,9 +207,9 @@ def test_a_follower_rejects_damaged_batches_and_appends_none(workshop: Workshop)
     assert log.log_end_offset == 0
 
 
-def test_a_fetch_larger_than_a_segment_is_spread_over_several(workshop: Workshop) -> None:
-    log = workshop.create()
-    log.append_as_follower(b"".join(placed(i, [b"x" * 500]) for i in range(40)), NOW_MS)
+def test_a_fetch_larger_than_a_segment_is_spread_over_several(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    log.append_as_follower(b"".join(batch_at(i, [b"x" * 500]) for i in range(40)), NOW_MS)
     assert [offset for offset, _ in read_all(log)] == list(range(40))
-    assert len(workshop.files_named("*.log")) > 4
-    assert all(path.stat().st_size <= 4096 for path in workshop.folder().glob("*.log"))
+    assert len(log_dir.files_named("*.log")) > 4
+    assert all(path.stat().st_size <= 4096 for path in log_dir.folder().glob("*.log"))

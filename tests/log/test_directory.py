@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.log.workshop import NOW_MS, SMALL, TOPIC_ID, Workshop, append, fill, read_all
+from tests.log.log_test_directory import NOW_MS, SMALL, TOPIC_ID, LogTestDirectory, append, fill, read_all
 
 from barnabas.log import LogDirectory, LogDirFailure, NotFormatted
 from barnabas.log.checkpoint_file import MalformedCheckpoint, encode_offsets, read_offsets
@@ -12,11 +12,11 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
-def test_a_directory_has_the_cluster_and_node_it_belongs_to(workshop: Workshop) -> None:
-    meta = workshop.directory.meta
+def test_a_directory_has_the_cluster_and_node_it_belongs_to(log_dir: LogTestDirectory) -> None:
+    meta = log_dir.directory.meta
     assert (meta.cluster_id, meta.node_id) == ("a-cluster", 1)
-    assert workshop.directory.directory_id == bytes(range(16, 32))
-    assert (workshop.path / "meta.properties").read_text().splitlines() == [
+    assert log_dir.directory.directory_id == bytes(range(16, 32))
+    assert (log_dir.path / "meta.properties").read_text().splitlines() == [
         "version=1",
         "cluster.id=a-cluster",
         "node.id=1",
@@ -44,86 +44,86 @@ def test_a_directory_that_was_not_formatted_does_not_open(
         LogDirectory.open(tmp_path)
 
 
-def test_a_partition_folder_has_its_topic_id(workshop: Workshop) -> None:
-    workshop.create()
-    assert (workshop.folder() / "partition.metadata").read_text() == (
+def test_a_partition_folder_has_its_topic_id(log_dir: LogTestDirectory) -> None:
+    log_dir.create()
+    assert (log_dir.folder() / "partition.metadata").read_text() == (
         "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
     )
-    assert workshop.directory.topic_id_of("orders", 0) == TOPIC_ID
+    assert log_dir.directory.topic_id_of("orders", 0) == TOPIC_ID
 
 
-def test_a_folder_of_a_topic_that_was_deleted_is_not_opened(workshop: Workshop) -> None:
-    workshop.create()
-    workshop.stop()
-    workshop.restart()
+def test_a_folder_of_a_topic_that_was_deleted_is_not_opened(log_dir: LogTestDirectory) -> None:
+    log_dir.create()
+    log_dir.stop()
+    log_dir.restart()
     with pytest.raises(KafkaError) as refused:
-        workshop.directory.open_log("orders", 0, bytes(16), SMALL)
+        log_dir.directory.open_log("orders", 0, bytes(16), SMALL)
     assert refused.value.code is ErrorCode.INCONSISTENT_TOPIC_ID
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"version: 0\n"])
 def test_lost_partition_metadata_is_written_again(
-    workshop: Workshop, content: bytes | None
+    log_dir: LogTestDirectory, content: bytes | None
 ) -> None:
-    workshop.create()
-    workshop.kill()
-    path = workshop.folder() / "partition.metadata"
+    log_dir.create()
+    log_dir.kill()
+    path = log_dir.folder() / "partition.metadata"
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    workshop.restart()
-    workshop.open()
-    assert workshop.directory.topic_id_of("orders", 0) == TOPIC_ID
+    log_dir.restart()
+    log_dir.open()
+    assert log_dir.directory.topic_id_of("orders", 0) == TOPIC_ID
 
 
 def test_partitions_are_listed_without_opening_them(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [("orders", 0), ("orders", 11), ("a-b.c_d", 3), ("__cluster_metadata", 0)]
     for topic, partition in names:
-        workshop.create(topic=topic, partition=partition)
-    log = workshop.create(topic="gone")
-    workshop.directory.delete_log(log)
-    workshop.stop()
+        log_dir.create(topic=topic, partition=partition)
+    log = log_dir.create(topic="gone")
+    log_dir.directory.delete_log(log)
+    log_dir.stop()
     monkeypatch.setattr("barnabas.log.directory.log_directory.load_log", None)
-    workshop.restart()
-    assert sorted(workshop.directory.partitions()) == sorted(names)
-    assert workshop.directory.logs == {}
+    log_dir.restart()
+    assert sorted(log_dir.directory.partitions()) == sorted(names)
+    assert log_dir.directory.logs == {}
 
 
-def test_a_clean_shutdown_file_is_used_only_once(workshop: Workshop) -> None:
-    fill(workshop.create(), 3)
-    workshop.directory.close(broker_epoch=18)
-    mark = workshop.path / ".kafka_cleanshutdown"
+def test_a_clean_shutdown_file_is_used_only_once(log_dir: LogTestDirectory) -> None:
+    fill(log_dir.create(), 3)
+    log_dir.directory.close(broker_epoch=18)
+    mark = log_dir.path / ".kafka_cleanshutdown"
     assert mark.read_text() == '{"version":0,"brokerEpoch":18}'
-    workshop.restart()
-    assert workshop.directory.was_clean_shutdown
-    assert workshop.directory.previous_broker_epoch == 18
+    log_dir.restart()
+    assert log_dir.directory.was_clean_shutdown
+    assert log_dir.directory.previous_broker_epoch == 18
     assert not mark.exists()
-    workshop.kill()
-    workshop.restart()
-    assert not workshop.directory.was_clean_shutdown
+    log_dir.kill()
+    log_dir.restart()
+    assert not log_dir.directory.was_clean_shutdown
 
 
 @pytest.mark.parametrize("content", ["", "{}", "not json", '{"version":0}', "[]"])
 def test_a_clean_shutdown_file_of_an_older_version_is_accepted(
-    workshop: Workshop, content: str
+    log_dir: LogTestDirectory, content: str
 ) -> None:
-    workshop.stop()
-    (workshop.path / ".kafka_cleanshutdown").write_text(content)
-    workshop.restart()
-    assert workshop.directory.was_clean_shutdown
-    assert workshop.directory.previous_broker_epoch == -1
+    log_dir.stop()
+    (log_dir.path / ".kafka_cleanshutdown").write_text(content)
+    log_dir.restart()
+    assert log_dir.directory.was_clean_shutdown
+    assert log_dir.directory.previous_broker_epoch == -1
 
 
-def test_checkpoints_have_kafkas_layout(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_checkpoints_have_kafkas_layout(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     fill(log, 5)
     log.flusher.flush()
     log.advance_log_start_offset(2)
-    workshop.create(topic="other", partition=4)
-    workshop.directory.checkpoint({("orders", 0): 5, ("other", 4): 0})
-    read = {path.name: path.read_text() for path in workshop.path.glob("*-checkpoint")}
+    log_dir.create(topic="other", partition=4)
+    log_dir.directory.checkpoint({("orders", 0): 5, ("other", 4): 0})
+    read = {path.name: path.read_text() for path in log_dir.path.glob("*-checkpoint")}
     assert read == {
         RECOVERY_POINTS: "0\n2\norders 0 5\nother 4 0\n",
         "log-start-offset-checkpoint": "0\n1\norders 0 2\n",
@@ -131,39 +131,39 @@ def test_checkpoints_have_kafkas_layout(workshop: Workshop) -> None:
     }
 
 
-def test_checkpoints_keep_the_offsets_of_logs_that_are_not_open(workshop: Workshop) -> None:
+def test_checkpoints_keep_the_offsets_of_logs_that_are_not_open(log_dir: LogTestDirectory) -> None:
     for partition in range(3):
-        log = workshop.create(partition=partition)
+        log = log_dir.create(partition=partition)
         fill(log, 10)
         log.advance_log_start_offset(partition)
     high_watermarks = {("orders", partition): 10 for partition in range(3)}
-    workshop.directory.close(high_watermarks=high_watermarks)
-    workshop.restart()
-    append(workshop.open(partition=1), b"x")
-    workshop.directory.close(high_watermarks={("orders", 1): 11})
-    workshop.restart()
-    assert workshop.directory.checkpoints.high_watermarks == {**high_watermarks, ("orders", 1): 11}
-    assert workshop.directory.was_clean_shutdown
-    assert workshop.open(partition=2).log_start_offset == 2
-    assert len(read_all(workshop.open(partition=1))) == 10
+    log_dir.directory.close(high_watermarks=high_watermarks)
+    log_dir.restart()
+    append(log_dir.open(partition=1), b"x")
+    log_dir.directory.close(high_watermarks={("orders", 1): 11})
+    log_dir.restart()
+    assert log_dir.directory.checkpoints.high_watermarks == {**high_watermarks, ("orders", 1): 11}
+    assert log_dir.directory.was_clean_shutdown
+    assert log_dir.open(partition=2).log_start_offset == 2
+    assert len(read_all(log_dir.open(partition=1))) == 10
 
 
-def test_checkpoints_leave_deleted_logs_out(workshop: Workshop) -> None:
-    directory = workshop.directory
+def test_checkpoints_leave_deleted_logs_out(log_dir: LogTestDirectory) -> None:
+    directory = log_dir.directory
     for number in range(3):
         log = directory.create_log("gone", number, bytes([number + 1] * 16))
         directory.checkpoint({("gone", number): 0})
         directory.delete_log(log)
     directory.checkpoint({})
-    told = [path.read_text() for path in workshop.path.glob("*-checkpoint")]
-    assert not any("gone" in each for each in told)
+    reported = [path.read_text() for path in log_dir.path.glob("*-checkpoint")]
+    assert not any("gone" in each for each in reported)
 
 
 def test_a_log_does_not_begin_while_a_checkpoint_has_an_older_one_of_its_name(
-    workshop: Workshop,
+    log_dir: LogTestDirectory,
 ) -> None:
     """The checkpoint that leaves the old one out is begun, but not on disk, when it is made."""
-    directory = workshop.directory
+    directory = log_dir.directory
     old = directory.create_log("again", 0, b"1" * 16)
     directory.checkpoints.recovery_points["again", 0] = 5
     directory.logs.pop(("again", 0))
@@ -171,36 +171,36 @@ def test_a_log_does_not_begin_while_a_checkpoint_has_an_older_one_of_its_name(
     directory.delete_log(old)
     later = directory.begin_checkpoint({})
     directory.create_log("again", 0, b"2" * 16)
-    told = [path.read_text() for path in workshop.path.glob("*-checkpoint")]
-    assert not any("again 0 5" in each for each in told)
+    reported = [path.read_text() for path in log_dir.path.glob("*-checkpoint")]
+    assert not any("again 0 5" in each for each in reported)
     later.write()
 
 
 def test_an_unreadable_checkpoint_is_ignored(
-    workshop: Workshop, caplog: pytest.LogCaptureFixture
+    log_dir: LogTestDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fill(workshop.create(), 10)
-    workshop.kill()
-    (workshop.path / RECOVERY_POINTS).write_text("0\n5\norders")
-    workshop.restart()
+    fill(log_dir.create(), 10)
+    log_dir.kill()
+    (log_dir.path / RECOVERY_POINTS).write_text("0\n5\norders")
+    log_dir.restart()
     assert RECOVERY_POINTS in caplog.text
-    assert len(read_all(workshop.open())) == 10
+    assert len(read_all(log_dir.open())) == 10
 
 
 def test_checkpoints_are_replaced_as_a_whole(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(workshop.create(), 5)
-    workshop.directory.checkpoint()
-    before = (workshop.path / RECOVERY_POINTS).read_text()
+    fill(log_dir.create(), 5)
+    log_dir.directory.checkpoint()
+    before = (log_dir.path / RECOVERY_POINTS).read_text()
 
     def refuse(fd: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("os.fsync", refuse)
     with pytest.raises(LogDirFailure):
-        workshop.directory.checkpoint()
-    assert (workshop.path / RECOVERY_POINTS).read_text() == before
+        log_dir.directory.checkpoint()
+    assert (log_dir.path / RECOVERY_POINTS).read_text() == before
 
 
 @pytest.mark.parametrize("content", ["0\n1\na 1\n", "0\n1\na b 1\n", "2\n0\n", "0\nx\n", "0\n1\n"])
@@ -219,47 +219,47 @@ def test_offsets_are_read_back(tmp_path: Path) -> None:
 
 
 def test_a_deleted_log_is_renamed_at_once_and_removed_later(
-    workshop: Workshop,
+    log_dir: LogTestDirectory,
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     fill(log, 5)
-    workshop.directory.delete_log(log)
-    (renamed,) = workshop.path.glob("orders-0.*-delete")
+    log_dir.directory.delete_log(log)
+    (renamed,) = log_dir.path.glob("orders-0.*-delete")
     assert len(renamed.name) == len("orders-0.") + 32 + len("-delete")
-    assert read_all(workshop.create()) == []
-    workshop.directory.delete_due(NOW_MS)
+    assert read_all(log_dir.create()) == []
+    log_dir.directory.delete_due(NOW_MS)
     assert renamed.exists()
-    workshop.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
+    log_dir.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
     assert not renamed.exists()
-    assert workshop.folder().exists()
+    assert log_dir.folder().exists()
 
 
-def test_a_topic_with_the_longest_name_can_be_deleted(workshop: Workshop) -> None:
-    log = workshop.create(topic="t" * 249)
-    workshop.directory.delete_log(log)
-    assert len(list(workshop.path.glob("*-delete"))) == 1
+def test_a_topic_with_the_longest_name_can_be_deleted(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(topic="t" * 249)
+    log_dir.directory.delete_log(log)
+    assert len(list(log_dir.path.glob("*-delete"))) == 1
 
 
-def test_pending_deletes_of_an_earlier_process_are_removed(workshop: Workshop) -> None:
-    workshop.directory.delete_log(workshop.create())
-    workshop.stop()
-    workshop.restart()
-    workshop.directory.delete_due(NOW_MS)
-    assert list(workshop.path.glob("*-delete")) == []
+def test_pending_deletes_of_an_earlier_process_are_removed(log_dir: LogTestDirectory) -> None:
+    log_dir.directory.delete_log(log_dir.create())
+    log_dir.stop()
+    log_dir.restart()
+    log_dir.directory.delete_due(NOW_MS)
+    assert list(log_dir.path.glob("*-delete")) == []
 
 
-def test_a_log_is_opened_once(workshop: Workshop) -> None:
-    log = workshop.create()
-    assert workshop.open() is log
+def test_a_log_is_opened_once(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    assert log_dir.open() is log
 
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
-def test_an_empty_log_is_a_folder_with_its_topic_id(workshop: Workshop, stop: str) -> None:
-    workshop.create()
-    getattr(workshop, stop)()
-    assert [path.name for path in workshop.folder().glob("*.*")] == ["partition.metadata"]
-    workshop.restart()
-    log = workshop.open()
+def test_an_empty_log_is_a_folder_with_its_topic_id(log_dir: LogTestDirectory, stop: str) -> None:
+    log_dir.create()
+    getattr(log_dir, stop)()
+    assert [path.name for path in log_dir.folder().glob("*.*")] == ["partition.metadata"]
+    log_dir.restart()
+    log = log_dir.open()
     assert log.flusher.is_due(NOW_MS) is False
     log.flusher.flush()
     assert append(log, b"first") == 0
@@ -267,34 +267,34 @@ def test_an_empty_log_is_a_folder_with_its_topic_id(workshop: Workshop, stop: st
 
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
-def test_an_emptied_log_continues_at_its_end_offset(workshop: Workshop, stop: str) -> None:
-    log = workshop.create()
+def test_an_emptied_log_continues_at_its_end_offset(log_dir: LogTestDirectory, stop: str) -> None:
+    log = log_dir.create()
     fill(log, 5)
     log.advance_log_start_offset(5)
     log.maintenance.delete_old_segments(NOW_MS + 10 * SMALL.retention_ms, 5)
-    getattr(workshop, stop)()
-    workshop.restart()
-    log = workshop.open()
+    getattr(log_dir, stop)()
+    log_dir.restart()
+    log = log_dir.open()
     assert (log.log_start_offset, log.log_end_offset) == (5, 5)
 
 
-def test_total_and_usable_space_are_reported(workshop: Workshop) -> None:
-    assert 0 < workshop.directory.usable_bytes <= workshop.directory.total_bytes
+def test_total_and_usable_space_are_reported(log_dir: LogTestDirectory) -> None:
+    assert 0 < log_dir.directory.usable_bytes <= log_dir.directory.total_bytes
 
 
-def test_an_idle_log_adds_nothing_to_a_clean_shutdown(workshop: Workshop) -> None:
-    fill(workshop.create(), 5)
-    workshop.stop()
-    before = {path: path.stat().st_mtime_ns for path in workshop.folder().iterdir()}
-    workshop.restart()
-    workshop.open()
-    workshop.stop()
-    assert {path: path.stat().st_mtime_ns for path in workshop.folder().iterdir()} == before
+def test_an_idle_log_adds_nothing_to_a_clean_shutdown(log_dir: LogTestDirectory) -> None:
+    fill(log_dir.create(), 5)
+    log_dir.stop()
+    before = {path: path.stat().st_mtime_ns for path in log_dir.folder().iterdir()}
+    log_dir.restart()
+    log_dir.open()
+    log_dir.stop()
+    assert {path: path.stat().st_mtime_ns for path in log_dir.folder().iterdir()} == before
 
 
-def test_the_clean_shutdown_file_is_one_line_of_json(workshop: Workshop) -> None:
-    workshop.stop()
-    content = (workshop.path / ".kafka_cleanshutdown").read_text()
+def test_the_clean_shutdown_file_is_one_line_of_json(log_dir: LogTestDirectory) -> None:
+    log_dir.stop()
+    content = (log_dir.path / ".kafka_cleanshutdown").read_text()
     assert json.loads(content) == {"version": 0, "brokerEpoch": -1}
 
 

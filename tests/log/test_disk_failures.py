@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from tests.here import here
-from tests.log.workshop import (
+from tests.log.log_test_directory import (
     NOW_MS,
     SMALL,
     TOPIC_ID,
-    Workshop,
+    LogTestDirectory,
     append,
     batch,
+    batch_at,
     fill,
     numbered,
-    placed,
     read_all,
 )
 
@@ -42,29 +42,29 @@ def short_then_full(written: int) -> Callable[[int, bytes, int], int]:
 
 @pytest.mark.parametrize("written", [0, 1, 30, 100])
 def test_a_batch_that_does_not_fit_the_disk_is_undone(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, written: int
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     fill(log, 5)
-    path = workshop.folder() / "00000000000000000000.log"
+    path = log_dir.folder() / "00000000000000000000.log"
     size_bytes = path.stat().st_size
     monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(written)))
     with pytest.raises(LogDirFailure, match="No space left") as failed:
         append(log, b"x" * 100)
     assert failed.value.errno == errno.ENOSPC
-    assert failed.value.directory == str(workshop.path)
-    assert str(workshop.path) in str(failed.value)
-    assert workshop.directory.failed is None
+    assert failed.value.directory == str(log_dir.path)
+    assert str(log_dir.path) in str(failed.value)
+    assert log_dir.directory.failed is None
     assert path.stat().st_size == size_bytes
     monkeypatch.undo()
-    assert append(log, b"there is room again") == 5
+    assert append(log, b"there is space again") == 5
     assert len(read_all(log)) == 6
 
 
 def test_a_failed_append_does_not_change_producer_state(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(20)))
     with pytest.raises(LogDirFailure):
         log.append_as_leader(numbered(1, 0, 0), 0, NOW_MS)
@@ -73,31 +73,33 @@ def test_a_failed_append_does_not_change_producer_state(
 
 
 def test_a_follower_undoes_a_write_that_does_not_fit(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(90)))
     with pytest.raises(LogDirFailure):
-        log.append_as_follower(placed(0) + placed(1), NOW_MS)
+        log.append_as_follower(batch_at(0) + batch_at(1), NOW_MS)
     assert log.log_end_offset == 0
     monkeypatch.undo()
-    log.append_as_follower(placed(0) + placed(1), NOW_MS)
+    log.append_as_follower(batch_at(0) + batch_at(1), NOW_MS)
     assert len(read_all(log)) == 2
 
 
-def test_a_partial_write_is_completed(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_write_is_completed(
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         os, "pwrite", here("pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at))
     )
-    log = workshop.create()
+    log = log_dir.create()
     append(log, b"x" * 100)
     assert read_all(log) == [(0, b"x" * 100)]
 
 
 def test_a_directory_in_which_a_write_cannot_be_undone_has_failed(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
 
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
@@ -106,19 +108,19 @@ def test_a_directory_in_which_a_write_cannot_be_undone_has_failed(
     monkeypatch.setattr(os, "ftruncate", here("ftruncate", refuse))
     with pytest.raises(LogDirFailure) as failed:
         append(log, b"x")
-    assert workshop.directory.failed is failed.value
+    assert log_dir.directory.failed is failed.value
     assert log.log_end_offset == 0
     monkeypatch.undo()
-    workshop.stop()
-    assert not (workshop.path / ".kafka_cleanshutdown").exists()
-    workshop.restart()
-    assert workshop.open().log_end_offset == 0
+    log_dir.stop()
+    assert not (log_dir.path / ".kafka_cleanshutdown").exists()
+    log_dir.restart()
+    assert log_dir.open().log_end_offset == 0
 
 
 def test_a_segment_that_cannot_be_created_leaves_the_log_as_it_was(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     fill(log, 20)
     real_open = os.open
 
@@ -132,14 +134,14 @@ def test_a_segment_that_cannot_be_created_leaves_the_log_as_it_was(
         fill(log, 100)
     monkeypatch.undo()
     end = log.log_end_offset
-    assert append(log, b"goes on") == end
+    assert append(log, b"continues") == end
     assert len(read_all(log)) == end + 1
 
 
 def test_index_entries_stay_in_memory_while_the_disk_is_full(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
 
     def log_only(fd: int, content: bytes, position: int) -> int:
         if Path(f"/proc/self/fd/{fd}").readlink().name.endswith("index"):
@@ -152,13 +154,13 @@ def test_index_entries_stay_in_memory_while_the_disk_is_full(
     fill(log, 300)
     monkeypatch.undo()
     assert len(read_all(log, 500)) == 300
-    assert len(read_all(workshop.stop_and_reopen(log.config), 500)) == 300
+    assert len(read_all(log_dir.stop_and_reopen(log.config), 500)) == 300
 
 
 def test_a_sync_that_fails_fails_the_directory(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     fill(log, 3)
 
     def refuse(fd: int) -> None:
@@ -167,12 +169,12 @@ def test_a_sync_that_fails_fails_the_directory(
     monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse))
     with pytest.raises(LogDirFailure):
         log.flusher.flush()
-    assert workshop.directory.failed is not None
+    assert log_dir.directory.failed is not None
     assert log.recovery_point == 0
 
 
 def test_one_failed_directory_does_not_affect_the_others(tmp_path: Path) -> None:
-    good, bad = Workshop(tmp_path / "good"), Workshop(tmp_path / "bad")
+    good, bad = LogTestDirectory(tmp_path / "good"), LogTestDirectory(tmp_path / "bad")
     log = good.create()
     doomed = bad.create()
     bad.directory.failed = LogDirFailure(str(bad.path), FULL)
@@ -183,19 +185,21 @@ def test_one_failed_directory_does_not_affect_the_others(tmp_path: Path) -> None
     good.directory.close()
 
 
-def test_a_folder_that_cannot_be_read_is_a_failure_of_the_directory(workshop: Workshop) -> None:
+def test_a_folder_that_cannot_be_read_is_a_failure_of_the_directory(
+    log_dir: LogTestDirectory,
+) -> None:
     with pytest.raises(LogDirFailure):
-        workshop.directory.open_log("nowhere", 0, TOPIC_ID, SMALL)
+        log_dir.directory.open_log("nowhere", 0, TOPIC_ID, SMALL)
 
 
-def test_a_directory_opens_only_once(workshop: Workshop) -> None:
+def test_a_directory_opens_only_once(log_dir: LogTestDirectory) -> None:
     with pytest.raises(LogDirFailure, match="another broker") as refused:
-        LogDirectory.open(workshop.path)
+        LogDirectory.open(log_dir.path)
     assert isinstance(refused.value.__cause__, DirectoryInUse)
 
 
-def test_flushing_is_due_by_number_and_by_time(workshop: Workshop) -> None:
-    log = workshop.create(SMALL.__class__(flush_messages=3, flush_ms=1000))
+def test_flushing_is_due_by_number_and_by_time(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(SMALL.__class__(flush_messages=3, flush_ms=1000))
     assert not log.flusher.is_due(NOW_MS)
     fill(log, 2)
     assert not log.flusher.is_due(NOW_MS + 999)
@@ -210,8 +214,8 @@ def test_flushing_is_due_by_number_and_by_time(workshop: Workshop) -> None:
     assert log.flusher.is_due(NOW_MS + 6000)
 
 
-def test_records_appended_during_a_flush_are_not_covered_by_it(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_records_appended_during_a_flush_are_not_covered_by_it(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     fill(log, 3)
     flush = log.flusher.begin()
     fill(log, 60)

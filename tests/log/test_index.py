@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.workshop import Workshop
+from tests.log.log_test_directory import LogTestDirectory
 
 from barnabas.log.segments.index import OffsetIndex, TimeIndex
 from barnabas.log.segments.open_files import OpenFiles
@@ -24,12 +24,12 @@ steps = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 5000)), max_size=2
 @given(steps, st.lists(st.integers(BASE - 5, BASE + 12_000), max_size=20), st.booleans())
 @settings(max_examples=50, deadline=None)
 def test_offset_lookups_equal_a_linear_scan(
-    new_workshop: Callable[[], Workshop],
+    new_log_dir: Callable[[], LogTestDirectory],
     steps: list[tuple[int, int]],
-    wanted: list[int],
+    targets: list[int],
     reopened: bool,
 ) -> None:
-    folder = str(new_workshop().path)
+    folder = str(new_log_dir().path)
     index = OffsetIndex(folder, BASE, OpenFiles(16))
     entries = []
     offset, position = BASE, 0
@@ -42,7 +42,7 @@ def test_offset_lookups_equal_a_linear_scan(
         index = OffsetIndex(folder, BASE, OpenFiles(16))
         assert index.load()
     assert index.count == len(entries)
-    for target in wanted:
+    for target in targets:
         at_or_below = [entry for entry in entries if entry[0] <= target]
         assert index.lookup(target) == (at_or_below[-1] if at_or_below else None)
         before = [entry for entry in entries if entry[1] < target]
@@ -52,9 +52,9 @@ def test_offset_lookups_equal_a_linear_scan(
 @given(steps, st.integers(BASE, BASE + 5000))
 @settings(max_examples=50, deadline=None)
 def test_truncating_an_index_keeps_the_entries_below(
-    new_workshop: Callable[[], Workshop], steps: list[tuple[int, int]], cut: int
+    new_log_dir: Callable[[], LogTestDirectory], steps: list[tuple[int, int]], cut: int
 ) -> None:
-    folder = str(new_workshop().path)
+    folder = str(new_log_dir().path)
     index = OffsetIndex(folder, BASE, OpenFiles(16))
     offsets = []
     offset = BASE
@@ -75,16 +75,16 @@ def test_truncating_an_index_keeps_the_entries_below(
 @given(st.lists(st.integers(0, 1000), max_size=150), st.integers(-1, 1001))
 @settings(max_examples=50, deadline=None)
 def test_time_lookups_equal_a_linear_scan(
-    new_workshop: Callable[[], Workshop], timestamps: list[int], wanted: int
+    new_log_dir: Callable[[], LogTestDirectory], timestamps: list[int], target: int
 ) -> None:
-    index = TimeIndex(str(new_workshop().path), BASE, OpenFiles(16))
+    index = TimeIndex(str(new_log_dir().path), BASE, OpenFiles(16))
     entries: list[tuple[int, int]] = []
     for number, timestamp in enumerate(timestamps):
         index.append(timestamp, BASE + number)
         if not entries or timestamp > entries[-1][0]:
             entries.append((timestamp, BASE + number))
-    at = bisect_right(entries, wanted, key=lambda entry: entry[0])
-    assert index.lookup(wanted) == (entries[at - 1] if at else None)
+    at = bisect_right(entries, target, key=lambda entry: entry[0])
+    assert index.lookup(target) == (entries[at - 1] if at else None)
     assert index.last() == (entries[-1] if entries else None)
 
 

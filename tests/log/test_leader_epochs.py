@@ -15,7 +15,7 @@ def epochs(tmp_path: Path) -> LeaderEpochCache:
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("epoch", "expected"),
     [
         (-1, (-1, -1)),
         (1, (1, 10)),  # before all that is known: where the first one begins
@@ -28,9 +28,9 @@ def epochs(tmp_path: Path) -> LeaderEpochCache:
     ],
 )
 def test_the_end_offset_of_an_epoch(
-    epochs: LeaderEpochCache, asked: int, expected: tuple[int, int]
+    epochs: LeaderEpochCache, epoch: int, expected: tuple[int, int]
 ) -> None:
-    assert epochs.end_offset_for(asked, 99) == expected
+    assert epochs.end_offset_for(epoch, 99) == expected
 
 
 def test_an_empty_cache_has_no_end_offsets(tmp_path: Path) -> None:

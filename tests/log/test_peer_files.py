@@ -8,7 +8,16 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
-from tests.log.workshop import NOW_MS, Workshop, batch, marker, numbered, read_all, valid, write
+from tests.log.log_test_directory import (
+    NOW_MS,
+    LogTestDirectory,
+    batch,
+    marker,
+    numbered,
+    read_all,
+    valid,
+    write,
+)
 from tests.wait import wait_until
 
 from barnabas.log import DirectoryInUse, Log, LogConfig, LogDirectory
@@ -31,12 +40,12 @@ def dump(*arguments: str) -> str:
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A partition's folder with everything in it that a log can have."""
-    workshop = Workshop(tmp_path_factory.mktemp("ours"))
-    log = workshop.create(LogConfig(segment_bytes=20_000, index_interval_bytes=500))
+    log_dir = LogTestDirectory(tmp_path_factory.mktemp("ours"))
+    log = log_dir.create(LogConfig(segment_bytes=20_000, index_interval_bytes=500))
     for number in range(300):
         write_all_kinds(log, number)
-    workshop.stop()
-    return workshop.folder()
+    log_dir.stop()
+    return log_dir.folder()
 
 
 def write_all_kinds(log: Log, number: int) -> None:
@@ -138,7 +147,7 @@ def theirs(
         fill_kafka(broker.bootstrap)
     finally:
         getattr(broker, request.param)()
-    wait_until(lambda: is_unlocked(broker.data), "the JVM lets go of its files")
+    wait_until(lambda: is_unlocked(broker.data), "the JVM releases its files")
     directory = LogDirectory.open(broker.data)
     assert directory.was_clean_shutdown == (request.param == "stop")
     yield directory

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.workshop import NOW_MS, Workshop, batch, marker, write
+from tests.log.log_test_directory import NOW_MS, LogTestDirectory, batch, marker, write
 
 from barnabas.log import Log, LogConfig
 from barnabas.log.maintenance import LogMaintenance
@@ -26,11 +26,11 @@ actions = st.lists(
 )
 Actions = list[tuple[int, str, int]]
 
-Told = tuple[dict[int, tuple[object, ...]], int | None, list[tuple[int, int]]]
+ProducerStates = tuple[dict[int, tuple[object, ...]], int | None, list[tuple[int, int]]]
 
 
-def told(log: Log) -> Told:
-    """All that is asked of the state: each producer, what is open, what was aborted."""
+def producer_state_of(log: Log) -> ProducerStates:
+    """Returns the observable state: producers, open transactions, aborted transactions."""
     producers = {
         producer.producer_id: (
             producer.epoch,
@@ -77,55 +77,55 @@ def perform(
 @given(actions)
 @settings(max_examples=40, deadline=None)
 def test_producer_state_is_the_same_after_a_clean_shutdown(
-    new_workshop: Callable[[], Workshop], actions: Actions
+    new_log_dir: Callable[[], LogTestDirectory], actions: Actions
 ) -> None:
-    workshop = new_workshop()
-    log = workshop.create(CONFIG)
+    log_dir = new_log_dir()
+    log = log_dir.create(CONFIG)
     perform(log, actions)
-    before = told(log)
-    assert told(workshop.stop_and_reopen(CONFIG)) == before
+    before = producer_state_of(log)
+    assert producer_state_of(log_dir.stop_and_reopen(CONFIG)) == before
 
 
 @given(actions, st.integers(0, 40))
 @settings(max_examples=40, deadline=None)
 def test_producer_state_is_the_same_after_a_crash(
-    new_workshop: Callable[[], Workshop], actions: Actions, flushed: int
+    new_log_dir: Callable[[], LogTestDirectory], actions: Actions, flushed: int
 ) -> None:
-    workshop = new_workshop()
-    log = workshop.create(CONFIG)
+    log_dir = new_log_dir()
+    log = log_dir.create(CONFIG)
 
     def flush_once(number: int) -> None:
         if number == flushed:
             log.flusher.flush()
-            workshop.directory.checkpoint()
+            log_dir.directory.checkpoint()
 
     perform(log, actions, flush_once)
-    before = told(log)
-    assert told(workshop.kill_and_reopen(CONFIG)) == before
+    before = producer_state_of(log)
+    assert producer_state_of(log_dir.kill_and_reopen(CONFIG)) == before
 
 
 @given(actions, st.data())
 @settings(max_examples=40, deadline=None)
 def test_producer_state_is_the_same_after_a_truncation(
-    new_workshop: Callable[[], Workshop], actions: Actions, data: st.DataObject
+    new_log_dir: Callable[[], LogTestDirectory], actions: Actions, data: st.DataObject
 ) -> None:
-    log = new_workshop().create(CONFIG)
-    states = {0: told(log)}
+    log = new_log_dir().create(CONFIG)
+    states = {0: producer_state_of(log)}
 
     def note(number: int) -> None:
-        states[log.log_end_offset] = told(log)
+        states[log.log_end_offset] = producer_state_of(log)
 
     perform(log, actions, note)
     offset = data.draw(st.sampled_from(sorted(states)))
     log.truncate_to(offset)
     assert log.log_end_offset == offset
-    assert told(log) == states[offset]
+    assert producer_state_of(log) == states[offset]
 
 
 def test_truncating_the_last_batches_does_not_read_the_whole_log(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = workshop.create(LogConfig())
+    log = log_dir.create(LogConfig())
     perform(log, [(1, "plain", 1), (2, "plain", 1)] * 10)
     monkeypatch.setattr(
         LogMaintenance, "reload_producers", lambda _: pytest.fail("the whole log was read")
@@ -135,11 +135,11 @@ def test_truncating_the_last_batches_does_not_read_the_whole_log(
 
 
 def test_batches_far_before_a_truncation_are_not_forgotten(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large batches: of the five that may be sent again, one alone is near."""
     monkeypatch.setattr(replay, "SEARCHED_BYTES", 1)
-    log = workshop.create(LogConfig(index_interval_bytes=1))
+    log = log_dir.create(LogConfig(index_interval_bytes=1))
     perform(log, [(1, "plain", 1)] * 10)
     log.truncate_to(8)
     (producer,) = log.active_producers()
@@ -149,30 +149,30 @@ def test_batches_far_before_a_truncation_are_not_forgotten(
 @given(actions)
 @settings(max_examples=20, deadline=None)
 def test_producer_state_is_rebuilt_without_any_snapshot(
-    new_workshop: Callable[[], Workshop], actions: Actions
+    new_log_dir: Callable[[], LogTestDirectory], actions: Actions
 ) -> None:
-    workshop = new_workshop()
-    log = workshop.create(CONFIG)
+    log_dir = new_log_dir()
+    log = log_dir.create(CONFIG)
     perform(log, actions)
-    before = told(log)
-    workshop.stop()
-    for snapshot in workshop.folder().glob("*.snapshot"):
+    before = producer_state_of(log)
+    log_dir.stop()
+    for snapshot in log_dir.folder().glob("*.snapshot"):
         snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"!")
-    workshop.restart()
-    assert told(workshop.open(CONFIG)) == before
+    log_dir.restart()
+    assert producer_state_of(log_dir.open(CONFIG)) == before
 
 
-def test_a_damaged_transaction_index_is_rebuilt(workshop: Workshop) -> None:
-    log = workshop.create(CONFIG)
+def test_a_damaged_transaction_index_is_rebuilt(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(CONFIG)
     perform(log, [(1, "write", 2), (2, "write", 1), (1, "abort", 1), (2, "abort", 1)])
-    before = told(log)
+    before = producer_state_of(log)
     assert len(before[2]) == 2
-    workshop.stop()
-    (index,) = workshop.folder().glob("*.txnindex")
+    log_dir.stop()
+    (index,) = log_dir.folder().glob("*.txnindex")
     whole = index.read_bytes()
     index.write_bytes(whole[:-5])
-    workshop.restart()
-    assert told(workshop.open(CONFIG)) == before
+    log_dir.restart()
+    assert producer_state_of(log_dir.open(CONFIG)) == before
     assert index.read_bytes() == whole
 
 

@@ -1,8 +1,8 @@
 import pytest
-from tests.log.workshop import (
+from tests.log.log_test_directory import (
     NOW_MS,
     SMALL,
-    Workshop,
+    LogTestDirectory,
     append,
     batch,
     marker,
@@ -18,7 +18,7 @@ from barnabas.wire.records.validate import ValidBatch
 LAST = 0x7FFFFFFF
 
 
-def refusal(log: Log, valid: ValidBatch, *, from_client: bool = True) -> ErrorCode:
+def error(log: Log, valid: ValidBatch, *, from_client: bool = True) -> ErrorCode:
     before = log.log_end_offset
     with pytest.raises(KafkaError) as refused:
         write(log, valid, from_client=from_client)
@@ -28,8 +28,8 @@ def refusal(log: Log, valid: ValidBatch, *, from_client: bool = True) -> ErrorCo
 
 
 @pytest.fixture
-def log(workshop: Workshop) -> Log:
-    return workshop.create()
+def log(log_dir: LogTestDirectory) -> Log:
+    return log_dir.create()
 
 
 def test_batches_in_sequence_are_appended(log: Log) -> None:
@@ -51,17 +51,17 @@ def test_the_last_five_batches_are_recognised(log: Log) -> None:
         write(log, numbered(1, 0, sequence))
     for sequence in range(2, 7):
         assert write(log, numbered(1, 0, sequence)) == (sequence, sequence, True, NOW_MS)
-    assert refusal(log, numbered(1, 0, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(log, numbered(1, 0, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_retry_with_other_batch_bounds_is_out_of_order(log: Log) -> None:
     write(log, numbered(1, 0, 0, count=3))
-    assert refusal(log, numbered(1, 0, 0, count=2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(log, numbered(1, 0, 0, count=2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_gap_in_the_sequence_is_rejected(log: Log) -> None:
     write(log, numbered(1, 0, 0))
-    assert refusal(log, numbered(1, 0, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(log, numbered(1, 0, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_an_unknown_producer_may_begin_anywhere(log: Log) -> None:
@@ -77,16 +77,16 @@ def test_after_the_last_sequence_comes_zero(log: Log) -> None:
 
 def test_a_batch_may_wrap_around_the_last_sequence(log: Log) -> None:
     write(log, numbered(1, 0, LAST - 1, count=4))
-    assert refusal(log, numbered(1, 0, 3)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(log, numbered(1, 0, 3)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert write(log, numbered(1, 0, 2)).first_offset == 4
 
 
 def test_a_new_epoch_begins_at_zero_and_fences_the_old(log: Log) -> None:
     write(log, numbered(1, 0, 0))
-    assert refusal(log, numbered(1, 1, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(log, numbered(1, 1, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     write(log, numbered(1, 1, 0))
-    assert refusal(log, numbered(1, 0, 1)) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert refusal(log, numbered(1, 0, 0)) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert error(log, numbered(1, 0, 1)) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert error(log, numbered(1, 0, 0)) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_an_open_transaction_limits_the_last_stable_offset(log: Log) -> None:
@@ -136,25 +136,25 @@ def test_a_marker_without_records_aborts_nothing(log: Log) -> None:
 def test_a_marker_of_an_old_epoch_is_rejected(log: Log) -> None:
     write(log, numbered(1, 5, 0))
     old = marker(1, 4, committed=True)
-    assert refusal(log, old, from_client=False) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert error(log, old, from_client=False) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_a_marker_of_an_old_coordinator_is_rejected(log: Log) -> None:
     write(log, marker(1, 0, committed=True, coordinator_epoch=5), from_client=False)
     stale = marker(1, 0, committed=True, coordinator_epoch=4)
-    assert refusal(log, stale, from_client=False) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert error(log, stale, from_client=False) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
 def test_the_epoch_of_a_marker_fences_the_producer(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     write(log, marker(1, 1, committed=False), from_client=False)
-    assert refusal(log, numbered(1, 0, 1)) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert error(log, numbered(1, 0, 1)) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert write(log, numbered(1, 1, 0)).first_offset == 2
 
 
 def test_a_plain_write_within_a_transaction_is_rejected(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
-    assert refusal(log, numbered(1, 0, 1)) is ErrorCode.INVALID_TXN_STATE
+    assert error(log, numbered(1, 0, 1)) is ErrorCode.INVALID_TXN_STATE
 
 
 def test_a_coordinator_writes_without_sequences(log: Log) -> None:
@@ -176,18 +176,18 @@ def test_silent_producers_expire_unless_a_transaction_is_open(log: Log) -> None:
     assert write(log, numbered(1, 0, 9)).first_offset == 2
 
 
-def test_producers_survive_a_clean_shutdown(workshop: Workshop, log: Log) -> None:
+def test_producers_survive_a_clean_shutdown(log_dir: LogTestDirectory, log: Log) -> None:
     write(log, numbered(1, 0, 0, count=3))
-    log = workshop.stop_and_reopen()
+    log = log_dir.stop_and_reopen()
     assert write(log, numbered(1, 0, 0, count=3)) == (0, 2, True, NOW_MS)
-    assert refusal(log, numbered(1, 0, 5)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert error(log, numbered(1, 0, 5)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert write(log, numbered(1, 0, 3)).first_offset == 3
 
 
-def test_a_retry_after_a_crash_is_recognised(workshop: Workshop, log: Log) -> None:
+def test_a_retry_after_a_crash_is_recognised(log_dir: LogTestDirectory, log: Log) -> None:
     for sequence in range(5):
         write(log, numbered(1, 0, sequence))
-    log = workshop.kill_and_reopen()
+    log = log_dir.kill_and_reopen()
     assert [write(log, numbered(1, 0, s)).duplicate for s in range(5)] == [True] * 5
     assert len(read_all(log)) == 5
 

@@ -1,131 +1,131 @@
 import struct
 
 import pytest
-from tests.log.workshop import NOW_MS, Workshop, append, batch, fill, placed, read_all
+from tests.log.log_test_directory import NOW_MS, LogTestDirectory, append, batch, batch_at, fill, read_all
 
 from barnabas.log import LogConfig
 
 HOUR_MS = 3_600_000
 
 
-def test_a_full_segment_is_followed_by_a_new_one(workshop: Workshop) -> None:
-    log = workshop.create(LogConfig(segment_bytes=1000))
+def test_a_full_segment_is_followed_by_a_new_one(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(LogConfig(segment_bytes=1000))
     fill(log, 20)
-    names = workshop.files_named("*.log")
+    names = log_dir.files_named("*.log")
     assert names[0] == "00000000000000000000.log"
     assert len(names) > 2
-    assert all(path.stat().st_size <= 1000 for path in workshop.folder().glob("*.log"))
+    assert all(path.stat().st_size <= 1000 for path in log_dir.folder().glob("*.log"))
     assert len(read_all(log)) == 20
 
 
-def test_an_old_segment_is_rolled_by_the_time_of_its_records(workshop: Workshop) -> None:
-    log = workshop.create(LogConfig(segment_ms=HOUR_MS))
+def test_an_old_segment_is_rolled_by_the_time_of_its_records(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(LogConfig(segment_ms=HOUR_MS))
     append(log, b"first", timestamp=NOW_MS)
     append(log, b"within the hour", timestamp=NOW_MS + HOUR_MS)
-    assert len(workshop.files_named("*.log")) == 1
+    assert len(log_dir.files_named("*.log")) == 1
     append(log, b"after it", timestamp=NOW_MS + HOUR_MS + 1)
-    assert workshop.files_named("*.log")[1:] == ["00000000000000000002.log"]
+    assert log_dir.files_named("*.log")[1:] == ["00000000000000000002.log"]
 
 
-def test_records_without_time_age_by_the_clock(workshop: Workshop) -> None:
-    log = workshop.create(LogConfig(segment_ms=HOUR_MS))
+def test_records_without_time_age_by_the_clock(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(LogConfig(segment_ms=HOUR_MS))
     for now_ms in (NOW_MS, NOW_MS, NOW_MS + HOUR_MS, NOW_MS + HOUR_MS + 1):
         log.append_as_leader(batch(timestamp=-1), 0, now_ms)
-    assert workshop.files_named("*.log")[1:] == ["00000000000000000003.log"]
+    assert log_dir.files_named("*.log")[1:] == ["00000000000000000003.log"]
 
 
-def test_jitter_rolls_partitions_at_different_times(workshop: Workshop) -> None:
+def test_jitter_rolls_partitions_at_different_times(log_dir: LogTestDirectory) -> None:
     config = LogConfig(segment_ms=HOUR_MS, segment_jitter_ms=HOUR_MS)
     rolled = 0
     for partition in range(20):
-        log = workshop.create(config, partition=partition)
+        log = log_dir.create(config, partition=partition)
         append(log, b"first", timestamp=NOW_MS)
         append(log, b"half an hour later", timestamp=NOW_MS + HOUR_MS // 2)
-        rolled += len(list(workshop.folder(partition=partition).glob("*.log"))) - 1
+        rolled += len(list(log_dir.folder(partition=partition).glob("*.log"))) - 1
     assert 0 < rolled < 20
 
 
-def test_a_full_offset_index_rolls_the_segment(workshop: Workshop) -> None:
-    log = workshop.create(LogConfig(index_interval_bytes=0, segment_index_bytes=64))
+def test_a_full_offset_index_rolls_the_segment(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(LogConfig(index_interval_bytes=0, segment_index_bytes=64))
     fill(log, 40)
-    workshop.stop()
-    assert len(workshop.files_named("*.log")) > 1
-    assert all(path.stat().st_size <= 64 for path in workshop.folder().glob("*.index"))
+    log_dir.stop()
+    assert len(log_dir.files_named("*.log")) > 1
+    assert all(path.stat().st_size <= 64 for path in log_dir.folder().glob("*.index"))
 
 
 def test_a_full_time_index_rolls_the_segment_before_its_last_entry(
-    workshop: Workshop,
+    log_dir: LogTestDirectory,
 ) -> None:
-    log = workshop.create(LogConfig(index_interval_bytes=0, segment_index_bytes=60))
+    log = log_dir.create(LogConfig(index_interval_bytes=0, segment_index_bytes=60))
     for number in range(40):
         append(log, b"x", timestamp=NOW_MS + number)
-    workshop.stop()
-    sizes = [path.stat().st_size for path in sorted(workshop.folder().glob("*.timeindex"))]
+    log_dir.stop()
+    sizes = [path.stat().st_size for path in sorted(log_dir.folder().glob("*.timeindex"))]
     assert len(sizes) > 5
     assert max(sizes) <= 60
 
 
-def test_offsets_too_far_from_the_base_begin_a_new_segment(workshop: Workshop) -> None:
-    log = workshop.create()
-    log.append_as_follower(placed(0), NOW_MS)
-    log.append_as_follower(placed(0x7FFFFFFF), NOW_MS)
-    assert len(workshop.files_named("*.log")) == 1
-    log.append_as_follower(placed(0x80000000), NOW_MS)
-    assert workshop.files_named("*.log")[1:] == ["00000000002147483648.log"]
+def test_offsets_too_far_from_the_base_begin_a_new_segment(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    log.append_as_follower(batch_at(0), NOW_MS)
+    log.append_as_follower(batch_at(0x7FFFFFFF), NOW_MS)
+    assert len(log_dir.files_named("*.log")) == 1
+    log.append_as_follower(batch_at(0x80000000), NOW_MS)
+    assert log_dir.files_named("*.log")[1:] == ["00000000002147483648.log"]
     assert [offset for offset, _ in read_all(log)] == [0, 0x7FFFFFFF, 0x80000000]
 
 
-def test_an_empty_segment_that_is_too_far_away_is_replaced(workshop: Workshop) -> None:
-    log = workshop.create()
-    log.append_as_follower(placed(1 << 40), NOW_MS)
-    assert workshop.files_named("*.log") == ["00000001099511627776.log"]
+def test_an_empty_segment_that_is_too_far_away_is_replaced(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    log.append_as_follower(batch_at(1 << 40), NOW_MS)
+    assert log_dir.files_named("*.log") == ["00000001099511627776.log"]
     assert log.log_end_offset == (1 << 40) + 1
 
 
-def test_rolling_completes_the_time_index_and_writes_a_snapshot(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_rolling_completes_the_time_index_and_writes_a_snapshot(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     append(log, b"late", timestamp=NOW_MS + 9)
     append(log, b"early", timestamp=NOW_MS)
     log.maintenance.roll()
-    entry = (workshop.folder() / "00000000000000000000.timeindex").read_bytes()
+    entry = (log_dir.folder() / "00000000000000000000.timeindex").read_bytes()
     assert struct.unpack(">qi", entry) == (NOW_MS + 9, 0)
-    assert workshop.files_named("*.snapshot") == ["00000000000000000002.snapshot"]
+    assert log_dir.files_named("*.snapshot") == ["00000000000000000002.snapshot"]
     assert log.flusher.is_due(NOW_MS)
 
 
-def test_rolling_an_empty_segment_does_nothing(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_rolling_an_empty_segment_does_nothing(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     log.maintenance.roll()
     append(log, b"x")
     log.maintenance.roll()
     log.maintenance.roll()
-    assert workshop.files_named("*.log") == [
+    assert log_dir.files_named("*.log") == [
         "00000000000000000000.log",
         "00000000000000000001.log",
     ]
 
 
-def test_a_preallocated_segment_is_trimmed_when_it_is_sealed(workshop: Workshop) -> None:
+def test_a_preallocated_segment_is_trimmed_when_it_is_sealed(log_dir: LogTestDirectory) -> None:
     config = LogConfig(segment_bytes=100_000, preallocate=True)
-    log = workshop.create(config)
+    log = log_dir.create(config)
     fill(log, 3)
     log.maintenance.roll()
-    first, second = sorted(workshop.folder().glob("*.log"))
+    first, second = sorted(log_dir.folder().glob("*.log"))
     assert first.stat().st_size < 1000
     assert second.stat().st_size == 100_000
     fill(log, 2)
-    log = workshop.stop_and_reopen(config)
+    log = log_dir.stop_and_reopen(config)
     assert second.stat().st_size < 1000
     assert len(read_all(log)) == 5
 
 
 @pytest.mark.parametrize("preallocate", [False, True])
 def test_a_reopened_log_continues_in_its_last_segment(
-    workshop: Workshop, preallocate: bool
+    log_dir: LogTestDirectory, preallocate: bool
 ) -> None:
     config = LogConfig(segment_bytes=100_000, preallocate=preallocate)
-    fill(workshop.create(config), 3)
-    log = workshop.stop_and_reopen(config)
+    fill(log_dir.create(config), 3)
+    log = log_dir.stop_and_reopen(config)
     fill(log, 3)
     assert len(read_all(log)) == 6
-    assert len(workshop.files_named("*.log")) == 1
+    assert len(log_dir.files_named("*.log")) == 1

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, fill, valid
+from tests.log.log_test_directory import NOW_MS, SMALL, LogTestDirectory, append, batch, fill, valid
 
 from barnabas.wire.records.batch import stamp_append_time
 from barnabas.wire.records.build import build_batch
@@ -15,35 +15,35 @@ times = st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=4), min_size=
 @given(times, st.integers(-1, 61), st.integers(0, 20), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_lookups_by_time_equal_a_linear_scan(
-    new_workshop: Callable[[], Workshop],
+    new_log_dir: Callable[[], LogTestDirectory],
     times: list[list[int]],
-    wanted: int,
+    target: int,
     start: int,
     reopened: bool,
 ) -> None:
-    workshop = new_workshop()
-    log = workshop.create()
+    log_dir = new_log_dir()
+    log = log_dir.create()
     for timestamps in times:
         records = [Record(0, timestamp, None, b"v" * 30, []) for timestamp in timestamps]
         log.append_as_leader(valid(build_batch(records, codec=Codec.LZ4)), 0, NOW_MS)
     log.advance_log_start_offset(min(start, log.log_end_offset))
     if reopened:
-        log = workshop.stop_and_reopen()
+        log = log_dir.stop_and_reopen()
     flat = [
         (timestamp, offset)
         for offset, timestamp in enumerate(t for timestamps in times for t in timestamps)
         if offset >= log.log_start_offset
     ]
-    expected = next(((t, offset, 0) for t, offset in flat if t >= wanted), None)
-    assert log.offset_for_timestamp(wanted) == expected
+    expected = next(((t, offset, 0) for t, offset in flat if t >= target), None)
+    assert log.offset_for_timestamp(target) == expected
 
 
 @given(times, st.integers(0, 60))
 @settings(max_examples=60, deadline=None)
 def test_the_largest_timestamp_is_found(
-    new_workshop: Callable[[], Workshop], times: list[list[int]], start: int
+    new_log_dir: Callable[[], LogTestDirectory], times: list[list[int]], start: int
 ) -> None:
-    log = new_workshop().create()
+    log = new_log_dir().create()
     for timestamps in times:
         records = [Record(0, timestamp, None, b"v" * 30, []) for timestamp in timestamps]
         log.append_as_leader(valid(build_batch(records)), 0, NOW_MS)
@@ -54,21 +54,21 @@ def test_the_largest_timestamp_is_found(
     assert log.offset_of_max_timestamp() == expected
 
 
-def test_an_empty_log_has_no_times(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_an_empty_log_has_no_times(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     assert log.offset_for_timestamp(0) is None
     assert log.offset_of_max_timestamp() is None
 
 
-def test_records_without_time_are_not_found_by_time(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_records_without_time_are_not_found_by_time(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     append(log, b"x", timestamp=-1)
     assert log.offset_for_timestamp(0) is None
     assert log.offset_of_max_timestamp() is None
 
 
-def test_lookups_use_the_append_time_of_log_append_time_batches(workshop: Workshop) -> None:
-    log = workshop.create()
+def test_lookups_use_the_append_time_of_log_append_time_batches(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
     content = bytearray(batch([b"a", b"b"], timestamp=5).buffer)
     stamp_append_time(content, 0, NOW_MS)
     log.append_as_leader(valid(content), 3, NOW_MS)
@@ -77,12 +77,12 @@ def test_lookups_use_the_append_time_of_log_append_time_batches(workshop: Worksh
 
 
 def test_the_largest_timestamp_is_known_after_clean_and_unclean_shutdowns(
-    workshop: Workshop,
+    log_dir: LogTestDirectory,
 ) -> None:
-    log = workshop.create()
+    log = log_dir.create()
     append(log, b"late", timestamp=NOW_MS + 1000)
     fill(log, 100)
     expected = (NOW_MS + 1000, 0, 0)
     assert log.offset_of_max_timestamp() == expected
-    assert workshop.stop_and_reopen(SMALL).offset_of_max_timestamp() == expected
-    assert workshop.kill_and_reopen(SMALL).offset_of_max_timestamp() == expected
+    assert log_dir.stop_and_reopen(SMALL).offset_of_max_timestamp() == expected
+    assert log_dir.kill_and_reopen(SMALL).offset_of_max_timestamp() == expected

@@ -24,7 +24,7 @@ from barnabas.wire.schema import Message
 
 TOPIC = "orders"
 EPOCH = 5
-"""The broker epoch that everybody registers with at first."""
+"""The first broker epoch of every broker."""
 
 
 class Cluster:
@@ -39,25 +39,25 @@ class Cluster:
         self.image = MetadataImage()
         """What the controller has committed."""
         self.down: set[int] = set()
-        self.unheard: dict[int, list[Message]] = {}
+        self.missed_metadata: dict[int, list[Message]] = {}
         """Who is down, or deaf for a while, and what it has not heard meanwhile."""
-        self.tell(*(registration(broker_id, epoch=EPOCH) for broker_id in broker_ids))
+        self.commit_metadata(*(registration(broker_id, epoch=EPOCH) for broker_id in broker_ids))
 
     # What the controller does
 
-    def tell(self, *changes: Message) -> None:
-        """Commit records, and let everybody know who listens."""
+    def commit_metadata(self, *changes: Message) -> None:
+        """Commits records, and applies them on every broker that gets metadata."""
         for record in changes:
             self.image.apply(record, MetadataDelta())
         for broker_id, world in self.worlds.items():
-            if broker_id in self.unheard:
-                self.unheard[broker_id] += changes
+            if broker_id in self.missed_metadata:
+                self.missed_metadata[broker_id] += changes
             else:
                 world.metadata(*changes)
 
     def create_topic(self, **made: Any) -> None:
         made = {"replicas": tuple(self.worlds), **made}
-        self.tell(*topic_records(TOPIC, **made))
+        self.commit_metadata(*topic_records(TOPIC, **made))
 
     def elect(self, leader: int, *, isr: tuple[int, ...] | None = None) -> None:
         """A new leader epoch."""
@@ -66,45 +66,47 @@ class Cluster:
     def change(self, **fields: Any) -> None:
         """Change the partition; that is a new partition epoch, at least."""
         topic_id = TOPIC.encode().ljust(16, b"\0")
-        self.tell(records.PartitionChangeRecord(topic_id=topic_id, partition_id=0, **fields))
+        self.commit_metadata(
+            records.PartitionChangeRecord(topic_id=topic_id, partition_id=0, **fields)
+        )
 
-    def proposed(self) -> list[tuple[int, ...]]:
+    def submitted_isrs(self) -> list[tuple[int, ...]]:
         """Who the leaders would have in sync, by the requests the controller has not answered."""
         return [
-            tuple(each.broker_id for each in wanted.new_isr_with_epochs)
+            tuple(each.broker_id for each in requested.new_isr_with_epochs)
             for world in self.worlds.values()
-            for request, answer in world.asked
+            for request, answer in world.controller_requests
             if not answer.done()
             for topic in request.topics
-            for wanted in topic.partitions
+            for requested in topic.partitions
         ]
 
-    def decide(self, error: ErrorCode = ErrorCode.NONE, *, is_lost: bool = False) -> None:
+    def respond(self, error: ErrorCode = ErrorCode.NONE, *, is_lost: bool = False) -> None:
         """Answer all requests as a controller does that agrees, or with an error; the answers may
         be lost on the way."""
         for world in self.worlds.values():
-            asked, world.asked = world.asked, []
-            for request, answer in asked:
+            requests, world.controller_requests = world.controller_requests, []
+            for request, answer in requests:
                 (topic,) = request.topics
-                (wanted,) = topic.partitions
+                (requested,) = topic.partitions
                 outcome = ResponsePartitionData(error_code=error)
                 if not error:
-                    outcome = self._alter(request.broker_id, wanted)
+                    outcome = self._alter(request.broker_id, requested)
                 if is_lost:
                     answer.set_exception(ConnectionResetError())
                     continue
-                outcome.partition_index = wanted.partition_index
+                outcome.partition_index = requested.partition_index
                 response_topic = ResponseTopicData(topic_id=topic.topic_id, partitions=[outcome])
                 answer.set_result(AlterPartitionResponse(topics=[response_topic]))
-        let_pass()
+        run_callbacks()
 
-    def _alter(self, leader: int, wanted: RequestPartitionData) -> ResponsePartitionData:
+    def _alter(self, leader: int, requested: RequestPartitionData) -> ResponsePartitionData:
         state = self.state
-        if wanted.leader_epoch != state.leader_epoch:
+        if requested.leader_epoch != state.leader_epoch:
             return ResponsePartitionData(error_code=ErrorCode.FENCED_LEADER_EPOCH)
-        if wanted.partition_epoch != state.partition_epoch or state.leader != leader:
+        if requested.partition_epoch != state.partition_epoch or state.leader != leader:
             return ResponsePartitionData(error_code=ErrorCode.INVALID_UPDATE_VERSION)
-        isr = [each.broker_id for each in wanted.new_isr_with_epochs]
+        isr = [each.broker_id for each in requested.new_isr_with_epochs]
         if any(broker_id in self.down for broker_id in isr):
             return ResponsePartitionData(error_code=ErrorCode.INELIGIBLE_REPLICA)
         self.change(isr=isr)
@@ -126,21 +128,21 @@ class Cluster:
 
     def kill(self, broker_id: int) -> None:
         """Without a chance to write anything down."""
-        self.deafen(broker_id)
+        self.stop_metadata(broker_id)
         self.down.add(broker_id)
         self.worlds[broker_id].partitions.close(clean=False)
 
-    def revive(self, broker_id: int) -> None:
+    def restart(self, broker_id: int) -> None:
         self.down.discard(broker_id)
         self.worlds[broker_id].start()
-        self.hear(broker_id)
+        self.resume_metadata(broker_id)
 
-    def deafen(self, broker_id: int) -> None:
-        """Let a broker go on, but hear nothing of the controller."""
-        self.unheard.setdefault(broker_id, [])
+    def stop_metadata(self, broker_id: int) -> None:
+        """Lets a broker continue without metadata from the controller."""
+        self.missed_metadata.setdefault(broker_id, [])
 
-    def hear(self, broker_id: int) -> None:
-        missed = self.unheard.pop(broker_id, [])
+    def resume_metadata(self, broker_id: int) -> None:
+        missed = self.missed_metadata.pop(broker_id, [])
         if missed:
             self.worlds[broker_id].metadata(*missed)
 
@@ -171,8 +173,8 @@ class Cluster:
             leader_state.shrink_isr(self.now_ms)
 
     def fetch(self, follower_id: int, *, is_lost: bool = False) -> ErrorCode:
-        """One fetch of a follower from whom it believes to be the leader, with what follows, unless
-        the answer is lost on the way."""
+        """One fetch of a follower from its leader according to its metadata; the response may be
+        lost."""
         follower = self[follower_id]
         assert follower.state is not None
         log, leader = follower.log, self[follower.state.leader]
@@ -187,11 +189,11 @@ class Cluster:
                 log_start_offset=log.log_start_offset,
                 now_ms=self.now_ms,
             )
-        except KafkaError as refusal:
-            return refusal.code
+        except KafkaError as error:
+            return error.code
         if is_lost:
             return ErrorCode.NONE
-        told = {
+        leader_offsets = {
             "leader_high_watermark": found.high_watermark,
             "leader_log_start_offset": found.log_start_offset,
         }
@@ -201,9 +203,9 @@ class Cluster:
             follower.follower.truncate_to(min(ends))
         elif found.records is not None:
             sent = memoryview(found.records.read())
-            follower.follower.append(sent, now_ms=self.now_ms, **told)
+            follower.follower.append(sent, now_ms=self.now_ms, **leader_offsets)
         else:
-            follower.follower.update_offsets(**told)
+            follower.follower.update_offsets(**leader_offsets)
         return ErrorCode.NONE
 
     def fetch_all(self, *follower_ids: int) -> None:
@@ -232,8 +234,8 @@ def contents(partition: Partition, *, upto: int | None = None) -> list[tuple[int
     return found
 
 
-def let_pass() -> None:
-    """Let those go on who were waiting for an answer."""
+def run_callbacks() -> None:
+    """Runs the callbacks of completed futures."""
     loop = asyncio.get_event_loop_policy().get_event_loop()
     for _ in range(3):
         loop.run_until_complete(asyncio.sleep(0))

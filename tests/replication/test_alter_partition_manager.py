@@ -1,7 +1,7 @@
-"""How a broker tells the controller who is in sync: all at once, one request at a time."""
+"""ISR changes to the controller: all partitions together, one request at a time."""
 
 import pytest
-from tests.replication.cluster import let_pass
+from tests.replication.cluster import run_callbacks
 from tests.replication.world import World, id_of, registration
 
 from barnabas.replication import alter_partition_manager
@@ -35,33 +35,33 @@ def catch_up(world: World, *indexes: int) -> None:
         )
 
 
-def asked(world: World) -> list[list[int]]:
+def sent_partitions(world: World) -> list[list[int]]:
     """The indexes in each request that was sent, in order."""
     return [
-        [wanted.partition_index for topic in request.topics for wanted in topic.partitions]
-        for request, _ in world.asked
+        [requested.partition_index for topic in request.topics for requested in topic.partitions]
+        for request, _ in world.controller_requests
     ]
 
 
 def answer(world: World, **codes: int) -> None:
     """The controller agrees to the latest request, but for partitions with a code of their own."""
-    request, waiting = world.asked[-1]
+    request, waiting = world.controller_requests[-1]
     waiting.set_result(agreed(request, codes))
-    let_pass()
+    run_callbacks()
 
 
 def agreed(request: AlterPartitionRequest, codes: dict[str, int]) -> AlterPartitionResponse:
     (topic,) = request.topics
     outcomes = [
         ResponsePartitionData(
-            partition_index=wanted.partition_index,
-            error_code=codes.get(f"p{wanted.partition_index}", ErrorCode.NONE),
+            partition_index=requested.partition_index,
+            error_code=codes.get(f"p{requested.partition_index}", ErrorCode.NONE),
             leader_id=1,
-            leader_epoch=wanted.leader_epoch,
-            isr=[each.broker_id for each in wanted.new_isr_with_epochs],
-            partition_epoch=wanted.partition_epoch + 1,
+            leader_epoch=requested.leader_epoch,
+            isr=[each.broker_id for each in requested.new_isr_with_epochs],
+            partition_epoch=requested.partition_epoch + 1,
         )
-        for wanted in topic.partitions
+        for requested in topic.partitions
     ]
     return AlterPartitionResponse(
         topics=[ResponseTopicData(topic_id=id_of("orders"), partitions=outcomes)]
@@ -76,12 +76,12 @@ def in_sync(world: World, index: int) -> tuple[int, ...]:
 
 def test_changes_during_a_request_are_sent_in_the_next(led: World) -> None:
     catch_up(led, 0, 1, 2)
-    assert asked(led) == [[0]]
+    assert sent_partitions(led) == [[0]]
     answer(led)
-    assert asked(led) == [[0], [1, 2]]
+    assert sent_partitions(led) == [[0], [1, 2]]
     answer(led)
     assert [in_sync(led, index) for index in range(3)] == [(1, 2)] * 3
-    assert len(led.asked) == 2
+    assert len(led.controller_requests) == 2
 
 
 def test_the_controllers_response_is_applied_before_the_metadata_arrives(led: World) -> None:
@@ -94,14 +94,14 @@ def test_the_controllers_response_is_applied_before_the_metadata_arrives(led: Wo
 def test_a_retriable_rejection_is_sent_again_with_newer_changes(led: World) -> None:
     catch_up(led, 0, 1)
     answer(led, p0=ErrorCode.NOT_CONTROLLER)
-    assert asked(led) == [[0], [1, 0]]
+    assert sent_partitions(led) == [[0], [1, 0]]
 
 
 def test_a_change_that_the_metadata_has_overtaken_is_not_sent_again(led: World) -> None:
     catch_up(led, 0)
     led.lead("orders", isr=(1,))
     answer(led, p0=ErrorCode.NOT_CONTROLLER)
-    assert len(led.asked) == 1
+    assert len(led.controller_requests) == 1
 
 
 @pytest.mark.parametrize("failure", [ConnectionResetError(), TimeoutError()])
@@ -109,25 +109,25 @@ def test_a_change_is_sent_again_if_the_controller_cannot_be_reached(
     led: World, failure: OSError
 ) -> None:
     catch_up(led, 0)
-    led.asked[0][1].set_exception(failure)
-    let_pass()
-    assert asked(led) == [[0], [0]]
+    led.controller_requests[0][1].set_exception(failure)
+    run_callbacks()
+    assert sent_partitions(led) == [[0], [0]]
 
 
 def test_an_error_of_the_whole_request_changes_nothing_and_is_retried(led: World) -> None:
     catch_up(led, 0)
-    refusal = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
-    led.asked[0][1].set_result(refusal)
-    let_pass()
-    assert asked(led) == [[0], [0]]
+    error = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    led.controller_requests[0][1].set_result(error)
+    run_callbacks()
+    assert sent_partitions(led) == [[0], [0]]
     assert in_sync(led, 0) == (1,)
 
 
 def test_a_partition_missing_in_the_response_is_sent_again(led: World) -> None:
     catch_up(led, 0)
-    led.asked[0][1].set_result(AlterPartitionResponse())
-    let_pass()
-    assert asked(led) == [[0], [0]]
+    led.controller_requests[0][1].set_result(AlterPartitionResponse())
+    run_callbacks()
+    assert sent_partitions(led) == [[0], [0]]
 
 
 def test_the_isr_shrinks_where_this_broker_leads(led: World) -> None:
@@ -136,7 +136,7 @@ def test_the_isr_shrinks_where_this_broker_leads(led: World) -> None:
     for index in range(2):
         led.partition("orders", index)
     led.append("orders", b"a")
-    led.keep_house(for_ms=60_000)
-    assert asked(led) == [[0]]
-    (wanted,) = led.asked[0][0].topics[0].partitions
-    assert [each.broker_id for each in wanted.new_isr_with_epochs] == [1]
+    led.run_maintenance(for_ms=60_000)
+    assert sent_partitions(led) == [[0]]
+    (requested,) = led.controller_requests[0][0].topics[0].partitions
+    assert [each.broker_id for each in requested.new_isr_with_epochs] == [1]

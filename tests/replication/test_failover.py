@@ -1,8 +1,8 @@
-"""The story that every description of Kafka's replication tells, with real logs on disk.
+"""A failover step by step, as descriptions of Kafka's replication tell it, with real logs on disk.
 
 Broker 101 leads, 102 and 103 follow. 101 dies with records its followers never had. 103 leads, and
 writes records of its own where the lost ones were. 102 has one record too many and drops it; 101
-comes back, believes no more than the others, and ends up with the same log as everybody.
+comes back, and ends up with the same log as the others.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ def test_after_a_failover_all_logs_become_equal_again(
     cluster.elect(101)
     assert cluster.state.leader_epoch == 1
 
-    # 101 leads with epoch 1. Three records are everywhere, and everybody knows that they count.
+    # 101 leads with epoch 1. Three records are on every broker, and committed on every broker.
     for value in (b"m0", b"m1", b"m2"):
-        promised = cluster.append(value)
+        acknowledged = cluster.append(value)
     cluster.fetch_all(102, 103)
-    assert cluster[101].commit_result(promised, -1) is ErrorCode.NONE
+    assert cluster[101].commit_result(acknowledged, -1) is ErrorCode.NONE
     assert [offsets(cluster, each) for each in (101, 102, 103)] == [(3, 3), (3, 3), (3, 3)]
 
     # Two more come in. 102 fetches the first of them, 103 none; neither counts.
@@ -51,7 +51,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert not cluster[103].has_stale_high_watermark
 
     # 103 takes records of its own, at the offsets that m3 and m4 had.
-    promised = cluster.append(b"n3")
+    acknowledged = cluster.append(b"n3")
     cluster.append(b"n4")
     assert contents(cluster[103]) == [
         (1, b"m0"),
@@ -62,7 +62,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     ]
     assert offsets(cluster, 103) == (3, 5)
 
-    # 102 asks 103 for offset 4, having read up to there in epoch 1. But epoch 1 ended at offset 3,
+    # 102 fetches offset 4 from 103, with last fetched epoch 1. But epoch 1 ended at offset 3,
     # says 103; so 102 drops m3, and no more: nothing is lost that counted.
     assert cluster.fetch(102) == ErrorCode.NONE
     assert offsets(cluster, 102) == (3, 3)
@@ -74,33 +74,33 @@ def test_after_a_failover_all_logs_become_equal_again(
     cluster.fetch(102)
     assert offsets(cluster, 102) == (5, 5)
     assert offsets(cluster, 103) == (5, 5)
-    assert cluster[103].commit_result(promised, -1) is ErrorCode.NONE
+    assert cluster[103].commit_result(acknowledged, -1) is ErrorCode.NONE
     assert contents(cluster[102]) == contents(cluster[103])
 
     # 101 comes back with m3 and m4 in its log, which never counted, and a high watermark that it
-    # had no time to write down. It is no longer asked to lead: it hears of epoch 2 and follows.
-    cluster.revive(101)
+    # had no time to write down. It no longer leads: the metadata has epoch 2, and it follows.
+    cluster.restart(101)
     assert cluster[101].log.log_end_offset == 5
     assert cluster[101].high_watermark <= 3
     assert not cluster[101].is_leader
     assert [value for _, value in contents(cluster[101])] == [b"m0", b"m1", b"m2", b"m3", b"m4"]
 
-    # Its first fetch tells it the same as 102: epoch 1 ended at offset 3.
+    # Its first fetch gets the same response as 102: epoch 1 ended at offset 3.
     cluster.fetch(101)
     assert cluster[101].log.log_end_offset == 3
     assert contents(cluster[101]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]
 
     # It is not in sync before it has all that counts; then 103 proposes it, and it is.
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
     cluster.fetch(101)
     assert cluster[101].log.log_end_offset == 5
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
     cluster.fetch(101)
-    assert cluster.proposed() == [(102, 103, 101)]
-    cluster.decide()
+    assert cluster.submitted_isrs() == [(102, 103, 101)]
+    cluster.respond()
     assert cluster.state.isr == (102, 103, 101)
 
-    # All is as if nothing had happened, but for the two records that nobody was promised.
+    # Only the two records that were never acknowledged are lost.
     cluster.append(b"n5")
     cluster.fetch_all(101, 102)
     assert [offsets(cluster, each) for each in (101, 102, 103)] == [(6, 6), (6, 6), (6, 6)]

@@ -151,6 +151,6 @@ def test_an_epoch_without_records_is_removed_if_the_leader_does_not_have_it(
     follower: Partition,
 ) -> None:
     replicate(follower, from_leader(0, b"a"), high_watermark=1)
-    follower.log.assign_epoch_start_offset(4, 1)  # it led, and nobody came
+    follower.log.assign_epoch_start_offset(4, 1)  # it led, and nothing was appended
     follower.follower.truncate_to(1)
     assert [*follower.log.leader_epochs.entries] == [(0, 0)]

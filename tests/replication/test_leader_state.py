@@ -1,4 +1,4 @@
-"""How a leader counts what its followers have, and whom it takes to be in sync."""
+"""The leader's state: followers, in-sync replicas, high watermark."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from barnabas.wire.messages import metadata_records as records
 LAG_MS = 30_000
 
 
-def refused(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
+def rejects_with(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
     return pytest.raises(KafkaError, match=code.name)
 
 
@@ -63,7 +63,7 @@ def test_under_min_isr_acks_all_is_rejected_and_nothing_is_committed(
     cluster: Cluster,
 ) -> None:
     cluster.change(isr=[1])
-    with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
+    with rejects_with(ErrorCode.NOT_ENOUGH_REPLICAS):
         cluster.append(b"a")
     cluster.append(b"b", acks=1)
     assert cluster.leader.high_watermark == 0, "KIP-966"
@@ -90,7 +90,7 @@ def test_fewer_replicas_than_min_insync_replicas_need_all_of_them(
     cluster.fetch_all(2)
     assert cluster.leader.commit_result(end, -1) is ErrorCode.NONE
     cluster.change(isr=[1])
-    with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
+    with rejects_with(ErrorCode.NOT_ENOUGH_REPLICAS):
         cluster.append(b"b")
 
 
@@ -139,21 +139,21 @@ def test_a_leader_begins_its_epoch_where_its_log_ends(cluster: Cluster) -> None:
 
 def test_fetches_with_another_leader_epoch_are_rejected(cluster: Cluster) -> None:
     cluster.elect(2)
-    asked = {"log_start_offset": 0, "now_ms": cluster.now_ms}
-    with refused(ErrorCode.FENCED_LEADER_EPOCH):
-        cluster[2].fetch_as_follower(1, EPOCH, 0, 99, leader_epoch=0, **asked)
-    with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
-        cluster[2].fetch_as_follower(1, EPOCH, 0, 99, leader_epoch=2, **asked)
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
-        cluster[1].fetch_as_follower(2, EPOCH, 0, 99, leader_epoch=1, **asked)
+    request = {"log_start_offset": 0, "now_ms": cluster.now_ms}
+    with rejects_with(ErrorCode.FENCED_LEADER_EPOCH):
+        cluster[2].fetch_as_follower(1, EPOCH, 0, 99, leader_epoch=0, **request)
+    with rejects_with(ErrorCode.UNKNOWN_LEADER_EPOCH):
+        cluster[2].fetch_as_follower(1, EPOCH, 0, 99, leader_epoch=2, **request)
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        cluster[1].fetch_as_follower(2, EPOCH, 0, 99, leader_epoch=1, **request)
 
 
 def test_a_fetch_of_a_broker_without_a_replica_is_rejected(cluster: Cluster) -> None:
-    asked = {"log_start_offset": 0, "now_ms": cluster.now_ms}
-    with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
-        cluster[1].fetch_as_follower(9, EPOCH, 0, 99, leader_epoch=0, **asked)
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
-        cluster[1].fetch_as_follower(9, EPOCH, 0, 99, **asked)
+    request = {"log_start_offset": 0, "now_ms": cluster.now_ms}
+    with rejects_with(ErrorCode.UNKNOWN_LEADER_EPOCH):
+        cluster[1].fetch_as_follower(9, EPOCH, 0, 99, leader_epoch=0, **request)
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        cluster[1].fetch_as_follower(9, EPOCH, 0, 99, **request)
 
 
 def test_a_follower_beyond_the_log_or_before_it_is_out_of_range(cluster: Cluster) -> None:
@@ -161,7 +161,7 @@ def test_a_follower_beyond_the_log_or_before_it_is_out_of_range(cluster: Cluster
     cluster.fetch_all(2, 3)
     cluster.leader.delete_records(1)
     for offset in (0, 2):
-        with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+        with rejects_with(ErrorCode.OFFSET_OUT_OF_RANGE):
             cluster.leader.fetch_as_follower(
                 2, EPOCH, offset, 99, log_start_offset=0, now_ms=cluster.now_ms
             )
@@ -176,10 +176,10 @@ def test_a_follower_that_lags_too_long_is_removed_from_the_isr(cluster: Cluster)
     cluster.pass_time(LAG_MS)
     cluster.fetch(2)
     cluster.shrink_isr(cluster.state.leader)
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
     cluster.pass_time(1)
     cluster.shrink_isr(cluster.state.leader)
-    assert cluster.proposed() == [(1, 2)]
+    assert cluster.submitted_isrs() == [(1, 2)]
 
 
 def test_a_clock_that_is_set_back_gives_followers_no_more_time(cluster: Cluster) -> None:
@@ -191,7 +191,7 @@ def test_a_clock_that_is_set_back_gives_followers_no_more_time(cluster: Cluster)
         cluster.fetch(2)  # gets a record, and is behind again
         cluster.append(value)
     cluster.shrink_isr(cluster.state.leader)
-    assert cluster.proposed() == [(1, 2)]
+    assert cluster.submitted_isrs() == [(1, 2)]
 
 
 def test_a_follower_stays_in_the_isr_until_the_controller_decides(cluster: Cluster) -> None:
@@ -201,7 +201,7 @@ def test_a_follower_stays_in_the_isr_until_the_controller_decides(cluster: Clust
     cluster.fetch(2)
     cluster.shrink_isr(cluster.state.leader)
     assert cluster.leader.high_watermark == 0
-    cluster.decide()
+    cluster.respond()
     assert cluster.leader.high_watermark == end
     assert cluster.state.isr == (1, 2)
 
@@ -214,7 +214,7 @@ def test_a_caught_up_follower_does_not_lag_right_after_an_append(
     cluster.pass_time(10 * LAG_MS)  # its fetches find nothing, and cost nothing
     cluster.append(b"b")
     cluster.shrink_isr(cluster.state.leader)
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
 
 
 def test_a_follower_that_is_always_a_little_behind_stays_in_sync(cluster: Cluster) -> None:
@@ -224,19 +224,19 @@ def test_a_follower_that_is_always_a_little_behind_stays_in_sync(cluster: Cluste
         cluster.fetch(3)
         cluster.pass_time(LAG_MS // 2)
         cluster.shrink_isr(cluster.state.leader)
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
 
 
 def test_a_caught_up_follower_is_submitted_and_counts_at_once(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     end = cluster.append(b"a")
     cluster.fetch(3)
-    assert cluster.proposed() == [(1, 2, 3)], "it has what counts: nothing does yet"
+    assert cluster.submitted_isrs() == [(1, 2, 3)], "it has what counts: nothing does yet"
     cluster.fetch_all(2)
     assert cluster.leader.high_watermark == 0, "though the controller has two in sync"
     cluster.fetch(3)
     assert cluster.leader.high_watermark == end
-    cluster.decide()
+    cluster.respond()
     assert cluster.state.isr == (1, 2, 3)
 
 
@@ -245,12 +245,12 @@ def test_a_follower_about_to_join_counts_for_the_high_watermark(cluster: Cluster
     cluster.append(b"a")
     cluster.fetch_all(2)
     cluster.fetch(3)
-    assert cluster.proposed() == [], "it lacks a record that counts"
+    assert cluster.submitted_isrs() == [], "it lacks a record that counts"
     end = cluster.append(b"b")
     cluster.fetch_all(2)
     assert cluster.leader.high_watermark == 1
     cluster.fetch(3)
-    assert cluster.proposed() == [(1, 2, 3)]
+    assert cluster.submitted_isrs() == [(1, 2, 3)]
     cluster.fetch(3)
     assert cluster.leader.high_watermark == end
 
@@ -258,17 +258,17 @@ def test_a_follower_about_to_join_counts_for_the_high_watermark(cluster: Cluster
 def test_a_follower_about_to_join_that_crashed_counts_no_longer_than_the_lag_time(
     cluster: Cluster,
 ) -> None:
-    """Nothing else happens: no append, and no fetch that tells of progress."""
+    """Nothing else happens: no append, and no fetch with progress."""
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
-    cluster.decide(ErrorCode.INELIGIBLE_REPLICA)
+    cluster.respond(ErrorCode.INELIGIBLE_REPLICA)
     end = cluster.append(b"a")
     cluster.fetch_all(2)
     assert cluster.leader.commit_result(end, -1) is None
     cluster.pass_time(LAG_MS + 1)
     cluster.shrink_isr(cluster.state.leader)
     assert cluster.leader.commit_result(end, -1) is ErrorCode.NONE
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
 
 
 def test_a_follower_before_the_epoch_start_offset_is_not_submitted(cluster: Cluster) -> None:
@@ -278,9 +278,9 @@ def test_a_follower_before_the_epoch_start_offset_is_not_submitted(cluster: Clus
     cluster.elect(2, isr=(1, 2))
     assert cluster.leader.high_watermark == 0
     cluster.fetch(3)
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
     cluster.fetch(3)
-    assert cluster.proposed() == [(1, 2, 3)]
+    assert cluster.submitted_isrs() == [(1, 2, 3)]
 
 
 @pytest.mark.parametrize(
@@ -296,9 +296,9 @@ def test_a_follower_before_the_epoch_start_offset_is_not_submitted(cluster: Clus
 )
 def test_ineligible_brokers_are_not_submitted(cluster: Cluster, change: object) -> None:
     cluster.change(isr=[1, 2])
-    cluster.tell(change)  # type: ignore[arg-type]
+    cluster.commit_metadata(change)  # type: ignore[arg-type]
     cluster.fetch(3)
-    assert cluster.proposed() == []
+    assert cluster.submitted_isrs() == []
 
 
 def test_a_fetch_with_an_old_broker_epoch_changes_nothing(cluster: Cluster) -> None:
@@ -306,7 +306,7 @@ def test_a_fetch_with_an_old_broker_epoch_changes_nothing(cluster: Cluster) -> N
     cluster.append(b"a")
     cluster.fetch(3)
     cluster.fetch_all(2)
-    cluster.tell(registration(3, epoch=EPOCH + 1))
+    cluster.commit_metadata(registration(3, epoch=EPOCH + 1))
     assert cluster.fetch(3) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert cluster.leader.high_watermark == 0
 
@@ -314,34 +314,34 @@ def test_a_fetch_with_an_old_broker_epoch_changes_nothing(cluster: Cluster) -> N
 def test_an_isr_change_has_the_broker_epochs_of_the_last_fetches(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
-    ((request, _),) = cluster.worlds[1].asked
+    ((request, _),) = cluster.worlds[1].controller_requests
     assert (request.broker_id, request.broker_epoch) == (1, EPOCH)
-    (wanted,) = request.topics[0].partitions
-    assert [(each.broker_id, each.broker_epoch) for each in wanted.new_isr_with_epochs] == [
+    (requested,) = request.topics[0].partitions
+    assert [(each.broker_id, each.broker_epoch) for each in requested.new_isr_with_epochs] == [
         (1, EPOCH),
         (2, -1),  # it has not fetched from this leader yet
         (3, EPOCH),
     ]
-    assert (wanted.leader_epoch, wanted.partition_epoch) == (0, 1)
+    assert (requested.leader_epoch, requested.partition_epoch) == (0, 1)
 
 
 def test_an_isr_change_waits_for_the_pending_one(cluster: Cluster) -> None:
     cluster.change(isr=[1])
     cluster.fetch(2)
     cluster.fetch(3)
-    assert cluster.proposed() == [(1, 2)]
-    cluster.decide()
+    assert cluster.submitted_isrs() == [(1, 2)]
+    cluster.respond()
     cluster.fetch(3)
-    assert cluster.proposed() == [(1, 2, 3)]
+    assert cluster.submitted_isrs() == [(1, 2, 3)]
 
 
 def test_a_rejected_isr_change_can_be_submitted_again(cluster: Cluster) -> None:
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
-    cluster.decide(ErrorCode.INELIGIBLE_REPLICA)
+    cluster.respond(ErrorCode.INELIGIBLE_REPLICA)
     assert not cluster.leader.is_in_sync(3)
     cluster.fetch(3)
-    assert cluster.proposed() == [(1, 2, 3)]
+    assert cluster.submitted_isrs() == [(1, 2, 3)]
 
 
 def test_a_follower_that_may_have_joined_counts_until_the_metadata_arrives(
@@ -349,7 +349,7 @@ def test_a_follower_that_may_have_joined_counts_until_the_metadata_arrives(
 ) -> None:
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
-    cluster.decide(ErrorCode.INVALID_UPDATE_VERSION)  # an answer may have been lost before
+    cluster.respond(ErrorCode.INVALID_UPDATE_VERSION)  # an answer may have been lost before
     assert cluster.leader.is_in_sync(3)
     cluster.change(isr=[1, 2])
     assert not cluster.leader.is_in_sync(3)
@@ -383,7 +383,7 @@ def test_records_are_deleted_when_every_live_follower_has_deleted_them(
 def test_fenced_followers_do_not_delay_delete_records(cluster: Cluster) -> None:
     cluster.append(b"a")
     cluster.fetch_all(2, 3)
-    cluster.tell(records.FenceBrokerRecord(id=3, epoch=EPOCH))
+    cluster.commit_metadata(records.FenceBrokerRecord(id=3, epoch=EPOCH))
     cluster.leader.delete_records(1)
     cluster.fetch_all(2)
     assert cluster.leader.low_watermark == 1

@@ -36,7 +36,7 @@ def test_a_moved_replica_is_in_the_new_directory_and_not_in_the_old(world: World
     target = elsewhere(world, "orders")
     epochs = world.partition("orders").log.leader_epochs.entries
     world.partitions.move_to_log_dir("orders", 0, target)
-    world.keep_house(for_ms=5_000)
+    world.run_maintenance(for_ms=5_000)
     partition = world.partition("orders")
     assert partition.directory.path == target
     assert values(world, "orders") == [0, 1, 2, 3, 4]
@@ -54,7 +54,7 @@ def test_appends_during_the_move_are_copied(world: World) -> None:
         world.append("orders", b"meanwhile")
         world.now_ms += 50
         world.partitions.run_maintenance(world.now_ms)
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     assert not world.partitions.log_dir_moves.in_progress
     assert values(world, "orders") == list(range(201))
 
@@ -65,7 +65,7 @@ def test_a_future_log_starts_where_the_log_does(world: World) -> None:
         world.append("orders", b"a")
     world.partition("orders").delete_records(2)
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     assert world.partition("orders").log.log_start_offset == 2
     assert values(world, "orders") == [2]
 
@@ -78,7 +78,7 @@ def test_a_log_that_starts_within_a_batch_moves_with_the_whole_batch(world: Worl
     world.partition("orders").delete_records(2)
     target = elsewhere(world, "orders")
     world.partitions.move_to_log_dir("orders", 0, target)
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     partition = world.partition("orders")
     assert partition.directory.path == target
     assert partition.log.log_start_offset == 2
@@ -94,7 +94,7 @@ def test_records_deleted_during_the_move_do_not_come_back(world: World) -> None:
     while move.copy_next_slice(world.now_ms):
         pass
     world.partition("orders").delete_records(2)
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     assert not world.partitions.log_dir_moves.in_progress
     assert world.partition("orders").log.log_start_offset == 2
 
@@ -104,7 +104,7 @@ def test_the_moved_replica_is_there_after_a_restart(world: World) -> None:
     world.append("orders", b"a")
     target = elsewhere(world, "orders")
     world.partitions.move_to_log_dir("orders", 0, target)
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     world.restart()
     assert world.partition("orders").directory.path == target
     assert values(world, "orders") == [0]
@@ -113,7 +113,7 @@ def test_the_moved_replica_is_there_after_a_restart(world: World) -> None:
 def test_the_new_directory_is_reported(world: World) -> None:
     topic_id = world.create_topic("orders")
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     directory = world.partition("orders").directory
     assert world.partitions.unassigned_dirs == {(topic_id, 0): directory.directory_id}
 
@@ -126,7 +126,7 @@ def test_idempotent_producers_are_still_known_after_the_move(world: World) -> No
     partition = world.partition("orders")
     partition.append(batch_of(b"a", **fields), acks=-1, now_ms=world.now_ms)
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
-    world.keep_house(for_ms=1_000)
+    world.run_maintenance(for_ms=1_000)
     again = partition.append(batch_of(b"a", **fields), acks=-1, now_ms=world.now_ms)
     assert again.duplicate
     assert again.first_offset == 0
@@ -139,7 +139,7 @@ def test_a_move_interrupted_by_a_shutdown_starts_again(world: World) -> None:
     world.partitions.move_to_log_dir("orders", 0, target)
     world.partitions.log_dir_moves.in_progress.clear()  # a kill leaves the future folder behind
     world.restart()
-    world.keep_house(for_ms=10_000)
+    world.run_maintenance(for_ms=10_000)
     assert world.partition("orders").directory.path == target
     assert values(world, "orders") == [0]
 
@@ -150,7 +150,7 @@ def test_a_move_to_the_current_directory_cancels_the_move(world: World) -> None:
     home = world.partition("orders").directory.path
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.partitions.move_to_log_dir("orders", 0, home)
-    world.keep_house(for_ms=10_000)
+    world.run_maintenance(for_ms=10_000)
     assert world.partition("orders").directory.path == home
     assert sorted(world.folders(0) + world.folders(1)) == ["orders-0"]
 
@@ -159,7 +159,7 @@ def test_deleting_the_topic_cancels_the_move(world: World) -> None:
     world.create_topic("orders")
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
     world.delete_topic("orders")
-    world.keep_house(for_ms=100_000)
+    world.run_maintenance(for_ms=100_000)
     assert world.folders(0) + world.folders(1) == []
 
 

@@ -1,4 +1,4 @@
-"""What is done for partitions when nobody asks, and that it is done in small pieces."""
+"""The periodic tasks of partitions, and that they run in small steps."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def test_segments_past_their_retention_are_deleted(world: World) -> None:
     world.append("orders", b"old")
     world.now_ms += 2 * HOUR_MS
     world.append("orders", b"new")
-    world.keep_house(for_ms=10 * 60 * 1000)
+    world.run_maintenance(for_ms=10 * 60 * 1000)
     assert world.partition("orders").log.log_start_offset == 1
     assert world.partition("orders").high_watermark == 2
 
@@ -40,7 +40,7 @@ def test_a_partition_that_was_never_opened_loses_its_old_segments_too(world: Wor
         written_ns = (world.now_ms + 3 * HOUR_MS - age_ms) * 1_000_000
         os.utime(log, ns=(written_ns, written_ns))
     world.now_ms += 3 * HOUR_MS
-    world.keep_house()
+    world.run_maintenance()
     assert [partition.topic for partition in world.partitions.opened()] == ["old"]
     assert world.partition("old").log.log_start_offset == 1
 
@@ -49,9 +49,9 @@ def test_logs_are_flushed_after_flush_ms(world: World) -> None:
     world.create_topic("orders", flush_ms="5000")
     world.append("orders", b"a")
     log = world.partition("orders").log
-    world.keep_house(for_ms=3_000)
+    world.run_maintenance(for_ms=3_000)
     assert log.recovery_point == 0
-    world.keep_house(for_ms=4_000)
+    world.run_maintenance(for_ms=4_000)
     assert log.recovery_point == 1
 
 
@@ -59,14 +59,14 @@ def test_a_rolled_segment_is_flushed(world: World) -> None:
     world.create_topic("orders", segment_bytes="1048576")
     for _ in range(3):
         world.append("orders", b"x" * 500_000)
-    world.keep_house(for_ms=2_000)
+    world.run_maintenance(for_ms=2_000)
     assert world.partition("orders").log.recovery_point == 3
 
 
 def test_high_watermarks_are_checkpointed(world: World) -> None:
     world.create_topic("orders", 2)
     world.append("orders", b"a", b"b", index=1)
-    world.keep_house(for_ms=10_000)
+    world.run_maintenance(for_ms=10_000)
     path = world.paths[0] / "replication-offset-checkpoint"
     assert read_offsets(str(path)) == {("orders", 0): 0, ("orders", 1): 2}
 
@@ -76,9 +76,9 @@ def test_silent_producers_expire(new_world: Callable[..., World]) -> None:
     world.create_topic("orders")
     batch = batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=0)
     world.partition("orders").append(batch, acks=1, now_ms=world.now_ms)
-    world.keep_house(for_ms=HOUR_MS // 2)
+    world.run_maintenance(for_ms=HOUR_MS // 2)
     assert len(world.partition("orders").log.active_producers()) == 1
-    world.keep_house(for_ms=HOUR_MS)
+    world.run_maintenance(for_ms=HOUR_MS)
     assert world.partition("orders").log.active_producers() == []
 
 
@@ -109,24 +109,24 @@ def test_a_directory_that_fails_to_sync_goes_offline(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fdatasync", here("fdatasync", fail))
-    world.keep_house(for_ms=5_000)
+    world.run_maintenance(for_ms=5_000)
     assert world.partitions.log_dirs.offline_paths == [str(world.paths[0])]
     assert not world.partition("orders").is_leader
 
 
 def test_an_idle_broker_rarely_runs_maintenance(world: World) -> None:
     world.create_topic("orders")
-    world.keep_house(for_ms=HOUR_MS)
+    world.run_maintenance(for_ms=HOUR_MS)
     assert world.partitions.run_maintenance(world.now_ms) >= 0
     assert Path(world.paths[0], "orders-0").is_dir()
 
 
 def test_a_clock_that_was_set_back_does_not_stop_the_tasks(world: World) -> None:
     world.create_topic("orders", flush_ms="1000")
-    world.keep_house()
+    world.run_maintenance()
     world.now_ms -= 24 * HOUR_MS
     world.append("orders", b"a")
-    world.keep_house(for_ms=3_000)
+    world.run_maintenance(for_ms=3_000)
     assert world.partition("orders").log.recovery_point == 1
 
 
@@ -138,10 +138,10 @@ def test_a_flush_that_cannot_begin_is_retried(
     log = world.partition("orders").log
     with monkeypatch.context() as full:
         full.setattr(log.leader_epochs, "needs_sync", True)
-        full.setattr(LeaderEpochCache, "save", refuse(errno.ENOSPC))
-        world.keep_house(for_ms=3_000)
+        full.setattr(LeaderEpochCache, "save", fail_with(errno.ENOSPC))
+        world.run_maintenance(for_ms=3_000)
         assert log.recovery_point == 0
-    world.keep_house(for_ms=3_000)
+    world.run_maintenance(for_ms=3_000)
     assert log.recovery_point == 1
 
 
@@ -151,8 +151,8 @@ def test_a_disk_that_is_full_when_it_syncs_has_failed(
     """What the kernel could not write is gone, and a second sync would not say so."""
     world.create_topic("orders", flush_ms="1000")
     world.append("orders", b"a")
-    monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse(errno.ENOSPC)))
-    world.keep_house(for_ms=3_000)
+    monkeypatch.setattr(os, "fdatasync", here("fdatasync", fail_with(errno.ENOSPC)))
+    world.run_maintenance(for_ms=3_000)
     assert world.directories[0].failed is not None
     assert world.partition("orders").error_code is ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -164,13 +164,13 @@ def test_a_full_disk_is_logged_once_and_again_after_there_was_space(
     world.append("orders", b"a")
     for lines in (1, 2):
         with monkeypatch.context() as full:
-            full.setattr(os, "pwrite", here("pwrite", refuse(errno.ENOSPC)))
+            full.setattr(os, "pwrite", here("pwrite", fail_with(errno.ENOSPC)))
             for _ in range(3):
                 with pytest.raises(LogDirFailure):
                     world.append("orders", b"b")
         assert len([line for line in caplog.messages if "is full" in line]) == lines
         world.append("orders", b"c")
-        world.keep_house(for_ms=10_000)
+        world.run_maintenance(for_ms=10_000)
 
 
 def test_a_process_out_of_file_descriptors_keeps_its_directories_online(
@@ -178,7 +178,7 @@ def test_a_process_out_of_file_descriptors_keeps_its_directories_online(
 ) -> None:
     world.create_topic("orders")
     with monkeypatch.context() as out_of_files:
-        out_of_files.setattr(os, "open", here("open", refuse(errno.EMFILE)))
+        out_of_files.setattr(os, "open", here("open", fail_with(errno.EMFILE)))
         with pytest.raises(LogDirFailure):
             world.append("orders", b"a")
     assert "ulimit -n" in caplog.text
@@ -193,10 +193,10 @@ def test_a_sync_that_could_not_open_its_files_is_retried(
     world.append("orders", b"a")
     log = world.partition("orders").log
     with monkeypatch.context() as out_of_files:
-        out_of_files.setattr("barnabas.log.flush.sync_path", refuse(errno.EMFILE))
-        world.keep_house(for_ms=3_000)
+        out_of_files.setattr("barnabas.log.flush.sync_path", fail_with(errno.EMFILE))
+        world.run_maintenance(for_ms=3_000)
         assert log.recovery_point == 0
-    world.keep_house(for_ms=3_000)
+    world.run_maintenance(for_ms=3_000)
     assert log.recovery_point == 1
 
 
@@ -222,7 +222,7 @@ def test_few_logs_are_flushed_at_once_however_many_are_due(world: World) -> None
     assert {each.log.recovery_point for each in world.partitions.opened()} == {1}
 
 
-def refuse(number: int) -> Callable[..., None]:
+def fail_with(number: int) -> Callable[..., None]:
     def call(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 

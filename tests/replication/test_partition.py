@@ -1,4 +1,4 @@
-"""What a partition's leader takes, serves and promises."""
+"""What a partition's leader appends, serves and acknowledges."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import iterate_batches
 
 
-def refused(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
+def rejects_with(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
     return pytest.raises(KafkaError, match=code.name)
 
 
@@ -39,9 +39,9 @@ def test_batches_carry_the_leader_epoch_they_were_appended_in(world: World) -> N
 
 def test_a_broker_that_does_not_lead_rejects_requests(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), leader=2)
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
         world.append("orders", b"a")
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
         world.partition("orders").fetch(0, 100)
 
 
@@ -50,9 +50,9 @@ def test_an_older_leader_epoch_is_fenced_and_a_newer_one_unknown(world: World) -
     world.append("orders", b"a")
     world.lead("orders")
     partition = world.partition("orders")
-    with refused(ErrorCode.FENCED_LEADER_EPOCH):
+    with rejects_with(ErrorCode.FENCED_LEADER_EPOCH):
         partition.fetch(0, 100, leader_epoch=0)
-    with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
+    with rejects_with(ErrorCode.UNKNOWN_LEADER_EPOCH):
         partition.fetch(0, 100, leader_epoch=2)
     assert partition.fetch(0, 100, leader_epoch=1).records is not None
     assert partition.fetch(0, 100, leader_epoch=-1).records is not None
@@ -60,7 +60,7 @@ def test_an_older_leader_epoch_is_fenced_and_a_newer_one_unknown(world: World) -
 
 def test_acks_all_needs_min_insync_replicas_and_acks_one_does_not(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), isr=(1,), min_insync_replicas="2")
-    with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
+    with rejects_with(ErrorCode.NOT_ENOUGH_REPLICAS):
         world.append("orders", b"a", acks=-1)
     assert world.append("orders", b"a", acks=1) == 0
 
@@ -89,7 +89,7 @@ def test_reading_outside_the_log_is_out_of_range(world: World) -> None:
     world.append("orders", b"a")
     partition = world.partition("orders")
     for offset in (-1, 2):
-        with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+        with rejects_with(ErrorCode.OFFSET_OUT_OF_RANGE):
             partition.fetch(offset, 100)
     assert partition.fetch(1, 100).records is None
 
@@ -105,7 +105,7 @@ def test_a_reader_whose_log_diverged_gets_the_diverging_epoch(world: World) -> N
     assert partition.fetch(3, 100, last_fetched_epoch=0).diverging_epoch == (0, 2)
     # The leader of epoch 1 wrote nothing here.
     assert partition.fetch(3, 100, last_fetched_epoch=1).diverging_epoch == (0, 2)
-    with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+    with rejects_with(ErrorCode.OFFSET_OUT_OF_RANGE):
         partition.fetch(1, 100, last_fetched_epoch=9)
 
 
@@ -120,7 +120,7 @@ def test_a_coordinator_writes_for_a_producer_without_sequence_numbers(world: Wor
 
 def test_a_coordinators_batch_obeys_max_message_bytes(world: World) -> None:
     world.create_topic("__consumer_offsets", max_message_bytes="100")
-    with refused(ErrorCode.MESSAGE_TOO_LARGE):
+    with rejects_with(ErrorCode.MESSAGE_TOO_LARGE):
         world.partition("__consumer_offsets").append(
             batch_of(b"x" * 100), acks=-1, now_ms=world.now_ms, from_client=False
         )
@@ -155,7 +155,7 @@ def test_aborted_transactions_are_listed_for_readers_of_committed_records(world:
 
 def test_only_the_leader_begins_to_verify_a_transaction(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), leader=2)
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
         world.write_in_transaction("orders", b"t")
 
 
@@ -163,7 +163,7 @@ def test_whether_transactions_are_verified_can_be_changed(world: World) -> None:
     world.create_topic("orders")
     batch = {"transactional": True, "producer_epoch": 0, "base_sequence": 0}
     partition = world.partition("orders")
-    with refused(ErrorCode.INVALID_TXN_STATE):
+    with rejects_with(ErrorCode.INVALID_TXN_STATE):
         partition.append(batch_of(b"t", producer_id=7, **batch), acks=-1, now_ms=world.now_ms)
     world.configure_broker(transaction_partition_verification_enable="false")
     partition.append(batch_of(b"t", producer_id=7, **batch), acks=-1, now_ms=world.now_ms)
@@ -186,7 +186,7 @@ def test_a_marker_notifies_fetches_that_wait_for_committed_records(world: World)
 def test_a_marker_of_version_two_has_an_epoch_of_its_own(world: World) -> None:
     world.create_topic("orders")
     world.write_in_transaction("orders", b"t")
-    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+    with rejects_with(ErrorCode.INVALID_PRODUCER_EPOCH):
         world.end_transaction("orders", committed=True, version=2)
     assert world.end_transaction("orders", committed=True, epoch=1, version=2) == 1
 
@@ -202,13 +202,13 @@ def test_open_transactions_are_open_after_a_restart(world: World) -> None:
 
 def test_a_transaction_is_ended_only_where_this_broker_leads(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), leader=2)
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
         world.end_transaction("orders", committed=True)
 
 
 def test_a_transaction_is_ended_only_with_enough_replicas(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), isr=(1,), min_insync_replicas="2")
-    with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
+    with rejects_with(ErrorCode.NOT_ENOUGH_REPLICAS):
         world.end_transaction("orders", committed=True)
 
 
@@ -219,16 +219,16 @@ def test_records_are_deleted_up_to_an_offset_or_to_the_high_watermark(world: Wor
     partition = world.partition("orders")
     assert partition.delete_records(2) == 2
     assert partition.delete_records(1) == 2  # never backwards
-    with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+    with rejects_with(ErrorCode.OFFSET_OUT_OF_RANGE):
         partition.fetch(1, 100)
-    with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+    with rejects_with(ErrorCode.OFFSET_OUT_OF_RANGE):
         partition.delete_records(4)
     assert partition.delete_records(-1) == 3
 
 
 def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: World) -> None:
     world.create_topic("table", cleanup_policy="compact")
-    with refused(ErrorCode.POLICY_VIOLATION):
+    with rejects_with(ErrorCode.POLICY_VIOLATION):
         world.partition("table").delete_records(0)
     world.configure("table", cleanup_policy="compact,delete")
     assert world.partition("table").delete_records(0) == 0
@@ -238,7 +238,7 @@ def test_new_settings_apply_from_the_next_append_on(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"x" * 500)
     world.configure("orders", max_message_bytes="100")
-    with refused(ErrorCode.MESSAGE_TOO_LARGE):
+    with rejects_with(ErrorCode.MESSAGE_TOO_LARGE):
         world.append("orders", b"x" * 500)
     assert world.partition("orders").log.config.retention_ms == 7 * 24 * 60 * 60 * 1000
     world.configure("orders", retention_ms="1000")
@@ -290,7 +290,7 @@ def test_a_broken_disk_takes_its_partitions_offline(
         with pytest.raises(LogDirFailure):
             world.append("orders", b"b")
     for index in (0, 1):
-        with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+        with rejects_with(ErrorCode.KAFKA_STORAGE_ERROR):
             world.append("orders", b"b", index=index)
-        with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+        with rejects_with(ErrorCode.KAFKA_STORAGE_ERROR):
             world.partition("orders", index).fetch(0, 100)

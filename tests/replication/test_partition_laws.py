@@ -41,7 +41,7 @@ def take(world: World, step: Step, written: list[bytes]) -> None:
         case "stop", _:
             world.restart()
         case "keep house", for_ms:
-            world.keep_house(for_ms=for_ms)
+            world.run_maintenance(for_ms=for_ms)
         case "move", disk:
             world.partitions.move_to_log_dir("orders", 0, str(world.paths[disk]))
 

@@ -15,7 +15,7 @@ from barnabas.wire.messages import metadata_records as records
 DAY_MS = 24 * 60 * 60 * 1000
 
 
-def refused(code: ErrorCode) -> "pytest.RaisesContext[KafkaError]":
+def rejects_with(code: ErrorCode) -> "pytest.RaisesContext[KafkaError]":
     return pytest.raises(KafkaError, match=code.name)
 
 
@@ -29,24 +29,24 @@ def test_a_large_topic_gets_its_folders_in_slices_and_serves_meanwhile(world: Wo
     world.create_topic("orders", 200)
     assert 0 < len(world.folders()) < 200
     assert world.append("orders", b"a", index=199) == 0
-    world.keep_house()
+    world.run_maintenance()
     assert len(world.folders()) == 200
 
 
 def test_partitions_of_other_brokers_have_no_folder_here(world: World) -> None:
     world.create_topic("orders", replicas=(2,), leader=2)
     assert world.folders() == []
-    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+    with rejects_with(ErrorCode.NOT_LEADER_OR_FOLLOWER):
         world.partition("orders")
 
 
 def test_a_partition_that_is_not_in_the_metadata_is_unknown(world: World) -> None:
     world.create_topic("orders")
-    with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+    with rejects_with(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
         world.partitions.get_by_name("order", 0)
-    with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+    with rejects_with(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
         world.partitions.get_by_name("orders", 1)
-    with refused(ErrorCode.UNKNOWN_TOPIC_ID):
+    with rejects_with(ErrorCode.UNKNOWN_TOPIC_ID):
         world.partitions.get(b"\1" * 16, 0)
 
 
@@ -83,14 +83,14 @@ def test_a_deleted_topic_is_unknown_at_once_and_its_files_are_removed_after_the_
     world.append("orders", b"a")
     held = world.partition("orders")
     world.delete_topic("orders")
-    with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+    with rejects_with(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
         world.partition("orders")
-    with refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+    with rejects_with(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
         held.fetch(0, 100)
     assert [name.rpartition("-")[2] for name in world.folders()] == ["delete", "delete"]
-    world.keep_house(for_ms=50_000)
+    world.run_maintenance(for_ms=50_000)
     assert len(world.folders()) == 2
-    world.keep_house(for_ms=20_000)
+    world.run_maintenance(for_ms=20_000)
     assert world.folders() == []
 
 
@@ -114,7 +114,7 @@ def test_an_interrupted_delete_is_finished_after_a_restart(world: World) -> None
     world.delete_topic("orders")
     world.restart()
     assert len(world.folders()) == 1
-    world.keep_house(for_ms=70_000)
+    world.run_maintenance(for_ms=70_000)
     assert world.folders() == []
 
 
@@ -123,7 +123,7 @@ def test_a_folder_without_a_topic_is_marked_stray_and_kept(world: World) -> None
     world.directories[0].create_log("ghost", 0, b"g" * 16)
     world.directories[0].create_log("__cluster_metadata", 0, b"m" * 16)
     world.restart()
-    world.keep_house()
+    world.run_maintenance()
     metadata, ghost, orders = world.folders()
     assert (metadata, orders) == ("__cluster_metadata-0", "orders-0")
     assert ghost.startswith("ghost-0.")
@@ -161,7 +161,7 @@ def test_settings_of_the_cluster_reach_every_topic_that_has_none_of_its_own(worl
             resource_type=4, resource_name="", name="message.max.bytes", value="100"
         )
     )
-    with refused(ErrorCode.MESSAGE_TOO_LARGE):
+    with rejects_with(ErrorCode.MESSAGE_TOO_LARGE):
         world.append("orders", b"x" * 500)
 
 
@@ -239,11 +239,11 @@ def test_a_failed_directory_takes_only_its_own_partitions_offline(
         failing.setattr(os, "pwrite", here("pwrite", _fail))
         with pytest.raises(OSError, match="Input/output error"):
             world.append("orders", b"a", index=0)
-    with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+    with rejects_with(ErrorCode.KAFKA_STORAGE_ERROR):
         world.append("orders", b"a", index=0)
     assert world.append("orders", b"a", index=1) == 0
     assert world.partitions.log_dirs.offline_paths == [broken.directory.path]
-    world.keep_house(for_ms=DAY_MS // 24)
+    world.run_maintenance(for_ms=DAY_MS // 24)
     world.create_topic("payments", 2)
     assert {world.partition("payments", i).directory for i in (0, 1)} == {whole.directory}
 
@@ -265,7 +265,7 @@ def test_a_partition_of_a_directory_that_is_missing_at_start_is_not_created_else
     )
     world.append("orders", b"a")
     world.restart_without(home.path)
-    with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+    with rejects_with(ErrorCode.KAFKA_STORAGE_ERROR):
         world.partition("orders")
 
 
@@ -282,7 +282,7 @@ def test_a_damaged_log_is_rejected_logged_once_and_not_scanned_again(
 
     monkeypatch.setattr(LogDirectory, "open_log", find_damage)
     for _ in range(2):
-        with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+        with rejects_with(ErrorCode.KAFKA_STORAGE_ERROR):
             world.partition("orders")
     assert len(scans) == 1
     assert len([line for line in caplog.messages if "orders-0 is not served" in line]) == 1
@@ -297,10 +297,10 @@ def test_a_directory_that_fails_to_close_does_not_keep_the_others_from_closing(
         world.append(topic, b"x")
     first = world.directories[0]
 
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(first, "begin_checkpoint", refuse)
+    monkeypatch.setattr(first, "begin_checkpoint", fail)
     assert not world.partitions.close()
     world.start()
     assert [directory.was_clean_shutdown for directory in world.directories] == [False, True]
@@ -324,6 +324,6 @@ def test_a_small_topic_has_its_folders_at_once_however_many_wait(world: World) -
     world.create_topic("large", 100)
     world.create_topic("small", 2)
     assert {"small-0", "small-1"} <= set(world.folders())
-    world.keep_house(for_ms=60_000)
+    world.run_maintenance(for_ms=60_000)
     assert "large-99" in world.folders()
     assert "large-0" in world.folders()

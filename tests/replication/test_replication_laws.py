@@ -1,5 +1,5 @@
-"""The law of replication: what was promised at acks=all is never lost, and logs never part below
-the high watermark, whatever happens in which order, as long as leaders are chosen from the ISR."""
+"""The law of replication: records acknowledged with acks=all are never lost, and logs never diverge
+below the high watermark, in any order of events, as long as leaders are elected from the ISR."""
 
 from collections.abc import Callable
 
@@ -31,9 +31,9 @@ steps = st.lists(
         *often(1, "pass time", st.just(0)),
         *often(2, "elect", broker_ids),
         *often(1, "kill", broker_ids),
-        *often(2, "revive", broker_ids),
-        *often(1, "deafen", broker_ids),
-        *often(2, "hear", broker_ids),
+        *often(2, "restart", broker_ids),
+        *often(1, "stop metadata", broker_ids),
+        *often(2, "resume metadata", broker_ids),
     ),
     min_size=30,
     max_size=80,
@@ -56,10 +56,10 @@ AHEAD_OF_WHAT_LEADERS_KNOW = [
     ("fetch in vain", 3),
     ("decide", 0),
 ]
-"""Who joins must have what counted under the leader before, which the new one cannot tell."""
+"""A follower that joins must have what was committed under the former leader."""
 
 JOINED_UNKNOWN_TO_THE_LEADER = [
-    ("deafen", 1),
+    ("stop metadata", 1),
     ("fetch in vain", 3),
     ("decide in vain", 0),
     ("append", -1),
@@ -79,18 +79,18 @@ OUT_OF_DATE = (
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be told to the controller is told again at once."""
+    """Sends ISR changes that failed again at once."""
     monkeypatch.setattr(alter_partition_manager, "RETRY_S", 0)
 
 
 class Run:
-    """A cluster, and what its producers were promised."""
+    """A cluster, and the records that were acknowledged to producers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.written = 0
         self.waiting: list[tuple[int, int, bytes]] = []  # leader, end offset, value
-        self.promised: dict[int, bytes] = {}  # by offset
+        self.acknowledged: dict[int, bytes] = {}  # by offset
 
     def step(self, kind: str, what: int) -> None:
         match kind:
@@ -104,21 +104,21 @@ class Run:
                     if broker_id not in self.cluster.down:
                         self.cluster.shrink_isr(broker_id)
             case "decide" | "decide in vain":
-                self.cluster.decide(ErrorCode(what), is_lost=kind == "decide in vain")
+                self.cluster.respond(ErrorCode(what), is_lost=kind == "decide in vain")
             case "elect":
                 self.elect(what)
             case "kill":
                 self.kill(what)
-            case "revive":
+            case "restart":
                 if what in self.cluster.down:
-                    self.cluster.revive(what)
-            case "deafen":
-                self.cluster.deafen(what)
-            case "hear" if what not in self.cluster.down:
-                self.cluster.hear(what)
+                    self.cluster.restart(what)
+            case "stop metadata":
+                self.cluster.stop_metadata(what)
+            case "resume metadata" if what not in self.cluster.down:
+                self.cluster.resume_metadata(what)
 
     def append(self, acks: int) -> None:
-        """By whoever believes to lead: several may."""
+        """By a broker that leads according to its metadata: several may."""
         for broker_id in BROKERS:
             if broker_id not in self.cluster.down and self.cluster[broker_id].is_leader:
                 self.append_by(broker_id, acks)
@@ -128,8 +128,8 @@ class Run:
         self.written += 1
         try:
             end = self.cluster.append(value, acks=acks, by=broker_id)
-        except KafkaError as refusal:
-            if refusal.code is not ErrorCode.NOT_ENOUGH_REPLICAS:
+        except KafkaError as error:
+            if error.code is not ErrorCode.NOT_ENOUGH_REPLICAS:
                 raise
             return
         if acks == -1:
@@ -145,7 +145,7 @@ class Run:
             assert code in (ErrorCode.NONE, *OUT_OF_DATE)
 
     def elect(self, leader: int) -> None:
-        """Cleanly: from those in sync that live, and who is dead is no longer in sync."""
+        """Elects a live in-sync replica, and removes dead replicas from the ISR."""
         isr = self.cluster.state.isr
         living = tuple(each for each in isr if each not in self.cluster.down)
         if leader in living:
@@ -163,7 +163,7 @@ class Run:
         for leader, end, value in self.waiting:
             match self.cluster[leader].commit_result(end, -1):
                 case ErrorCode.NONE:
-                    self.promised[end - 1] = value
+                    self.acknowledged[end - 1] = value
                 case None:
                     left.append((leader, end, value))
         self.waiting = left
@@ -174,8 +174,8 @@ class Run:
             return
         leader = cluster.leader
         led = dict(enumerate(value for _, value in contents(leader)))
-        for offset, value in self.promised.items():
-            assert led.get(offset) == value, f"offset {offset} was promised and is lost"
+        for offset, value in self.acknowledged.items():
+            assert led.get(offset) == value, f"offset {offset} was acknowledged and is lost"
         everything = contents(leader)
         for broker_id in BROKERS:
             if broker_id in cluster.down:
@@ -184,7 +184,7 @@ class Run:
             counted = contents(replica, upto=replica.high_watermark)
             assert counted == everything[: len(counted)], f"the log of {broker_id} parted"
             if broker_id in cluster.state.isr:
-                assert replica.log.log_end_offset >= max(self.promised, default=-1) + 1
+                assert replica.log.log_end_offset >= max(self.acknowledged, default=-1) + 1
 
 
 @settings(max_examples=60)
@@ -210,13 +210,13 @@ def heal(run: Run) -> None:
     cluster = run.cluster
     for broker_id in BROKERS:
         if broker_id in cluster.down:
-            cluster.revive(broker_id)
-        cluster.hear(broker_id)
+            cluster.restart(broker_id)
+        cluster.resume_metadata(broker_id)
     for _ in range(4):
         for broker_id in BROKERS:
             run.fetch(broker_id)
             run.fetch(broker_id)
-        cluster.decide()
+        cluster.respond()
     run.collect_promises()
     run.check()
     assert set(cluster.state.isr) == set(BROKERS)

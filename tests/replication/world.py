@@ -34,8 +34,8 @@ class World:
     ) -> None:
         self.folder = folder
         self.node_id = node_id
-        self.asked: list[tuple[Any, asyncio.Future[Message]]] = []
-        """What was asked of the controller, and the answers to be."""
+        self.controller_requests: list[tuple[Any, asyncio.Future[Message]]] = []
+        """The requests to the controller, and the futures of their responses."""
         self.now_ms = START_MS
         self.paths = [folder / f"d{number}" for number in range(disks)]
         for number, path in enumerate(self.paths):
@@ -54,7 +54,7 @@ class World:
         self.image = MetadataImage()
         self.metadata_without_broker(registration(node_id))
         self.timer = ManualTimer()
-        self.background = Inline()
+        self.background = InlineExecutor()
         self.start()
 
     def start(self, lost_paths: Sequence[str] = ()) -> None:
@@ -68,7 +68,7 @@ class World:
             self.image,
             purgatory=self.purgatory,
             background=self.background,
-            send_to_controller=self._ask_controller,
+            send_to_controller=self._send_to_controller,
             clock=lambda: self.now_ms,
             offline_paths=lost_paths,
         )
@@ -192,14 +192,20 @@ class World:
         connection: Any = SimpleNamespace(listener=LISTENER, host="there", principal="User:me")
         return RequestContext(version, 1, client_id, connection, self.broker, self.now_ms, 0)
 
-    def ask(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
+    def request(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
         """The answer to a request that need not wait."""
-        pending = Pending(handle(_over_the_wire(request, version), self.call(version, **caller)))
-        assert pending.is_answered, "the request waits"
-        return pending.answer
+        pending = PendingHandler(
+            handle(_over_the_wire(request, version), self.call(version, **caller))
+        )
+        assert pending.is_complete, "the request waits"
+        return pending.response
 
-    def begin(self, handle: Any, request: Message, version: int, **caller: str) -> "Pending":
-        return Pending(handle(_over_the_wire(request, version), self.call(version, **caller)))
+    def begin_request(
+        self, handle: Any, request: Message, version: int, **caller: str
+    ) -> "PendingHandler":
+        return PendingHandler(
+            handle(_over_the_wire(request, version), self.call(version, **caller))
+        )
 
     def partition(self, topic: str, index: int = 0) -> Partition:
         return self.partitions.get_by_name(topic, index)
@@ -244,12 +250,12 @@ class World:
         marker = TransactionMarker(producer_id, epoch, coordinator_epoch, committed, version)
         return self.partition(topic).end_transaction(marker, now_ms=self.now_ms).last_offset
 
-    def _ask_controller(self, request: Message) -> "asyncio.Future[Message]":
+    def _send_to_controller(self, request: Message) -> "asyncio.Future[Message]":
         answer: asyncio.Future[Message] = asyncio.Future()
-        self.asked.append((request, answer))
+        self.controller_requests.append((request, answer))
         return answer
 
-    def keep_house(self, *, for_ms: int = 0) -> None:
+    def run_maintenance(self, *, for_ms: int = 0) -> None:
         """Let that much time pass, doing all that falls due in it."""
         until_ms = self.now_ms + for_ms
         while True:
@@ -318,31 +324,31 @@ def registration(
     )
 
 
-class Pending:
+class PendingHandler:
     """A request that is stepped by hand."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
-        self.awaited: Any = None
-        self.is_answered = False
-        self.answer: Any = None
+        self.waits_for: Any = None
+        self.is_complete = False
+        self.response: Any = None
         self.resume()
 
     def resume(self) -> None:
         """Go on if what it waits for has come."""
-        while not self.is_answered and (self.awaited is None or self.awaited.done()):
+        while not self.is_complete and (self.waits_for is None or self.waits_for.done()):
             try:
-                self.awaited = self._coroutine.send(None)
+                self.waits_for = self._coroutine.send(None)
             except StopIteration as returned:
-                self.is_answered = True
-                self.answer = returned.value
+                self.is_complete = True
+                self.response = returned.value
             else:
-                if self.awaited is not None:
-                    self.awaited._asyncio_future_blocking = False
+                if self.waits_for is not None:
+                    self.waits_for._asyncio_future_blocking = False
 
 
-class Inline:
-    """Background work that is done at once, or held back until told."""
+class InlineExecutor:
+    """Background work that is done at once, or held until `release`."""
 
     def __init__(self) -> None:
         self.held: list[Callable[[], None]] | None = None
@@ -371,7 +377,7 @@ class Inline:
 
 
 class ManualTimer:
-    """Alarms that go off when told."""
+    """Alarms that `ring` triggers."""
 
     def __init__(self) -> None:
         self.alarms: list[tuple[int, Callable[[], object]]] = []

@@ -248,7 +248,7 @@ class Log:
         """Returns whole batches from the one that has `offset`, none of which reaches `upto`.
 
         Returns None if there are none, or if the first is larger than `max_bytes` and
-        `at_least_one` does not ask for it regardless.
+        `at_least_one` is False.
         """
         if offset < self.log_start_offset or offset > upto:
             raise KafkaError(

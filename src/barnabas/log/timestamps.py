@@ -21,30 +21,30 @@ def find_first(
     """Returns the first record from `start_offset` on whose timestamp is at least `timestamp`."""
     for segment in segments:
         if segment.max_timestamp_and_offset()[0] >= timestamp:
-            found = _first_in(segment, timestamp, start_offset)
-            if found is not None:
-                return found
+            result = _first_in(segment, timestamp, start_offset)
+            if result is not None:
+                return result
     return None
 
 
 def find_max(segments: Sequence[LogSegment], start_offset: int) -> TimestampOffset | None:
     """Returns the first record from `start_offset` on with the largest timestamp."""
-    found: TimestampOffset | None = None
+    result: TimestampOffset | None = None
     for segment in sorted(segments, key=lambda segment: -segment.max_timestamp_and_offset()[0]):
         timestamp, _ = segment.max_timestamp_and_offset()
-        if timestamp < 0 or (found is not None and found.timestamp >= timestamp):
+        if timestamp < 0 or (result is not None and result.timestamp >= timestamp):
             break
         best = _latest_in(segment, start_offset)
-        if best is not None and (found is None or best.timestamp > found.timestamp):
-            found = best
-    return found
+        if best is not None and (result is None or best.timestamp > result.timestamp):
+            result = best
+    return result
 
 
 def _latest_in(segment: LogSegment, start_offset: int) -> TimestampOffset | None:
     timestamp, last_offset = segment.max_timestamp_and_offset()
-    found = _first_in(segment, timestamp, start_offset, at_least=last_offset)
-    if found is not None or segment.base_offset >= start_offset:
-        return found
+    result = _first_in(segment, timestamp, start_offset, at_least=last_offset)
+    if result is not None or segment.base_offset >= start_offset:
+        return result
     # DeleteRecords deleted the record with the largest timestamp, but maybe not the whole segment.
     largest = -1
     for at, header in segment.batch_headers(segment.position_of(start_offset)):
@@ -53,8 +53,8 @@ def _latest_in(segment: LogSegment, start_offset: int) -> TimestampOffset | None
         for record in read_records(segment.read_batch(at, header)):
             if record.timestamp > largest and record.offset >= start_offset:
                 largest = record.timestamp
-                found = TimestampOffset(largest, record.offset, header.leader_epoch)
-    return found
+                result = TimestampOffset(largest, record.offset, header.leader_epoch)
+    return result
 
 
 def _first_in(

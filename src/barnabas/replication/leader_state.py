@@ -211,9 +211,9 @@ class LeaderState:
             partition.purgatory.notify(partition)
 
     def _replicated_end_offset(self, end_offset: int, now_ms: int) -> int:
-        """Returns the offset up to which every replica that counts has the log.
+        """Returns the offset up to which every relevant replica has the log.
 
-        A follower that is about to join counts too: it would never reach the high watermark if
+        A follower that is about to join is relevant too: it would never reach the high watermark if
         that ran ahead of it with every append.
         """
         lag_max_ms = self._partition.host.replica_lag_max_ms

@@ -88,7 +88,7 @@ class MemoryPeer:
         broker = self._peers.listening.get(self._port)
         if broker is None:
             self._task = None
-            answered(ConnectionRefusedError("nobody listens there"))
+            answered(ConnectionRefusedError("connection refused"))
             return
         handle: Any = list_offsets.handle
         version = 9
@@ -115,7 +115,7 @@ def _bring_in_slices(response: FetchResponse) -> None:
 
 
 class Cluster:
-    """Brokers that hear the same metadata at the same moment."""
+    """Brokers that get the same metadata at the same moment."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.loop = SimulatedLoop()
@@ -127,7 +127,7 @@ class Cluster:
         }
         for node_id in self.brokers:
             self.listen(node_id)
-            self.tell(lambda broker, node_id=node_id: self.register(broker, node_id))
+            self.change_metadata(lambda broker, node_id=node_id: self.register(broker, node_id))
 
     def register(
         self, broker: Broker, node_id: int, port: int = 0, *, fenced: bool = False
@@ -139,14 +139,14 @@ class Cluster:
     def listen(self, node_id: int, port: int = 0) -> None:
         self.peers.listening[port or 9090 + node_id] = self.brokers[node_id]
 
-    def tell(self, change: Callable[[Broker], object]) -> None:
+    def change_metadata(self, change: Callable[[Broker], object]) -> None:
         for broker in self.brokers.values():
             change(broker)
 
     def create_topic(
         self, name: str, partitions: int = 1, *, leader: int = 1, isr: tuple[int, ...] = (1, 2)
     ) -> None:
-        self.tell(
+        self.change_metadata(
             lambda broker: broker.create_topic(
                 name, partitions, replicas=(1, 2), leader=leader, isr=isr
             )

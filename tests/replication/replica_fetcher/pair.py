@@ -45,17 +45,17 @@ class Leader:
         self.world = world
         self.sessions = FetchSessionCache(slots)
         self.spoil: Spoil | None = None
-        self.asked: list[FetchRequest | ListOffsetsRequest] = []
+        self.requests: list[FetchRequest | ListOffsetsRequest] = []
 
     def answer(self, request: FetchRequest | ListOffsetsRequest) -> Answer:
-        self.asked.append(request)
+        self.requests.append(request)
         if isinstance(request, ListOffsetsRequest):
-            found = self.world.ask(list_offsets.handle, request, LIST_OFFSETS_VERSION)
+            found = self.world.request(list_offsets.handle, request, LIST_OFFSETS_VERSION)
             assert isinstance(found, ListOffsetsResponse)
             return found
         request, _ = FetchRequest.read(memoryview(request.write(FETCH_VERSION)), FETCH_VERSION)
         context = self.sessions.context(request, FETCH_VERSION, self.world.now_ms)
-        found = [(wanted, self._read(wanted, request)) for wanted in context.partitions()]
+        found = [(requested, self._read(requested, request)) for requested in context.partitions()]
         response = context.response(found, self.world.now_ms)
         if self.spoil is not None:
             self.spoil(response)
@@ -63,22 +63,24 @@ class Leader:
         response, _ = FetchResponse.read(memoryview(frame), FETCH_VERSION)
         return response
 
-    def _read(self, wanted: SessionPartition, request: FetchRequest) -> PartitionData:
-        answer = PartitionData(partition_index=wanted.index, records=b"")
+    def _read(self, requested: SessionPartition, request: FetchRequest) -> PartitionData:
+        answer = PartitionData(partition_index=requested.index, records=b"")
         replica = request.replica_state
         try:
-            found = self.world.partitions.get(wanted.topic_id, wanted.index).fetch_as_follower(
+            found = self.world.partitions.get(
+                requested.topic_id, requested.index
+            ).fetch_as_follower(
                 replica.replica_id,
                 replica.replica_epoch,
-                wanted.fetch_offset,
-                wanted.max_bytes,
-                leader_epoch=wanted.current_leader_epoch,
-                last_fetched_epoch=wanted.last_fetched_epoch,
-                log_start_offset=wanted.log_start_offset,
+                requested.fetch_offset,
+                requested.max_bytes,
+                leader_epoch=requested.current_leader_epoch,
+                last_fetched_epoch=requested.last_fetched_epoch,
+                log_start_offset=requested.log_start_offset,
                 now_ms=self.world.now_ms,
             )
-        except KafkaError as refusal:
-            answer.error_code = refusal.code
+        except KafkaError as error:
+            answer.error_code = error.code
             answer.high_watermark = -1
             return answer
         answer.high_watermark = found.high_watermark
@@ -92,7 +94,7 @@ class Leader:
 
 
 class Pair:
-    """Brokers 1 and 2; both hear the same metadata, and each can follow the other."""
+    """Brokers 1 and 2; both get the same metadata, and each can follow the other."""
 
     def __init__(
         self, folder: Path, *, slots: int = 100, disks: int = 1, limits: FetchLimits = LIMITS

@@ -105,7 +105,7 @@ def test_an_empty_log_does_not_diverge(pair: Pair) -> None:
     pair.lead(1)
     pair.append(b"b")
     pair.exchange()
-    [request] = pair.leader.asked
+    [request] = pair.leader.requests
     assert request.topics[0].partitions[0].last_fetched_epoch == -1
     pair.settle()
     assert_alike(pair)
@@ -174,6 +174,6 @@ def test_a_future_log_is_truncated_with_the_log_it_copies(new_pair: Callable[...
     pair.append(b"kept too")
     pair.append(b"and this")
     pair.settle()
-    former.keep_house(for_ms=60_000)
+    former.run_maintenance(for_ms=60_000)
     assert pair.followed.directory.path == str(target)
     assert_alike(pair)

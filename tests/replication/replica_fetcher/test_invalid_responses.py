@@ -1,4 +1,4 @@
-"""Whatever a leader answers, a follower's log stays whole and its other partitions go on."""
+"""After any response of a leader, a follower's log is valid and its other partitions continue."""
 
 import struct
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def parting_before_zero(answer: PartitionData) -> None:
     answer.diverging_epoch = EpochEndOffset(epoch=0, end_offset=-4)
 
 
-def refused_with_an_unknown_code(answer: PartitionData) -> None:
+def rejected_with_an_unknown_code(answer: PartitionData) -> None:
     answer.error_code = 29_999
 
 
@@ -99,7 +99,7 @@ def refused_with_an_unknown_code(answer: PartitionData) -> None:
         starting_before_zero,
         parting_from_nothing,
         parting_before_zero,
-        refused_with_an_unknown_code,
+        rejected_with_an_unknown_code,
     ],
 )
 def test_an_invalid_response_appends_nothing_and_is_retried_after_the_backoff(

@@ -1,4 +1,4 @@
-"""Which leaders a broker follows, over which connections, and when it asks them."""
+"""Which leaders a broker follows, over which connections, and when it fetches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,20 +62,20 @@ def test_leaders_are_followed_as_they_change(cluster: Cluster) -> None:
     cluster.run(10)
     assert followed_by(cluster, 2) == [(1, 0)]
     assert followed_by(cluster, 1) == []
-    cluster.tell(lambda broker: broker.lead("orders", leader=2))
+    cluster.change_metadata(lambda broker: broker.lead("orders", leader=2))
     cluster.run(10)
     assert followed_by(cluster, 1) == [(2, 0)]
     assert followed_by(cluster, 2) == []
     cluster.brokers[2].append("orders", b"a", acks=1)
     cluster.run(20)
     assert end_of(cluster, 1) == 1
-    cluster.tell(lambda broker: broker.delete_topic("orders"))
+    cluster.change_metadata(lambda broker: broker.delete_topic("orders"))
     assert followed_by(cluster, 1) == []
 
 
 def test_a_partition_without_a_leader_is_not_followed(cluster: Cluster) -> None:
     cluster.create_topic("orders")
-    cluster.tell(lambda broker: broker.lead("orders", leader=-1))
+    cluster.change_metadata(lambda broker: broker.lead("orders", leader=-1))
     assert followed_by(cluster, 2) == []
 
 
@@ -83,7 +83,7 @@ def test_a_change_of_the_isr_does_not_disturb_the_fetch_in_flight(cluster: Clust
     cluster.create_topic("orders")
     cluster.run(10)
     before = list(cluster.peers.dialled)
-    cluster.tell(
+    cluster.change_metadata(
         lambda broker: broker.metadata(
             records.PartitionChangeRecord(topic_id=b"orders".ljust(16, b"\0"), isr=[1])
         )
@@ -110,13 +110,13 @@ def test_an_unreachable_broker_is_retried_after_the_backoff(cluster: Cluster) ->
 def test_a_leader_is_found_at_its_new_address(cluster: Cluster) -> None:
     cluster.create_topic("orders")
     cluster.run(10)
-    cluster.tell(lambda broker: cluster.register(broker, 1, fenced=True))
+    cluster.change_metadata(lambda broker: cluster.register(broker, 1, fenced=True))
     cluster.peers.listening.clear()
     cluster.peers.sent.clear()
     cluster.run(5_000)
-    assert cluster.peers.sent == []  # nobody knows where it is
+    assert cluster.peers.sent == []  # its address is unknown
     cluster.listen(1, 9999)
-    cluster.tell(lambda broker: cluster.register(broker, 1, 9999))
+    cluster.change_metadata(lambda broker: cluster.register(broker, 1, 9999))
     cluster.brokers[1].append("orders", b"a", acks=1)
     cluster.run(20)
     assert end_of(cluster, 2) == 1
@@ -178,7 +178,7 @@ def test_partitions_are_spread_over_as_many_connections_as_the_settings_say(
     cluster.create_topic("orders", 10)
     cluster.run(10)
     assert {purpose for _, _, purpose in cluster.peers.dialled} == {"replica-0"}
-    cluster.tell(lambda broker: broker.configure_broker(num_replica_fetchers="3"))
+    cluster.change_metadata(lambda broker: broker.configure_broker(num_replica_fetchers="3"))
     cluster.run(10)
     purposes = {purpose for node_id, _, purpose in cluster.peers.dialled if node_id == 2}
     assert purposes == {"replica-0", "replica-1", "replica-2"}
@@ -191,12 +191,12 @@ def test_partitions_are_spread_over_as_many_connections_as_the_settings_say(
 def test_a_partition_that_cannot_be_opened_counts_as_failed(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError("no such disk")
 
     follower = cluster.brokers[2]
     with monkeypatch.context() as patched:
-        patched.setattr(type(follower.partitions), "get", refuse)
+        patched.setattr(type(follower.partitions), "get", fail)
         follower.create_topic("orders", replicas=(1, 2), leader=1)
     assert follower.fetchers.failed_count == 1
     follower.lead("orders", leader=1)
@@ -222,10 +222,12 @@ def test_nothing_is_sent_after_the_stop(cluster: Cluster) -> None:
 
 
 def test_a_throttled_partition_stays_within_its_rate_until_it_is_in_sync(cluster: Cluster) -> None:
-    cluster.tell(lambda broker: broker.configure_broker(follower_replication_throttled_rate="1000"))
+    cluster.change_metadata(
+        lambda broker: broker.configure_broker(follower_replication_throttled_rate="1000")
+    )
     cluster.create_topic("orders", isr=(1,))
     cluster.create_topic("payments", isr=(1,))
-    cluster.tell(
+    cluster.change_metadata(
         lambda broker: broker.configure("orders", follower_replication_throttled_replicas="0:2")
     )
     for topic in ("orders", "payments"):
@@ -236,7 +238,7 @@ def test_a_throttled_partition_stays_within_its_rate_until_it_is_in_sync(cluster
     assert 0 < end_of(cluster, 2, "orders") < 20
     fetches = [each for _, each in cluster.peers.sent if isinstance(each, FetchRequest)]
     assert any(fetch.forgotten_topics_data for fetch in fetches)
-    cluster.tell(
+    cluster.change_metadata(
         lambda broker: broker.configure_broker(follower_replication_throttled_rate="1000000000")
     )
     cluster.run(1_000)

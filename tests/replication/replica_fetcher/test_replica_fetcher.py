@@ -1,4 +1,4 @@
-"""What a fetcher asks for, and what it does with the answers."""
+"""What a replica fetcher sends, and what it does with the responses."""
 
 import logging
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 
 
 def fetched(pair: Pair) -> list[FetchRequest]:
-    return [request for request in pair.leader.asked if isinstance(request, FetchRequest)]
+    return [request for request in pair.leader.requests if isinstance(request, FetchRequest)]
 
 
 def named(request: FetchRequest) -> list[int]:
@@ -27,7 +27,7 @@ def forgotten(request: FetchRequest) -> list[int]:
     return [index for topic in request.forgotten_topics_data for index in topic.partitions]
 
 
-def refuse(code: ErrorCode, index: int = 0) -> Callable[[FetchResponse], None]:
+def fail_with(code: ErrorCode, index: int = 0) -> Callable[[FetchResponse], None]:
     def spoil(response: FetchResponse) -> None:
         for topic in response.responses:
             for answer in topic.partitions:
@@ -78,7 +78,7 @@ def test_a_removed_partition_is_forgotten_by_the_session(new_pair: Callable[...,
 def test_a_partition_removed_while_the_session_opens_is_forgotten_too(
     new_pair: Callable[..., Pair],
 ) -> None:
-    """Or the leader would refuse it in every answer, at once, and be asked again at once."""
+    """Otherwise the leader would reject it in every response, and each would be retried at once."""
     pair = new_pair()
     pair.create_topic(2)
     request = pair.fetcher.next_request(pair.now_ms)
@@ -143,7 +143,7 @@ def test_a_leader_without_free_sessions_gets_full_fetches(
     pair.settle()
     assert pair.followed.log.log_end_offset == 1
     assert {tuple(sorted(named(request))) for request in fetched(pair)} == {(0, 1)}
-    assert named(fetched(pair)[-1]) == [1, 0]  # who got records last comes last
+    assert named(fetched(pair)[-1]) == [1, 0]  # the partition with the latest records comes last
 
 
 def test_a_lost_connection_is_retried_after_the_backoff_with_a_new_session(
@@ -169,7 +169,7 @@ def test_a_metadata_change_of_a_broker_ends_the_backoff_of_its_connection(pair: 
 def test_a_leader_without_its_metadata_is_retried_soon_and_then_less_often(
     pair: Pair,
 ) -> None:
-    pair.leader.spoil = refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    pair.leader.spoil = fail_with(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     asked_ms = []
     while len(asked_ms) < 10:
         if pair.exchange():
@@ -191,7 +191,7 @@ def test_a_delayed_partition_is_left_out_and_does_not_delay_the_others(
 ) -> None:
     pair = new_pair()
     pair.create_topic(2)
-    pair.leader.spoil = refuse(ErrorCode.KAFKA_STORAGE_ERROR)
+    pair.leader.spoil = fail_with(ErrorCode.KAFKA_STORAGE_ERROR)
     pair.append(b"a", index=1)
     pair.exchange()
     pair.leader.spoil = None
@@ -208,7 +208,7 @@ def test_a_delayed_partition_is_left_out_and_does_not_delay_the_others(
 def test_a_fenced_leader_epoch_waits_for_the_metadata(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pair.leader.spoil = refuse(ErrorCode.FENCED_LEADER_EPOCH)
+    pair.leader.spoil = fail_with(ErrorCode.FENCED_LEADER_EPOCH)
     pair.exchange()
     assert not logged(caplog, logging.WARNING)
     assert [each.fetch_state for each in pair.fetcher] == [FetchState.FAILED]
@@ -230,10 +230,10 @@ def test_a_failed_disk_stops_only_its_partitions(
         pair.append(b"a", index=index)
     failing = pair.followed.follower
 
-    def refuse_to_append(*_: object, **__: object) -> None:
+    def fail_to_append(*_: object, **__: object) -> None:
         raise OSError(28, "no space")
 
-    monkeypatch.setattr(type(failing), "append", _only_for(failing, refuse_to_append))
+    monkeypatch.setattr(type(failing), "append", _only_for(failing, fail_to_append))
     pair.exchange()
     pair.exchange()
     standings = {each.partition.index: each.fetch_state for each in pair.fetcher}
@@ -262,13 +262,13 @@ def test_the_bounds_of_all_out_of_range_partitions_are_requested_at_once(
         led.high_watermark = 2
         led.delete_records(1)
     pair.settle()
-    located = [each for each in pair.leader.asked if isinstance(each, ListOffsetsRequest)]
+    located = [each for each in pair.leader.requests if isinstance(each, ListOffsetsRequest)]
     assert [len(each.topics[0].partitions) for each in located] == [2, 2]
     assert pair.followed.log.log_start_offset == 1
 
 
 def test_a_failed_request_for_bounds_is_retried_after_the_backoff(pair: Pair) -> None:
-    pair.leader.spoil = refuse(ErrorCode.OFFSET_OUT_OF_RANGE)
+    pair.leader.spoil = fail_with(ErrorCode.OFFSET_OUT_OF_RANGE)
     pair.exchange()
     assert isinstance(pair.fetcher.next_request(0), ListOffsetsRequest)
     pair.fetcher.on_connection_lost(0)

@@ -1,4 +1,4 @@
-"""Logs and batches for the tests of this room."""
+"""Logs and batches for the tests of this package."""
 
 import struct
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ NOW_MS = 1_800_000_000_000
 SMALL = LogConfig(segment_bytes=4096, index_interval_bytes=256)
 
 
-class Workshop:
-    """One log directory under a path, with as many logs as asked for."""
+class LogTestDirectory:
+    """One log directory under a path, with any number of logs."""
 
     def __init__(self, path: Path, files: OpenFiles | None = None) -> None:
         self.path = path
@@ -107,7 +107,9 @@ def valid(content: bytearray) -> ValidBatch:
     return ValidBatch(header, content, header.max_timestamp)
 
 
-def placed(base_offset: int, values: Iterable[bytes] = (b"value",), leader_epoch: int = 0) -> bytes:
+def batch_at(
+    base_offset: int, values: Iterable[bytes] = (b"value",), leader_epoch: int = 0
+) -> bytes:
     """A batch as a leader hands it to its followers."""
     records = [Record(0, NOW_MS, None, value, []) for value in values]
     return bytes(build_batch(records, base_offset=base_offset, leader_epoch=leader_epoch))
