@@ -2,7 +2,15 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.log.log_test_directory import NOW_MS, SMALL, TOPIC_ID, LogTestDirectory, append, fill, read_all
+from tests.log.log_test_directory import (
+    NOW_MS,
+    SMALL,
+    TOPIC_ID,
+    LogTestDirectory,
+    append,
+    fill,
+    read_all,
+)
 
 from barnabas.log import LogDirectory, LogDirFailure, NotFormatted
 from barnabas.log.checkpoint_file import MalformedCheckpoint, encode_offsets, read_offsets

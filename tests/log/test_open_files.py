@@ -1,7 +1,14 @@
 from contextlib import suppress
 from pathlib import Path
 
-from tests.log.log_test_directory import NOW_MS, LogTestDirectory, append, fill, read_all, records_in
+from tests.log.log_test_directory import (
+    NOW_MS,
+    LogTestDirectory,
+    append,
+    fill,
+    read_all,
+    records_in,
+)
 
 from barnabas.log import LogConfig, OpenFiles
 

@@ -1,7 +1,15 @@
 import struct
 
 import pytest
-from tests.log.log_test_directory import NOW_MS, LogTestDirectory, append, batch, batch_at, fill, read_all
+from tests.log.log_test_directory import (
+    NOW_MS,
+    LogTestDirectory,
+    append,
+    batch,
+    batch_at,
+    fill,
+    read_all,
+)
 
 from barnabas.log import LogConfig
 

@@ -71,33 +71,33 @@ class Cluster:
         )
 
     def submitted_isrs(self) -> list[tuple[int, ...]]:
-        """Who the leaders would have in sync, by the requests the controller has not answered."""
+        """The ISRs in the requests to which the controller has not responded."""
         return [
             tuple(each.broker_id for each in requested.new_isr_with_epochs)
             for world in self.worlds.values()
-            for request, answer in world.controller_requests
-            if not answer.done()
+            for request, response in world.controller_requests
+            if not response.done()
             for topic in request.topics
             for requested in topic.partitions
         ]
 
     def respond(self, error: ErrorCode = ErrorCode.NONE, *, is_lost: bool = False) -> None:
-        """Answer all requests as a controller does that agrees, or with an error; the answers may
-        be lost on the way."""
+        """Responds to all requests, by applying them or with an error; the responses may be
+        lost."""
         for world in self.worlds.values():
             requests, world.controller_requests = world.controller_requests, []
-            for request, answer in requests:
+            for request, response in requests:
                 (topic,) = request.topics
                 (requested,) = topic.partitions
                 outcome = ResponsePartitionData(error_code=error)
                 if not error:
                     outcome = self._alter(request.broker_id, requested)
                 if is_lost:
-                    answer.set_exception(ConnectionResetError())
+                    response.set_exception(ConnectionResetError())
                     continue
                 outcome.partition_index = requested.partition_index
                 response_topic = ResponseTopicData(topic_id=topic.topic_id, partitions=[outcome])
-                answer.set_result(AlterPartitionResponse(topics=[response_topic]))
+                response.set_result(AlterPartitionResponse(topics=[response_topic]))
         run_callbacks()
 
     def _alter(self, leader: int, requested: RequestPartitionData) -> ResponsePartitionData:

@@ -43,7 +43,7 @@ def sent_partitions(world: World) -> list[list[int]]:
     ]
 
 
-def answer(world: World, **codes: int) -> None:
+def response(world: World, **codes: int) -> None:
     """The controller agrees to the latest request, but for partitions with a code of their own."""
     request, waiting = world.controller_requests[-1]
     waiting.set_result(agreed(request, codes))
@@ -77,30 +77,30 @@ def in_sync(world: World, index: int) -> tuple[int, ...]:
 def test_changes_during_a_request_are_sent_in_the_next(led: World) -> None:
     catch_up(led, 0, 1, 2)
     assert sent_partitions(led) == [[0]]
-    answer(led)
+    response(led)
     assert sent_partitions(led) == [[0], [1, 2]]
-    answer(led)
+    response(led)
     assert [in_sync(led, index) for index in range(3)] == [(1, 2)] * 3
     assert len(led.controller_requests) == 2
 
 
 def test_the_controllers_response_is_applied_before_the_metadata_arrives(led: World) -> None:
     catch_up(led, 0)
-    answer(led)
+    response(led)
     assert in_sync(led, 0) == (1, 2)
     assert led.partition("orders").is_in_sync(2)
 
 
 def test_a_retriable_rejection_is_sent_again_with_newer_changes(led: World) -> None:
     catch_up(led, 0, 1)
-    answer(led, p0=ErrorCode.NOT_CONTROLLER)
+    response(led, p0=ErrorCode.NOT_CONTROLLER)
     assert sent_partitions(led) == [[0], [1, 0]]
 
 
 def test_a_change_that_the_metadata_has_overtaken_is_not_sent_again(led: World) -> None:
     catch_up(led, 0)
     led.lead("orders", isr=(1,))
-    answer(led, p0=ErrorCode.NOT_CONTROLLER)
+    response(led, p0=ErrorCode.NOT_CONTROLLER)
     assert len(led.controller_requests) == 1
 
 

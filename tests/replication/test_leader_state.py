@@ -29,7 +29,7 @@ def test_a_record_is_committed_once_every_in_sync_replica_fetches_the_next(
     assert cluster.leader.high_watermark == 0
     cluster.fetch(3)  # has it
     assert cluster.leader.high_watermark == end
-    assert cluster[3].high_watermark == end, "it learns so by the same answer"
+    assert cluster[3].high_watermark == end, "it learns so by the same response"
     assert cluster[2].high_watermark == 0
     cluster.fetch(2)
     assert cluster[2].high_watermark == end
@@ -349,7 +349,7 @@ def test_a_follower_that_may_have_joined_counts_until_the_metadata_arrives(
 ) -> None:
     cluster.change(isr=[1, 2])
     cluster.fetch(3)
-    cluster.respond(ErrorCode.INVALID_UPDATE_VERSION)  # an answer may have been lost before
+    cluster.respond(ErrorCode.INVALID_UPDATE_VERSION)  # an response may have been lost before
     assert cluster.leader.is_in_sync(3)
     cluster.change(isr=[1, 2])
     assert not cluster.leader.is_in_sync(3)

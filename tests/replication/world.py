@@ -193,7 +193,7 @@ class World:
         return RequestContext(version, 1, client_id, connection, self.broker, self.now_ms, 0)
 
     def request(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
-        """The answer to a request that need not wait."""
+        """The response to a request that need not wait."""
         pending = PendingHandler(
             handle(_over_the_wire(request, version), self.call(version, **caller))
         )
@@ -251,9 +251,9 @@ class World:
         return self.partition(topic).end_transaction(marker, now_ms=self.now_ms).last_offset
 
     def _send_to_controller(self, request: Message) -> "asyncio.Future[Message]":
-        answer: asyncio.Future[Message] = asyncio.Future()
-        self.controller_requests.append((request, answer))
-        return answer
+        response: asyncio.Future[Message] = asyncio.Future()
+        self.controller_requests.append((request, response))
+        return response
 
     def run_maintenance(self, *, for_ms: int = 0) -> None:
         """Let that much time pass, doing all that falls due in it."""

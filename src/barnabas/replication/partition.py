@@ -223,7 +223,7 @@ class Partition:
         return appended
 
     def is_committed(self, next_offset: int, acks: int) -> bool:
-        """Returns whether an append that ended before `next_offset` is as safe as `acks` requires."""
+        """Returns whether an append that ended before `next_offset` fulfils its `acks`."""
         if acks == ACKS_ALL and self.high_watermark < next_offset:
             return False
         return (
@@ -320,7 +320,7 @@ class Partition:
         return self.log.epoch_end_offset(epoch)
 
     def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
-        """Raises KafkaError unless this replica leads, in `leader_epoch` if that is not NO_EPOCH."""
+        """Raises KafkaError unless this replica leads, in `leader_epoch` if it is not NO_EPOCH."""
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
             raise errors.not_leader(self, leader_epoch)
 

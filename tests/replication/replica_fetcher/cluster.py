@@ -74,21 +74,21 @@ class MemoryPeer:
         self._port = port
         self._task: asyncio.Task[None] | None = None
 
-    def send(self, request: Message, timeout_ms: int, answered: Callable[[Any], None]) -> None:
+    def send(self, request: Message, timeout_ms: int, on_response: Callable[[Any], None]) -> None:
         assert self._task is None, "one request at a time"
         self._peers.sent.append((self._peers.loop.time(), request))
-        self._task = self._peers.loop.create_task(self._ask(request, answered))
+        self._task = self._peers.loop.create_task(self._request(request, on_response))
 
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    async def _ask(self, request: Message, answered: Callable[[Any], None]) -> None:
+    async def _request(self, request: Message, on_response: Callable[[Any], None]) -> None:
         await asyncio.sleep(LATENCY_S)
         broker = self._peers.listening.get(self._port)
         if broker is None:
             self._task = None
-            answered(ConnectionRefusedError("connection refused"))
+            on_response(ConnectionRefusedError("connection rejected"))
             return
         handle: Any = list_offsets.handle
         version = 9
@@ -103,15 +103,15 @@ class MemoryPeer:
         read, _ = type(response).read(frame, version)
         await asyncio.sleep(LATENCY_S)
         self._task = None
-        answered(read)
+        on_response(read)
         frame[:] = bytes(len(frame))  # what it held of records is gone
 
 
 def _bring_in_slices(response: FetchResponse) -> None:
     for topic in response.responses:
-        for answer in topic.partitions:
-            if isinstance(answer.records, LogSlice):
-                answer.records = answer.records.read()
+        for partition in topic.partitions:
+            if isinstance(partition.records, LogSlice):
+                partition.records = partition.records.read()
 
 
 class Cluster:

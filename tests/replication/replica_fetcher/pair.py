@@ -34,12 +34,12 @@ LIMITS = FetchLimits(
     backoff_ms=1_000,
 )
 
-Answer = FetchResponse | ListOffsetsResponse
+LeaderResponse = FetchResponse | ListOffsetsResponse
 Spoil = Callable[[FetchResponse], None]
 
 
 class Leader:
-    """Answers the fetches of followers from a broker's logs; `spoil` may falsify an answer."""
+    """Responds to the fetches of followers from a broker's logs; `spoil` may falsify a response."""
 
     def __init__(self, world: World, *, slots: int = 100) -> None:
         self.world = world
@@ -47,7 +47,7 @@ class Leader:
         self.spoil: Spoil | None = None
         self.requests: list[FetchRequest | ListOffsetsRequest] = []
 
-    def answer(self, request: FetchRequest | ListOffsetsRequest) -> Answer:
+    def respond(self, request: FetchRequest | ListOffsetsRequest) -> LeaderResponse:
         self.requests.append(request)
         if isinstance(request, ListOffsetsRequest):
             found = self.world.request(list_offsets.handle, request, LIST_OFFSETS_VERSION)
@@ -64,7 +64,7 @@ class Leader:
         return response
 
     def _read(self, requested: SessionPartition, request: FetchRequest) -> PartitionData:
-        answer = PartitionData(partition_index=requested.index, records=b"")
+        response = PartitionData(partition_index=requested.index, records=b"")
         replica = request.replica_state
         try:
             found = self.world.partitions.get(
@@ -80,17 +80,17 @@ class Leader:
                 now_ms=self.world.now_ms,
             )
         except KafkaError as error:
-            answer.error_code = error.code
-            answer.high_watermark = -1
-            return answer
-        answer.high_watermark = found.high_watermark
-        answer.log_start_offset = found.log_start_offset
+            response.error_code = error.code
+            response.high_watermark = -1
+            return response
+        response.high_watermark = found.high_watermark
+        response.log_start_offset = found.log_start_offset
         if isinstance(found.records, LogSlice):
-            answer.records = found.records.read()
+            response.records = found.records.read()
         if found.diverging_epoch is not None:
             epoch, end_offset = found.diverging_epoch
-            answer.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
-        return answer
+            response.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return response
 
 
 class Pair:
@@ -165,12 +165,12 @@ class Pair:
         return self.worlds[self.leader_id].append(topic, *values, index=index, acks=1)
 
     def exchange(self) -> bool:
-        """One request and its answer; False if there is nothing to ask."""
+        """One request and its response; False if there is no request."""
         fetcher = self.fetcher
         request = fetcher.next_request(self.now_ms)
         if request is None:
             return False
-        fetcher.on_response(self.leader.answer(request), self.now_ms)
+        fetcher.on_response(self.leader.respond(request), self.now_ms)
         return True
 
     def settle(self, rounds: int = 60) -> None:

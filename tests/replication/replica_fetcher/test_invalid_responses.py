@@ -24,65 +24,65 @@ Spoil = Callable[[PartitionData], None]
 def only(spoil: Spoil, index: int = BAD) -> Callable[[FetchResponse], None]:
     def spoil_all(response: FetchResponse) -> None:
         for topic in response.responses:
-            for answer in topic.partitions:
-                if answer.partition_index == index:
-                    spoil(answer)
+            for partition in topic.partitions:
+                if partition.partition_index == index:
+                    spoil(partition)
 
     return spoil_all
 
 
-def damaged(answer: PartitionData) -> None:
-    answer.records = bytes(answer.records[:-1]) + b"\xff"  # type: ignore[index]
+def damaged(partition: PartitionData) -> None:
+    partition.records = bytes(partition.records[:-1]) + b"\xff"  # type: ignore[index]
 
 
-def cut_short(answer: PartitionData) -> None:
-    answer.records = bytes(answer.records[:70])  # type: ignore[index]
+def cut_short(partition: PartitionData) -> None:
+    partition.records = bytes(partition.records[:70])  # type: ignore[index]
 
 
-def garbage(answer: PartitionData) -> None:
-    answer.records = b"\x07" * 300
+def garbage(partition: PartitionData) -> None:
+    partition.records = b"\x07" * 300
 
 
-def of_huge_length(answer: PartitionData) -> None:
-    records = bytearray(answer.records)  # type: ignore[arg-type]
+def of_huge_length(partition: PartitionData) -> None:
+    records = bytearray(partition.records)  # type: ignore[arg-type]
     struct.pack_into(">i", records, 8, 2**31 - 1)
-    answer.records = records
+    partition.records = records
 
 
-def of_negative_length(answer: PartitionData) -> None:
-    records = bytearray(answer.records)  # type: ignore[arg-type]
+def of_negative_length(partition: PartitionData) -> None:
+    records = bytearray(partition.records)  # type: ignore[arg-type]
     struct.pack_into(">i", records, 8, -5)
-    answer.records = records
+    partition.records = records
 
 
-def from_the_past(answer: PartitionData) -> None:
-    records = bytearray(answer.records)  # type: ignore[arg-type]
+def from_the_past(partition: PartitionData) -> None:
+    records = bytearray(partition.records)  # type: ignore[arg-type]
     assign_offset(records, 0, -3, 0)
-    answer.records = records
+    partition.records = records
 
 
-def twice_the_same(answer: PartitionData) -> None:
-    answer.records = bytes(answer.records) * 2  # type: ignore[arg-type]
+def twice_the_same(partition: PartitionData) -> None:
+    partition.records = bytes(partition.records) * 2  # type: ignore[arg-type]
 
 
-def starting_after_what_counts(answer: PartitionData) -> None:
-    answer.log_start_offset = answer.high_watermark + 10
+def starting_after_what_counts(partition: PartitionData) -> None:
+    partition.log_start_offset = partition.high_watermark + 10
 
 
-def starting_before_zero(answer: PartitionData) -> None:
-    answer.log_start_offset = -7
+def starting_before_zero(partition: PartitionData) -> None:
+    partition.log_start_offset = -7
 
 
-def parting_from_nothing(answer: PartitionData) -> None:
-    answer.diverging_epoch = EpochEndOffset(epoch=0, end_offset=10**12)
+def parting_from_nothing(partition: PartitionData) -> None:
+    partition.diverging_epoch = EpochEndOffset(epoch=0, end_offset=10**12)
 
 
-def parting_before_zero(answer: PartitionData) -> None:
-    answer.diverging_epoch = EpochEndOffset(epoch=0, end_offset=-4)
+def parting_before_zero(partition: PartitionData) -> None:
+    partition.diverging_epoch = EpochEndOffset(epoch=0, end_offset=-4)
 
 
-def rejected_with_an_unknown_code(answer: PartitionData) -> None:
-    answer.error_code = 29_999
+def rejected_with_an_unknown_code(partition: PartitionData) -> None:
+    partition.error_code = 29_999
 
 
 @pytest.mark.parametrize(
@@ -154,21 +154,21 @@ def test_impossible_bounds_change_nothing(pair: Pair, monkeypatch: pytest.Monkey
     pair.append(b"a")
     pair.settle()
 
-    def out_of_range(answer: PartitionData) -> None:
-        answer.error_code = 1
+    def out_of_range(partition: PartitionData) -> None:
+        partition.error_code = 1
 
     pair.append(b"b")
     pair.leader.spoil = only(out_of_range, 0)
     pair.exchange()
-    real = Leader.answer
+    real = Leader.respond
 
     def lie(self: Leader, request: object) -> object:
-        answer = real(self, request)  # type: ignore[arg-type]
-        for topic in getattr(answer, "topics", []):
+        partition = real(self, request)  # type: ignore[arg-type]
+        for topic in getattr(partition, "topics", []):
             topic.partitions[0].offset = -99
-        return answer
+        return partition
 
-    monkeypatch.setattr(Leader, "answer", lie)
+    monkeypatch.setattr(Leader, "respond", lie)
     pair.exchange()
     pair.exchange()
     assert pair.followed.log.log_end_offset == 1
@@ -186,12 +186,12 @@ def test_corrupted_responses_are_detected_or_harmless(
     for number in range(3):
         pair.append(b"%d" % number * 30)
 
-    def change(answer: PartitionData) -> None:
-        records = bytearray(answer.records)  # type: ignore[arg-type]
+    def change(partition: PartitionData) -> None:
+        records = bytearray(partition.records)  # type: ignore[arg-type]
         for position, value in noise:
             if records:
                 records[position % len(records)] = value
-        answer.records = records
+        partition.records = records
 
     pair.leader.spoil = only(change, 0)
     for _ in range(3):

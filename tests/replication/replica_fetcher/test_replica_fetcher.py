@@ -30,10 +30,10 @@ def forgotten(request: FetchRequest) -> list[int]:
 def fail_with(code: ErrorCode, index: int = 0) -> Callable[[FetchResponse], None]:
     def spoil(response: FetchResponse) -> None:
         for topic in response.responses:
-            for answer in topic.partitions:
-                if answer.partition_index == index:
-                    answer.error_code = code
-                    answer.records = b""
+            for response in topic.partitions:
+                if response.partition_index == index:
+                    response.error_code = code
+                    response.records = b""
 
     return spoil
 
@@ -83,9 +83,9 @@ def test_a_partition_removed_while_the_session_opens_is_forgotten_too(
     pair.create_topic(2)
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
-    answer = pair.leader.answer(request)
+    response = pair.leader.respond(request)
     pair.fetcher.remove((pair.followed.topic_id, 0))
-    pair.fetcher.on_response(answer, pair.now_ms)
+    pair.fetcher.on_response(response, pair.now_ms)
     pair.exchange()
     assert forgotten(fetched(pair)[-1]) == [0]
 
@@ -94,9 +94,9 @@ def test_a_response_for_a_partition_that_was_removed_meanwhile_is_ignored(pair: 
     pair.append(b"a")
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
-    answer = pair.leader.answer(request)
+    response = pair.leader.respond(request)
     pair.fetcher.remove((pair.followed.topic_id, 0))
-    pair.fetcher.on_response(answer, pair.now_ms)
+    pair.fetcher.on_response(response, pair.now_ms)
     assert pair.followed.log.log_end_offset == 0
 
 
@@ -104,9 +104,9 @@ def test_a_response_to_a_fetch_in_an_older_leader_epoch_is_ignored(pair: Pair) -
     pair.append(b"a")
     request = pair.fetcher.next_request(pair.now_ms)
     assert isinstance(request, FetchRequest)
-    answer = pair.leader.answer(request)
+    response = pair.leader.respond(request)
     pair.lead(pair.leader_id)
-    pair.fetcher.on_response(answer, pair.now_ms)
+    pair.fetcher.on_response(response, pair.now_ms)
     assert pair.followed.log.log_end_offset == 0
     pair.settle()
     assert pair.followed.log.log_end_offset == 1
