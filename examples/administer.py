@@ -22,11 +22,11 @@ def main(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     create(admin, topic)
     create(admin, topic)
-    print(settled(admin, topic, partitions=2, kept_ms=1000))
-    keep_for(admin, topic, hours=6)
+    print(wait_for_config(admin, topic, partitions=2, expected_retention_ms=1000))
+    set_retention(admin, topic, hours=6)
     admin.create_partitions([NewPartitions(topic, 4)])[topic].result()
     empty(admin, topic)
-    print(settled(admin, topic, partitions=4, kept_ms=6 * 3_600_000))
+    print(wait_for_config(admin, topic, partitions=4, expected_retention_ms=6 * 3_600_000))
     admin.delete_topics([topic], operation_timeout=30)[topic].result()
     while topic in admin.list_topics(timeout=10).topics:
         time.sleep(0.05)
@@ -46,12 +46,14 @@ def create(admin: AdminClient, topic: str) -> None:
             print(f"{name} created")
 
 
-def settled(admin: AdminClient, topic: str, partitions: int, kept_ms: int) -> str:
-    """Describe it: brokers hear of a change a moment after the controller has made it."""
+def wait_for_config(
+    admin: AdminClient, topic: str, partitions: int, expected_retention_ms: int
+) -> str:
+    """Waits until brokers know the change: the controller applies it first."""
     deadline = time.monotonic() + 30
     while True:
         try:
-            topic_description = admin.describe_topics(TopicCollection([topic]))[topic].result()
+            description = admin.describe_topics(TopicCollection([topic]))[topic].result()
             resource = ConfigResource(ResourceType.TOPIC, topic)
             configs = admin.describe_configs([resource])[resource].result()
         except KafkaException as exception:
@@ -59,15 +61,18 @@ def settled(admin: AdminClient, topic: str, partitions: int, kept_ms: int) -> st
                 raise
         else:
             retention_ms = configs["retention.ms"].value
-            if (len(topic_description.partitions), int(retention_ms)) == (partitions, kept_ms):
-                leaders = [partition.leader.id for partition in topic_description.partitions]
+            if (len(description.partitions), int(retention_ms)) == (
+                partitions,
+                expected_retention_ms,
+            ):
+                leaders = [partition.leader.id for partition in description.partitions]
                 return f"{topic}: {partitions} partitions, leaders {leaders}, kept for {retention_ms} ms"
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{topic} is not what it was made")
+            raise TimeoutError(f"{topic} did not change in time")
         time.sleep(0.05)
 
 
-def keep_for(admin: AdminClient, topic: str, hours: int) -> None:
+def set_retention(admin: AdminClient, topic: str, hours: int) -> None:
     entry = ConfigEntry(
         "retention.ms",
         str(hours * 3_600_000),
@@ -78,7 +83,7 @@ def keep_for(admin: AdminClient, topic: str, hours: int) -> None:
 
 
 def empty(admin: AdminClient, topic: str) -> None:
-    """Delete what the first partition has; -1 is up to its end."""
+    """Delete the records of the first partition; -1 means up to its end."""
     deleted = admin.delete_records([TopicPartition(topic, 0, -1)])
     for partition, future in deleted.items():
         print(f"partition {partition.partition} begins at {future.result().low_watermark}")

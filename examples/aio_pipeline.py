@@ -1,4 +1,4 @@
-"""A pipeline on asyncio: read, work on many records at a time, write, commit what is done.
+"""A pipeline on asyncio: consume, process records concurrently, produce, and commit.
 
 python aio_pipeline.py localhost:9092 names greetings
 """
@@ -33,7 +33,7 @@ async def main(servers: str, source: str, target: str) -> int:
             if not batch:
                 continue
             greetings = await asyncio.gather(*(greet(m.value().decode()) for m in batch))
-            # produce() waits for room in the buffer; what it returns is the delivery itself.
+            # produce() waits while the buffer is full; it returns a future of the delivery.
             deliveries = [await producer.produce(target, greeting) for greeting in greetings]
             await asyncio.gather(*deliveries)
             await consumer.commit(asynchronous=False)
@@ -42,7 +42,7 @@ async def main(servers: str, source: str, target: str) -> int:
 
 
 async def greet(name: str) -> str:
-    """Somewhere else, over the network, slowly."""
+    """Stands for a slow call over the network."""
     await asyncio.sleep(0.01)
     return f"Good day, {name}"
 

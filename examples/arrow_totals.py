@@ -1,4 +1,4 @@
-"""Millions of records without an object for each: Arrow columns in, a group-by, Arrow columns out.
+"""Records as Arrow columns, without an object per record: consume, group by, produce.
 
 python arrow_totals.py localhost:9092 sales totals
 """

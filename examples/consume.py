@@ -1,4 +1,4 @@
-"""Print a topic as a member of a group, and commit by hand. Ctrl-C leaves the group in order.
+"""Print a topic in a consumer group, with manual commits. Ctrl-C leaves the group cleanly.
 
 python consume.py localhost:9092 printers orders
 python consume.py localhost:9092 printers orders --until-end

@@ -1,6 +1,6 @@
-"""Keep offsets where the results are: in a database, changed together with them.
+"""Store offsets in a database, in the same transaction as the results.
 
-The group shares out the partitions; where to go on in each is looked up in SQLite. As counts and
+The group assigns the partitions; the position in each is read from SQLite. Because counts and
 offsets are written in one transaction of the database, every record is counted exactly once.
 
     python external_offsets.py localhost:9092 counters orders counts.db
@@ -33,7 +33,7 @@ def main(servers: str, group: str, topic: str, database: str) -> dict[str, int]:
         consumer.assign(partitions)
 
     def on_revoke(_: Consumer, partitions: list[TopicPartition]) -> None:
-        store.commit()  # whoever gets them next reads from here
+        store.commit()  # the next owner of the partitions continues here
         print(f"revoked {sorted(partition.partition for partition in partitions)}")
 
     consumer.subscribe([topic], on_assign=on_assign, on_revoke=on_revoke)

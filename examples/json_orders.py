@@ -1,4 +1,4 @@
-"""Objects in, objects out: JSON serializers of one's own, and what happens to a bad record.
+"""Custom JSON serializers and deserializers, and how to handle a bad record.
 
 python json_orders.py localhost:9092 orders
 """
@@ -48,7 +48,7 @@ def write(servers: str, topic: str) -> None:
     except ValueSerializationError as problem:
         print(f"not sent: {problem.exception}")
     producer.flush(30)
-    # Somebody else writes what is not JSON.
+    # Another program writes a value that is not JSON.
     plain = Producer({"bootstrap.servers": servers})
     plain.produce(topic, "<order/>", "eve", partition=0)
     plain.flush(30)

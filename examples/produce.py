@@ -1,4 +1,4 @@
-"""Send lines of text and say of each what became of it. Ctrl-C stops; what was sent is waited for.
+"""Send lines of text, and print the delivery of each. Ctrl-C stops after all deliveries.
 
 python produce.py localhost:9092 orders < orders.txt
 """
@@ -14,14 +14,14 @@ def main(servers: str, topic: str, lines: Iterable[str] = sys.stdin) -> int:
     try:
         for line in lines:
             send(producer, topic, line.rstrip("\n"))
-            producer.poll(0)  # calls `delivered` for those whose fate is known
+            producer.poll(0)  # calls `delivered` for delivery reports
     except KeyboardInterrupt:
         print("interrupted")
-    return producer.flush(30)  # how many are still under way
+    return producer.flush(30)  # the number of records not delivered
 
 
 def send(producer: Producer, topic: str, text: str) -> None:
-    """Wait for room where the queue is full, rather than lose a line."""
+    """Wait while the queue is full, rather than lose a line."""
     while True:
         try:
             producer.produce(topic, value=text, key=text.partition(" ")[0], on_delivery=delivered)

@@ -1,4 +1,4 @@
-"""Read once more what was written between two times, in no group and without committing.
+"""Read the records between two times again, without a group and without commits.
 
 python replay.py localhost:9092 orders 1700000000000 1700000060000
 """
@@ -32,7 +32,7 @@ def between(consumer: Consumer, topic: str, from_ms: int, to_ms: int) -> Iterato
     remaining = {}
     for start, end in zip(starts, ends, strict=True):
         if start.offset < 0:
-            continue  # nothing is as late as that
+            continue  # no record is that late
         _, high = consumer.get_watermark_offsets(start, timeout=10)
         last = end.offset if end.offset >= 0 else high
         if start.offset < last:

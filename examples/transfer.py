@@ -1,7 +1,7 @@
-"""Read orders, write invoices, exactly once: records and offsets go in one transaction.
+"""Read orders and write invoices exactly once, with records and offsets in one transaction.
 
-Whatever happens, an order has one invoice: of a transaction that was not committed, readers see
-neither the invoices nor that the orders were read.
+Every order has exactly one invoice: if a transaction is aborted, consumers see neither its invoices
+nor its offsets.
 
     python transfer.py localhost:9092 billing orders invoices
 """
@@ -62,7 +62,7 @@ def bill(batch: list[Message], consumer: Consumer, producer: Producer, invoices:
 
 
 def rewind(consumer: Consumer, batch: list[Message]) -> None:
-    """An aborted batch is read again, from the first record of each partition."""
+    """Rewinds to the first record of an aborted batch in each partition."""
     for position in consumer.committed(consumer.assignment(), timeout=30):
         if position.offset < 0:
             position.offset = min(

@@ -1,4 +1,4 @@
-"""See what a producer does: how many messages wait, how many left, and to which brokers.
+"""Print the statistics of a producer: queued and sent messages, by broker.
 
 python watch_statistics.py localhost:9092 orders 10000
 """
@@ -41,7 +41,7 @@ def main(servers: str, topic: str, count: str) -> None:
 
 
 def is_done(statistics: dict[str, object], count: int) -> bool:
-    """Messages that were sent still wait for the broker's answer."""
+    """Messages that are sent but not acknowledged."""
     return statistics["txmsgs"] == count and statistics["msg_cnt"] == 0
 
 

@@ -1,7 +1,7 @@
-"""Count words as they come, and keep the counts in a compacted topic.
+"""Count words, with the counts in a compacted topic.
 
-The counts are the state: a program that starts again reads them back before it goes on. They are
-written in the transaction that moves the offsets, so no word counts twice.
+The counts are the state: on start, the program reads them from the topic. They are written in the
+transaction that commits the offsets, so no word is counted twice.
 
     python word_count.py localhost:9092 lines counts
 """
@@ -47,7 +47,7 @@ def main(servers: str, lines: str, counts: str) -> Counter[str]:
 
 
 def restore(servers: str, counts: str) -> Counter[str]:
-    """The last count of each word."""
+    """Returns the last count of each word."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

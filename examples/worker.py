@@ -1,7 +1,7 @@
-"""Work through a topic in batches, each at least once: commit a batch only when it is done.
+"""Process a topic in batches at least once: commit a batch after it is processed.
 
-A worker that dies in the middle of a batch gets that batch again; so the work writes its results
-under the position of their record, and doing it twice does no harm.
+A worker that is killed during a batch processes that batch again. Results are stored by the offset
+of their record, so processing a record twice has no effect.
 
     python worker.py localhost:9092 workers orders results/
 """
@@ -16,7 +16,7 @@ WAIT_S = 1.0
 
 
 def main(servers: str, group: str, topic: str, directory: str) -> int:
-    """How many records were worked on until none came for a while."""
+    """Returns the number of records processed until none arrived for a while."""
     results = Path(directory)
     results.mkdir(exist_ok=True)
     consumer = Consumer(

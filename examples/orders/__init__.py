@@ -1,1 +1,1 @@
-"""The first whole pipeline: `python -m examples.orders`."""
+"""A complete pipeline: `python -m examples.orders`."""

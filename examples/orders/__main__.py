@@ -1,9 +1,9 @@
-"""A whole pipeline, live: orders through the registry, totals by Spark, written exactly once.
+"""A complete pipeline: orders with schemas, totals by Spark, written exactly once.
 
     python -m examples.orders
 
-Starts a broker, a registry and Spark, sells for half a minute, and checks at the end that every
-order was counted once. Nothing is left behind.
+Starts a broker, a registry and Spark, produces orders for half a minute, and verifies at the end
+that every order was counted once. All processes and files are removed.
 """
 
 import argparse
@@ -19,15 +19,15 @@ from rich.console import Console
 
 from barnabas.spark.prerequisites import PrerequisiteError, require_all
 
-from .ledger import Lag, Ledger
-from .place import Platform, Process, start_job, wait_until
+from .processes import Platform, Process, start_job, wait_until
 from .screen import Screen, View
 from .shop import Shop, Total, Window
+from .totals_reader import Lag, TotalsReader
 
-SPARK_START_S = 300
-LAST_TOTALS_S = 180
-SPEED_OVER_S = 5
-LOOK_EVERY_S = 0.25
+SPARK_START_TIMEOUT_S = 300
+LAST_TOTALS_TIMEOUT_S = 180
+RATE_PERIOD_S = 5
+UPDATE_INTERVAL_S = 0.25
 
 
 def main() -> int:
@@ -37,10 +37,10 @@ def main() -> int:
         signal.signal(ending, signal.default_int_handler)
     try:
         require_all()
-        with TemporaryDirectory(prefix="barnabas-orders-", ignore_cleanup_errors=True) as folder:
-            return run(options, Path(folder), console)
+        with TemporaryDirectory(prefix="barnabas-orders-", ignore_cleanup_errors=True) as directory:
+            return run(options, Path(directory), console)
     except KeyboardInterrupt:
-        console.print("Stopped; nothing is left behind.")
+        console.print("Stopped; all processes and files are removed.")
         return 130
     except (PrerequisiteError, RuntimeError) as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
@@ -49,16 +49,16 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m examples.orders", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30, help="how long orders come in")
-    parser.add_argument("--rate", type=float, default=500, help="orders a second")
+    parser.add_argument("--seconds", type=float, default=30, help="how long orders are produced")
+    parser.add_argument("--rate", type=float, default=500, help="orders per second")
     return parser.parse_args()
 
 
-def run(options: argparse.Namespace, folder: Path, console: Console) -> int:
-    platform = Platform(folder)
+def run(options: argparse.Namespace, directory: Path, console: Console) -> int:
+    platform = Platform(directory)
     job: Process | None = None
     try:
-        with console.status("A broker and a schema registry start ..."):
+        with console.status("Starting a broker and a schema registry ..."):
             platform.wait()
         console.print(
             f"Broker at {platform.servers}, schema registry at {platform.registry}.",
@@ -67,12 +67,12 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> int:
         )
         shop = Shop(platform.servers, platform.registry)
         shop.open()
-        job = start_job(platform, folder)
+        job = start_job(platform, directory)
         return follow(options, platform, shop, job, console)
     finally:
         for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(ending, signal.SIG_IGN)  # a second Ctrl-C would leave processes behind
-        with console.status("Ending ..."):
+        with console.status("Stopping ..."):
             if job is not None:
                 job.stop()
             platform.stop()
@@ -81,92 +81,96 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> int:
 def follow(
     options: argparse.Namespace, platform: Platform, shop: Shop, job: Process, console: Console
 ) -> int:
-    ledger, lag = Ledger(platform.servers, platform.registry), Lag(platform.servers)
+    totals_reader, lag = TotalsReader(platform.servers, platform.registry), Lag(platform.servers)
     stopped = threading.Event()
     seller = threading.Thread(target=shop.sell, args=(options.seconds, options.rate, stopped))
-    ledger.open()
+    totals_reader.open()
     try:
-        with console.status("Spark starts ..."):
-            wait_until(lambda: lag.look()[0] > 0, "Spark reads", job, SPARK_START_S)
+        with console.status("Starting Spark ..."):
+            wait_until(
+                lambda: lag.measure()[0] > 0, "Spark reads the orders", job, SPARK_START_TIMEOUT_S
+            )
         seller.start()
-        watch(options.seconds, Screen(console), shop, ledger, lag, job, seller)
+        watch(options.seconds, Screen(console), shop, totals_reader, lag, job, seller)
     finally:
         stopped.set()
         if seller.is_alive():
             seller.join()
-        ledger.close()
+        totals_reader.close()
         lag.close()
-    return judge(shop.expected(), ledger, console)
+    return verify(shop.expected(), totals_reader, console)
 
 
 def watch(
     seconds: float,
     screen: Screen,
     shop: Shop,
-    ledger: Ledger,
+    totals_reader: TotalsReader,
     lag: Lag,
     job: Process,
     seller: threading.Thread,
 ) -> None:
-    """Until all totals are there, or it has taken too long."""
-    began = time.monotonic()
-    ends = None
-    selling, doing = Speed(), Speed()
-    with screen.lit():
-        while ends is None or time.monotonic() < ends:
+    """Updates the screen until all totals are written, or a timeout."""
+    started = time.monotonic()
+    deadline_s = None
+    selling, doing = Rate(), Rate()
+    with screen.live():
+        while deadline_s is None or time.monotonic() < deadline_s:
             if not job.is_running:
-                raise RuntimeError(f"The job ended:\n{job.last_words()}")
-            if not seller.is_alive() and ends is None:
-                ends = time.monotonic() + LAST_TOTALS_S
-            passed_s = time.monotonic() - began
-            done, behind = lag.look()
-            # A stranger's order comes before the first and after the last: neither is sold.
+                raise RuntimeError(f"The job exited:\n{job.error_output()}")
+            if not seller.is_alive() and deadline_s is None:
+                deadline_s = time.monotonic() + LAST_TOTALS_TIMEOUT_S
+            passed_s = time.monotonic() - started
+            done, behind = lag.measure()
+            # The first and the last order have an unknown customer and are not counted as sold.
             done = min(done - 1, shop.sold)
             screen.show(
                 View(
-                    stage=f"Selling, {passed_s:.0f} s of {seconds:.0f}"
-                    if ends is None
-                    else "All is sold, the last windows close",
+                    stage=f"Producing, {passed_s:.0f} s of {seconds:.0f}"
+                    if deadline_s is None
+                    else "All orders are produced, the last windows close",
                     sold=shop.sold,
                     done=done,
                     lag=behind,
                     sold_per_s=selling.at(shop.sold),
                     done_per_s=doing.at(done),
-                    totals=dict(ledger.totals),
+                    totals=dict(totals_reader.totals),
                     job=tuple(job.lines),
                 )
             )
-            if ends is not None and len(ledger.totals) >= len(shop.expected()):
+            if deadline_s is not None and len(totals_reader.totals) >= len(shop.expected()):
                 return
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(UPDATE_INTERVAL_S)
 
 
-class Speed:
-    """Of a figure that grows, over the last seconds."""
+class Rate:
+    """The rate of a growing number over the last seconds."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque(maxlen=round(SPEED_OVER_S / LOOK_EVERY_S))
+        self._samples: deque[tuple[float, int]] = deque(
+            maxlen=round(RATE_PERIOD_S / UPDATE_INTERVAL_S)
+        )
 
     def at(self, figure: int) -> float:
-        self._seen.append((time.monotonic(), figure))
-        (since_s, least), (now_s, most) = self._seen[0], self._seen[-1]
-        return (most - least) / (now_s - since_s) if now_s > since_s else 0.0
+        self._samples.append((time.monotonic(), figure))
+        (first_s, first), (last_s, last) = self._samples[0], self._samples[-1]
+        return (last - first) / (last_s - first_s) if last_s > first_s else 0.0
 
 
-def judge(expected: dict[Window, Total], ledger: Ledger, console: Console) -> int:
-    """Compare every total with what was sold."""
-    wrong = [order for order in expected if ledger.totals.get(order) != expected[order]]
-    wrong += ledger.totals.keys() - expected.keys()
-    repeated = [order for order, times in ledger.written.items() if times > 1]
-    orders = sum(total.orders for total in ledger.totals.values())
-    cents = sum(total.cents for total in ledger.totals.values())
-    verdict = (
-        f"{len(wrong)} are wrong, {len(repeated)} are there twice."
+def verify(expected: dict[Window, Total], totals_reader: TotalsReader, console: Console) -> int:
+    """Compares every total with the expected one."""
+    wrong = [key for key in expected if totals_reader.totals.get(key) != expected[key]]
+    wrong += totals_reader.totals.keys() - expected.keys()
+    repeated = [key for key, times in totals_reader.written.items() if times > 1]
+    orders = sum(total.orders for total in totals_reader.totals.values())
+    cents = sum(total.cents for total in totals_reader.totals.values())
+    outcome = (
+        f"{len(wrong)} are wrong, {len(repeated)} are written twice."
         if wrong or repeated
-        else "each is right, and there once."
+        else "all are correct and written once."
     )
     console.print(
-        f"{orders:,} orders of {cents / 100:,.2f} in {len(ledger.totals)} totals: {verdict}",
+        f"{orders:,} orders of {cents / 100:,.2f} in {len(totals_reader.totals)} totals: {outcome}",
         style="red" if wrong or repeated else "green",
         highlight=False,
         soft_wrap=True,

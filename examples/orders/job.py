@@ -1,10 +1,10 @@
-"""Totals by country and five seconds, from a stream of orders: a Spark program of its own.
+"""A Spark job that computes totals per country and five seconds from a stream of orders.
 
     python job.py localhost:9092 http://localhost:8081 checkpoint/
     barnabas spark submit --master spark://host:7077 job.py broker:9092 http://broker:8081 shared/
 
-Each total is written once, when no order of its window can come any more; kill the program at
-any moment and start it again, and that stays so.
+Each total is written exactly once, when its window is closed, even if the program is killed at any
+time and started again.
 """
 
 import signal
@@ -20,24 +20,24 @@ from barnabas.spark.session import configure
 
 WINDOW = "5 seconds"
 LATENESS = "3 seconds"
-"""How much older than the newest order another may be."""
+"""How much later than newer orders an order can arrive."""
 
 
 def main(servers: str, registry: str, checkpoint: str) -> None:
     spark = session()
     connection = {"kafka.bootstrap.servers": servers, "schema.registry.url": registry}
-    found = totals(orders(spark, connection), customers(spark, connection))
+    totals_by_country = totals(orders(spark, connection), customers(spark, connection))
     query = (
-        found.writeStream.format("barnabas")
+        totals_by_country.writeStream.format("barnabas")
         .options(**connection, topic="totals", valueFormat="avro")
         .option("checkpointLocation", checkpoint)
         .queryName("totals")
         .start()
     )
-    ending = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ending.set())
+    stop_event = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop_event.set())
     try:
-        while not (ending.is_set() or query.awaitTermination(1)):
+        while not (stop_event.is_set() or query.awaitTermination(1)):
             pass
     finally:
         query.stop()
@@ -45,10 +45,10 @@ def main(servers: str, registry: str, checkpoint: str) -> None:
 
 
 def session() -> SparkSession:
-    """On this machine, unless Spark is told of a master."""
+    """Returns a session, local unless a master is configured."""
     spark = (
         configure(SparkSession.builder.appName("orders"))
-        .config("spark.sql.shuffle.partitions", "2")  # there are few totals at a time
+        .config("spark.sql.shuffle.partitions", "2")  # there are few totals
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
@@ -58,7 +58,7 @@ def session() -> SparkSession:
 
 
 def orders(spark: SparkSession, connection: dict[str, str]) -> DataFrame:
-    """As the registry's schema has them: number, customer, cents, placed."""
+    """Returns the columns of the registered schema: number, customer, cents, placed."""
     return (
         spark.readStream.format("barnabas")
         .options(**connection, subscribe="orders", startingOffsets="earliest")
@@ -69,20 +69,20 @@ def orders(spark: SparkSession, connection: dict[str, str]) -> DataFrame:
 
 
 def customers(spark: SparkSession, connection: dict[str, str]) -> DataFrame:
-    """The last that is known of each: compaction may not have come by yet."""
-    every = (
+    """Returns the latest record of each customer: the topic may not be compacted yet."""
+    records = (
         spark.read.format("barnabas")
         .options(**connection, subscribe="customers", valueFormat="avro")
         .load()
     )
-    latest = every.groupBy("key").agg(max_by("value", "offset").alias("value"))
+    latest = records.groupBy("key").agg(max_by("value", "offset").alias("value"))
     return latest.select(col("value.id").alias("customer"), "value.country")
 
 
-def totals(placed: DataFrame, known: DataFrame) -> DataFrame:
+def totals(orders: DataFrame, customers: DataFrame) -> DataFrame:
     by_country = (
-        placed.withWatermark("placed", LATENESS)
-        .join(known, "customer")
+        orders.withWatermark("placed", LATENESS)
+        .join(customers, "customer")
         .groupBy(window("placed", WINDOW), "country")
         .agg(count("*").alias("orders"), total("cents").alias("cents"))
     )

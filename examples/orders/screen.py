@@ -1,4 +1,4 @@
-"""What the demonstration looks like: a picture that moves in a terminal, lines elsewhere."""
+"""The display of the demo: a live screen on a terminal, lines elsewhere."""
 
 import time
 from collections import defaultdict, deque
@@ -15,30 +15,30 @@ from rich.text import Text
 
 from .shop import COUNTRIES, Total, Window
 
-LINE_EVERY_S = 5
+LINE_INTERVAL_S = 5
 WINDOWS_SHOWN = 6
-MOMENTS_SHOWN = 40
+SAMPLES_SHOWN = 40
 BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(slots=True, frozen=True)
 class View:
-    """Everything there is to see at a moment."""
+    """What the screen shows at a time."""
 
     stage: str
     sold: int
     done: int
     lag: int
-    """Orders that are in the topic and not in any total yet."""
+    """Orders in the topic that are not in a total yet."""
     sold_per_s: float
     done_per_s: float
     totals: Mapping[Window, Total]
     job: tuple[str, ...]
-    """What Spark said last."""
+    """The last output lines of Spark."""
 
     def __str__(self) -> str:
         return (
-            f"{self.stage}: {self.sold:,} orders sold, {self.done:,} done by Spark, "
+            f"{self.stage}: {self.sold:,} orders sold, {self.done:,} processed by Spark, "
             f"throughput {self.done_per_s:,.0f}/s, lag {self.lag:,}, "
             f"{len(self.totals)} totals written"
         )
@@ -49,11 +49,11 @@ class Screen:
         self._console = console
         self._live: Live | None = None
         self._next_line = 0.0
-        self._throughput: deque[float] = deque(maxlen=MOMENTS_SHOWN)
-        self._lag: deque[float] = deque(maxlen=MOMENTS_SHOWN)
+        self._throughput: deque[float] = deque(maxlen=SAMPLES_SHOWN)
+        self._lag: deque[float] = deque(maxlen=SAMPLES_SHOWN)
 
     @contextmanager
-    def lit(self) -> Iterator[None]:
+    def live(self) -> Iterator[None]:
         if not self._console.is_terminal:
             yield
             return
@@ -65,16 +65,16 @@ class Screen:
         self._throughput.append(view.done_per_s)
         self._lag.append(view.lag)
         if self._live is not None:
-            self._live.update(self._drawn(view))
+            self._live.update(self._render(view))
         elif time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + LINE_EVERY_S
+            self._next_line = time.monotonic() + LINE_INTERVAL_S
             self._console.print(str(view), highlight=False, soft_wrap=True)
 
-    def _drawn(self, view: View) -> Group:
+    def _render(self, view: View) -> Group:
         return Group(
             Panel(_flow(view), title=view.stage, title_align="left", border_style="blue"),
-            _moving("throughput", f"{view.done_per_s:,.0f} orders/s", self._throughput, "green"),
-            _moving("lag", f"{view.lag:,} orders", self._lag, "yellow"),
+            _sparkline("throughput", f"{view.done_per_s:,.0f} orders/s", self._throughput, "green"),
+            _sparkline("lag", f"{view.lag:,} orders", self._lag, "yellow"),
             Text(),
             _windows(view.totals),
             Text("\n".join(view.job), "dim", overflow="ellipsis", no_wrap=True),
@@ -82,7 +82,7 @@ class Screen:
 
 
 def _flow(view: View) -> Table:
-    """From left to right, as the orders go."""
+    """The flow of orders, from left to right."""
     flow = Table.grid(expand=True)
     for justify in ("left", "center", "center", "center", "right"):
         flow.add_column(justify=justify)
@@ -94,7 +94,7 @@ def _flow(view: View) -> Table:
     flow.add_row(
         f"{view.sold:,} orders sold",
         "",
-        f"{view.done:,} orders done",
+        f"{view.done:,} orders processed",
         "",
         f"{len(view.totals)} written",
     )
@@ -102,20 +102,20 @@ def _flow(view: View) -> Table:
     return flow
 
 
-def _moving(name: str, now: str, moments: Iterable[float], colour: str) -> Table:
-    """How it was in the last seconds, and how it is."""
+def _sparkline(name: str, now: str, samples: Iterable[float], colour: str) -> Table:
+    """The last samples as bars, and the current value."""
     row = Table.grid(padding=(0, 2))
     row.add_column(width=11, justify="right")
-    row.add_column(width=MOMENTS_SHOWN, justify="right")
-    row.add_row(Text(name, "bold"), Text(bars(moments), colour), Text(now, "bold"))
+    row.add_column(width=SAMPLES_SHOWN, justify="right")
+    row.add_row(Text(name, "bold"), Text(bars(samples), colour), Text(now, "bold"))
     return row
 
 
-def bars(moments: Iterable[float]) -> str:
-    """One a moment, the highest for the most there was."""
-    figures = list(moments)
-    most = max(figures, default=0) or 1
-    return "".join(BARS[round(figure / most * (len(BARS) - 1))] for figure in figures)
+def bars(samples: Iterable[float]) -> str:
+    """Returns a bar per sample, scaled to the maximum."""
+    figures = list(samples)
+    maximum = max(figures, default=0) or 1
+    return "".join(BARS[round(figure / maximum * (len(BARS) - 1))] for figure in figures)
 
 
 def _windows(totals: Mapping[Window, Total]) -> Table:

@@ -1,4 +1,4 @@
-"""A shop whose customers order all the time; it knows what the totals must come to."""
+"""Produces orders of a shop, and knows the expected totals."""
 
 import json
 import random
@@ -15,9 +15,9 @@ from barnabas.serialization import MessageField, SerializationContext
 
 WINDOW_MS = 5_000
 LATE_MS = 1_000
-"""How long some orders are under way: they come after younger ones."""
+"""How late an order can be produced: orders are out of order."""
 CLOSING_MS = 60_000
-"""So much later is the order that lets the last windows end."""
+"""The last order is this much later, so that the last windows close."""
 
 COUNTRIES = ("AT", "BR", "DE", "FR", "IN", "JP", "KE", "US")
 CUSTOMERS = 200
@@ -48,7 +48,7 @@ TOPICS = (
 )
 
 Window = tuple[int, str]
-"""When it began, in ms of the epoch, and the country."""
+"""Start in ms since the epoch, and country."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,7 +58,7 @@ class Total:
 
 
 class Shop:
-    """Open it, let it sell on a thread, and ask what was sold."""
+    """Creates topics and customers, and produces orders on a thread."""
 
     def __init__(self, servers: str, registry: str, *, seed: int = 7) -> None:
         self.sold = 0
@@ -73,7 +73,7 @@ class Shop:
         self._cents: Counter[Window] = Counter()
 
     def open(self) -> None:
-        """Create the topics, and tell who the customers are: each twice, as some move."""
+        """Creates the topics, and produces customers, each twice with another country."""
         admin = AdminClient({"bootstrap.servers": self._servers})
         for created in admin.create_topics(list(TOPICS)).values():
             created.result(30)
@@ -83,15 +83,17 @@ class Shop:
             customer = {"id": number, "name": f"Customer {number}", "country": country}
             value = self._customer(customer, context)
             self._producer.produce("customers", value, key=str(number))
-        self._sell_one(-1, time.time_ns() // 1_000_000)  # a stranger's, so that there is a schema
+        self._sell_one(
+            -1, time.time_ns() // 1_000_000
+        )  # of an unknown customer, to register the schema
         self._producer.flush(30)
 
     def sell(self, seconds: float, rate: float, stopped: threading.Event) -> None:
-        """So many orders a second, and one at the end that moves the time on."""
-        began = time.monotonic()
-        while not stopped.is_set() and (passed_s := time.monotonic() - began) < seconds:
+        """Produces `rate` orders per second, and one at the end that advances the watermark."""
+        started = time.monotonic()
+        while not stopped.is_set() and (elapsed_s := time.monotonic() - started) < seconds:
             now_ms = time.time_ns() // 1_000_000
-            while self.sold < passed_s * rate:
+            while self.sold < elapsed_s * rate:
                 customer = self._random.randrange(CUSTOMERS)
                 placed_ms = now_ms - self._random.randrange(LATE_MS)
                 cents = self._sell_one(customer, placed_ms)
@@ -105,10 +107,8 @@ class Shop:
         self._producer.flush(30)
 
     def expected(self) -> dict[Window, Total]:
-        """Of each window and country, once nothing is sold any more."""
-        return {
-            country: Total(self._orders[country], self._cents[country]) for country in self._orders
-        }
+        """Returns the total of each window and country, after `sell` has ended."""
+        return {window: Total(self._orders[window], self._cents[window]) for window in self._orders}
 
     def _sell_one(self, customer: int, placed_ms: int) -> int:
         cents = self._random.randrange(100, 20_000)

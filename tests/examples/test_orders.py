@@ -8,7 +8,7 @@ from rich.console import Console
 
 WINDOW_MS = 5_000
 VIEW = View(
-    stage="Selling, 12 s of 30",
+    stage="Producing, 12 s of 30",
     sold=8_934,
     done=8_512,
     lag=422,
@@ -28,7 +28,7 @@ def test_the_screen_fits_a_small_terminal() -> None:
         file=io.StringIO(), width=80, height=24, force_terminal=True, color_system=None
     )
     screen = Screen(console)
-    with screen.lit():
+    with screen.live():
         screen.show(VIEW)
     shown = _shown(console)
     assert len(shown.rstrip().splitlines()) < 24
@@ -43,11 +43,11 @@ def test_the_screen_fits_a_small_terminal() -> None:
 def test_without_a_terminal_lines_are_printed() -> None:
     console = Console(file=io.StringIO(), width=80)
     screen = Screen(console)
-    with screen.lit():
+    with screen.live():
         screen.show(VIEW)
         screen.show(VIEW)
     assert _shown(console) == (
-        "Selling, 12 s of 30: 8,934 orders sold, 8,512 done by Spark, throughput 498/s, lag 422, "
+        "Producing, 12 s of 30: 8,934 orders sold, 8,512 processed by Spark, throughput 498/s, lag 422, "
         "72 totals written\n"
     )
 

@@ -1,4 +1,4 @@
-"""What the job has written, read as any consumer of committed records reads it."""
+"""Reads the totals that the job has committed, and its lag."""
 
 import threading
 from collections import Counter
@@ -12,27 +12,27 @@ from barnabas.serialization import MessageField, SerializationContext
 from .shop import Total, Window
 
 JOB_GROUP = "orders-totals"
-"""As which job.py commits how far it is."""
+"""The consumer group whose offsets job.py commits."""
 
 
-class Ledger:
-    """Fills itself on a thread of its own until it is closed."""
+class TotalsReader:
+    """Consumes the totals on a thread until it is closed."""
 
     def __init__(self, servers: str, registry: str) -> None:
         self.totals: dict[Window, Total] = {}
         self.written: Counter[Window] = Counter()
-        """How often each total is in the topic: once, if all is well."""
+        """How often each total was written: once, with exactly-once delivery."""
         self._consumer = Consumer(
             {
                 "bootstrap.servers": servers,
-                "group.id": "ledger",
+                "group.id": "totals-reader",
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
             }
         )
         self._deserialize = AvroDeserializer(SchemaRegistryClient({"url": registry}))
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._read, name="ledger")
+        self._thread = threading.Thread(target=self._read, name="totals-reader")
 
     def open(self) -> None:
         self._consumer.subscribe(["totals"])
@@ -57,22 +57,22 @@ class Ledger:
 
 
 class Lag:
-    """How far the job is behind, as its consumer group tells."""
+    """The lag of the consumer group of the job."""
 
     def __init__(self, servers: str) -> None:
         self._consumer = Consumer({"bootstrap.servers": servers, "group.id": JOB_GROUP})
         topic = self._consumer.list_topics("orders", timeout=30).topics["orders"]
         self._partitions = [TopicPartition("orders", number) for number in topic.partitions]
 
-    def look(self) -> tuple[int, int]:
-        """Orders the job has done, and those it has not."""
-        done = behind = 0
+    def measure(self) -> tuple[int, int]:
+        """Returns the number of processed orders, and the lag."""
+        processed = lag = 0
         for partition in self._consumer.committed(self._partitions, timeout=10):
             _, end = self._consumer.get_watermark_offsets(partition, timeout=10)
-            reached = max(partition.offset, 0)
-            done += reached
-            behind += end - reached
-        return done, behind
+            committed = max(partition.offset, 0)
+            processed += committed
+            lag += end - committed
+        return processed, lag
 
     def close(self) -> None:
         self._consumer.close()

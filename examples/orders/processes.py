@@ -1,4 +1,4 @@
-"""The processes of the demonstration: broker and registry, and the Spark job. None outlives it."""
+"""The processes of the demo: broker and registry, and the Spark job. All stop with it."""
 
 import os
 import signal
@@ -14,23 +14,23 @@ from urllib.request import urlopen
 
 from barnabas.testing.ports import free_port
 
-START_S = 60
-STOP_S = 20
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 20
 JOB = Path(__file__).with_name("job.py")
-ON_THIS_MACHINE = (
+LOCAL_MODE = (
     "--master local[2] --conf spark.ui.enabled=false --conf spark.driver.host=127.0.0.1 "
     "--conf spark.driver.bindAddress=127.0.0.1 pyspark-shell"
 )
-"""Where else it runs is no business of the job."""
+"""Spark options outside the job, which can run on any cluster."""
 
 
 class Process:
-    """A program whose lines are kept in a file, the last of them also here."""
+    """A program whose output goes to a file, with its last lines in memory."""
 
     def __init__(self, command: list[str], log: Path, **environment: str) -> None:
         self.lines: deque[str] = deque(maxlen=3)
         self._log = log
-        # Of its own session: Ctrl-C reaches this program alone, which ends the others in order.
+        # In its own session: Ctrl-C reaches only this program, which stops the others in order.
         self._process = subprocess.Popen(
             [sys.executable, *command],
             env={**os.environ, **environment},
@@ -50,13 +50,13 @@ class Process:
     def stop(self) -> None:
         self._process.terminate()
         try:
-            self._process.wait(STOP_S)
+            self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        self._reader.join(STOP_S)
+        self._reader.join(STOP_TIMEOUT_S)
 
-    def last_words(self) -> str:
+    def error_output(self) -> str:
         return self._log.with_suffix(".err").read_text(errors="replace")[-2000:]
 
     def _read(self) -> None:
@@ -68,18 +68,18 @@ class Process:
 
 
 class Platform:
-    """A broker and a schema registry on free ports, with their files in `folder`."""
+    """A broker and a schema registry on free ports, with their files in `directory`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         port, registry_port = free_port(), free_port()
         self.servers = f"127.0.0.1:{port}"
         self.registry = f"http://127.0.0.1:{registry_port}"
         command = ["-m", "barnabas.cli", "up", "--host", "127.0.0.1", "--port", str(port)]
-        command += ["--registry-port", str(registry_port), "--dir", str(folder / "kafka")]
-        self._process = Process(command, folder / "platform.log")
+        command += ["--registry-port", str(registry_port), "--dir", str(directory / "kafka")]
+        self._process = Process(command, directory / "platform.log")
 
     def wait(self) -> None:
-        wait_until(self._is_up, "the platform answers", self._process)
+        wait_until(self._is_up, "the broker and the registry respond", self._process)
 
     def stop(self) -> None:
         self._process.stop()
@@ -92,19 +92,24 @@ class Platform:
             return False
 
 
-def start_job(platform: Platform, folder: Path) -> Process:
-    arguments = [platform.servers, platform.registry, str(folder / "checkpoint")]
-    return Process([str(JOB), *arguments], folder / "job.log", PYSPARK_SUBMIT_ARGS=ON_THIS_MACHINE)
+def start_job(platform: Platform, directory: Path) -> Process:
+    arguments = [platform.servers, platform.registry, str(directory / "checkpoint")]
+    return Process([str(JOB), *arguments], directory / "job.log", PYSPARK_SUBMIT_ARGS=LOCAL_MODE)
 
 
 def wait_until(
-    happens: Callable[[], bool], what: str, process: Process, deadline_s: float = START_S
+    condition: Callable[[], bool],
+    message: str,
+    process: Process,
+    timeout_s: float = START_TIMEOUT_S,
 ) -> None:
-    """RuntimeError if the process ends, or the time does, before it happens."""
-    ends = time.monotonic() + deadline_s
-    while not happens():
+    """Raises RuntimeError if the process exits, or after the timeout."""
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
         if not process.is_running:
-            raise RuntimeError(f"Ended before {what}:\n{process.last_words()}")
-        if time.monotonic() > ends:
-            raise RuntimeError(f"Not within {deadline_s:.0f} s: {what}.\n{process.last_words()}")
+            raise RuntimeError(f"Exited before {message}:\n{process.error_output()}")
+        if time.monotonic() > deadline_s:
+            raise RuntimeError(
+                f"Not within {timeout_s:.0f} s: {message}.\n{process.error_output()}"
+            )
         time.sleep(0.1)
