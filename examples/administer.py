@@ -66,8 +66,8 @@ def wait_for_config(
                 expected_retention_ms,
             ):
                 leaders = [partition.leader.id for partition in description.partitions]
-                return f"{topic}: {partitions} partitions, leaders {leaders}, "
-                    f"kept for {retention_ms} ms"
+                summary = f"{topic}: {partitions} partitions, leaders {leaders}"
+                return f"{summary}, kept for {retention_ms} ms"
         if time.monotonic() > deadline:
             raise TimeoutError(f"{topic} did not change in time")
         time.sleep(0.05)

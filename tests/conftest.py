@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers` from any test
 
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
-from tests.turns import LongestFirst, turn
+from tests.scheduling import LongestFirst, scheduling_rank
 
 # Nothing fails for being slow; and a commit fails always or never, unless other examples are asked
 # for: --hypothesis-profile exploring.
@@ -45,7 +45,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        items.sort(key=turn)
+        items.sort(key=scheduling_rank)
 
 
 def pytest_collection_finish() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.client.patience import TIMES_S
+from tests.client.expected_errors import TIMEOUTS_S
 
 from barnabas.cli.root_command import barnabas as main
 from barnabas.node.single_node import single_node_properties
@@ -35,7 +35,7 @@ def retry_quickly(monkeypatch: pytest.MonkeyPatch) -> RetryQuickly:
     """Runs a command with short connect timeouts until it reports the refused connection."""
 
     def call(command: Callable[[], Any]) -> Any:
-        for connect_timeout_s in TIMES_S:
+        for connect_timeout_s in TIMEOUTS_S:
             for name in CONNECT_TIMEOUTS:
                 monkeypatch.setattr(name, connect_timeout_s)
             result = command()

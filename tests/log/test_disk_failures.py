@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.here import here
 from tests.log.log_test_directory import (
     NOW_MS,
     SMALL,
@@ -19,6 +18,7 @@ from tests.log.log_test_directory import (
     numbered,
     read_all,
 )
+from tests.os_faults import fault_in_this_thread
 
 from barnabas.log import DirectoryInUse, LogDirectory, LogDirFailure
 
@@ -48,7 +48,7 @@ def test_a_batch_that_does_not_fit_the_disk_is_undone(
     fill(log, 5)
     path = log_dir.folder() / "00000000000000000000.log"
     size_bytes = path.stat().st_size
-    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(written)))
+    monkeypatch.setattr(os, "pwrite", fault_in_this_thread("pwrite", short_then_full(written)))
     with pytest.raises(LogDirFailure, match="No space left") as failed:
         append(log, b"x" * 100)
     assert failed.value.errno == errno.ENOSPC
@@ -65,7 +65,7 @@ def test_a_failed_append_does_not_change_producer_state(
     log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_dir.create()
-    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(20)))
+    monkeypatch.setattr(os, "pwrite", fault_in_this_thread("pwrite", short_then_full(20)))
     with pytest.raises(LogDirFailure):
         log.append_as_leader(numbered(1, 0, 0), 0, NOW_MS)
     monkeypatch.undo()
@@ -76,7 +76,7 @@ def test_a_follower_undoes_a_write_that_does_not_fit(
     log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_dir.create()
-    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(90)))
+    monkeypatch.setattr(os, "pwrite", fault_in_this_thread("pwrite", short_then_full(90)))
     with pytest.raises(LogDirFailure):
         log.append_as_follower(batch_at(0) + batch_at(1), NOW_MS)
     assert log.log_end_offset == 0
@@ -89,7 +89,9 @@ def test_a_partial_write_is_completed(
     log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        os, "pwrite", here("pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at))
+        os,
+        "pwrite",
+        fault_in_this_thread("pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at)),
     )
     log = log_dir.create()
     append(log, b"x" * 100)
@@ -104,8 +106,8 @@ def test_a_directory_in_which_a_write_cannot_be_undone_has_failed(
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(10)))
-    monkeypatch.setattr(os, "ftruncate", here("ftruncate", refuse))
+    monkeypatch.setattr(os, "pwrite", fault_in_this_thread("pwrite", short_then_full(10)))
+    monkeypatch.setattr(os, "ftruncate", fault_in_this_thread("ftruncate", refuse))
     with pytest.raises(LogDirFailure) as failed:
         append(log, b"x")
     assert log_dir.directory.failed is failed.value
@@ -129,7 +131,7 @@ def test_a_segment_that_cannot_be_created_leaves_the_log_as_it_was(
             raise FULL
         return real_open(path, *more)
 
-    monkeypatch.setattr(os, "open", here("open", refuse))
+    monkeypatch.setattr(os, "open", fault_in_this_thread("open", refuse))
     with pytest.raises(LogDirFailure):
         fill(log, 100)
     monkeypatch.undo()
@@ -150,7 +152,7 @@ def test_index_entries_stay_in_memory_while_the_disk_is_full(
 
     log.config = SMALL.__class__(index_interval_bytes=0)
     log.truncate_fully_and_start_at(0)
-    monkeypatch.setattr(os, "pwrite", here("pwrite", log_only))
+    monkeypatch.setattr(os, "pwrite", fault_in_this_thread("pwrite", log_only))
     fill(log, 300)
     monkeypatch.undo()
     assert len(read_all(log, 500)) == 300
@@ -166,7 +168,7 @@ def test_a_sync_that_fails_fails_the_directory(
     def refuse(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse))
+    monkeypatch.setattr(os, "fdatasync", fault_in_this_thread("fdatasync", refuse))
     with pytest.raises(LogDirFailure):
         log.flusher.flush()
     assert log_dir.directory.failed is not None

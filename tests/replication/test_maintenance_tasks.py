@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.here import here
+from tests.os_faults import fault_in_this_thread
 from tests.replication.world import World, batch_of
 
 from barnabas.log import LogDirFailure
@@ -89,7 +89,7 @@ def test_a_slice_does_a_bounded_amount_of_work(
     made: list[str] = []
     mkdir = os.mkdir
     monkeypatch.setattr(
-        os, "mkdir", here("mkdir", lambda path: (made.append(path), mkdir(path))[1])
+        os, "mkdir", fault_in_this_thread("mkdir", lambda path: (made.append(path), mkdir(path))[1])
     )
     while True:
         before = len(made)
@@ -108,7 +108,7 @@ def test_a_directory_that_fails_to_sync_goes_offline(
     def fail(_: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(os, "fdatasync", here("fdatasync", fail))
+    monkeypatch.setattr(os, "fdatasync", fault_in_this_thread("fdatasync", fail))
     world.run_maintenance(for_ms=5_000)
     assert world.partitions.log_dirs.offline_paths == [str(world.paths[0])]
     assert not world.partition("orders").is_leader
@@ -151,7 +151,7 @@ def test_a_disk_that_is_full_when_it_syncs_has_failed(
     """What the kernel could not write is gone, and a second sync would not say so."""
     world.create_topic("orders", flush_ms="1000")
     world.append("orders", b"a")
-    monkeypatch.setattr(os, "fdatasync", here("fdatasync", fail_with(errno.ENOSPC)))
+    monkeypatch.setattr(os, "fdatasync", fault_in_this_thread("fdatasync", fail_with(errno.ENOSPC)))
     world.run_maintenance(for_ms=3_000)
     assert world.directories[0].failed is not None
     assert world.partition("orders").error_code is ErrorCode.KAFKA_STORAGE_ERROR
@@ -164,7 +164,7 @@ def test_a_full_disk_is_logged_once_and_again_after_there_was_space(
     world.append("orders", b"a")
     for lines in (1, 2):
         with monkeypatch.context() as full:
-            full.setattr(os, "pwrite", here("pwrite", fail_with(errno.ENOSPC)))
+            full.setattr(os, "pwrite", fault_in_this_thread("pwrite", fail_with(errno.ENOSPC)))
             for _ in range(3):
                 with pytest.raises(LogDirFailure):
                     world.append("orders", b"b")
@@ -178,7 +178,7 @@ def test_a_process_out_of_file_descriptors_keeps_its_directories_online(
 ) -> None:
     world.create_topic("orders")
     with monkeypatch.context() as out_of_files:
-        out_of_files.setattr(os, "open", here("open", fail_with(errno.EMFILE)))
+        out_of_files.setattr(os, "open", fault_in_this_thread("open", fail_with(errno.EMFILE)))
         with pytest.raises(LogDirFailure):
             world.append("orders", b"a")
     assert "ulimit -n" in caplog.text

@@ -4,7 +4,7 @@ import errno
 import os
 
 import pytest
-from tests.here import here
+from tests.os_faults import fault_in_this_thread
 from tests.replication.world import World, batch_of
 
 from barnabas.log import LogDirFailure
@@ -266,7 +266,7 @@ def test_a_full_disk_rejects_an_append_and_stays_online(
     world.create_topic("orders")
     world.append("orders", b"a")
     with monkeypatch.context() as broken:
-        broken.setattr(os, "pwrite", here("pwrite", _fails_with(errno.ENOSPC)))
+        broken.setattr(os, "pwrite", fault_in_this_thread("pwrite", _fails_with(errno.ENOSPC)))
         with pytest.raises(LogDirFailure):
             world.append("orders", b"b")
     assert world.append("orders", b"b") == 1
@@ -286,7 +286,7 @@ def test_a_broken_disk_takes_its_partitions_offline(
     world.append("orders", b"a")
     world.append("orders", b"a", index=1)
     with monkeypatch.context() as broken:
-        broken.setattr(os, "pwrite", here("pwrite", _fails_with(errno.EIO)))
+        broken.setattr(os, "pwrite", fault_in_this_thread("pwrite", _fails_with(errno.EIO)))
         with pytest.raises(LogDirFailure):
             world.append("orders", b"b")
     for index in (0, 1):

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 import pytest
-from tests.here import here
+from tests.os_faults import fault_in_this_thread
 from tests.replication.world import NODE_ID, World
 
 from barnabas.log import CorruptLog, Log, LogDirectory
@@ -236,7 +236,7 @@ def test_a_failed_directory_takes_only_its_own_partitions_offline(
     broken, whole = world.partition("orders", 0), world.partition("orders", 1)
     assert broken.directory is not whole.directory
     with monkeypatch.context() as failing:
-        failing.setattr(os, "pwrite", here("pwrite", _fail))
+        failing.setattr(os, "pwrite", fault_in_this_thread("pwrite", _fail))
         with pytest.raises(OSError, match="Input/output error"):
             world.append("orders", b"a", index=0)
     with rejects_with(ErrorCode.KAFKA_STORAGE_ERROR):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from tests.client.conftest import Threads
-from tests.client.patience import refused
+from tests.client.expected_errors import expect_error
 from tests.server.harness import on_a_loop
 from tests.wait import wait_until
 
@@ -51,7 +51,7 @@ def test_an_unreachable_address_is_named_in_the_error() -> None:
             lambda timeout_s: admin.describe_cluster(request_timeout=timeout_s).result(60),
             lambda timeout_s: admin.list_topics(timeout=timeout_s),
         ):
-            refused(call, address)
+            expect_error(call, address)
 
 
 def test_error_cb_is_called_in_poll() -> None:
@@ -60,7 +60,9 @@ def test_error_cb_is_called_in_poll() -> None:
     address = conf["bootstrap.servers"]
     told = {"error_cb": lambda _: threads.append(threading.current_thread())}
     with AdminClient(conf | told) as admin:
-        refused(lambda time_s: admin.describe_cluster(request_timeout=time_s).result(60), address)
+        expect_error(
+            lambda time_s: admin.describe_cluster(request_timeout=time_s).result(60), address
+        )
         assert threads == []
         assert admin.poll(30) > 0
         assert set(threads) == {threading.current_thread()}

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.client.patience import TIMES_S
+from tests.client.expected_errors import TIMEOUTS_S
 from tests.client.scripted import HOST, HangUp, ScriptedBroker, metadata_of, settings_of
 from tests.server.harness import on_a_loop
 
@@ -149,7 +149,7 @@ async def test_results_remain_when_brokers_stop_responding() -> None:
 
     broker = ScriptedBroker({ApiKey.LIST_OFFSETS: half}, topics={"a": 2})
     moving, settled = latest("a", 2)
-    for timeout_s in TIMES_S:
+    for timeout_s in TIMEOUTS_S:
         async with administered(broker, default_api_timeout_ms=1000 * timeout_s) as admin:
             found = await admin.list_offsets(latest("a", 2))
         if settled not in found.errors:
@@ -163,7 +163,7 @@ async def test_a_timeout_names_the_last_error() -> None:
     stuck = ScriptedBroker(
         {ApiKey.LIST_OFFSETS: ends(ErrorCode.NOT_LEADER_OR_FOLLOWER)}, topics={"a": 1}
     )
-    for timeout_s in TIMES_S:
+    for timeout_s in TIMEOUTS_S:
         async with administered(stuck, default_api_timeout_ms=1000 * timeout_s) as admin:
             found = await admin.list_offsets(latest("a", 1))
         (error,) = found.errors.values()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.patience import awaited_refusal
+from tests.client.expected_errors import async_expect_error
 from tests.client.scripted import ScriptedBroker, metadata_of, settings_of
 
 from barnabas.client.cluster import Cluster, Deadline
@@ -43,7 +43,7 @@ def soon() -> Deadline:
 
 async def refusal_of(cluster: Cluster, words: str) -> KafkaError:
     """Why nobody answers."""
-    failure = await awaited_refusal(
+    failure = await async_expect_error(
         lambda timeout_s: cluster.send_request(
             ListGroupsRequest(), timeout_ms=int(timeout_s * 1000)
         ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.client.cluster.harness import a_cluster, code_of, soon
-from tests.client.patience import awaited_refusal
+from tests.client.expected_errors import async_expect_error
 from tests.client.scripted import HangUp, ScriptedBroker
 from tests.server.harness import on_a_loop
 from tests.wait import async_wait_until
@@ -41,7 +41,7 @@ async def beat(cluster: Cluster, deadline: Deadline | None = None) -> HeartbeatR
 
 
 @on_a_loop
-async def test_it_is_found_once_and_then_known() -> None:
+async def test_a_coordinator_is_found_once_and_cached() -> None:
     broker = ScriptedBroker(beating())
     async with a_cluster(broker) as cluster:
         for _ in range(3):
@@ -54,7 +54,7 @@ async def test_it_is_found_once_and_then_known() -> None:
 
 
 @on_a_loop
-async def test_it_is_found_again_when_it_has_moved() -> None:
+async def test_a_coordinator_that_moved_is_found_again() -> None:
     old = ScriptedBroker(beating(ErrorCode.NOT_COORDINATOR))
     new = ScriptedBroker(beating(), node_id=2)
     async with a_cluster(old, new) as cluster:
@@ -69,7 +69,7 @@ async def test_it_is_found_again_when_it_has_moved() -> None:
 
 
 @on_a_loop
-async def test_one_that_still_loads_is_asked_again_without_being_looked_for() -> None:
+async def test_a_loading_coordinator_is_retried_without_a_lookup() -> None:
     broker = ScriptedBroker(beating(*[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3))
     async with a_cluster(broker) as cluster:
         assert (await beat(cluster)).error_code == 0
@@ -78,7 +78,7 @@ async def test_one_that_still_loads_is_asked_again_without_being_looked_for() ->
 
 
 @on_a_loop
-async def test_one_that_is_not_there_yet_is_waited_for() -> None:
+async def test_a_coordinator_that_is_not_available_is_retried() -> None:
     broker = ScriptedBroker(beating())
     async with a_cluster(broker) as cluster:
 
@@ -93,7 +93,7 @@ async def test_one_that_is_not_there_yet_is_waited_for() -> None:
 
 
 @on_a_loop
-async def test_a_lost_connection_is_no_reason_to_give_up() -> None:
+async def test_a_lost_connection_to_the_coordinator_is_retried() -> None:
     broker = ScriptedBroker()
     async with a_cluster(broker) as cluster:
 
@@ -107,13 +107,13 @@ async def test_a_lost_connection_is_no_reason_to_give_up() -> None:
 
 
 @on_a_loop
-async def test_an_error_that_is_not_about_the_coordinator_is_the_callers() -> None:
+async def test_other_errors_are_returned_to_the_caller() -> None:
     async with a_cluster(ScriptedBroker(beating(ErrorCode.ILLEGAL_GENERATION))) as cluster:
         assert (await beat(cluster)).error_code == ErrorCode.ILLEGAL_GENERATION
 
 
 @on_a_loop
-async def test_who_does_not_say_where_it_is_is_asked_again() -> None:
+async def test_a_failed_lookup_is_retried() -> None:
     broker = ScriptedBroker(beating())
     asked: list[Any] = []
 
@@ -128,11 +128,11 @@ async def test_who_does_not_say_where_it_is_is_asked_again() -> None:
 
 
 @on_a_loop
-async def test_after_the_deadline_it_is_told_what_was_last_wrong() -> None:
+async def test_the_timeout_error_has_the_last_error() -> None:
     broker = ScriptedBroker(beating(0, *[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 1000))
     async with a_cluster(broker) as cluster:
         await beat(cluster)  # the time is not for connecting
-        failure = await awaited_refusal(
+        failure = await async_expect_error(
             lambda timeout_s: beat(cluster, Deadline.after(timeout_s * 1000)), "loading"
         )
         assert failure.args[0] == KafkaError._TIMED_OUT
@@ -140,7 +140,7 @@ async def test_after_the_deadline_it_is_told_what_was_last_wrong() -> None:
 
 
 @on_a_loop
-async def test_a_refusal_is_told_at_once() -> None:
+async def test_an_error_that_is_not_retriable_is_raised_at_once() -> None:
     broker = ScriptedBroker(beating())
     async with a_cluster(broker) as cluster:
 
@@ -156,7 +156,7 @@ async def test_a_refusal_is_told_at_once() -> None:
 
 
 @on_a_loop
-async def test_an_older_broker_is_asked_for_one_key() -> None:
+async def test_an_older_broker_gets_a_request_for_one_key() -> None:
     broker = ScriptedBroker(beating(), versions={ApiKey.FIND_COORDINATOR: (0, 2)})
     async with a_cluster(broker) as cluster:
         assert (await beat(cluster)).error_code == 0
@@ -164,7 +164,7 @@ async def test_an_older_broker_is_asked_for_one_key() -> None:
 
 
 @on_a_loop
-async def test_what_waits_at_the_coordinator_holds_up_nothing_else() -> None:
+async def test_a_slow_coordinator_request_blocks_no_other_request() -> None:
     gate = asyncio.Event()
 
     async def late(_: HeartbeatRequest) -> HeartbeatResponse:

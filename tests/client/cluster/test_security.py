@@ -76,7 +76,7 @@ async def test_requests_go_over_tls() -> None:
 
 
 @on_a_loop
-async def test_large_answers_arrive_whole_over_tls() -> None:
+async def test_large_responses_arrive_complete_over_tls() -> None:
     async def fetch(request: FetchRequest) -> FetchResponse:
         records = bytes([request.max_bytes % 251]) * request.max_bytes
         partition = PartitionData(partition_index=0, records=records, aborted_transactions=None)
@@ -108,7 +108,7 @@ async def test_certificates_may_be_given_as_text() -> None:
 
 
 @on_a_loop
-async def test_a_broker_may_want_our_certificate() -> None:
+async def test_a_broker_may_require_a_client_certificate() -> None:
     broker = tls_broker(wants_certificate=True)
     async with a_client(
         broker, protocol="SSL", ca_location=CA, certificate_location=OURS, key_location=OURS
@@ -122,7 +122,7 @@ async def test_a_broker_may_want_our_certificate() -> None:
 
 
 @on_a_loop
-async def test_a_certificate_of_an_unknown_authority_is_not_taken() -> None:
+async def test_a_certificate_of_an_unknown_authority_is_rejected() -> None:
     async with a_client(tls_broker(), protocol="SSL") as cluster:
         code, text = await refused(cluster)
         assert code == KafkaError._SSL
@@ -131,13 +131,13 @@ async def test_a_certificate_of_an_unknown_authority_is_not_taken() -> None:
 
 
 @on_a_loop
-async def test_certificates_count_for_nothing_if_they_are_not_verified() -> None:
+async def test_certificates_are_ignored_without_verification() -> None:
     async with a_client(tls_broker(), protocol="SSL", verify_certificates=False) as cluster:
         await cluster.send_request(ListGroupsRequest())
 
 
 @on_a_loop
-async def test_a_broker_that_expects_plain_text_is_told_of() -> None:
+async def test_a_broker_that_expects_plaintext_is_reported() -> None:
     async with a_client(ScriptedBroker(LIST), protocol="SSL", ca_location=CA) as cluster:
         code, text = await refused(cluster)
         assert code == KafkaError._SSL
@@ -145,14 +145,14 @@ async def test_a_broker_that_expects_plain_text_is_told_of() -> None:
 
 
 @on_a_loop
-async def test_a_broker_that_expects_tls_is_told_of() -> None:
+async def test_a_broker_that_expects_tls_is_reported() -> None:
     async with a_client(tls_broker()) as cluster:
-        error = await refusal_of(cluster, r"is security\.protocol what it expects")
+        error = await refusal_of(cluster, r"is security\.protocol right")
         assert error == KafkaError._ALL_BROKERS_DOWN
 
 
 @on_a_loop
-async def test_files_that_are_not_there_are_told_of_at_once() -> None:
+async def test_missing_files_are_reported_at_once() -> None:
     for settings in ({"ca_location": "/no/such/file"}, {"certificate_location": "/no/such/file"}):
         with pytest.raises(KafkaException, match="ssl") as caught:
             async with a_client(ScriptedBroker(), protocol="SSL", **settings):
@@ -228,7 +228,7 @@ def as_user(mechanism: str = "PLAIN", password: str = "secret") -> dict[str, Any
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_name_and_password_are_proved(mechanism: str) -> None:
+def test_sasl_authenticates_with_name_and_password(mechanism: str) -> None:
     @on_a_loop
     async def scenario() -> None:
         guard = Guard(mechanism)
@@ -255,7 +255,7 @@ async def test_sasl_goes_over_tls_too() -> None:
 
 
 @on_a_loop
-async def test_a_token_of_the_oauth_callback_is_shown() -> None:
+async def test_the_token_of_the_oauth_callback_is_sent() -> None:
     guard = Guard("OAUTHBEARER")
     configs: list[str] = []
 
@@ -276,7 +276,7 @@ async def test_a_token_of_the_oauth_callback_is_shown() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_a_wrong_password_is_told_at_once(mechanism: str) -> None:
+def test_a_wrong_password_is_reported_at_once(mechanism: str) -> None:
     @on_a_loop
     async def scenario() -> None:
         broker = ScriptedBroker(Guard(mechanism).answers)
@@ -289,23 +289,23 @@ def test_a_wrong_password_is_told_at_once(mechanism: str) -> None:
 
 
 @on_a_loop
-async def test_a_mechanism_that_the_broker_does_not_take_is_told_with_those_it_takes() -> None:
+async def test_a_disabled_mechanism_is_reported_with_the_enabled_ones() -> None:
     broker = ScriptedBroker(Guard("SCRAM-SHA-512", "OAUTHBEARER").answers)
     async with a_client(broker, **as_user()) as cluster:
         code, text = await refused(cluster)
         assert code == KafkaError._AUTHENTICATION
-        assert "PLAIN; it takes SCRAM-SHA-512, OAUTHBEARER" in text
+        assert "PLAIN is not enabled there; enabled are SCRAM-SHA-512, OAUTHBEARER" in text
 
 
 @on_a_loop
-async def test_a_broker_that_wants_no_sasl_is_told_of() -> None:
+async def test_a_broker_without_sasl_is_reported() -> None:
     async with a_client(ScriptedBroker(LIST), **as_user()) as cluster:
         _, text = await refused(cluster)
         assert "does not serve SaslHandshake" in text
 
 
 @on_a_loop
-async def test_new_credentials_count_for_new_connections() -> None:
+async def test_new_credentials_are_used_for_new_connections() -> None:
     guard = Guard("PLAIN")
     broker = ScriptedBroker(guard.answers)
     async with a_client(broker, **as_user()) as cluster:
@@ -318,10 +318,10 @@ async def test_new_credentials_count_for_new_connections() -> None:
 
 
 @on_a_loop
-async def test_before_a_session_ends_it_is_proved_again_who_we_are(
+async def test_a_session_is_reauthenticated_before_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(peer_module, "_SESSION_SPENT", (0.1, 0.1))
+    monkeypatch.setattr(peer_module, "_REAUTHENTICATION_WINDOW", (0.1, 0.1))
     guard = Guard("SCRAM-SHA-256", lifetime_ms=200)
     broker = ScriptedBroker(guard.answers)
     async with a_client(broker, **as_user("SCRAM-SHA-256")) as cluster:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.client.cluster.harness import a_cluster, code_of, soon
-from tests.client.patience import awaited_refusal
+from tests.client.expected_errors import async_expect_error
 from tests.client.scripted import (
     ScriptedBroker,
     a_partition,
@@ -24,7 +24,7 @@ LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
 
 
 @on_a_loop
-async def test_a_wanted_topic_becomes_known() -> None:
+async def test_an_added_topic_becomes_known() -> None:
     async with a_cluster(ScriptedBroker(topics={"orders": 2})) as cluster:
         assert cluster.metadata.topics == {}
         topic = await cluster.topic("orders", deadline=soon())
@@ -33,7 +33,7 @@ async def test_a_wanted_topic_becomes_known() -> None:
 
 
 @on_a_loop
-async def test_all_topics_wanted_in_one_turn_are_asked_for_at_once() -> None:
+async def test_topics_added_in_one_turn_are_in_one_request() -> None:
     broker = ScriptedBroker(topics={"a": 1, "b": 1, "c": 1})
     async with a_cluster(broker) as cluster:
         cluster.add_topics(["a"])
@@ -43,7 +43,7 @@ async def test_all_topics_wanted_in_one_turn_are_asked_for_at_once() -> None:
 
 
 @on_a_loop
-async def test_a_topic_wanted_while_an_answer_is_awaited_is_asked_for_after_it() -> None:
+async def test_a_topic_added_during_a_request_is_in_the_next_one() -> None:
     broker = ScriptedBroker(topics={"a": 1, "b": 1})
     async with a_cluster(broker) as cluster:
         gate = asyncio.Event()
@@ -73,7 +73,7 @@ async def test_a_topic_that_does_not_exist_yet_is_waited_for() -> None:
 @on_a_loop
 async def test_a_topic_that_never_comes_is_reported_after_the_deadline() -> None:
     async with a_cluster(ScriptedBroker()) as cluster:
-        failure = await awaited_refusal(
+        failure = await async_expect_error(
             lambda timeout_s: cluster.topic("orders", deadline=Deadline.after(timeout_s * 1000)),
             "UNKNOWN_TOPIC_OR_PART",
         )
@@ -82,7 +82,7 @@ async def test_a_topic_that_never_comes_is_reported_after_the_deadline() -> None
 
 
 @on_a_loop
-async def test_an_error_that_does_not_pass_is_reported_at_once() -> None:
+async def test_a_topic_error_that_is_not_retriable_is_raised_at_once() -> None:
     broker = ScriptedBroker()
     async with a_cluster(broker) as cluster:
 
@@ -98,7 +98,7 @@ async def test_an_error_that_does_not_pass_is_reported_at_once() -> None:
 
 
 @on_a_loop
-async def test_a_partition_without_a_leader_is_asked_about_until_it_has_one() -> None:
+async def test_metadata_is_fetched_until_every_partition_has_a_leader() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker) as cluster:
 
@@ -115,7 +115,7 @@ async def test_a_partition_without_a_leader_is_asked_about_until_it_has_one() ->
 
 
 @on_a_loop
-async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
+async def test_a_refresh_fetches_again_and_notifies_the_listeners() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker) as cluster:
         heard: list[int] = []
@@ -132,7 +132,7 @@ async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
 
 
 @on_a_loop
-async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> None:
+async def test_metadata_is_fetched_again_after_its_maximum_age() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
         cluster.add_topics(["orders"])
@@ -140,7 +140,7 @@ async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> Non
 
 
 @on_a_loop
-async def test_whoever_wants_all_topics_gets_those_that_come_later_too() -> None:
+async def test_all_topics_include_those_created_later() -> None:
     broker = ScriptedBroker(topics={"a": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
         cluster.add_all_topics()
@@ -150,7 +150,7 @@ async def test_whoever_wants_all_topics_gets_those_that_come_later_too() -> None
 
 
 @on_a_loop
-async def test_a_description_is_of_the_moment_and_not_kept() -> None:
+async def test_a_description_is_not_cached() -> None:
     broker = ScriptedBroker(topics={"a": 1, "b": 2})
     async with a_cluster(broker) as cluster:
         everything = await cluster.describe(None, timeout_ms=30_000)

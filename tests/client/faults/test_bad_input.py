@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.client.patience import refused
+from tests.client.expected_errors import expect_error
 
 from barnabas import (
     Consumer,
@@ -49,13 +49,15 @@ def polled(broker: Broker, place: TopicPartition) -> KafkaError:
 
 
 @pytest.mark.parametrize("client", [Producer, Consumer])
-def test_an_address_where_nobody_listens_is_named_with_the_reason(client: Any) -> None:
+def test_an_unreachable_address_is_named_with_the_cause(client: Any) -> None:
     it = client({"bootstrap.servers": NOBODY, "group.id": "g"})
-    refused(lambda timeout_s: it.list_topics(timeout=timeout_s), f"{NOBODY}: Connection refused")
+    expect_error(
+        lambda timeout_s: it.list_topics(timeout=timeout_s), f"{NOBODY}: Connection refused"
+    )
     it.close()
 
 
-def test_error_cb_hears_who_is_down_and_that_everybody_is() -> None:
+def test_error_cb_gets_every_broker_down_and_all_brokers_down() -> None:
     told: list[KafkaError] = []
     producer = Producer({"bootstrap.servers": NOBODY}, error_cb=told.append)
     producer.produce("t", b"x")
@@ -68,15 +70,17 @@ def test_error_cb_hears_who_is_down_and_that_everybody_is() -> None:
 
 
 @pytest.mark.parametrize("client", [Producer, Consumer])
-def test_without_error_cb_the_log_says_that_nobody_answers(client: Any, caplog: Any) -> None:
+def test_without_error_cb_the_loss_of_all_brokers_is_logged(client: Any, caplog: Any) -> None:
     it = client({"bootstrap.servers": NOBODY, "group.id": "g", "client.id": "mine"})
-    refused(lambda timeout_s: it.list_topics(timeout=timeout_s), f"{NOBODY}: Connection refused")
+    expect_error(
+        lambda timeout_s: it.list_topics(timeout=timeout_s), f"{NOBODY}: Connection refused"
+    )
     it.close()
     said = [each for each in caplog.messages if each.startswith("mine: ")]
     assert said == [f"mine: 1/1 brokers are down: {NOBODY}: Connection refused"]
 
 
-def test_records_that_cannot_be_delivered_say_why(broker: Broker) -> None:
+def test_undeliverable_records_have_the_cause(broker: Broker) -> None:
     broker.create_topic("narrow", 2, {"max.message.bytes": 5_000})
     assert delivered(broker, "narrow", b"x", partition=7) == (
         "_UNKNOWN_PARTITION",
@@ -88,7 +92,7 @@ def test_records_that_cannot_be_delivered_say_why(broker: Broker) -> None:
     assert delivered(broker, "no/name", b"x")[0] == "TOPIC_EXCEPTION"
 
 
-def test_a_record_that_is_larger_than_a_request_is_refused_at_once(broker: Broker) -> None:
+def test_a_record_larger_than_a_request_is_rejected_at_once(broker: Broker) -> None:
     with (
         Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer,
         pytest.raises(KafkaException, match=r"2000000 bytes .* message.max.bytes") as caught,
@@ -124,7 +128,7 @@ def test_a_serializer_that_raises_sends_nothing() -> None:
     assert len(producer) == 0
 
 
-def test_an_offset_that_is_not_there_is_told_if_nothing_else_is_to_be_read(broker: Broker) -> None:
+def test_an_offset_out_of_range_is_an_error_without_a_reset_policy(broker: Broker) -> None:
     broker.create_topic("short-one")
     error = polled(broker, TopicPartition("short-one", 0, 1000))
     assert error == KafkaError._AUTO_OFFSET_RESET
@@ -142,7 +146,7 @@ def test_an_offset_that_is_not_there_is_told_if_nothing_else_is_to_be_read(broke
     ],
     ids=["subscribe", "pattern", "assign", "seek", "commit"],
 )
-def test_calls_that_make_no_sense_say_so(call: Callable[[Consumer], object], words: str) -> None:
+def test_invalid_calls_raise_with_the_cause(call: Callable[[Consumer], object], words: str) -> None:
     with (
         Consumer({"bootstrap.servers": NOBODY, "group.id": "g"}) as consumer,
         pytest.raises((TypeError, KafkaException), match=words),

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from tests.client.patience import refused
+from tests.client.expected_errors import expect_error
 from tests.client.scripted import ScriptedBroker
 
 from barnabas import Consumer, KafkaError, Producer, TopicPartition
@@ -93,11 +93,11 @@ def a_peer(answer: Callable[[bytes], bytes]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_a_peer_that_speaks_something_else_is_named_with_what_is_wrong(kind: str) -> None:
+def test_a_peer_with_another_protocol_is_named_with_the_cause(kind: str) -> None:
     answer, words = ANSWERS[kind]
     with a_peer(answer) as address:
         producer = Producer({"bootstrap.servers": address})
-        failure = refused(lambda timeout_s: producer.list_topics(timeout=timeout_s), words)
+        failure = expect_error(lambda timeout_s: producer.list_topics(timeout=timeout_s), words)
         assert address in failure.args[0].str()
         producer.close(0)
 
@@ -157,7 +157,7 @@ def identified(_: object) -> InitProducerIdResponse:
     return InitProducerIdResponse(producer_id=1, producer_epoch=0)
 
 
-def test_an_error_nobody_knows_is_told_by_its_number() -> None:
+def test_an_unknown_produce_error_is_reported_by_its_code() -> None:
     with scripted(init_producer_id=identified, produce=produced(NOBODY_KNOWS)) as broker:
         (error,) = delivered_by(broker)
         assert error is not None
@@ -165,20 +165,20 @@ def test_an_error_nobody_knows_is_told_by_its_number() -> None:
         assert str(NOBODY_KNOWS) in str(error)
 
 
-def test_records_that_an_answer_leaves_out_are_not_taken_for_delivered() -> None:
+def test_records_that_a_response_lacks_are_not_delivered() -> None:
     with scripted(init_producer_id=identified, produce=lambda _: ProduceResponse()) as broker:
         (error,) = delivered_by(broker)
         assert error is not None
 
 
-def test_a_cluster_of_nobody_is_asked_again_until_the_records_are_given_up() -> None:
+def test_metadata_without_brokers_is_retried_until_the_records_time_out() -> None:
     empty = MetadataResponse(brokers=[], topics=[])
     with scripted(init_producer_id=identified, metadata=lambda _: empty) as broker:
         (error,) = delivered_by(broker, message_timeout_ms=300)
         assert error == KafkaError._MSG_TIMED_OUT
 
 
-def test_an_answer_of_another_shape_breaks_the_connection_and_no_more() -> None:
+def test_a_malformed_response_only_breaks_the_connection() -> None:
     asked = []
 
     def once_broken(request: ProduceRequest) -> Any:
@@ -196,13 +196,13 @@ def test_an_answer_of_another_shape_breaks_the_connection_and_no_more() -> None:
     [b"\xff" * 200, b"\0" * 61, b"\0" * 10, bytes(8) + b"\x7f\xff\xff\xff" + bytes(100)],
     ids=["garbage", "zeros", "too short", "hostile length"],
 )
-def test_records_that_are_none_are_an_error_of_their_partition(records: bytes) -> None:
+def test_malformed_records_are_an_error_of_their_partition(records: bytes) -> None:
     error = polled(fetched(0, records))
     assert error == KafkaError._BAD_MSG
     assert "offset 0" in error.str()
 
 
-def test_a_fetch_error_nobody_knows_is_told_by_its_number() -> None:
+def test_an_unknown_fetch_error_is_reported_by_its_code() -> None:
     error = polled(fetched(NOBODY_KNOWS, b""))
     assert error.code() == NOBODY_KNOWS
     assert str(NOBODY_KNOWS) in str(error)

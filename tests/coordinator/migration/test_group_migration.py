@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from tests.coordinator.migration.consumers import ClassicConsumer, Consumer
 from tests.coordinator.migration.harness import MigrationHarness
-from tests.here import here
+from tests.os_faults import fault_in_this_thread
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -88,8 +88,8 @@ class Simulation:
                 owners[partition] = consumer
 
     def check_settled(self) -> None:
-        wanted = {topic for consumer in self.consumers for topic in consumer.topics}
-        everything = {(topic, index) for topic in wanted for index in range(TOPICS[topic])}
+        requested = {topic for consumer in self.consumers for topic in consumer.topics}
+        everything = {(topic, index) for topic in requested for index in range(TOPICS[topic])}
         owned = {partition for consumer in self.consumers for partition in consumer.owned}
         assert owned == everything
         speaks_new_protocol = any(isinstance(each, Consumer) for each in self.consumers)
@@ -103,7 +103,7 @@ def test_no_partition_has_two_consumers_and_in_the_end_each_has_one(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Ids are made of it.
-    monkeypatch.setattr(os, "urandom", here("urandom", Random(seed).randbytes))
+    monkeypatch.setattr(os, "urandom", fault_in_this_thread("urandom", Random(seed).randbytes))
     simulation = Simulation(seed)
     for _ in range(400):
         simulation.act()

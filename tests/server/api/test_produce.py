@@ -1,11 +1,11 @@
-"""Produce, answered as Kafka 4.3 was seen to answer the same requests."""
+"""Produce responds as Kafka 4.3 does to the same requests."""
 
 import errno
 import os
 from typing import Any
 
 import pytest
-from tests.here import here
+from tests.os_faults import fault_in_this_thread
 from tests.replication.world import NODE_ID, World, batch_of
 
 from barnabas.server.api.produce import handle
@@ -351,7 +351,7 @@ def test_a_failed_disk_is_a_storage_error(world: World, monkeypatch: pytest.Monk
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as broken:
-        broken.setattr(os, "pwrite", here("pwrite", fail))
+        broken.setattr(os, "pwrite", fault_in_this_thread("pwrite", fail))
         assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -369,7 +369,7 @@ def test_an_append_that_fails_the_log_directory_fails_the_earlier_ones_that_wait
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return write(*what)
 
-    monkeypatch.setattr(os, "pwrite", here("pwrite", write_once))
+    monkeypatch.setattr(os, "pwrite", fault_in_this_thread("pwrite", write_once))
     batches = {("orders", 0): batch_of(b"a"), ("orders", 1): batch_of(b"a")}
     pending = world.begin_request(handle, request(batches), 12)
     assert pending.is_complete

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.client.consumer.group.joining import on_a_loop
-from tests.client.patience import TIMES_S
+from tests.client.expected_errors import TIMEOUTS_S
 from tests.client.scripted import ScriptedBroker
 
 from barnabas.client.cluster import Cluster, Deadline
@@ -178,7 +178,7 @@ async def test_an_offset_that_stays_unstable_fails_with_that_error() -> None:
 async def told_in_the_end(answers: int) -> KafkaError | None:
     """Of an unstable offset, after so many answers and then silence until the time is over."""
     unstable = fetching(repeat(int(ErrorCode.UNSTABLE_OFFSET_COMMIT)), moods())
-    for timeout_s in TIMES_S:
+    for timeout_s in TIMEOUTS_S:
         async with ScriptedBroker() as broker:
             broker.answers[ApiKey.OFFSET_FETCH] = lambda request, broker=broker: (
                 unstable(request) if len(broker.asked(ApiKey.OFFSET_FETCH)) <= answers else None

@@ -1,4 +1,4 @@
-"""A call that is given little time, so that a test is quick, and more where a machine is slow."""
+"""Expecting an error of a call with a short timeout, or a longer one on a slow machine."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -7,12 +7,12 @@ import pytest
 
 from barnabas import KafkaException
 
-TIMES_S = (0.3, 3.0, 30.0)
+TIMEOUTS_S = (0.3, 3.0, 30.0)
 
 
-def refused(call: Callable[[float], object], words: str) -> KafkaException:
-    """What the call, given so many seconds, fails with; it may find out why later than in time."""
-    for timeout_s in TIMES_S:
+def expect_error(call: Callable[[float], object], words: str) -> KafkaException:
+    """Calls with growing timeouts until the error matches `words`, and returns it."""
+    for timeout_s in TIMEOUTS_S:
         with pytest.raises(KafkaException) as caught:
             call(timeout_s)
         if re.search(words, str(caught.value)):
@@ -20,9 +20,11 @@ def refused(call: Callable[[float], object], words: str) -> KafkaException:
     raise AssertionError(f"{words!r} is not in {caught.value}")
 
 
-async def awaited_refusal(call: Callable[[float], Awaitable[object]], words: str) -> KafkaException:
-    """The same of a call on the test's own loop."""
-    for timeout_s in TIMES_S:
+async def async_expect_error(
+    call: Callable[[float], Awaitable[object]], words: str
+) -> KafkaException:
+    """The twin of `expect_error` for a coroutine."""
+    for timeout_s in TIMEOUTS_S:
         with pytest.raises(KafkaException) as caught:
             await call(timeout_s)
         if re.search(words, str(caught.value)):
