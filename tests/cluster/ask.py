@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from barnabas.testing.asking import DEADLINE_S, ask
+from barnabas.testing.requests import REQUEST_TIMEOUT_S, send_request
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
@@ -24,7 +24,7 @@ class QuorumView:
     observers: dict[int, int]
 
 
-def quorum_view(port: int, *, deadline_s: float = DEADLINE_S) -> QuorumView | None:
+def quorum_view(port: int, *, deadline_s: float = REQUEST_TIMEOUT_S) -> QuorumView | None:
     """What a broker or a controller says; None while there is no leader to ask."""
     asked = DescribeQuorumRequest(
         topics=[
@@ -34,7 +34,7 @@ def quorum_view(port: int, *, deadline_s: float = DEADLINE_S) -> QuorumView | No
             )
         ]
     )
-    answer = ask(port, asked, QUORUM_VERSION, deadline_s=deadline_s)
+    answer = send_request(port, asked, QUORUM_VERSION, timeout_s=deadline_s)
     if answer.error_code or answer.topics[0].partitions[0].error_code:
         return None
     found = answer.topics[0].partitions[0]

@@ -4,12 +4,12 @@ import os
 
 from tests.conformance.brokers import PEERS
 
-from barnabas.testing.node import BARNABAS, Node, Program, Role
+from barnabas.testing.process_node import BARNABAS, NodeProgram, NodeRole, ProcessNode
 
-__all__ = ["BARNABAS", "KAFKA", "PROGRAMS", "Node", "Program", "Role"]
+__all__ = ["BARNABAS", "KAFKA", "PROGRAMS", "ProcessNode", "NodeProgram", "NodeRole"]
 
 
-def _java_options(node: Node) -> dict[str, str]:
+def _java_options(node: ProcessNode) -> dict[str, str]:
     # A JVM that lives for a minute had better not optimise for hours.
     options = "-Dpeer.log.level=INFO -XX:TieredStopAtLevel=1"
     if node.hosts_file.exists():
@@ -22,7 +22,7 @@ def _java_options(node: Node) -> dict[str, str]:
 
 _tool = (str(PEERS / "kafka"), "tool")
 
-KAFKA = Program(
+KAFKA = NodeProgram(
     "kafka",
     storage=(*_tool, "storage"),
     start=(*_tool, "kafka.Kafka"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.chaos.clients import by_name
 from tests.cluster.chaos.run import ChaosRun
-from tests.cluster.node import BARNABAS, KAFKA, Program
+from tests.cluster.node import BARNABAS, KAFKA, NodeProgram
 
 SEED = int(os.environ.get("BARNABAS_SEED", "1"))
 DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "12"))
@@ -25,7 +25,7 @@ DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "12"))
 )
 @pytest.mark.parametrize("library", ["confluent-kafka", "barnabas"])
 def test_a_cluster_keeps_its_promises_whatever_happens(
-    program: Program, library: str, tmp_path: Path
+    program: NodeProgram, library: str, tmp_path: Path
 ) -> None:
     clients = by_name(library)
     chaos = ChaosRun(tmp_path, [program] * 3, seed=SEED, duration_s=DURATION_S, clients=clients)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.cluster import Cluster, Quorum
-from tests.cluster.node import BARNABAS, KAFKA, Program
+from tests.cluster.node import BARNABAS, KAFKA, NodeProgram
 from tests.cluster.numbered import NumberedWriter, read_numbers
 from tests.conformance.cluster import (
     assert_equal_copies,
@@ -29,7 +29,7 @@ STREAM, TRANSACTIONS = "stream", "transactions"
     ids=["from-kafka-and-back", "to-kafka-and-back"],
 )
 def test_nodes_change_one_by_one_under_load(
-    first: Program, second: Program, quorum: Quorum, tmp_path: Path
+    first: NodeProgram, second: NodeProgram, quorum: Quorum, tmp_path: Path
 ) -> None:
     """Records are written all the time; after each change transactions and groups go on."""
     with Cluster.combined(tmp_path, [first] * 3, quorum=quorum) as cluster:
@@ -41,12 +41,12 @@ def test_nodes_change_one_by_one_under_load(
                 cluster.stop_node(node)
                 node.program = first if node.program is second else second
                 cluster.start_node(node)
-                cluster.await_ready()
-                cluster.await_whole()
+                cluster.wait_until_ready()
+                cluster.wait_until_in_sync()
                 written = joined(written, go_on(cluster))
         assert read(cluster, TRANSACTIONS, partitions=PARTITIONS) == written
         for partition, acknowledged in stream.acknowledged.numbers.items():
-            numbers = read_numbers(cluster.bootstrap, STREAM, partition)
+            numbers = read_numbers(cluster.bootstrap_servers, STREAM, partition)
             assert numbers == list(range(len(numbers)))
             assert all(numbers[offset] == number for offset, number in acknowledged.items())
         for topic in STREAM, TRANSACTIONS:
@@ -57,7 +57,9 @@ def test_nodes_change_one_by_one_under_load(
 
 @contextmanager
 def writing(cluster: Cluster) -> Iterator[NumberedWriter]:
-    writer = NumberedWriter(cluster.bootstrap, STREAM, PARTITIONS, record_bytes=100, pause_s=0.005)
+    writer = NumberedWriter(
+        cluster.bootstrap_servers, STREAM, PARTITIONS, record_bytes=100, pause_s=0.005
+    )
     writer.start()
     try:
         yield writer

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.node import BARNABAS, Node
+from tests.cluster.node import BARNABAS, ProcessNode
 
 
 @dataclass(slots=True, frozen=True)
@@ -14,7 +14,7 @@ class Fault:
     """Lasts as long as the context; `node` is the one it happens to."""
 
     name: str
-    node: Node
+    node: ProcessNode
     lasting: AbstractContextManager[None]
     kills: bool
 
@@ -23,14 +23,14 @@ class Fault:
 
 
 @contextmanager
-def killed(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
+def killed(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
     cluster.kill_node(node)
     yield
     cluster.start_node(node)
 
 
 @contextmanager
-def stopped(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
+def stopped(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
     """TimeoutError, once it is over, for a node that had to be killed after all."""
     too_late: TimeoutError | None = None
     try:
@@ -44,14 +44,14 @@ def stopped(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def paused(_: Cluster, node: Node, __: random.Random) -> Iterator[None]:
+def paused(_: Cluster, node: ProcessNode, __: random.Random) -> Iterator[None]:
     node.pause()
     yield
     node.resume()
 
 
 @contextmanager
-def all_killed(cluster: Cluster, _: Node, __: random.Random) -> Iterator[None]:
+def all_killed(cluster: Cluster, _: ProcessNode, __: random.Random) -> Iterator[None]:
     for each in cluster.nodes.values():
         cluster.kill_node(each)
     yield
@@ -60,26 +60,26 @@ def all_killed(cluster: Cluster, _: Node, __: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def isolated(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
+def isolated(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
     with cut(cluster, ways_from(cluster, node) + ways_to(cluster, node)):
         yield
 
 
 @contextmanager
-def unheard(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
+def unheard(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
     """It hears the others; they do not hear it."""
     with cut(cluster, ways_from(cluster, node)):
         yield
 
 
 @contextmanager
-def deaf(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
+def deaf(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
     with cut(cluster, ways_to(cluster, node)):
         yield
 
 
 @contextmanager
-def parted(cluster: Cluster, node: Node, moments: random.Random) -> Iterator[None]:
+def parted(cluster: Cluster, node: ProcessNode, moments: random.Random) -> Iterator[None]:
     """From one of the others, while both are heard by the third."""
     ways = moments.choice([[way] for way in ways_from(cluster, node)])
     if moments.random() < 0.5:
@@ -89,7 +89,7 @@ def parted(cluster: Cluster, node: Node, moments: random.Random) -> Iterator[Non
 
 
 @contextmanager
-def far(cluster: Cluster, node: Node, moments: random.Random) -> Iterator[None]:
+def far(cluster: Cluster, node: ProcessNode, moments: random.Random) -> Iterator[None]:
     assert cluster.network
     ways = ways_from(cluster, node) + ways_to(cluster, node)
     cluster.network.delay(ways, moments.uniform(0.02, 0.3))
@@ -98,7 +98,7 @@ def far(cluster: Cluster, node: Node, moments: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def slow(_: Cluster, node: Node, moments: random.Random) -> Iterator[None]:
+def slow(_: Cluster, node: ProcessNode, moments: random.Random) -> Iterator[None]:
     node.slow_disk(moments.uniform(0.05, 1))
     yield
     node.slow_disk(0)
@@ -112,15 +112,15 @@ def cut(cluster: Cluster, ways: list[tuple[int, int]]) -> Iterator[None]:
     cluster.network.heal(ways)
 
 
-def ways_from(cluster: Cluster, node: Node) -> list[tuple[int, int]]:
+def ways_from(cluster: Cluster, node: ProcessNode) -> list[tuple[int, int]]:
     return [(node.node_id, other) for other in cluster.nodes if other != node.node_id]
 
 
-def ways_to(cluster: Cluster, node: Node) -> list[tuple[int, int]]:
+def ways_to(cluster: Cluster, node: ProcessNode) -> list[tuple[int, int]]:
     return [(other, node.node_id) for other in cluster.nodes if other != node.node_id]
 
 
-Happening = Callable[[Cluster, Node, random.Random], AbstractContextManager[None]]
+Happening = Callable[[Cluster, ProcessNode, random.Random], AbstractContextManager[None]]
 
 HAPPENINGS: dict[str, tuple[Happening, int]] = {
     "kill -9 of": (killed, 4),
@@ -161,14 +161,14 @@ def chosen(cluster: Cluster, moments: random.Random, topic: str) -> list[Fault]:
     return faults
 
 
-def target(cluster: Cluster, moments: random.Random, topic: str) -> Node:
+def target(cluster: Cluster, moments: random.Random, topic: str) -> ProcessNode:
     """Whoever it is, the active controller, or a leader, all as likely."""
     match moments.choice(("any", "controller", "leader")):
         case "controller":
             seen = cluster.quorum_view()
             found = seen.leader if seen else -1
         case "leader":
-            view = cluster.view()
+            view = cluster.metadata()
             replicas = view.partitions.get((topic, 0)) if view else None
             found = replicas.leader if replicas else -1
         case _:

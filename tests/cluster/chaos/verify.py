@@ -11,7 +11,7 @@ from tests.cluster.chaos.writers import (
     TransactionalWriter,
     Writer,
 )
-from tests.cluster.node import Node
+from tests.cluster.node import ProcessNode
 
 Log = Mapping[Place, Sequence[Seen]]
 SHOWN = 5
@@ -90,11 +90,11 @@ def transactions_are_whole(writers: Sequence[TransactionalWriter], committed: Lo
                 )
 
 
-def replicas_are_equal(nodes: Sequence[Node], places: Sequence[Place]) -> Iterator[str]:
+def replicas_are_equal(nodes: Sequence[ProcessNode], places: Sequence[Place]) -> Iterator[str]:
     """Once all nodes have stopped: byte for byte."""
     for topic, partition in places:
         copies = {
-            node.node_id: records_on_disk(node.data / f"{topic}-{partition}") for node in nodes
+            node.node_id: records_on_disk(node.log_dir / f"{topic}-{partition}") for node in nodes
         }
         if len(set(copies.values())) > 1:
             sizes = {node_id: len(copy) for node_id, copy in copies.items()}
