@@ -18,7 +18,7 @@ import pytest
         ("import barnabas.schema_registry.avro", "urllib3 jsonschema google.protobuf"),
     ],
 )
-def test_what_is_not_used_is_not_loaded(statement: str, unneeded: str) -> None:
+def test_unused_modules_are_not_loaded(statement: str, unneeded: str) -> None:
     program = f"{statement}; import sys; print(*({{*{unneeded.split()}}} & {{*sys.modules}}))"
     said = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -26,14 +26,14 @@ def test_what_is_not_used_is_not_loaded(statement: str, unneeded: str) -> None:
     assert said.stdout.split() == []
 
 
-def test_a_name_is_the_same_wherever_it_is_offered() -> None:
+def test_a_name_is_the_same_object_in_every_package() -> None:
     import barnabas.aio
     from barnabas.client.consumer import AioConsumer
 
     assert barnabas.aio.Consumer is barnabas.aio.AIOConsumer is AioConsumer
 
 
-def test_what_is_not_offered_is_an_attribute_error() -> None:
+def test_a_missing_name_is_an_attribute_error() -> None:
     import barnabas.config
 
     with pytest.raises(AttributeError, match=r"'barnabas\.config' has no attribute 'Castle'"):

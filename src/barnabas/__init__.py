@@ -116,12 +116,12 @@ __all__ = [
 
 
 def version() -> str:
-    """The version of this package."""
+    """Returns the version of this package."""
     return __version__
 
 
 def libversion() -> tuple[str, int]:
-    """The version and its number, as `confluent_kafka` tells librdkafka's."""
+    """Returns the version and its number, like `confluent_kafka` does for librdkafka."""
     major, minor, patch = _VERSION
     return __version__, major << 24 | minor << 16 | patch << 8 | 0xFF
 

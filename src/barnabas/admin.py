@@ -1,8 +1,7 @@
-"""The admin client and the values it deals in, under the names of `confluent_kafka.admin`."""
+"""The admin client and its values, under the names of `confluent_kafka.admin`."""
 
 from barnabas.client.admin import AdminClient
 from barnabas.client.admin.acls import AclBinding, AclBindingFilter
-from barnabas.client.admin.results import Results
 from barnabas.client.admin.cluster import DescribeClusterResult
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import (
@@ -15,7 +14,6 @@ from barnabas.client.admin.enums import (
     ScramMechanism,
 )
 from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate, UpgradeType, VersionRange
-from barnabas.client.admin.group_metadata import GroupListing, GroupMember, GroupMetadata
 from barnabas.client.admin.group_descriptions import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
@@ -23,6 +21,7 @@ from barnabas.client.admin.group_descriptions import (
     MemberAssignment,
     MemberDescription,
 )
+from barnabas.client.admin.group_metadata import GroupListing, GroupMember, GroupMetadata
 from barnabas.client.admin.log_dirs import (
     LogDirDescription,
     ReplicaInfo,
@@ -47,6 +46,7 @@ from barnabas.client.admin.quotas import (
 )
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.records import DeletedRecords
+from barnabas.client.admin.results import Results
 from barnabas.client.admin.scram import (
     ScramCredentialInfo,
     UserScramCredentialAlteration,

@@ -1,4 +1,4 @@
-"""What clients with serializers raise, beside `KafkaError` and `KafkaException` themselves."""
+"""The exceptions of clients with serializers, and `KafkaError` and `KafkaException`."""
 
 from barnabas.client._message import Message
 from barnabas.client.errors import KafkaError, KafkaException, error_in
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class _ClientError(KafkaException):
-    """An error with the exception that led to it and the message it is about, where there are."""
+    """An error with the exception that caused it and the message, if there are any."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class _ClientError(KafkaException):
 
 
 class ConsumeError(_ClientError):
-    """A message could not be consumed; `kafka_message` has what there is of it."""
+    """A message could not be consumed; `kafka_message` has what is known of it."""
 
 
 class KeyDeserializationError(ConsumeError, SerializationError):
-    """The deserializer raised at a key."""
+    """The deserializer of a key raised."""
 
     def __init__(
         self, exception: Exception | None = None, kafka_message: Message | None = None
@@ -53,7 +53,7 @@ class KeyDeserializationError(ConsumeError, SerializationError):
 
 
 class ValueDeserializationError(ConsumeError, SerializationError):
-    """The deserializer raised at a value."""
+    """The deserializer of a value raised."""
 
     def __init__(
         self, exception: Exception | None = None, kafka_message: Message | None = None
@@ -70,7 +70,7 @@ class ProduceError(_ClientError):
 
 
 class KeySerializationError(ProduceError, SerializationError):
-    """The serializer raised at a key."""
+    """The serializer of a key raised."""
 
     def __init__(self, exception: Exception | None = None) -> None:
         error = KafkaError(KafkaError._KEY_SERIALIZATION, str(exception))
@@ -78,7 +78,7 @@ class KeySerializationError(ProduceError, SerializationError):
 
 
 class ValueSerializationError(ProduceError, SerializationError):
-    """The serializer raised at a value."""
+    """The serializer of a value raised."""
 
     def __init__(self, exception: Exception | None = None) -> None:
         error = KafkaError(KafkaError._VALUE_SERIALIZATION, str(exception))

@@ -1,14 +1,14 @@
-"""Names that a package offers and loads when they are first used.
+"""Lazy imports: the names of a package are loaded when they are first used.
 
-Importing any module of a package runs its `__init__`. One that imported all it offers would make
-everybody pay for what few need: a producer for the broker's settings, every pytest for a broker.
+Importing any module of a package runs its `__init__`. If that imported all public names, every user
+would pay for what few need: a producer for the broker's settings, every pytest for a broker.
 
     if TYPE_CHECKING:
         from castle.gate import Gate
     else:
-        __getattr__ = loading(__name__, {"castle.gate": ("Gate",)})
+        __getattr__ = lazy_getattr(__name__, {"castle.gate": ("Gate",)})
 
-Type checkers see the first branch alone: a name that is not offered is an error to them.
+Type checkers see the first branch only: a name that it lacks is an error to them.
 """
 
 import sys
@@ -17,24 +17,23 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy_getattr(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package (PEP 562): `homes` has names by the modules they are in.
+def lazy_getattr(package: str, modules: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+    """Returns the `__getattr__` of a package (PEP 562) for names by their modules.
 
-    A name may be offered under another, as `from ... import` would have it: "AioConsumer as
-    Consumer".
+    A name may have an alias, as in `from ... import`: "AioConsumer as Consumer".
     """
-    offered: dict[str, tuple[str, str]] = {}
-    for home, names in homes.items():
-        for each in names:
-            name, _, alias = each.partition(" as ")
-            offered[alias or name] = home, name
+    origins: dict[str, tuple[str, str]] = {}
+    for module, names in modules.items():
+        for entry in names:
+            name, _, alias = entry.partition(" as ")
+            origins[alias or name] = module, name
 
     def load(name: str) -> Any:
-        if name not in offered:
+        if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home, own_name = offered[name]
-        value = getattr(import_module(home), own_name)
-        setattr(sys.modules[package], name, value)  # found there from now on
+        module, original = origins[name]
+        value = getattr(import_module(module), original)
+        setattr(sys.modules[package], name, value)  # found without this function from now on
         return value
 
     return load

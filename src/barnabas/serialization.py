@@ -1,7 +1,7 @@
-"""Objects to bytes and back: what `SerializingProducer` and `DeserializingConsumer` call.
+"""Serializers and deserializers for `SerializingProducer` and `DeserializingConsumer`.
 
-A serializer is any callable of an object and a `SerializationContext`; the classes here are those
-of the simple types. Numbers are big-endian, as Java writes them; None is None on both sides.
+A serializer is any callable of an object and a `SerializationContext`; the classes here are for
+simple types. Numbers are big-endian, as in Java; None is None on both sides.
 """
 
 import struct
@@ -37,7 +37,7 @@ class MessageField(StrEnum):
 
 
 class SerializationContext:
-    """Where an object comes from or goes to."""
+    """The topic, field and headers of the message that is being serialized."""
 
     def __init__(self, topic: str, field: MessageField, headers: Any = None) -> None:
         self.topic = topic
@@ -46,58 +46,58 @@ class SerializationContext:
 
 
 class SerializationError(KafkaException):
-    """Raised by a serializer or deserializer that cannot do it."""
+    """Raised by a serializer or deserializer for a value that it cannot convert."""
 
 
 class _Serde:
-    """What serializers and deserializers have in common; all of it may stay as it is."""
+    """The optional methods of serializers and deserializers."""
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        """Called once with a function that asks for the cluster's id; it may wait for a broker."""
+        """Called once with a function that returns the cluster id; it may wait for a broker."""
 
     def close(self) -> None:
-        """Called when the client is closed that had this built."""
+        """Called when the client that built it is closed."""
 
 
 class Serializer(_Serde):
-    """Turns an object into bytes; to be derived from."""
+    """Base class: turns an object into bytes."""
 
     def __call__(self, obj: Any, ctx: SerializationContext | None = None) -> bytes | None:
         raise NotImplementedError
 
 
 class Deserializer(_Serde):
-    """Turns bytes into an object; to be derived from."""
+    """Base class: turns bytes into an object."""
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
         raise NotImplementedError
 
 
 class SerializerBuilder:
-    """Makes a serializer when the client is made, out of the client's own settings."""
+    """Builds a serializer from the settings of the client."""
 
     def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Serializer, dict[str, Any]]:
-        """The serializer, and the settings that are left for the client."""
+        """Returns the serializer, and the remaining settings for the client."""
         raise NotImplementedError
 
 
 class DeserializerBuilder:
-    """Makes a deserializer when the client is made, out of the client's own settings."""
+    """Builds a deserializer from the settings of the client."""
 
     def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Deserializer, dict[str, Any]]:
-        """The deserializer, and the settings that are left for the client."""
+        """Returns the deserializer, and the remaining settings for the client."""
         raise NotImplementedError
 
 
 class DoubleSerializer(Serializer):
-    """A float as IEEE 754 of 64 bits."""
+    """A float as IEEE 754 with 64 bits."""
 
     def __call__(self, obj: float | None, ctx: SerializationContext | None = None) -> bytes | None:
         return _pack(">d", obj)
 
 
 class DoubleDeserializer(Deserializer):
-    """A float of IEEE 754 with 64 bits."""
+    """A float from IEEE 754 with 64 bits."""
 
     def __call__(
         self, value: bytes | None, ctx: SerializationContext | None = None
@@ -107,14 +107,14 @@ class DoubleDeserializer(Deserializer):
 
 
 class IntegerSerializer(Serializer):
-    """An int as 32 bits with sign."""
+    """An int as a signed 32-bit number."""
 
     def __call__(self, obj: int | None, ctx: SerializationContext | None = None) -> bytes | None:
         return _pack(">i", obj)
 
 
 class IntegerDeserializer(Deserializer):
-    """An int of 32 bits with sign."""
+    """An int from a signed 32-bit number."""
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> int | None:
         number: int | None = _unpack(">i", value)
@@ -132,8 +132,8 @@ class StringSerializer(Serializer):
             return None
         try:
             return obj.encode(self.codec)
-        except UnicodeError as problem:
-            raise SerializationError(str(problem)) from problem
+        except UnicodeError as error:
+            raise SerializationError(str(error)) from error
 
 
 class StringDeserializer(Deserializer):
@@ -147,8 +147,8 @@ class StringDeserializer(Deserializer):
             return None
         try:
             return value.decode(self.codec)
-        except UnicodeError as problem:
-            raise SerializationError(str(problem)) from problem
+        except UnicodeError as error:
+            raise SerializationError(str(error)) from error
 
 
 def _pack(form: str, number: float | None) -> bytes | None:
@@ -156,8 +156,8 @@ def _pack(form: str, number: float | None) -> bytes | None:
         return None
     try:
         return struct.pack(form, number)
-    except struct.error as problem:
-        raise SerializationError(str(problem)) from problem
+    except struct.error as error:
+        raise SerializationError(str(error)) from error
 
 
 def _unpack(form: str, value: bytes | None) -> Any:
@@ -165,5 +165,5 @@ def _unpack(form: str, value: bytes | None) -> Any:
         return None
     try:
         return struct.unpack(form, value)[0]
-    except struct.error as problem:
-        raise SerializationError(str(problem)) from problem
+    except struct.error as error:
+        raise SerializationError(str(error)) from error

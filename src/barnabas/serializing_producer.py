@@ -1,4 +1,4 @@
-"""A producer that serializes keys and values on their way in."""
+"""A producer that serializes keys and values."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SerializingProducer(Producer, Generic[K, V]):
-    """As Producer, with `key.serializer` and `value.serializer` in its settings."""
+    """A Producer with `key.serializer` and `value.serializer` in its settings."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
         self._serdes, rest = Serdes.from_settings(conf, "serializer")
@@ -31,9 +31,9 @@ class SerializingProducer(Producer, Generic[K, V]):
         timestamp: int = 0,
         headers: Any = None,
     ) -> None:
-        """As Producer.produce(), but with the key first, and both of them objects.
+        """Like Producer.produce(), but with the key first, and both of them objects.
 
-        KeySerializationError and ValueSerializationError carry what a serializer raised.
+        Raises KeySerializationError or ValueSerializationError with what a serializer raised.
         """
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
@@ -54,7 +54,7 @@ class SerializingProducer(Producer, Generic[K, V]):
         )
 
     def close(self, timeout: float = -1) -> bool:
-        """Close the producer, then the serializers that were built for it."""
+        """Closes the producer, then the serializers that were built for it."""
         closed = super().close(timeout)
         self._serdes.close()
         return closed

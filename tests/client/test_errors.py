@@ -22,12 +22,12 @@ def test_every_constant_of_confluent_kafka_is_here_with_its_name(name: str) -> N
 
 
 @pytest.mark.parametrize("code", ErrorCode)
-def test_kafkas_own_names_will_do_as_well(code: ErrorCode) -> None:
+def test_kafkas_own_names_of_codes_are_constants_too(code: ErrorCode) -> None:
     if code is not ErrorCode.NONE:
         assert getattr(KafkaError, code.name) == code
 
 
-def test_every_code_says_something_of_its_own() -> None:
+def test_every_code_has_a_text() -> None:
     codes = {value for value in vars(ErrorCodes).values() if isinstance(value, int)}
     texts = {code: KafkaError(code).str() for code in codes}
     assert all(
@@ -37,7 +37,7 @@ def test_every_code_says_something_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("code", [3, 0, -1, -191, 12345])
-def test_an_error_shows_itself_as_confluent_kafkas_does(code: int) -> None:
+def test_the_text_of_an_error_is_confluent_kafkas(code: int) -> None:
     ours, theirs = KafkaError(code, "why"), confluent_kafka.KafkaError(code, "why")
     assert repr(ours) == str(ours) == repr(theirs)
     assert repr(KafkaError(code, "why", fatal=True)) == repr(
@@ -46,7 +46,7 @@ def test_an_error_shows_itself_as_confluent_kafkas_does(code: int) -> None:
     assert repr(KafkaException(ours)) == repr(confluent_kafka.KafkaException(theirs))
 
 
-def test_an_error_is_its_code() -> None:
+def test_an_error_equals_its_code() -> None:
     error = KafkaError(KafkaError._PARTITION_EOF)
     assert error == KafkaError._PARTITION_EOF == error.code()
     assert error == KafkaError(KafkaError._PARTITION_EOF, "another reason", fatal=True)
@@ -57,7 +57,7 @@ def test_an_error_is_its_code() -> None:
     assert bool(KafkaError(0))
 
 
-def test_flags_are_told() -> None:
+def test_an_error_has_its_flags() -> None:
     plain = KafkaError(3)
     assert [plain.fatal(), plain.retriable(), plain.txn_requires_abort()] == [False] * 3
     marked = KafkaError(3, None, True, True, True)
@@ -87,7 +87,7 @@ def test_an_exception_carries_its_error() -> None:
     assert str(raised.value) == str(raised.value.args[0])
 
 
-def test_what_a_broker_says_is_kept_in_its_words() -> None:
+def test_the_message_of_a_broker_is_the_text_of_the_error() -> None:
     error = broker_error(ErrorCode.NOT_LEADER_OR_FOLLOWER, "gone")
     assert (error.str(), error.retriable()) == ("gone", True)
     assert broker_error(ErrorCode.INVALID_CONFIG, "").str() == "Broker: A setting is not valid"

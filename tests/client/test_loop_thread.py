@@ -38,7 +38,7 @@ def test_all_users_share_one_thread_which_ends_with_the_last() -> None:
     third.release()
 
 
-def test_what_a_coroutine_raises_comes_out() -> None:
+def test_an_exception_of_a_coroutine_is_raised_to_the_caller() -> None:
     async def fail() -> None:
         raise ValueError("no")
 
@@ -65,7 +65,7 @@ def test_a_coroutine_that_takes_too_long_is_cancelled() -> None:
     thread.release()
 
 
-def test_a_timeout_of_the_coroutines_own_is_not_taken_for_ours() -> None:
+def test_a_timeout_that_the_coroutine_raises_is_passed_on() -> None:
     async def fail() -> None:
         raise TimeoutError("its own")
 
@@ -103,7 +103,7 @@ def test_functions_are_called_on_the_loop() -> None:
     thread.release()
 
 
-def test_a_call_from_the_loop_itself_is_refused_instead_of_waiting_for_ever() -> None:
+def test_a_blocking_call_from_the_loop_itself_is_an_error() -> None:
     thread = LoopThread.shared()
 
     async def misled() -> None:
@@ -114,7 +114,7 @@ def test_a_call_from_the_loop_itself_is_refused_instead_of_waiting_for_ever() ->
     thread.release()
 
 
-def test_what_still_runs_when_the_last_user_leaves_is_cancelled() -> None:
+def test_running_tasks_are_cancelled_when_the_last_user_releases() -> None:
     thread = LoopThread.shared()
     left = thread.submit(for_ever())
     thread.release()

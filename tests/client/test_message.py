@@ -19,7 +19,7 @@ def module(request: pytest.FixtureRequest) -> ModuleType:
     return _message
 
 
-def test_a_message_of_nothing_has_nothing(module: ModuleType) -> None:
+def test_an_empty_message_has_only_defaults(module: ModuleType) -> None:
     message = module.Message()
     for absent in ("topic", "partition", "offset", "key", "value", "headers", "error", "latency"):
         assert getattr(message, absent)() is None
@@ -28,7 +28,7 @@ def test_a_message_of_nothing_has_nothing(module: ModuleType) -> None:
     assert len(message) == 0
 
 
-def test_a_message_tells_what_it_was_made_of(module: ModuleType) -> None:
+def test_a_message_returns_its_arguments(module: ModuleType) -> None:
     error = KafkaError(KafkaError.OFFSET_OUT_OF_RANGE)
     message = module.Message(
         "orders", 3, 5, b"k", b"value", [("h", b"x")], error, (1, 7), 0.5, leader_epoch=2
@@ -48,7 +48,7 @@ def test_offsets_and_partitions_that_are_none_are_none(module: ModuleType) -> No
     assert message.latency() is None
 
 
-def test_what_a_deserializer_makes_replaces_the_bytes(module: ModuleType) -> None:
+def test_deserialized_values_replace_the_bytes(module: ModuleType) -> None:
     message = module.Message("t", key=b"k", value=b"v")
     message.set_topic("u")
     message.set_key(1)

@@ -36,21 +36,21 @@ def test_every_name_of_confluent_kafka_is_here(name: str) -> None:
 
 
 @given(some.integers(-(2**31), 2**31 - 1))
-def test_integers_come_back(number: int) -> None:
+def test_integers_survive_a_round_trip(number: int) -> None:
     data = IntegerSerializer()(number, CONTEXT)
     assert data == theirs.IntegerSerializer()(number)
     assert IntegerDeserializer()(data, CONTEXT) == number
 
 
 @given(some.floats(allow_nan=False))
-def test_doubles_come_back(number: float) -> None:
+def test_doubles_survive_a_round_trip(number: float) -> None:
     data = DoubleSerializer()(number)
     assert data == theirs.DoubleSerializer()(number)
     assert DoubleDeserializer()(data) == number
 
 
 @pytest.mark.parametrize("codec", ["utf_8", "utf-16", "latin-1"])
-def test_strings_come_back(codec: str) -> None:
+def test_strings_survive_a_round_trip(codec: str) -> None:
     data = StringSerializer(codec)("Überbringer")
     assert data == theirs.StringSerializer(codec)("Überbringer")
     assert StringDeserializer(codec)(data) == "Überbringer"
@@ -83,7 +83,7 @@ def test_none_is_none(serde: Any) -> None:
         (StringDeserializer(), b"\xff"),
     ],
 )
-def test_what_does_not_fit_is_a_serialization_error(serde: Any, wrong: Any) -> None:
+def test_a_value_that_does_not_fit_is_a_serialization_error(serde: Any, wrong: Any) -> None:
     with pytest.raises(SerializationError) as raised:
         serde(wrong)
     assert isinstance(raised.value, KafkaException)
@@ -112,7 +112,7 @@ def test_the_exceptions_are_related_as_in_confluent_kafka(name: str) -> None:
         ("ValueDeserializationError", KafkaError._VALUE_DESERIALIZATION),
     ],
 )
-def test_a_serializers_own_exception_is_carried(kind: str, code: int) -> None:
+def test_the_exception_of_a_serializer_is_carried(kind: str, code: int) -> None:
     cause = ValueError("not so")
     ours = getattr(barnabas.error, kind)(exception=cause)
     other = getattr(confluent_kafka.error, kind)(exception=cause)
@@ -173,7 +173,7 @@ def test_builders_see_all_settings_and_keep_their_own() -> None:
     assert (key.built.closed, value.built.closed) == (1, 1)
 
 
-def test_serializers_that_were_given_are_not_closed() -> None:
+def test_serializers_of_the_user_are_not_closed() -> None:
     given = Built()
     serdes, _ = Serdes.from_settings({"key.serializer": given}, "serializer")
     serdes.close()

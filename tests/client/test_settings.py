@@ -52,7 +52,7 @@ def probes(name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", sorted(librdkafka.SETTINGS.keys() - NEEDS_MORE))
-def test_what_confluent_kafka_takes_is_taken(name: str) -> None:
+def test_settings_of_confluent_kafka_are_accepted(name: str) -> None:
     for text in probes(name):
         if takes(name, text):
             read_alone(name, text)
@@ -62,7 +62,7 @@ def test_what_confluent_kafka_takes_is_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(JAVA))
-def test_what_java_takes_is_taken(name: str) -> None:
+def test_settings_of_java_are_accepted(name: str) -> None:
     setting = JAVA[name]
     if setting.default not in (None, (), "", REQUIRED):
         read_alone(name, to_text(setting.default))
@@ -204,7 +204,7 @@ def test_the_level_is_that_of_the_codec_in_use() -> None:
     assert producer_settings({"compression.level": -1}).compression_level is None
 
 
-def test_a_java_file_for_the_commands_is_understood() -> None:
+def test_a_java_properties_file_is_accepted() -> None:
     settings = producer_settings(
         {
             "bootstrap.servers": "localhost:9092",
@@ -223,7 +223,7 @@ def test_a_java_file_for_the_commands_is_understood() -> None:
 # Callbacks and objects
 
 
-def test_callbacks_are_kept_as_they_are() -> None:
+def test_callbacks_are_stored_unchanged() -> None:
     def called(*_: Any) -> None: ...
 
     names = ("error_cb", "stats_cb", "throttle_cb")
@@ -346,7 +346,7 @@ def test_two_names_that_agree_are_fine() -> None:
     assert producer_settings(agreed).buffer_memory == 2048
 
 
-def test_settings_of_other_clients_and_those_without_effect_are_taken(
+def test_settings_of_other_clients_and_without_effect_are_accepted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.DEBUG, logger="barnabas.client"):

@@ -18,7 +18,7 @@ from barnabas.client.settings import consumer_settings, producer_settings
         ({"retries": 0}, "retries"),
     ],
 )
-def test_idempotence_that_was_asked_for_stands(
+def test_explicit_idempotence_rejects_settings_that_exclude_it(
     asked: dict[str, Any], obstacle: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(KafkaException, match=named):
@@ -26,7 +26,7 @@ def test_idempotence_that_was_asked_for_stands(
 
 
 @pytest.mark.parametrize("told", [{"acks": 1}, {"acks": 0}, {"max.in.flight": 6}, {"retries": 0}])
-def test_idempotence_that_nobody_asked_for_gives_way(told: dict[str, Any]) -> None:
+def test_default_idempotence_is_disabled_by_settings_that_exclude_it(told: dict[str, Any]) -> None:
     assert not producer_settings(told).enable_idempotence
 
 
@@ -36,7 +36,7 @@ def test_transactions_are_idempotent() -> None:
         producer_settings({"transactional.id": "t", "enable.idempotence": False})
 
 
-def test_nothing_is_retried_beyond_the_end_of_its_transaction() -> None:
+def test_the_delivery_timeout_is_at_most_the_transaction_timeout() -> None:
     told = {"transactional.id": "t", "transaction.timeout.ms": 9000}
     assert producer_settings(told).delivery_timeout_ms == 9000
     assert (
@@ -44,13 +44,13 @@ def test_nothing_is_retried_beyond_the_end_of_its_transaction() -> None:
     )
 
 
-def test_a_record_lingers_less_than_it_lives() -> None:
+def test_the_linger_is_less_than_the_delivery_timeout() -> None:
     with pytest.raises(KafkaException, match=r"delivery.timeout.ms.*linger.ms"):
         producer_settings({"delivery.timeout.ms": 4, "linger.ms": 5})
     assert producer_settings({"delivery.timeout.ms": 4}).linger_ms < 4
 
 
-def test_a_delivery_may_be_shorter_than_a_request() -> None:
+def test_the_delivery_timeout_may_be_less_than_the_request_timeout() -> None:
     settings = producer_settings({"delivery.timeout.ms": 5000, "request.timeout.ms": 30_000})
     assert (settings.delivery_timeout_ms, settings.ack_timeout_ms) == (5000, 30_000)
 
@@ -67,7 +67,7 @@ def test_a_backoff_grows_from_its_first_value_to_its_last(kind: str) -> None:
     assert backoffs(backoff_ms=500, backoff_max_ms=20) == (20, 20)
 
 
-def test_a_session_is_longer_than_the_beat_that_keeps_it() -> None:
+def test_the_session_timeout_is_more_than_the_heartbeat_interval() -> None:
     with pytest.raises(KafkaException, match=r"heartbeat.interval.ms.*session.timeout.ms"):
         consumer_settings({"session.timeout.ms": 1000, "heartbeat.interval.ms": 3000})
     assert consumer_settings({"session.timeout.ms": 1000}).heartbeat_interval_ms < 1000
@@ -75,7 +75,7 @@ def test_a_session_is_longer_than_the_beat_that_keeps_it() -> None:
     assert late.session_timeout_ms > late.heartbeat_interval_ms == 50_000
 
 
-def test_a_session_ends_before_the_patience_with_polls() -> None:
+def test_the_session_timeout_is_at_most_the_poll_interval() -> None:
     with pytest.raises(KafkaException, match=r"max.poll.interval.ms.*session.timeout.ms"):
         consumer_settings({"session.timeout.ms": 400_000})
     settings = consumer_settings({"max.poll.interval.ms": 10_000})
@@ -90,14 +90,14 @@ def test_a_session_ends_before_the_patience_with_polls() -> None:
         ("partition.assignment.strategy", "range"),
     ],
 )
-def test_what_brokers_decide_in_the_consumer_protocol_is_not_ours_to_set(
+def test_settings_of_the_broker_are_rejected_in_the_consumer_protocol(
     name: str, value: Any
 ) -> None:
     with pytest.raises(KafkaException, match=name):
         consumer_settings({"group.protocol": "consumer", name: value})
 
 
-def test_an_answer_has_room_for_a_fetch() -> None:
+def test_the_response_limit_is_larger_than_a_fetch() -> None:
     assert consumer_settings({"fetch.max.bytes": 200_000_000}).max_response_bytes == 200_000_512
     assert consumer_settings({"receive.message.max.bytes": 2512}).fetch_max_bytes == 2000
     with pytest.raises(KafkaException, match=r"receive.message.max.bytes"):

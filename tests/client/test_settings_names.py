@@ -26,12 +26,12 @@ TYPES = {
 ONCE = {row.name: row for row in reversed(SETTABLE)}
 
 
-def test_librdkafka_has_no_setting_that_we_do_not_know_and_no_other() -> None:
+def test_the_declared_settings_are_those_of_librdkafka() -> None:
     assert set(librdkafka.SETTINGS) == set(ONCE)
 
 
 @pytest.mark.parametrize("row", ONCE.values(), ids=lambda row: row.name)
-def test_each_is_declared_as_librdkafka_has_it(row: Property) -> None:
+def test_every_setting_is_declared_as_in_librdkafka(row: Property) -> None:
     declared = librdkafka.SETTINGS[row.name]
     assert declared.type in TYPES[row.kind]
     if row.kind == "CSV flags":
@@ -51,13 +51,13 @@ def test_aliases_are_librdkafkas() -> None:
     assert told == librdkafka.ALIASES
 
 
-def test_what_c_programs_set_by_functions_is_not_a_setting() -> None:
+def test_settings_that_are_functions_in_c_are_not_settings() -> None:
     dedicated = {row.name for row in properties() if row.kind == DEDICATED}
     assert set(librdkafka.DEDICATED) <= dedicated
     assert not dedicated & set(librdkafka.SETTINGS)
 
 
-def test_every_name_of_both_worlds_has_a_place() -> None:
+def test_every_name_of_java_and_librdkafka_is_in_a_table() -> None:
     placed = {name for table in TABLES for known in table.values() for name in known}
     placed |= {*names.JAVA_STORES, *names.OAUTH_TOKEN_SETTINGS, *names.CODEC_LEVELS.values()}
     assert placed == {*librdkafka.SETTINGS, *JAVA, "interceptors"}

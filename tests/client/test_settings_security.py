@@ -19,7 +19,7 @@ def security(conf: dict[str, Any]) -> Security:
     return producer_settings(conf).security
 
 
-def test_nothing_is_secured_unless_told() -> None:
+def test_the_default_is_plaintext() -> None:
     assert security({}) == Security()
     assert security({"security.protocol": "ssl"}).protocol == "SSL"
 
@@ -118,7 +118,7 @@ def test_a_jaas_line_has_user_and_password(line: str) -> None:
     assert (told.username, told.password) == ("alice", "a b;c")
 
 
-def test_a_jaas_line_of_another_kind_says_what_is_understood() -> None:
+def test_a_jaas_line_of_another_module_is_an_error_with_the_supported_ones() -> None:
     with pytest.raises(KafkaException, match="PlainLoginModule or ScramLoginModule"):
         security(
             {
@@ -139,7 +139,7 @@ def test_two_passwords_are_an_error_that_names_both_settings() -> None:
         )
 
 
-def test_stores_and_logins_that_the_protocol_does_not_use_are_not_looked_at() -> None:
+def test_stores_and_logins_that_the_protocol_does_not_use_are_ignored() -> None:
     told = security(
         {
             "security.protocol": "PLAINTEXT",
@@ -162,7 +162,7 @@ def test_stores_and_logins_that_the_protocol_does_not_use_are_not_looked_at() ->
         ({"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"}, "endpoint.url"),
     ],
 )
-def test_a_login_that_cannot_work_is_refused_at_once(conf: dict[str, Any], problem: str) -> None:
+def test_an_incomplete_login_is_an_error_at_once(conf: dict[str, Any], problem: str) -> None:
     with pytest.raises(KafkaException, match=problem):
         security({"security.protocol": "SASL_SSL", **conf})
 
@@ -179,7 +179,7 @@ def test_tokens_come_from_a_callback() -> None:
     assert (told.oauth_cb, told.oauthbearer_config) == (print, "scope=x")
 
 
-def test_an_unsecured_token_says_whom_it_is_for() -> None:
+def test_an_unsecured_token_has_its_principal() -> None:
     told = security(
         {
             "security.protocol": "SASL_PLAINTEXT",

@@ -22,7 +22,7 @@ def test_constants_are_those_of_confluent_kafka(name: str) -> None:
     "arguments",
     [("a",), ("a", 1), ("a", 1, 5), ("a", 0, -2), ("a", 0, 3, "note"), ("a", 0, 3, "note", 4)],
 )
-def test_a_partition_shows_itself_as_confluent_kafkas_does(arguments: tuple[Any, ...]) -> None:
+def test_the_text_of_a_topic_partition_is_confluent_kafkas(arguments: tuple[Any, ...]) -> None:
     ours, theirs = TopicPartition(*arguments), confluent_kafka.TopicPartition(*arguments)
     assert repr(ours) == repr(theirs)
     for name in ("topic", "partition", "offset", "metadata", "leader_epoch", "error"):
@@ -54,13 +54,13 @@ def test_partitions_are_copied_and_pickled() -> None:
     assert one.offset == 9
 
 
-def test_a_throttled_request_is_told_in_one_line() -> None:
+def test_a_throttle_event_has_a_one_line_text() -> None:
     ours, theirs = ThrottleEvent("b:9092", 1, 0.5), confluent_kafka.ThrottleEvent("b:9092", 1, 0.5)
     assert str(ours) == str(theirs)
     assert (ours.broker_name, ours.broker_id, ours.throttle_time) == ("b:9092", 1, 0.5)
 
 
-def test_a_member_knows_its_place_in_the_group() -> None:
+def test_group_metadata_has_its_fields() -> None:
     member = ConsumerGroupMetadata("g", 3, "m", "i")
     assert (member.group_id, member.generation_id) == ("g", 3)
     assert (member.member_id, member.group_instance_id) == ("m", "i")

@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""A record as clients see it: one that was consumed, or one whose delivery is reported.
+"""A record as users see it: consumed, or in a delivery report.
 
-There is one for every record, so it is compiled, and its numbers are C's until they are asked
-for. The fields are declared in `_message.pxd`.
+There is one for every record, so it is compiled, and its numbers are C integers until they are
+read. The fields are declared in `_message.pxd`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 try:
     import cython
 
-    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+    if not cython.compiled:  # Cython's own pure-Python shim is many times slower than ours
         raise ImportError
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
@@ -18,13 +18,13 @@ except ImportError:
 COMPILED: bool = cython.compiled
 
 
-# Without the collector, which would look at each of a million: nothing that a record holds
-# refers back to it.
+# Without the garbage collector, which would traverse a million of them: nothing in a record refers
+# back to it.
 @cython.no_gc
 @cython.freelist(512)
 @cython.cclass
 class Message:
-    """A record, or an error that `poll` has to tell of; `error()` says which."""
+    """A record, or an error that `poll` returns; `error()` says which."""
 
     def __init__(
         self,
@@ -76,19 +76,19 @@ class Message:
         return self._value
 
     def headers(self) -> object:
-        """Pairs of a name and its bytes, or None if there are none."""
+        """Returns pairs of a name and bytes, or None if there are none."""
         return self._headers
 
     def error(self) -> object:
-        """What this message tells of instead of a record; None if it is one."""
+        """Returns the error that this message carries instead of a record, or None."""
         return self._error
 
     def timestamp(self) -> object:
-        """Whose clock it is (TIMESTAMP_CREATE_TIME ...), and the ms since 1970."""
+        """Returns the type (TIMESTAMP_CREATE_TIME ...) and the milliseconds since 1970."""
         return self._timestamp_type, self._timestamp
 
     def latency(self) -> object:
-        """The seconds from `produce` to the acknowledgement, in a delivery report."""
+        """Returns the seconds from `produce` to the acknowledgement, in a delivery report."""
         if self._latency is None or self._latency < 0:
             return None
         return float(self._latency)
@@ -112,7 +112,7 @@ class Message:
         self._error = error
 
     def __len__(self) -> int:
-        """The size of the value."""
+        """Returns the size of the value."""
         return 0 if self._value is None else len(self._value)
 
     def __eq__(self, other: object) -> bool:
@@ -133,10 +133,10 @@ class Message:
         )
 
     def __repr__(self) -> str:
-        place = f"topic={self._topic!r}, partition={self.partition()}, offset={self.offset()}"
+        position = f"topic={self._topic!r}, partition={self.partition()}, offset={self.offset()}"
         if self._error is not None:
-            return f"Message({place}, error={self._error!r})"
-        return f"Message({place}, key={self._key!r}, value={self._value!r})"
+            return f"Message({position}, error={self._error!r})"
+        return f"Message({position}, key={self._key!r}, value={self._value!r})"
 
 
 @cython.ccall
@@ -151,7 +151,7 @@ def make(
     value: object,
     headers: object,
 ) -> Message:
-    """A message without the checks that its constructor has for users: for compiled callers."""
+    """Returns a message without the checks of the constructor: for compiled callers."""
     message: Message = Message.__new__(Message)
     message._topic = topic
     message._partition = partition

@@ -1,12 +1,12 @@
 # cython: language_level=3
-"""What is awaited and is there already: no turn of the loop, no future, no coroutine."""
+"""An awaitable that is done already: without a turn of the loop, a future or a coroutine."""
 
 from __future__ import annotations
 
 try:
     import cython
 
-    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+    if not cython.compiled:  # Cython's own pure-Python shim is many times slower than ours
         raise ImportError
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
@@ -18,7 +18,7 @@ COMPILED: bool = cython.compiled
 @cython.freelist(8)
 @cython.cclass
 class Ready:
-    """Gives its result to whoever awaits it; a task can be made of it, too."""
+    """Returns its result when it is awaited; asyncio can make a task of it too."""
 
     def __init__(self, result: object) -> None:
         self.result = result
@@ -32,7 +32,7 @@ class Ready:
     def __next__(self) -> object:
         raise StopIteration(self.result)
 
-    # As a coroutine has them
+    # The methods of a coroutine
 
     def send(self, _value: object) -> object:
         raise StopIteration(self.result)

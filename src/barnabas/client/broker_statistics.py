@@ -1,4 +1,4 @@
-"""What librdkafka's statistics say of brokers, and of all traffic together: for every client."""
+"""The broker statistics of stats_cb, in librdkafka's format, for every client."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from barnabas.wire.apis import ApiKey, api
 
 
 def broker_statistics(cluster: Cluster) -> dict[str, dict[str, Any]]:
-    """The object `brokers`: one entry for each address."""
+    """Returns the object `brokers`: one entry for each address."""
     brokers = {}
     for address, (node_id, counters) in cluster.counters.items():
         name = f"{address}/{node_id if node_id >= 0 else 'bootstrap'}"
@@ -35,9 +35,9 @@ def broker_statistics(cluster: Cluster) -> dict[str, dict[str, Any]]:
 
 
 def traffic_totals(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
-    """Requests and bytes, of all brokers together."""
+    """Returns requests and bytes, summed over all brokers."""
     return {
-        total: sum(each[part] for each in brokers.values())
+        total: sum(broker[part] for broker in brokers.values())
         for total, part in (
             ("tx", "tx"),
             ("tx_bytes", "txbytes"),
@@ -48,7 +48,7 @@ def traffic_totals(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
 
 
 def _latency(counters: ConnectionCounters) -> dict[str, int]:
-    """In microseconds; of the percentiles what is known without a histogram."""
+    """Returns latencies in microseconds; percentiles are estimates without a histogram."""
     average = round(counters.latency_s * 1e6 / max(1, counters.responses))
     largest = round(counters.latency_max_s * 1e6)
     return {

@@ -1,4 +1,4 @@
-"""What goes wrong, as `confluent_kafka` tells it: errors are values, exceptions carry them."""
+"""Errors as in `confluent_kafka`: a KafkaError is a value, a KafkaException carries one."""
 
 import functools
 import logging
@@ -16,7 +16,7 @@ _log = logging.getLogger("barnabas.client")
 
 @functools.total_ordering
 class KafkaError(ErrorCodes):
-    """An error and its code; equal to that code, and to every error that has it."""
+    """An error with a code; equal to the code, and to every error with that code."""
 
     __slots__ = ("_code", "_fatal", "_reason", "_retriable", "_txn_requires_abort")
 
@@ -38,23 +38,23 @@ class KafkaError(ErrorCodes):
         return self._code
 
     def name(self) -> str:
-        """The code's name, as a constant of this class."""
+        """Returns the name of the code, a constant of this class."""
         return error_name(self._code)
 
     def str(self) -> str:
-        """What happened, for people."""
+        """Returns a description for people."""
         return self._reason if self._reason is not None else error_text(self._code)
 
     def fatal(self) -> bool:
-        """Whether this client is of no use any more."""
+        """Returns whether the client cannot be used any more."""
         return self._fatal
 
     def retriable(self) -> bool:
-        """Whether the same call may succeed when it is made again."""
+        """Returns whether the same call may succeed when it is repeated."""
         return self._retriable
 
     def txn_requires_abort(self) -> bool:
-        """Whether the transaction has to be aborted, and may then be tried again."""
+        """Returns whether the transaction has to be aborted, and may then be repeated."""
         return self._txn_requires_abort
 
     def __eq__(self, other: object) -> bool:
@@ -76,24 +76,23 @@ class KafkaError(ErrorCodes):
 
 
 class KafkaException(Exception):  # noqa: N818 - confluent_kafka's name for it
-    """Raised where a call fails; `args[0]` is the KafkaError."""
+    """Raised when a call fails; `args[0]` is the KafkaError."""
 
 
-def error_in(failure: KafkaException) -> KafkaError:
-    """What one of the clients' own exceptions carries."""
-    error: KafkaError = failure.args[0]
+def error_in(exception: KafkaException) -> KafkaError:
+    """Returns the error of an exception that a client raised."""
+    error: KafkaError = exception.args[0]
     return error
 
 
 def fail(code: int, reason: str) -> NoReturn:
-    """Raise what the client itself has found wrong."""
+    """Raises an error that the client itself has detected."""
     raise KafkaException(KafkaError(code, reason))
 
 
 def broker_error(code: int, message: str | None = None) -> KafkaError:
-    """The error that a response carries, with the broker's own words if it sent any."""
-    known = ErrorCode.of(code)
-    return KafkaError(code, message or None, retriable=known.retriable)
+    """Returns the error of a response, with the broker's message if it sent one."""
+    return KafkaError(code, message or None, retriable=ErrorCode.of(code).retriable)
 
 
 def log_unhandled_error(settings: "ConnectionSettings", error: KafkaError) -> None:

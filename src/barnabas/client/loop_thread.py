@@ -1,4 +1,4 @@
-"""The thread on whose event loop the cores of all plain clients of a process live."""
+"""The thread with the event loop of all plain clients of a process."""
 
 import asyncio
 import concurrent.futures
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """A loop that runs in a daemon thread, from its first user to its last."""
+    """An event loop in a daemon thread, from its first user to its last."""
 
     _shared: "LoopThread | None" = None
     _lock = threading.Lock()
@@ -21,13 +21,13 @@ class LoopThread:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._users = 0
-        self.is_in_forked_child = False  # in the parent process, by a fork
-        self._thread = threading.Thread(target=self._live, name="barnabas-clients", daemon=True)
+        self.is_in_forked_child = False  # the thread stayed in the parent process
+        self._thread = threading.Thread(target=self._run_loop, name="barnabas-clients", daemon=True)
         self._thread.start()
 
     @classmethod
     def shared(cls) -> "LoopThread":
-        """The process's one, which the caller is now a user of: `release` ends that."""
+        """Returns the thread of the process. The caller must `release` it."""
         with cls._lock:
             thread = cls._shared
             if thread is None:
@@ -36,9 +36,9 @@ class LoopThread:
             return thread
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """What a coroutine returns; KafkaException _TIMED_OUT if it takes longer than that.
+        """Runs a coroutine and returns its result. Raises KafkaException _TIMED_OUT in time.
 
-        A signal, such as Ctrl-C's, interrupts the wait; the coroutine is cancelled then too.
+        A signal, such as Ctrl-C, interrupts the wait; the coroutine is cancelled then too.
         """
         if threading.current_thread() is self._thread:
             coroutine.close()
@@ -48,31 +48,31 @@ class LoopThread:
             return future.result(timeout_s)
         except concurrent.futures.TimeoutError:
             if future.done():
-                raise  # the coroutine's own
+                raise  # by the coroutine itself
             fail(KafkaError._TIMED_OUT, f"not done within {timeout_s} s")
         finally:
             future.cancel()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
-        """Start a coroutine on the loop."""
+        """Starts a coroutine on the loop."""
         if self.is_in_forked_child:
             coroutine.close()
         self.check_not_forked()
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Call a function on the loop, soon."""
+        """Calls a function on the loop, soon."""
         self.check_not_forked()
         self.loop.call_soon_threadsafe(function, *arguments)
 
     def check_not_forked(self) -> None:
-        """KafkaException if this is another process than the one that the clients live in."""
+        """Raises KafkaException if the client was created before this process was forked."""
         if self.is_in_forked_child:
-            made_before = "the client was made before this process was forked: make one here"
-            fail(KafkaError._STATE, made_before)
+            reason = "the client was created before this process was forked: create one here"
+            fail(KafkaError._STATE, reason)
 
     def release(self) -> None:
-        """The caller needs it no more; the last one ends the thread."""
+        """Ends the use by the caller; the last release ends the thread."""
         if self.is_in_forked_child:
             return
         with self._lock:
@@ -85,16 +85,16 @@ class LoopThread:
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
-    def _live(self) -> None:
+    def _run_loop(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_forever()
-            self.loop.run_until_complete(self._wind_up())
+            self.loop.run_until_complete(self._cancel_tasks())
         finally:
             self.loop.close()
 
-    async def _wind_up(self) -> None:
-        """Cancel what still runs, so that nobody waits for it for ever."""
+    async def _cancel_tasks(self) -> None:
+        """Cancels what still runs, so that no thread waits for it for ever."""
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in left:
             task.cancel()
@@ -102,12 +102,12 @@ class LoopThread:
         await self.loop.shutdown_default_executor()
 
     @classmethod
-    def _forked(cls) -> None:
-        """The thread has stayed behind in the parent; the child begins anew."""
+    def _after_fork(cls) -> None:
+        """The thread stays in the parent process; the child starts without one."""
         if cls._shared is not None:
             cls._shared.is_in_forked_child = True
         cls._shared = None
         cls._lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=LoopThread._forked)
+os.register_at_fork(after_in_child=LoopThread._after_fork)

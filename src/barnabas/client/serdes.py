@@ -1,4 +1,4 @@
-"""The pair of serializers, or deserializers, of one client: found in its settings, or built."""
+"""The serializers or deserializers of a client: from its settings, or built for it."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ Serde = Callable[[Any, Any], Any]
 class Serdes:
     key: Serde | None
     value: Serde | None
-    # What was built for this client, and is closed with it.
+    # Built for this client, and closed with it.
     owned: list[Any]
 
     @classmethod
     def from_settings(cls, conf: Mapping[str, Any], kind: str) -> tuple[Serdes, dict[str, Any]]:
-        """Those that `conf` names or has builders for, and what is left of it for the client.
+        """Returns the serdes that `conf` names or has builders for, and the remaining settings.
 
-        Every builder sees all of it; what any of them took does not reach the client.
+        Every builder sees all settings; those that a builder consumes do not reach the client.
         """
-        left = dict(conf)
-        serdes = cls(left.pop(f"key.{kind}", None), left.pop(f"value.{kind}", None), [])
-        builders = {field: left.pop(f"{field}.{kind}.builder", None) for field in ("key", "value")}
-        whole = dict(left)
+        remaining = dict(conf)
+        serdes = cls(remaining.pop(f"key.{kind}", None), remaining.pop(f"value.{kind}", None), [])
+        builders = {
+            field: remaining.pop(f"{field}.{kind}.builder", None) for field in ("key", "value")
+        }
+        whole = dict(remaining)
         with serdes.closed_on_error():
             for field, builder in builders.items():
                 if builder is None:
                     continue
                 if getattr(serdes, field) is not None:
                     raise ValueError(
-                        f"{field}.{kind} and {field}.{kind}.builder are both given: keep one"
+                        f"{field}.{kind} and {field}.{kind}.builder are both set: keep one"
                     )
-                built, unused = _built(builder, whole, f"{field}.{kind}")
+                built, unused = _build(builder, whole, f"{field}.{kind}")
                 setattr(serdes, field, built)
                 serdes.owned.append(built)
-                left = {name: value for name, value in left.items() if name in unused}
-        return serdes, left
+                remaining = {name: value for name, value in remaining.items() if name in unused}
+        return serdes, remaining
 
     @contextlib.contextmanager
     def closed_on_error(self) -> Iterator[None]:
-        """While the client is being made: if that fails, nobody else will close them."""
+        """Closes the serdes if the construction of their client fails."""
         try:
             yield
         except BaseException:
@@ -51,14 +53,14 @@ class Serdes:
             raise
 
     def set_cluster_id_resolver(self, cluster_id: Callable[[], Any]) -> None:
-        """Tell those who want to know how to learn the cluster's id."""
+        """Passes the resolver to the serdes that have a method of this name."""
         for serde in (self.key, self.value):
             take = getattr(serde, "set_cluster_id_resolver", None)
             if callable(take):
                 take(cluster_id)
 
     def close(self) -> None:
-        """Close what was built here: all of it, even if one raises."""
+        """Closes the serdes that were built here: all of them, even if one raises."""
         owned, self.owned = self.owned, []
         with contextlib.ExitStack() as stack:
             for serde in reversed(owned):
@@ -68,23 +70,23 @@ class Serdes:
 
 
 def apply_serde(
-    serde: Serde | None, it: Any, context: Any, failed: Callable[[Exception], Exception]
+    serde: Serde | None, value: Any, context: Any, wrap: Callable[[Exception], Exception]
 ) -> Any:
-    """What a serializer makes of it, or itself if there is none; `failed` names what it raises."""
+    """Applies a serde to a value, if there is one; `wrap` wraps what the serde raises."""
     if serde is None:
-        return it
+        return value
     try:
-        return serde(it, context)
-    except Exception as problem:
-        raise failed(problem) from problem
+        return serde(value, context)
+    except Exception as error:
+        raise wrap(error) from error
 
 
-def _built(builder: Any, conf: dict[str, Any], name: str) -> tuple[Any, dict[str, Any]]:
+def _build(builder: Any, conf: dict[str, Any], name: str) -> tuple[Any, dict[str, Any]]:
     result = builder.build(dict(conf), name.startswith("key."))
     match result:
         case (serde, dict(unused)):
             return serde, unused
     raise ValueError(
-        f"build() of {name}.builder must return a serializer and the dict of settings that are "
-        f"left, not {type(result).__name__}"
+        f"build() of {name}.builder must return a serializer and the dict of the remaining "
+        f"settings, not {type(result).__name__}"
     )

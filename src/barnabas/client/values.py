@@ -1,4 +1,4 @@
-"""Small values that users of every client meet, named and shaped as in `confluent_kafka`."""
+"""Values of the public API that all clients share, as in `confluent_kafka`."""
 
 import functools
 import operator
@@ -17,12 +17,12 @@ TIMESTAMP_CREATE_TIME = 1
 TIMESTAMP_LOG_APPEND_TIME = 2
 
 TopicPartitionTuple = tuple[str, int]
-"""A topic's name and a partition of it, as the clients' own dictionaries have it."""
+"""A topic name and a partition, as a key of the clients' own dictionaries."""
 
 
 @functools.total_ordering
 class TopicPartition:
-    """A partition, and an offset in it with what belongs to it.
+    """A partition with an offset.
 
     Equal to every other of the same topic and partition, whatever the offset.
     """
@@ -68,7 +68,7 @@ class TopicPartition:
 
 @dataclass(slots=True, frozen=True)
 class PreparedTransaction:
-    """A transaction whose records are all written: whoever has this may commit or abort it."""
+    """A transaction whose records are all written: any process with it can commit or abort it."""
 
     transactional_id: str
     producer_id: int
@@ -76,7 +76,7 @@ class PreparedTransaction:
 
 
 class ConsumerGroupMetadata:
-    """Who a consumer is in its group; a transactional producer sends it with the offsets."""
+    """A consumer's membership in its group; a transactional producer sends it with offsets."""
 
     __slots__ = ("generation_id", "group_id", "group_instance_id", "member_id")
 
@@ -94,7 +94,7 @@ class ConsumerGroupMetadata:
 
 
 class ThrottleEvent:
-    """A broker held an answer back because a quota was used up; `throttle_time` is in seconds."""
+    """A broker delayed a response because a quota was exceeded; `throttle_time` is in seconds."""
 
     __slots__ = ("broker_id", "broker_name", "throttle_time")
 
@@ -104,8 +104,8 @@ class ThrottleEvent:
         self.throttle_time = throttle_time
 
     def __str__(self) -> str:
-        held_ms = int(self.throttle_time * 1000)
-        return f"{self.broker_name}/{self.broker_id} throttled for {held_ms} ms"
+        throttle_ms = int(self.throttle_time * 1000)
+        return f"{self.broker_name}/{self.broker_id} throttled for {throttle_ms} ms"
 
 
 def group_by_topic(partitions: Iterable[TopicPartitionTuple]) -> dict[str, list[int]]:

@@ -36,13 +36,13 @@ LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
 
 
 @on_a_loop
-async def test_anybody_answers() -> None:
+async def test_any_node_can_respond() -> None:
     async with a_cluster(ScriptedBroker(LIST)) as cluster:
         assert isinstance(await cluster.send_request(ListGroupsRequest()), ListGroupsResponse)
 
 
 @on_a_loop
-async def test_a_node_is_asked_even_before_it_was_heard_of() -> None:
+async def test_a_request_to_an_unknown_node_waits_for_metadata() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
     async with a_cluster(first, second) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=2)
@@ -51,7 +51,7 @@ async def test_a_node_is_asked_even_before_it_was_heard_of() -> None:
 
 
 @on_a_loop
-async def test_a_node_that_the_cluster_does_not_have_is_told() -> None:
+async def test_a_request_to_a_node_that_does_not_exist_fails() -> None:
     async with a_cluster(ScriptedBroker(LIST)) as cluster:
         with pytest.raises(KafkaException, match="no broker 9") as caught:
             await cluster.send_request(ListGroupsRequest(), to=9)
@@ -62,7 +62,7 @@ async def test_a_node_that_the_cluster_does_not_have_is_told() -> None:
 
 
 @on_a_loop
-async def test_the_clients_own_name_is_on_every_connection() -> None:
+async def test_every_connection_has_the_client_id() -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, client_id="k") as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
@@ -72,7 +72,7 @@ async def test_the_clients_own_name_is_on_every_connection() -> None:
 
 
 @on_a_loop
-async def test_an_address_to_begin_with_and_the_broker_there_share_a_connection() -> None:
+async def test_a_bootstrap_address_and_its_broker_share_a_connection() -> None:
     broker = ScriptedBroker({**LIST}, topics={"orders": 1})
     async with a_cluster(broker) as cluster:
         await cluster.topic("orders", deadline=soon())
@@ -81,7 +81,7 @@ async def test_an_address_to_begin_with_and_the_broker_there_share_a_connection(
 
 
 @on_a_loop
-async def test_another_broker_is_asked_when_one_hangs_up() -> None:
+async def test_another_broker_is_tried_when_one_disconnects() -> None:
     def hang_up(_: ListGroupsRequest) -> None:
         raise HangUp
 
@@ -93,7 +93,7 @@ async def test_another_broker_is_asked_when_one_hangs_up() -> None:
 
 
 @on_a_loop
-async def test_a_broker_that_is_down_is_passed_over_and_found_again() -> None:
+async def test_a_broker_that_is_down_is_skipped_until_it_is_back() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
     async with a_cluster(first, second) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
@@ -108,7 +108,7 @@ async def test_a_broker_that_is_down_is_passed_over_and_found_again() -> None:
 
 
 @on_a_loop
-async def test_when_nobody_known_answers_the_first_addresses_are_asked_again() -> None:
+async def test_bootstrap_addresses_are_tried_again_when_no_broker_responds() -> None:
     old, new = ScriptedBroker(LIST, topics={"orders": 1}), ScriptedBroker(LIST, node_id=7)
     async with a_cluster(old) as cluster, new:
         elsewhere = ScriptedBroker(LIST, node_id=5)
@@ -123,7 +123,7 @@ async def test_when_nobody_known_answers_the_first_addresses_are_asked_again() -
 
 
 @on_a_loop
-async def test_a_cluster_that_says_so_is_looked_for_anew() -> None:
+async def test_rebootstrap_required_starts_from_the_bootstrap_addresses() -> None:
     first, second = ScriptedBroker(topics={"orders": 1}), ScriptedBroker(node_id=2)
     async with a_cluster(first) as cluster, second:
         second.answers[ApiKey.METADATA] = lambda _: MetadataResponse(
@@ -138,7 +138,7 @@ async def test_a_cluster_that_says_so_is_looked_for_anew() -> None:
 
 
 @on_a_loop
-async def test_nobody_answers_and_every_address_is_named_with_its_reason() -> None:
+async def test_the_error_names_every_address_with_its_cause() -> None:
     ports = [free_port(), free_port()]
     addresses = tuple(Endpoint("127.0.0.1", port) for port in ports)
     cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses, retry_backoff_ms=10))
@@ -150,7 +150,7 @@ async def test_nobody_answers_and_every_address_is_named_with_its_reason() -> No
 
 
 @on_a_loop
-async def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unresolvable_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: Any, **__: Any) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -161,7 +161,7 @@ async def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch)
 
 
 @on_a_loop
-async def test_an_address_where_nothing_answers_does_not_hold_up_the_next() -> None:
+async def test_a_silent_address_does_not_block_the_next() -> None:
     silent = socket.create_server(("127.0.0.1", 0))
     broker = ScriptedBroker(LIST)
     async with broker:
@@ -173,7 +173,7 @@ async def test_an_address_where_nothing_answers_does_not_hold_up_the_next() -> N
 
 
 @on_a_loop
-async def test_no_answer_in_time_is_told() -> None:
+async def test_a_missing_response_is_a_timeout() -> None:
     async with a_cluster(ScriptedBroker({ApiKey.LIST_GROUPS: lambda _: None})) as cluster:
         with pytest.raises(KafkaException) as caught:
             await cluster.send_request(ListGroupsRequest(), to=1, timeout_ms=50)
@@ -182,7 +182,7 @@ async def test_no_answer_in_time_is_told() -> None:
 
 @pytest.mark.parametrize("to", [None, 1])
 @on_a_loop
-async def test_who_has_no_time_to_ask_is_told_and_nobody_is_hung_up_on(to: int | None) -> None:
+async def test_a_request_without_time_fails_and_closes_no_connection(to: int | None) -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
@@ -195,7 +195,7 @@ async def test_who_has_no_time_to_ask_is_told_and_nobody_is_hung_up_on(to: int |
 
 
 @on_a_loop
-async def test_an_api_that_the_broker_does_not_serve_is_told_at_once() -> None:
+async def test_an_unsupported_api_fails_at_once() -> None:
     async with a_cluster(ScriptedBroker()) as cluster:
         with pytest.raises(KafkaException, match="does not serve ListGroups") as caught:
             await cluster.send_request(ListGroupsRequest())
@@ -203,7 +203,7 @@ async def test_an_api_that_the_broker_does_not_serve_is_told_at_once() -> None:
 
 
 @on_a_loop
-async def test_versions_are_the_newest_that_both_know_or_as_capped() -> None:
+async def test_versions_are_the_highest_common_ones_or_as_limited() -> None:
     broker = ScriptedBroker(
         LIST, versions={ApiKey.LIST_GROUPS: (0, 4), ApiKey.API_VERSIONS: (0, 2)}
     )
@@ -217,7 +217,7 @@ async def test_versions_are_the_newest_that_both_know_or_as_capped() -> None:
 
 
 @on_a_loop
-async def test_a_request_without_acknowledgement_is_over_when_it_has_left() -> None:
+async def test_a_request_without_acks_is_done_when_it_is_sent() -> None:
     broker = ScriptedBroker({**LIST, ApiKey.PRODUCE: lambda _: None})
     async with a_cluster(broker) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
@@ -231,7 +231,7 @@ async def test_a_request_without_acknowledgement_is_over_when_it_has_left() -> N
 
 
 @on_a_loop
-async def test_a_request_without_acknowledgement_that_cannot_leave_is_told_of() -> None:
+async def test_a_request_without_acks_that_cannot_be_sent_fails() -> None:
     broker = ScriptedBroker({**LIST, ApiKey.PRODUCE: lambda _: None})
     async with a_cluster(broker) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
@@ -250,7 +250,7 @@ async def test_a_request_without_acknowledgement_that_cannot_leave_is_told_of() 
 
 
 @on_a_loop
-async def test_a_broker_that_falls_is_told_once_and_so_is_that_all_are_down() -> None:
+async def test_a_broker_down_and_all_brokers_down_are_reported_once() -> None:
     told: list[KafkaError] = []
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, told=told) as cluster:
@@ -269,7 +269,7 @@ async def test_a_broker_that_falls_is_told_once_and_so_is_that_all_are_down() ->
 
 
 @on_a_loop
-async def test_a_connection_that_nobody_uses_may_be_closed_without_a_word() -> None:
+async def test_an_idle_connection_may_be_closed_without_an_error() -> None:
     told: list[KafkaError] = []
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, told=told) as cluster:
@@ -290,7 +290,7 @@ async def test_an_idle_connection_is_closed() -> None:
 
 
 @on_a_loop
-async def test_what_goes_over_the_connections_is_counted() -> None:
+async def test_the_traffic_of_connections_is_counted() -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker) as cluster:
         for _ in range(3):
@@ -307,7 +307,7 @@ async def test_what_goes_over_the_connections_is_counted() -> None:
 
 
 @on_a_loop
-async def test_closing_tells_whoever_waits_and_opens_nothing_again() -> None:
+async def test_closing_fails_waiting_requests_and_opens_no_connection() -> None:
     broker = ScriptedBroker({ApiKey.LIST_GROUPS: lambda _: None})
     async with a_cluster(broker) as cluster:
         waiting = [
@@ -327,7 +327,7 @@ async def test_closing_tells_whoever_waits_and_opens_nothing_again() -> None:
 
 
 @on_a_loop
-async def test_controllers_are_found_by_what_they_tell_of_each_other() -> None:
+async def test_controllers_are_found_by_describe_cluster() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
     async with first, second:
 

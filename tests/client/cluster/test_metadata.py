@@ -36,7 +36,7 @@ def after(*answers: MetadataResponse, wanted: Sequence[str] = ("orders",)) -> Me
     return metadata
 
 
-def test_brokers_topics_and_ids_are_known() -> None:
+def test_a_response_sets_brokers_topics_and_ids() -> None:
     metadata = after(told(a_partition(1, 2), a_partition(0, 1)))
     assert metadata.cluster_id == "c"
     assert metadata.brokers[1].rack == "r"
@@ -44,7 +44,7 @@ def test_brokers_topics_and_ids_are_known() -> None:
     assert [each.index for each in metadata.topics["orders"].partitions] == [0, 1]
 
 
-def test_a_leader_is_found_and_what_is_not_known_is_none() -> None:
+def test_the_leader_of_an_unknown_partition_is_none() -> None:
     metadata = after(told(a_partition(0, 7, epoch=3)))
     leader = metadata.leader("orders", 0)
     assert leader is not None
@@ -54,19 +54,19 @@ def test_a_leader_is_found_and_what_is_not_known_is_none() -> None:
     assert metadata.leader("nothing", 0) is None
 
 
-def test_a_newer_leader_epoch_does_not_give_way_to_an_older_one() -> None:
+def test_an_older_leader_epoch_does_not_replace_a_newer_one() -> None:
     metadata = after(told(a_partition(0, 2, epoch=5)), told(a_partition(0, 1, epoch=4)))
     assert metadata.topics["orders"].partitions[0].leader == 2
 
 
-def test_the_same_leader_epoch_brings_news_of_the_isr() -> None:
+def test_the_same_leader_epoch_updates_the_isr() -> None:
     newer = a_partition(0, 2, epoch=5)
     newer.isr_nodes = [2, 3]
     metadata = after(told(a_partition(0, 2, epoch=5)), told(newer))
     assert metadata.topics["orders"].partitions[0].isr == (2, 3)
 
 
-def test_a_topic_that_was_created_anew_begins_with_new_epochs() -> None:
+def test_a_recreated_topic_starts_with_its_own_epochs() -> None:
     metadata = after(
         told(a_partition(0, 2, epoch=5)), told(a_partition(0, 1, epoch=0), topic_id=OTHER_ID)
     )
@@ -82,19 +82,19 @@ def test_a_topic_that_was_deleted_has_an_error_and_no_id() -> None:
     assert metadata.topic_names == {}
 
 
-def test_topics_that_nobody_wants_are_forgotten() -> None:
+def test_topics_that_are_not_used_are_removed() -> None:
     known = after(told(a_partition(0, 2)))
     metadata = known.updated(told(a_partition(0, 2), name="other"), ["other"])
     assert set(metadata.topics) == {"other"}
 
 
-def test_a_topic_that_this_answer_does_not_tell_of_stays_known() -> None:
+def test_a_topic_that_a_response_lacks_stays() -> None:
     known = after(told(a_partition(0, 2)))
     metadata = known.updated(told(a_partition(0, 2), name="other"), ["orders", "other"])
     assert set(metadata.topics) == {"orders", "other"}
 
 
-def test_when_all_were_asked_for_a_wanted_one_that_is_missing_does_not_exist() -> None:
+def test_a_topic_that_a_complete_response_lacks_does_not_exist() -> None:
     metadata = Metadata().updated(told(a_partition(0, 2)), ["missing"], is_complete=True)
     assert metadata.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not metadata.topics["orders"].error

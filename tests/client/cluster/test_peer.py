@@ -115,7 +115,7 @@ def settings(kafka: SecuredKafka, listener: str, **security: Any) -> ConnectionS
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_kafka_lets_us_in(kafka: SecuredKafka, way: str) -> None:
+def test_kafka_accepts_the_credentials(kafka: SecuredKafka, way: str) -> None:
     listener, security = WAYS[way]
 
     @on_a_loop
@@ -130,7 +130,7 @@ def test_kafka_lets_us_in(kafka: SecuredKafka, way: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
-def test_kafka_refuses_a_wrong_password_and_says_so(kafka: SecuredKafka, mechanism: str) -> None:
+def test_kafka_rejects_a_wrong_password(kafka: SecuredKafka, mechanism: str) -> None:
     @on_a_loop
     async def scenario() -> None:
         cluster = Cluster(settings(kafka, "SASL", mechanism=mechanism, password="wrong"))

@@ -37,7 +37,7 @@ def first(consumer: Consumer) -> Message:
 
 
 @pytest.mark.parametrize("api", ["OffsetFetch", "FindCoordinator", "ListOffsets", "Fetch"])
-def test_an_answer_that_is_late_is_asked_for_again(broker: Broker, api: str) -> None:
+def test_a_late_response_is_requested_again(broker: Broker, api: str) -> None:
     topic = f"late-{api}"
     broker.create_topic(topic)
     put(broker, topic, b"1")
@@ -61,7 +61,7 @@ def test_offsets_of_an_open_transaction_are_waited_for(broker: Broker) -> None:
         assert message.value() == b"1"
 
 
-def test_what_is_held_back_of_a_paused_partition_does_not_stop_the_others(broker: Broker) -> None:
+def test_buffered_records_of_a_paused_partition_do_not_stop_the_others(broker: Broker) -> None:
     broker.create_topic("paused", 2)
     with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
         for _ in range(100):

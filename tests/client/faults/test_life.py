@@ -32,7 +32,7 @@ def is_gone(known: weakref.ref[Any]) -> bool:
     return known() is None
 
 
-def test_clients_that_come_and_go_leave_nothing_behind(broker: Broker) -> None:
+def test_closed_clients_leave_no_resources(broker: Broker) -> None:
     """In a process of their own, where all threads and files are theirs."""
     printed = run(
         """
@@ -58,7 +58,7 @@ def test_clients_that_come_and_go_leave_nothing_behind(broker: Broker) -> None:
     assert printed == "True\n"
 
 
-def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker, threads: Threads) -> None:
+def test_an_unreferenced_producer_is_closed(broker: Broker, threads: Threads) -> None:
     producer = Producer(settings(broker), error_cb=lambda _: None)
     producer.produce("forgotten", b"x", on_delivery=lambda *_: None)
     assert producer.flush(DEADLINE_S) == 0
@@ -70,7 +70,7 @@ def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker, threads: Th
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("polls", [0, 1, 5])
-def test_a_consumer_that_nobody_needs_leaves_its_group(
+def test_an_unreferenced_consumer_leaves_its_group(
     broker: Broker, threads: Threads, protocol: str, polls: int
 ) -> None:
     topic = f"dropped-{protocol}-{polls}"
@@ -218,7 +218,7 @@ def test_clients_can_be_closed_in_every_state(broker: Broker) -> None:
     assert time.monotonic() - began_s < DEADLINE_S, "some wait for who never comes"
 
 
-def test_what_a_callback_raises_comes_out_and_breaks_nothing(broker: Broker) -> None:
+def test_an_exception_of_a_callback_is_raised_and_breaks_nothing(broker: Broker) -> None:
     producer = Producer(settings(broker))
     told: list[bytes] = []
 
@@ -249,7 +249,7 @@ def test_what_a_callback_raises_comes_out_and_breaks_nothing(broker: Broker) -> 
     consumer.close()
 
 
-def test_closed_clients_say_so(broker: Broker) -> None:
+def test_calls_on_closed_clients_raise(broker: Broker) -> None:
     producer = Producer(settings(broker))
     producer.close()
     for use in (
@@ -274,7 +274,7 @@ def test_closed_clients_say_so(broker: Broker) -> None:
             use()
 
 
-def test_a_producer_has_no_more_than_its_buffer(broker: Broker) -> None:
+def test_a_producer_stays_within_its_buffer(broker: Broker) -> None:
     with broker.faults.delay("Produce", 60):
         producer = Producer(settings(broker), **{"queue.buffering.max.messages": 1000})
         with pytest.raises(BufferError):

@@ -17,7 +17,7 @@ PARTITIONS = 3
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_producer_loses_doubles_and_reorders_nothing(broker: Broker, seed: int) -> None:
+def test_a_producer_loses_duplicates_and_reorders_nothing(broker: Broker, seed: int) -> None:
     topic = f"written-{seed}"
     broker.create_topic(topic, PARTITIONS)
     Storm(broker, seed, PRODUCING)
@@ -76,7 +76,7 @@ def test_a_group_sees_every_record(broker: Broker, seed: int, protocol: str) -> 
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_restarts_of_the_broker_are_survived(broker: Broker, seed: int) -> None:
+def test_clients_survive_restarts_of_the_broker(broker: Broker, seed: int) -> None:
     topic = f"restarted-{seed}"
     broker.create_topic(topic, PARTITIONS)
     pauses = random.Random(f"{seed} restarts")
@@ -110,7 +110,7 @@ def test_restarts_of_the_broker_are_survived(broker: Broker, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(1))
-def test_clients_on_a_loop_of_their_own_come_through_as_well(broker: Broker, seed: int) -> None:
+def test_asyncio_clients_survive_restarts_too(broker: Broker, seed: int) -> None:
     topic = f"aio-{seed}"
     broker.create_topic(topic)
     Storm(broker, seed, {**PRODUCING, **CONSUMING}, troubles=5)

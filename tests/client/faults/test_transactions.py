@@ -77,7 +77,7 @@ def state_of(broker: Broker, transactional_id: str) -> TransactionState:
         admin.close()
 
 
-def test_who_comes_second_fences_the_first(broker: Broker, make: Make, topic: str) -> None:
+def test_the_second_producer_fences_the_first(broker: Broker, make: Make, topic: str) -> None:
     first, second = make(topic), make(topic)
     first.init_transactions(30)
     first.begin_transaction()
@@ -96,9 +96,7 @@ def test_who_comes_second_fences_the_first(broker: Broker, make: Make, topic: st
     assert kept(broker, topic) == [b"second"]
 
 
-def test_a_fenced_producer_is_told_so_while_it_writes(
-    broker: Broker, make: Make, topic: str
-) -> None:
+def test_a_producer_is_fenced_while_it_writes(broker: Broker, make: Make, topic: str) -> None:
     first, second = make(topic), make(topic)
     first.init_transactions(30)
     first.begin_transaction()
@@ -111,7 +109,7 @@ def test_a_fenced_producer_is_told_so_while_it_writes(
     assert kept(broker, topic) == []
 
 
-def test_a_refused_record_asks_for_an_abort_and_that_helps(
+def test_a_rejected_record_requires_an_abort_which_succeeds(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
@@ -131,9 +129,7 @@ def test_a_refused_record_asks_for_an_abort_and_that_helps(
     assert kept(broker, topic) == [b"1", b"2"]
 
 
-def test_a_commit_that_takes_too_long_can_be_made_again(
-    broker: Broker, make: Make, topic: str
-) -> None:
+def test_a_commit_that_times_out_can_be_repeated(broker: Broker, make: Make, topic: str) -> None:
     producer = make(topic)
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -147,7 +143,7 @@ def test_a_commit_that_takes_too_long_can_be_made_again(
     assert kept(broker, topic) == [b"1"]
 
 
-def test_records_that_do_not_leave_in_time_hold_up_a_commit_no_longer(
+def test_records_that_time_out_do_not_block_a_commit(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
@@ -161,7 +157,7 @@ def test_records_that_do_not_leave_in_time_hold_up_a_commit_no_longer(
 
 
 @pytest.mark.parametrize("api", ["FindCoordinator", "InitProducerId"])
-def test_getting_ready_has_its_time_and_can_be_tried_again(
+def test_init_transactions_times_out_and_can_be_repeated(
     broker: Broker, make: Make, topic: str, api: str
 ) -> None:
     producer = make(f"{topic}-{api}")
@@ -174,7 +170,7 @@ def test_getting_ready_has_its_time_and_can_be_tried_again(
     producer.abort_transaction(30)
 
 
-def test_a_producer_that_may_not_is_told_so_for_good(make: Make, broker: Broker) -> None:
+def test_an_unauthorized_producer_gets_a_fatal_error(make: Make, broker: Broker) -> None:
     producer = make("forbidden")
     with broker.faults.fail("InitProducerId", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
         error = raised(lambda: producer.init_transactions(30))
@@ -182,9 +178,7 @@ def test_a_producer_that_may_not_is_told_so_for_good(make: Make, broker: Broker)
     assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def test_offsets_have_their_time_and_can_be_sent_again(
-    broker: Broker, make: Make, topic: str
-) -> None:
+def test_send_offsets_times_out_and_can_be_repeated(broker: Broker, make: Make, topic: str) -> None:
     producer = make(topic)
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -196,7 +190,7 @@ def test_offsets_have_their_time_and_can_be_sent_again(
     producer.commit_transaction(30)
 
 
-def test_offsets_of_a_member_that_is_gone_ask_for_an_abort(
+def test_offsets_of_a_removed_member_require_an_abort(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
@@ -209,7 +203,7 @@ def test_offsets_of_a_member_that_is_gone_ask_for_an_abort(
     producer.abort_transaction(30)
 
 
-def test_a_partition_that_joins_late_does_not_keep_an_aborted_transaction_open(
+def test_a_partition_added_late_does_not_reopen_an_aborted_transaction(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
@@ -230,7 +224,7 @@ def test_a_partition_that_joins_late_does_not_keep_an_aborted_transaction_open(
     assert kept(broker, topic) == [b"2"]
 
 
-def test_a_call_out_of_turn_says_so(make: Make) -> None:
+def test_a_call_in_the_wrong_state_raises(make: Make) -> None:
     producer = make("out-of-turn")
     for call in (
         producer.begin_transaction,

@@ -75,7 +75,7 @@ def records(batch: Any) -> list[Any]:
     return read_records(batch.buffer)
 
 
-def test_a_record_is_encoded_with_all_it_has(modules: Modules) -> None:
+def test_a_record_is_encoded_with_all_its_fields(modules: Modules) -> None:
     accumulator = build_accumulator(modules)
     producer = modules.ProducerBase(accumulator)
     producer.produce("t", b"value", b"key", timestamp=1234, headers=[("a", b"1"), ("b", None)])
@@ -122,7 +122,9 @@ def test_a_closed_batch_reads_back_in_every_codec(modules: Modules, codec: Codec
         {"timestamp": "now"},
     ],
 )
-def test_what_is_no_record_is_a_type_error(modules: Modules, arguments: dict[str, Any]) -> None:
+def test_arguments_of_wrong_types_are_type_errors(
+    modules: Modules, arguments: dict[str, Any]
+) -> None:
     if arguments.keys() & {"partition", "timestamp"} and modules.ProducerBase.__module__.startswith(
         "plain"
     ):
@@ -155,7 +157,7 @@ def test_a_record_larger_than_a_batch_has_one_to_itself(modules: Modules) -> Non
     assert [batch.record_count for batch in batches] == [1, 1, 1]
 
 
-def test_a_record_beyond_the_bound_is_refused(modules: Modules) -> None:
+def test_a_record_above_the_maximum_size_is_rejected(modules: Modules) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
     accumulator = build_accumulator(modules)
@@ -166,7 +168,7 @@ def test_a_record_beyond_the_bound_is_refused(modules: Modules) -> None:
     assert accumulator.buffered_records == 0
 
 
-def test_a_partition_that_does_not_exist_is_refused(modules: Modules) -> None:
+def test_a_record_for_a_missing_partition_is_rejected(modules: Modules) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
     producer = modules.ProducerBase(build_accumulator(modules, 2))
@@ -175,7 +177,7 @@ def test_a_partition_that_does_not_exist_is_refused(modules: Modules) -> None:
     assert refused.value.args[0].code() == KafkaError._UNKNOWN_PARTITION
 
 
-def test_a_full_buffer_is_a_buffer_error_and_has_room_again_later(modules: Modules) -> None:
+def test_a_full_buffer_is_a_buffer_error_until_a_batch_is_deallocated(modules: Modules) -> None:
     accumulator = build_accumulator(modules, max_records=2)
     producer = modules.ProducerBase(accumulator)
     producer.produce("t", b"1")
@@ -215,7 +217,7 @@ def test_encoded_batches_are_bounded_too_but_one_always_fits(modules: Modules) -
     assert accumulator.buffered_records == 20
 
 
-def test_who_found_no_room_is_told_when_a_quarter_is_free(modules: Modules) -> None:
+def test_a_blocked_caller_is_notified_when_a_quarter_is_free(modules: Modules) -> None:
     accumulator = build_accumulator(modules, max_records=8, batch_records=1)
     producer = modules.ProducerBase(accumulator)
     for _ in range(8):
@@ -226,7 +228,7 @@ def test_who_found_no_room_is_told_when_a_quarter_is_free(modules: Modules) -> N
     assert [accumulator.deallocate(batch) for batch in batches] == [False, True] + 6 * [False]
 
 
-def test_produce_waits_for_room_where_it_was_told_how(modules: Modules) -> None:
+def test_produce_waits_for_space_if_it_can(modules: Modules) -> None:
     accumulator = build_accumulator(modules, max_records=1)
 
     def wait_for_space(attempt: Any) -> None:
@@ -240,7 +242,7 @@ def test_produce_waits_for_room_where_it_was_told_how(modules: Modules) -> None:
     assert accumulator.buffered_records == 1
 
 
-def test_records_of_an_unknown_topic_wait_for_it_in_their_order(modules: Modules) -> None:
+def test_records_of_a_topic_without_metadata_wait_in_order(modules: Modules) -> None:
     accumulator = build_accumulator(modules, 0)
     producer = modules.ProducerBase(accumulator)
     for index in range(5):
@@ -255,7 +257,7 @@ def test_records_of_an_unknown_topic_wait_for_it_in_their_order(modules: Modules
     assert (accumulator.buffered_records, accumulator.buffered_bytes) == (0, 0)
 
 
-def test_records_of_a_topic_that_stays_unknown_are_given_up(modules: Modules) -> None:
+def test_records_of_a_topic_that_stays_unknown_fail(modules: Modules) -> None:
     told: list[Any] = []
     accumulator = build_accumulator(modules, 0)
     producer = modules.ProducerBase(accumulator)
@@ -272,7 +274,7 @@ def test_records_of_a_topic_that_stays_unknown_are_given_up(modules: Modules) ->
     assert (accumulator.buffered_records, accumulator.buffered_bytes) == (0, 0)
 
 
-def test_a_waiting_record_that_names_a_missing_partition_comes_back(modules: Modules) -> None:
+def test_a_waiting_record_for_a_missing_partition_is_reported(modules: Modules) -> None:
     accumulator = build_accumulator(modules, 0)
     producer = modules.ProducerBase(accumulator)
     producer.produce("t", b"1", partition=5)
@@ -282,7 +284,7 @@ def test_a_waiting_record_that_names_a_missing_partition_comes_back(modules: Mod
     assert len(drained(accumulator)) == 1
 
 
-def test_reports_bring_offsets_and_run_in_order(modules: Modules) -> None:
+def test_delivery_reports_have_offsets_and_run_in_order(modules: Modules) -> None:
     told: list[Any] = []
     accumulator = build_accumulator(modules)
     producer = modules.ProducerBase(accumulator)
@@ -298,7 +300,7 @@ def test_reports_bring_offsets_and_run_in_order(modules: Modules) -> None:
     assert all(message.latency() >= 0 for message in told)
 
 
-def test_a_callback_that_raises_holds_up_no_other(modules: Modules) -> None:
+def test_a_callback_that_raises_does_not_stop_the_others(modules: Modules) -> None:
     told: list[bytes] = []
 
     def report(_: object, message: Any) -> None:
@@ -319,7 +321,7 @@ def test_a_callback_that_raises_holds_up_no_other(modules: Modules) -> None:
     assert told == [b"0", b"1", b"2"]
 
 
-def test_only_errors_are_reported_if_that_was_asked_for(modules: Modules) -> None:
+def test_only_errors_are_reported_if_the_setting_says_so(modules: Modules) -> None:
     accumulator = build_accumulator(modules)
     producer = modules.ProducerBase(accumulator, lambda *_: None, None)
     producer.produce("t", b"x")
@@ -328,7 +330,7 @@ def test_only_errors_are_reported_if_that_was_asked_for(modules: Modules) -> Non
     assert not batch.prepare_reports(True)
 
 
-def test_keys_decide_the_partition_and_records_without_one_stick(modules: Modules) -> None:
+def test_keys_select_the_partition_and_records_without_one_stick(modules: Modules) -> None:
     from barnabas.client.producer._partitioners import murmur2
 
     accumulator = build_accumulator(modules, 8, hash_key=murmur2, sticky_ms=10**9)
@@ -343,7 +345,7 @@ def test_keys_decide_the_partition_and_records_without_one_stick(modules: Module
     assert len(drained(accumulator)) == 1
 
 
-def test_sticking_ends_after_a_batch_worth_of_bytes(modules: Modules) -> None:
+def test_the_sticky_partition_changes_after_a_batch_of_bytes(modules: Modules) -> None:
     accumulator = build_accumulator(modules, 16, sticky_ms=10**9)
     producer = modules.ProducerBase(accumulator)
     for _ in range(400):
@@ -353,7 +355,7 @@ def test_sticking_ends_after_a_batch_worth_of_bytes(modules: Modules) -> None:
     assert sum(batch.record_count for batch in batches) == 400
 
 
-def test_partitions_without_a_leader_or_with_a_slow_one_are_passed_over(modules: Modules) -> None:
+def test_the_sticky_partition_has_an_available_leader(modules: Modules) -> None:
     accumulator = build_accumulator(modules, 0, sticky_ms=0)
     accumulator.update_topic("t", 4, [1, 3])
     producer = modules.ProducerBase(accumulator)
@@ -370,7 +372,7 @@ def test_partitions_without_a_leader_or_with_a_slow_one_are_passed_over(modules:
     assert {batch.topic_partition[1] for batch in drained(accumulator)} == {1}
 
 
-def test_a_partitioner_of_ones_own_is_asked_once_partitions_are_known(modules: Modules) -> None:
+def test_the_users_partitioner_is_called_once_partitions_are_known(modules: Modules) -> None:
     asked: list[tuple[str, bytes | None, int]] = []
 
     def choose(topic: str, key: bytes | None, count: int) -> int:
@@ -390,7 +392,7 @@ def test_a_partitioner_of_ones_own_is_asked_once_partitions_are_known(modules: M
         bad.produce("t", b"x")
 
 
-def test_the_loop_is_woken_by_the_first_record_and_by_full_batches_alone(modules: Modules) -> None:
+def test_the_loop_is_woken_only_by_the_first_record_and_by_full_batches(modules: Modules) -> None:
     wakes: list[int] = []
     accumulator = build_accumulator(modules, wake=lambda: wakes.append(1))
     producer = modules.ProducerBase(accumulator)
@@ -419,7 +421,7 @@ def test_batches_are_due_when_they_have_lingered_or_are_full(modules: Modules) -
     assert [queue.topic_partition for queue in accumulator.ready(began)[0]] == [("t", 1)]
 
 
-def test_what_is_too_old_is_taken_out(modules: Modules) -> None:
+def test_expired_batches_are_taken_out(modules: Modules) -> None:
     accumulator = build_accumulator(modules, 2)
     producer = modules.ProducerBase(accumulator)
     producer.produce("t", b"x", partition=0)
@@ -429,14 +431,14 @@ def test_what_is_too_old_is_taken_out(modules: Modules) -> None:
     assert drained(accumulator) == []
 
 
-def test_a_closed_producer_takes_nothing(modules: Modules) -> None:
+def test_a_closed_producer_accepts_no_records(modules: Modules) -> None:
     producer = modules.ProducerBase(build_accumulator(modules))
     producer.set_produce_error(RuntimeError("closed"))
     with pytest.raises(RuntimeError):
         producer.produce("t", b"x")
 
 
-def test_threads_lose_nothing_and_mix_nothing_up(modules: Modules) -> None:
+def test_concurrent_producers_lose_and_reorder_nothing(modules: Modules) -> None:
     accumulator = build_accumulator(modules, 4, max_records=10**6, max_bytes=10**9)
     producer = modules.ProducerBase(accumulator)
 

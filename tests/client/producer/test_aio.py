@@ -59,7 +59,7 @@ def test_a_full_buffer_makes_produce_wait_and_loses_nothing(bootstrap: dict[str,
     asyncio.run(main())
 
 
-def test_a_record_that_fails_raises_where_it_is_awaited() -> None:
+def test_a_failed_delivery_raises_when_it_is_awaited() -> None:
     async def main() -> None:
         settings = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 300}
         async with AioProducer(settings) as producer:
@@ -90,7 +90,7 @@ def test_transactions_and_rows_work_on_the_loop_too(bootstrap: dict[str, str]) -
     asyncio.run(main())
 
 
-def test_a_closed_producer_takes_nothing(bootstrap: dict[str, str]) -> None:
+def test_a_closed_producer_accepts_no_records(bootstrap: dict[str, str]) -> None:
     async def main() -> None:
         producer = AioProducer(bootstrap)
         assert await producer.close(20)

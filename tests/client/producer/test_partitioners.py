@@ -35,7 +35,7 @@ def test_compiled_and_plain_agree(key: bytes) -> None:
 
 
 @given(st.lists(st.none() | st.binary(max_size=10)), st.integers(0, 3), st.integers(1, 7))
-def test_a_column_of_keys_is_spread_as_each_of_them_is(
+def test_a_column_of_keys_has_the_partitions_of_its_keys(
     keys: list[bytes | None], skipped: int, partitions: int
 ) -> None:
     import pyarrow as pa
@@ -61,7 +61,7 @@ def test_a_column_of_keys_is_spread_as_each_of_them_is(
 
 
 @pytest.mark.parametrize("room", [compiled, plain], ids=["compiled", "plain"])
-def test_a_column_that_is_cut_short_is_refused(room: Any) -> None:
+def test_a_truncated_column_is_rejected(room: Any) -> None:
     found = memoryview(bytearray(8)).cast("i")
     offsets = memoryview(bytes(8)).cast("i")
     empty = memoryview(b"")

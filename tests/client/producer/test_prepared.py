@@ -56,7 +56,7 @@ def committed(broker: Broker) -> list[str]:
     raise AssertionError("the end was not reached")
 
 
-def test_what_one_prepares_another_commits_as_often_as_it_likes(
+def test_another_process_can_commit_a_prepared_transaction_repeatedly(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "first")
@@ -66,7 +66,7 @@ def test_what_one_prepares_another_commits_as_often_as_it_likes(
     assert committed(broker)[-1] == "first"
 
 
-def test_a_producer_goes_on_after_another_has_ended_what_it_prepared(
+def test_a_producer_continues_after_another_process_ended_its_transaction(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     for value in ("a", "b", "c"):
@@ -78,7 +78,7 @@ def test_a_producer_goes_on_after_another_has_ended_what_it_prepared(
     assert committed(broker)[-3:] == ["a", "b", "c"]
 
 
-def test_what_was_aborted_cannot_be_committed(
+def test_an_aborted_transaction_cannot_be_committed(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "never")
@@ -90,7 +90,7 @@ def test_what_was_aborted_cannot_be_committed(
     assert "never" not in committed(broker)
 
 
-def test_what_was_fenced_is_known_to_be_aborted(
+def test_a_fenced_transaction_is_reported_as_aborted(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "lost")
@@ -101,7 +101,7 @@ def test_what_was_fenced_is_known_to_be_aborted(
     assert "lost" not in committed(broker)
 
 
-def test_who_is_fenced_while_it_writes_cannot_go_on(
+def test_a_producer_fenced_while_writing_fails(
     broker: Broker, admin: AdminClient, producer: Producer, request: pytest.FixtureRequest
 ) -> None:
     transactional_id = request.node.name
@@ -118,7 +118,7 @@ def test_who_is_fenced_while_it_writes_cannot_go_on(
     assert not {"first half", "second half"} & set(committed(broker))
 
 
-def test_a_fence_that_comes_late_never_has_it_taken_for_aborted(
+def test_a_late_fence_does_not_report_a_commit_as_aborted(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "kept")
@@ -129,7 +129,7 @@ def test_a_fence_that_comes_late_never_has_it_taken_for_aborted(
     assert "kept" in committed(broker)
 
 
-def test_where_the_id_was_used_again_nobody_can_tell(
+def test_the_outcome_is_unknown_if_the_id_was_used_again(
     admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "who knows")
@@ -139,14 +139,14 @@ def test_where_the_id_was_used_again_nobody_can_tell(
     assert it.transactional_id in error.str()
 
 
-def test_of_an_id_that_is_forgotten_nobody_can_tell(admin: AdminClient) -> None:
+def test_the_outcome_is_unknown_if_the_id_expired(admin: AdminClient) -> None:
     nobody = PreparedTransaction("nobody", 12345, 0)
     error = admin.complete_transactions([nobody], True)[nobody].exception(30).args[0]
     assert error == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
     assert admin.complete_transactions([nobody], False)[nobody].result(30) is None
 
 
-def test_the_producer_completes_what_it_prepared_by_what_was_decided(
+def test_the_producer_completes_its_prepared_transaction(
     broker: Broker, producer: Producer
 ) -> None:
     it = prepared(producer, "decided")

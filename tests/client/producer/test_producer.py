@@ -53,7 +53,7 @@ def test_records_are_delivered_and_reported_in_order(make: Callable[..., Produce
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_every_compression_is_taken(make: Callable[..., Producer], codec: str) -> None:
+def test_every_compression_type_is_accepted(make: Callable[..., Producer], codec: str) -> None:
     producer = make(compression_type=codec)
     told: list[Any] = []
     for _ in range(100):
@@ -86,7 +86,7 @@ def test_the_delivery_callback_of_the_settings_is_the_default(
     assert told == [b"1", b"its own"]
 
 
-def test_a_callback_that_raises_comes_out_of_flush_and_breaks_nothing(
+def test_flush_raises_what_a_callback_raises_and_continues(
     make: Callable[..., Producer],
 ) -> None:
     producer = make()
@@ -113,7 +113,7 @@ def test_a_topic_is_created_by_the_first_record(make: Callable[..., Producer]) -
     assert told == [None]
 
 
-def test_a_topic_that_cannot_be_is_reported(make: Callable[..., Producer]) -> None:
+def test_records_of_an_invalid_topic_are_reported(make: Callable[..., Producer]) -> None:
     producer = make()
     told: list[Any] = []
     producer.produce("no such topic!", b"x", on_delivery=lambda error, _: told.append(error))
@@ -121,7 +121,7 @@ def test_a_topic_that_cannot_be_is_reported(make: Callable[..., Producer]) -> No
     assert told[0].code() == KafkaError.TOPIC_EXCEPTION
 
 
-def test_records_time_out_where_nobody_answers() -> None:
+def test_records_time_out_without_a_broker() -> None:
     producer = Producer({"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 500})
     told: list[Any] = []
     producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
@@ -130,7 +130,7 @@ def test_records_time_out_where_nobody_answers() -> None:
     producer.close(5)
 
 
-def test_flush_says_what_is_left_when_its_time_is_over() -> None:
+def test_flush_returns_what_is_left_after_its_timeout() -> None:
     producer = Producer({"bootstrap.servers": "127.0.0.1:1"})
     producer.produce("t", b"x")
     assert producer.flush(0.05) == 1
@@ -143,7 +143,7 @@ def test_flush_says_what_is_left_when_its_time_is_over() -> None:
     producer.close(5)
 
 
-def test_a_broker_that_is_not_there_is_told_to_error_cb() -> None:
+def test_an_unreachable_broker_is_reported_to_error_cb() -> None:
     told: list[Any] = []
     producer = Producer({"bootstrap.servers": "127.0.0.1:1", "error_cb": told.append})
     producer.produce("t", b"x")
@@ -153,7 +153,7 @@ def test_a_broker_that_is_not_there_is_told_to_error_cb() -> None:
     producer.close(5)
 
 
-def test_a_full_queue_is_a_buffer_error_until_reports_are_served(
+def test_a_full_queue_is_a_buffer_error_until_callbacks_have_run(
     make: Callable[..., Producer],
 ) -> None:
     producer = make(queue_buffering_max_messages=2)
@@ -165,7 +165,7 @@ def test_a_full_queue_is_a_buffer_error_until_reports_are_served(
     producer.produce("one", b"x")
 
 
-def test_a_producer_that_may_block_serves_reports_meanwhile(
+def test_a_blocked_producer_runs_callbacks(
     make: Callable[..., Producer],
 ) -> None:
     told: list[Any] = []
@@ -176,7 +176,7 @@ def test_a_producer_that_may_block_serves_reports_meanwhile(
     assert told == [None] * 100
 
 
-def test_a_closed_producer_is_of_no_use(broker: Broker) -> None:
+def test_calls_on_a_closed_producer_raise(broker: Broker) -> None:
     with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
         producer.produce("one", b"x")
     for call in (
@@ -197,7 +197,7 @@ def test_no_settings_are_a_type_error() -> None:
         Producer("localhost:9092")  # type: ignore[arg-type]
 
 
-def test_a_batch_of_dictionaries_marks_those_it_could_not_take(
+def test_produce_batch_marks_the_dictionaries_that_failed(
     make: Callable[..., Producer],
 ) -> None:
     producer = make(message_max_bytes=1000)
@@ -207,7 +207,7 @@ def test_a_batch_of_dictionaries_marks_those_it_could_not_take(
     assert producer.flush(20) == 0
 
 
-def test_interceptors_change_records_and_hear_of_their_outcome(
+def test_interceptors_change_records_and_see_acknowledgements(
     make: Callable[..., Producer],
 ) -> None:
     heard: list[Any] = []
@@ -233,7 +233,7 @@ def test_interceptors_change_records_and_hear_of_their_outcome(
     assert heard == [(None, b"WORD"), (None, b"OTHER")]
 
 
-def test_statistics_come_as_json_in_librdkafkas_shape(make: Callable[..., Producer]) -> None:
+def test_statistics_are_json_in_librdkafkas_format(make: Callable[..., Producer]) -> None:
     told: list[str] = []
     producer = make(statistics_interval_ms=50, stats_cb=told.append)
     producer.produce("one", b"x")
@@ -256,13 +256,13 @@ def test_metrics_have_javas_names(make: Callable[..., Producer]) -> None:
         assert float(metrics[f"producer-metrics:{name}:{{client-id=me}}"]) > 0
 
 
-def test_the_cluster_can_be_looked_at(make: Callable[..., Producer]) -> None:
+def test_a_producer_lists_topics_and_the_cluster_id(make: Callable[..., Producer]) -> None:
     producer = make()
     assert len(producer.list_topics("t", 20).topics["t"].partitions) == 3
     assert producer.cluster_id(20)
 
 
-def test_rows_go_where_their_keys_belong(make: Callable[..., Producer]) -> None:
+def test_rows_go_to_the_partitions_of_their_keys(make: Callable[..., Producer]) -> None:
     producer = make()
     keys = [b"key %d" % (i % 11) for i in range(1000)]
     offsets: dict[int, int] = {}
@@ -296,7 +296,7 @@ def test_rows_go_where_their_keys_belong(make: Callable[..., Producer]) -> None:
         assert offsets[partition] - before[partition] - 1 == expected
 
 
-def test_rows_that_name_no_partition_go_where_their_keys_belong(
+def test_rows_without_a_partition_go_to_those_of_their_keys(
     make: Callable[..., Producer],
 ) -> None:
     producer = make()
@@ -314,7 +314,7 @@ def test_rows_that_name_no_partition_go_where_their_keys_belong(
 
 
 @pytest.mark.parametrize("partition", [7, -1])
-def test_rows_that_name_a_missing_partition_are_refused(
+def test_rows_that_name_a_missing_partition_are_rejected(
     make: Callable[..., Producer], partition: int
 ) -> None:
     producer = make()
@@ -361,7 +361,7 @@ def test_records_outlive_a_restart_of_the_broker_once_each_and_in_order() -> Non
     assert [message.offset() for _, message in told] == list(range(3000))
 
 
-def test_a_wait_is_a_number_of_seconds(make: Callable[..., Producer]) -> None:
+def test_a_timeout_must_be_a_number(make: Callable[..., Producer]) -> None:
     producer = make()
     for wait in (producer.poll, producer.flush):
         with pytest.raises(TypeError):

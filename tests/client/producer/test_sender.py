@@ -119,7 +119,7 @@ def test_batches_for_one_node_go_in_one_request() -> None:
     assert requests == {0: {0: [0], 2: [2]}, 1: {1: [1], 3: [3]}}
 
 
-def test_nothing_goes_before_there_is_a_producer_id() -> None:
+def test_nothing_is_sent_before_there_is_a_producer_id() -> None:
     world = World()
     world.sender.set_producer_id(ProducerIdAndEpoch.NONE)
     world.produce(1)
@@ -138,7 +138,7 @@ def test_sequences_count_records_without_a_gap() -> None:
     assert [header(each).base_sequence for each in requests] == [1, 6, 11]
 
 
-def test_no_more_than_five_requests_are_under_way_to_a_node() -> None:
+def test_at_most_five_requests_are_in_flight_to_a_node() -> None:
     world = established()
     world.produce(*range(100))
     first = world.step()
@@ -161,7 +161,7 @@ def test_batches_are_reported_in_their_order_whatever_order_they_end_in() -> Non
     assert world.outcomes() == [([1, 2, 3, 4, 5], None), ([6, 7, 8, 9, 10], None)]
 
 
-def test_until_the_leader_knows_the_producer_one_batch_is_under_way() -> None:
+def test_one_batch_is_in_flight_until_the_leader_knows_the_producer() -> None:
     world = World()
     world.produce(*range(20))
     (first,) = world.step()
@@ -169,14 +169,14 @@ def test_until_the_leader_knows_the_producer_one_batch_is_under_way() -> None:
     assert len(world.step()) == 3
 
 
-def test_a_request_is_no_larger_than_it_may_be() -> None:
+def test_a_request_is_at_most_max_request_size() -> None:
     world = World(partitions=8, max_request_size=2000)
     for partition in range(8):
         world.producer.produce("t", b"x" * 800, partition=partition)
     assert [len(request.batches) for request in world.step()] == [2, 2, 2, 2]
 
 
-def test_what_failed_goes_again_first_and_alone_and_in_order() -> None:
+def test_failed_batches_are_retried_first_one_at_a_time_and_in_order() -> None:
     world = established()
     world.produce(*range(1, 16))
     requests = world.step()
@@ -192,7 +192,7 @@ def test_what_failed_goes_again_first_and_alone_and_in_order() -> None:
     assert order == [([1, 2, 3, 4, 5], 1), ([6, 7, 8, 9, 10], 6), ([11, 12, 13, 14, 15], 11)]
 
 
-def test_the_leader_that_a_former_one_names_is_sent_to_at_once() -> None:
+def test_the_leader_in_a_not_leader_response_is_used_at_once() -> None:
     world = established(nodes=2)
     world.produce(1)
     (request,) = world.step()
@@ -202,7 +202,7 @@ def test_the_leader_that_a_former_one_names_is_sent_to_at_once() -> None:
     assert again.node_id == 1
 
 
-def test_a_leader_that_refuses_and_names_itself_is_given_a_pause() -> None:
+def test_a_not_leader_response_that_names_its_sender_is_retried_after_a_backoff() -> None:
     world = established(nodes=2)
     world.produce(1)
     (request,) = world.step()
@@ -213,7 +213,7 @@ def test_a_leader_that_refuses_and_names_itself_is_given_a_pause() -> None:
     assert sent(again) == {0: [1]}
 
 
-def test_a_batch_that_moved_waits_for_metadata() -> None:
+def test_a_batch_of_a_moved_partition_waits_for_metadata() -> None:
     world = established(nodes=2)
     world.produce(1)
     (request,) = world.step()
@@ -225,7 +225,7 @@ def test_a_batch_that_moved_waits_for_metadata() -> None:
     assert (again.node_id, sent(again)) == (1, {0: [1]})
 
 
-def test_a_new_leader_is_sent_to_without_a_pause() -> None:
+def test_a_new_leader_is_used_without_a_backoff() -> None:
     world = established(nodes=2, retry_backoff_ms=10_000, retry_backoff_max_ms=10_000)
     world.produce(1)
     (request,) = world.step()
@@ -239,7 +239,7 @@ def test_a_new_leader_is_sent_to_without_a_pause() -> None:
     assert sent(again) == {0: [1]}
 
 
-def test_new_batches_wait_until_the_old_leader_has_answered() -> None:
+def test_new_batches_wait_for_the_responses_of_the_old_leader() -> None:
     world = established(nodes=2)
     world.produce(*range(1, 6))
     (request,) = world.step()
@@ -251,7 +251,7 @@ def test_new_batches_wait_until_the_old_leader_has_answered() -> None:
     assert [each.node_id for each in world.step()] == [1]
 
 
-def test_a_batch_that_is_too_large_goes_in_halves_that_share_its_sequences() -> None:
+def test_a_batch_that_is_too_large_is_split_and_shares_its_sequences() -> None:
     world = established()
     world.produce(*range(1, 6))
     (request,) = world.step()
@@ -265,7 +265,7 @@ def test_a_batch_that_is_too_large_goes_in_halves_that_share_its_sequences() -> 
     assert [outcome for _, outcome in world.outcomes()] == [None, None]
 
 
-def test_a_single_record_that_is_too_large_is_given_up() -> None:
+def test_a_single_record_that_is_too_large_fails() -> None:
     world = established()
     world.produce(1)
     (request,) = world.step()
@@ -273,7 +273,7 @@ def test_a_single_record_that_is_too_large_is_given_up() -> None:
     assert world.outcomes() == [([1], ErrorCode.MESSAGE_TOO_LARGE)]
 
 
-def test_a_duplicate_is_delivered() -> None:
+def test_a_duplicate_counts_as_delivered() -> None:
     world = established()
     world.produce(1)
     (request,) = world.step()
@@ -281,7 +281,7 @@ def test_a_duplicate_is_delivered() -> None:
     assert world.outcomes() == [([1], None)]
 
 
-def test_after_a_refused_batch_the_rest_goes_under_another_epoch() -> None:
+def test_after_a_rejected_batch_the_rest_is_sent_with_a_new_epoch() -> None:
     world = established()
     world.produce(*range(1, 11))
     first, second = world.step()
@@ -303,7 +303,7 @@ def test_a_batch_out_of_order_waits_for_the_one_before() -> None:
     assert (sent(again), header(again).producer_epoch) == ({0: [1, 2, 3, 4, 5]}, 0)
 
 
-def test_a_batch_that_times_out_under_way_leaves_no_gap() -> None:
+def test_a_batch_that_times_out_in_flight_starts_a_new_epoch() -> None:
     world = established(delivery_timeout_ms=1000)
     world.produce(1)
     (request,) = world.step()
@@ -317,7 +317,7 @@ def test_a_batch_that_times_out_under_way_leaves_no_gap() -> None:
     assert (header(after).producer_epoch, header(after).base_sequence) == (1, 0)
 
 
-def test_a_batch_that_times_out_unsent_costs_no_epoch() -> None:
+def test_a_batch_that_times_out_unsent_keeps_the_epoch() -> None:
     world = established(delivery_timeout_ms=1000)
     world.leaders[0] = -1
     world.update_metadata()
@@ -332,7 +332,7 @@ def test_a_batch_that_times_out_unsent_costs_no_epoch() -> None:
     assert (header(request).producer_epoch, header(request).base_sequence) == (0, 1)
 
 
-def test_other_partitions_change_epoch_when_nothing_of_theirs_is_under_way() -> None:
+def test_other_partitions_change_epoch_when_they_have_nothing_in_flight() -> None:
     world = established(partitions=2)
     world.produce(1, partition=0)
     world.produce(1, partition=1)
@@ -374,7 +374,7 @@ def test_a_fenced_producer_sends_nothing_more() -> None:
 
 
 @pytest.mark.parametrize("retries", [0, 2])
-def test_it_tries_as_often_as_it_may(retries: int) -> None:
+def test_a_batch_is_retried_as_often_as_retries_allows(retries: int) -> None:
     world = established(retries=retries)
     world.produce(1)
     for _ in range(retries + 1):
@@ -383,7 +383,7 @@ def test_it_tries_as_often_as_it_may(retries: int) -> None:
     assert world.outcomes() == [([1], ErrorCode.NOT_ENOUGH_REPLICAS)]
 
 
-def test_a_throttled_node_is_left_alone_for_that_time() -> None:
+def test_nothing_is_sent_to_a_throttled_node() -> None:
     world = established()
     world.produce(1)
     (request,) = world.step()

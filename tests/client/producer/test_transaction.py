@@ -15,14 +15,14 @@ def opened(*, is_v2: bool = True) -> ProducerTransaction:
     return transaction
 
 
-def test_in_the_new_flow_a_partition_joins_by_being_written_to() -> None:
+def test_in_v2_a_partition_is_added_by_its_first_batch() -> None:
     transaction = opened()
     assert transaction.is_empty
     assert transaction.may_send_to(("t", 0))
     assert transaction.partitions == {("t", 0)}
 
 
-def test_in_the_old_flow_a_partition_waits_until_the_coordinator_knows_it() -> None:
+def test_in_v1_a_partition_waits_until_the_coordinator_has_added_it() -> None:
     transaction = opened(is_v2=False)
     assert not transaction.may_send_to(("t", 0))
     assert transaction.new_partitions == {("t", 0)}
@@ -38,7 +38,7 @@ def test_nothing_is_sent_outside_of_a_transaction() -> None:
         assert transaction.may_send_to(("t", 0)) == sending
 
 
-def test_a_batch_that_fails_breaks_the_transaction_until_it_is_aborted() -> None:
+def test_a_failed_batch_makes_the_transaction_abortable_only() -> None:
     transaction = opened()
     transaction.on_batch_failed(KafkaError(KafkaError._MSG_TIMED_OUT))
     assert transaction.state is TxnState.ABORTABLE_ERROR
@@ -70,7 +70,7 @@ def test_errors_are_fatal_or_need_an_abort(code: int, shown: int, fatal: bool) -
     assert transaction.state is (TxnState.FATAL_ERROR if fatal else TxnState.ABORTABLE_ERROR)
 
 
-def test_a_fenced_producer_says_so_whatever_is_called() -> None:
+def test_every_call_of_a_fenced_producer_raises_a_fatal_error() -> None:
     transaction = opened()
     transaction.fail(ErrorCode.PRODUCER_FENCED)
     for call in ("produce", "commit_transaction", "abort_transaction", "begin_transaction"):
@@ -92,7 +92,7 @@ def test_a_fenced_producer_says_so_whatever_is_called() -> None:
         (TxnState.COMMITTING, "abort_transaction"),
     ],
 )
-def test_calls_at_the_wrong_time_are_a_matter_of_state(state: TxnState, call: str) -> None:
+def test_calls_in_the_wrong_state_raise_a_state_error(state: TxnState, call: str) -> None:
     transaction = ProducerTransaction()
     transaction.state = state
     with pytest.raises(KafkaException) as raised:

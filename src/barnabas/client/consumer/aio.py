@@ -319,7 +319,7 @@ class AioConsumer(AioPoller):
             self._is_closed = True
             self.has_events = True  # the next call finds the consumer closed
             self.current_fetch = None
-            self._buffer.wake()
+            self._buffer.notify()
 
     async def __aenter__(self) -> Self:
         return self
@@ -340,7 +340,7 @@ class AioConsumer(AioPoller):
     async def _run_with_callbacks(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Awaits a coroutine that may need callbacks; the first error of a callback is raised."""
         task = asyncio.get_running_loop().create_task(coroutine)
-        task.add_done_callback(lambda _: self._buffer.wake())
+        task.add_done_callback(lambda _: self._buffer.notify())
         raised: Exception | None = None
         while not task.done():
             try:

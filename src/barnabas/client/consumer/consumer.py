@@ -357,7 +357,7 @@ class Consumer(SyncPoller):
     def _run_with_callbacks(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for a coroutine that may need callbacks; the first error of one is raised."""
         future = self._thread.submit(coroutine)
-        future.add_done_callback(lambda _: self._buffer.wake())
+        future.add_done_callback(lambda _: self._buffer.notify())
         raised: Exception | None = None
         while not future.done():
             try:

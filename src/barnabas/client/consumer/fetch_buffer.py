@@ -192,7 +192,7 @@ class SyncFetchBuffer(FetchBuffer):
     def close(self) -> None:
         """Wakes the threads that wait: nothing will come any more."""
         self._is_closed = True
-        self.wake()
+        self.notify()
 
     def _is_ready(self) -> bool:
         return bool(self._fetched or self._events) or self._is_closed
@@ -203,7 +203,7 @@ class SyncFetchBuffer(FetchBuffer):
             if not self._events:
                 self._changed.wait(timeout_s)
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -232,5 +232,5 @@ class AioFetchBuffer(FetchBuffer):
             self._changed.clear()
             await self._changed.wait()
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         self._changed.set()

@@ -1,11 +1,11 @@
-"""What a client was told, by Java's names or librdkafka's, made typed, checked and complete.
+"""The settings of clients, by Java's names or librdkafka's: typed, checked and complete.
 
     settings = producer_settings({"bootstrap.servers": "localhost:9092", "linger.ms": 20})
     settings.linger_ms
 
-`names.py` is the table of all names, `resolved.py` what they become, `reading.py` reads one value,
-`security.py` is what Java keeps in stores and JAAS lines, `tokens.py` what OAUTHBEARER fetches,
-`consistency.py` what must fit together.
+`names.py` is the table of all names, `model.py` has the resulting fields, `parser.py` parses one
+value, `security.py` reads Java's stores and JAAS lines, `oauth_tokens.py` fetches tokens for
+OAUTHBEARER, `consistency.py` checks settings against each other.
 """
 
 from collections.abc import Mapping
@@ -32,27 +32,27 @@ __all__ = [
 
 
 def producer_settings(conf: Mapping[str, Any]) -> ProducerSettings:
-    """KafkaException (_INVALID_ARG) names what is wrong, and what is allowed instead."""
+    """Raises KafkaException (_INVALID_ARG) that names the wrong setting and what is allowed."""
     from barnabas.client.settings import consistency, names
     from barnabas.client.settings.resolver import resolve
 
-    told = resolve(conf, names.PRODUCER, callbacks=names.PRODUCER_CALLBACKS)
-    return consistency.adjust_producer(ProducerSettings(**told), told.keys())
+    fields = resolve(conf, names.PRODUCER, callbacks=names.PRODUCER_CALLBACKS)
+    return consistency.adjust_producer(ProducerSettings(**fields), fields.keys())
 
 
 def consumer_settings(conf: Mapping[str, Any]) -> ConsumerSettings:
-    """As producer_settings(). Without a group.id, `group_id` is None: assign() needs none."""
+    """Like producer_settings(). Without a group.id, `group_id` is None: assign() needs none."""
     from barnabas.client.settings import consistency, names
     from barnabas.client.settings.resolver import resolve
 
-    told = resolve(conf, names.CONSUMER, callbacks=names.CONSUMER_CALLBACKS)
-    return consistency.adjust_consumer(ConsumerSettings(**told), told.keys())
+    fields = resolve(conf, names.CONSUMER, callbacks=names.CONSUMER_CALLBACKS)
+    return consistency.adjust_consumer(ConsumerSettings(**fields), fields.keys())
 
 
 def admin_settings(conf: Mapping[str, Any]) -> AdminSettings:
-    """As producer_settings()."""
+    """Like producer_settings()."""
     from barnabas.client.settings import consistency, names
     from barnabas.client.settings.resolver import resolve
 
-    told = resolve(conf, names.ADMIN, callbacks=())
-    return consistency.adjust_connection(AdminSettings(**told), told.keys())
+    fields = resolve(conf, names.ADMIN, callbacks=())
+    return consistency.adjust_connection(AdminSettings(**fields), fields.keys())

@@ -1,7 +1,7 @@
-"""What must fit together in a client's settings, and what gives way where it was not told.
+"""Checks settings against each other, and adjusts defaults to explicit values.
 
-Java and librdkafka differ in what they refuse. What either of them can run with, runs here; a
-value that was not told moves so that those that were told can hold.
+Java and librdkafka reject different combinations. What either of them accepts is accepted here: a
+default changes where an explicit value requires it.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ MAX_IN_FLIGHT_WITH_ORDER = 5
 Settings = TypeVar("Settings", bound=ConnectionSettings)
 
 
-def adjust_connection(settings: Settings, told: Collection[str]) -> Settings:
+def adjust_connection(settings: Settings, explicit: Collection[str]) -> Settings:
     for kind in ("retry", "reconnect"):
         first, most = f"{kind}_backoff_ms", f"{kind}_backoff_max_ms"
         if getattr(settings, first) > getattr(settings, most):
-            mover, keeper = (first, most) if most in told else (most, first)
-            settings = replace(settings, **{mover: getattr(settings, keeper)})
+            adjusted, kept = (first, most) if most in explicit else (most, first)
+            settings = replace(settings, **{adjusted: getattr(settings, kept)})
     return settings
 
 
-def adjust_producer(settings: ProducerSettings, told: Collection[str]) -> ProducerSettings:
-    settings = _idempotent_or_not(adjust_connection(settings, told), told)
-    if settings.transactional_id and "delivery_timeout_ms" not in told:
+def adjust_producer(settings: ProducerSettings, explicit: Collection[str]) -> ProducerSettings:
+    settings = _adjust_idempotence(adjust_connection(settings, explicit), explicit)
+    if settings.transactional_id and "delivery_timeout_ms" not in explicit:
         settings = replace(
             settings,
             delivery_timeout_ms=min(settings.delivery_timeout_ms, settings.transaction_timeout_ms),
         )
     if settings.linger_ms >= settings.delivery_timeout_ms:
-        if "linger_ms" in told:
-            _refuse("delivery.timeout.ms", "more than", "linger.ms")
+        if "linger_ms" in explicit:
+            _reject("delivery.timeout.ms", "more than", "linger.ms")
         settings = replace(settings, linger_ms=settings.delivery_timeout_ms / 2)
     return settings
 
 
-def adjust_consumer(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
-    settings = _room_for_a_fetch(adjust_connection(settings, told), told)
+def adjust_consumer(settings: ConsumerSettings, explicit: Collection[str]) -> ConsumerSettings:
+    settings = _adjust_response_size(adjust_connection(settings, explicit), explicit)
     if settings.group_protocol == "consumer":
-        _refuse_what_brokers_decide(told)
+        _reject_broker_settings(explicit)
         return settings
     if settings.max_poll_interval_ms < settings.session_timeout_ms:
-        if "session_timeout_ms" in told:
-            _refuse("max.poll.interval.ms", "at least", "session.timeout.ms")
+        if "session_timeout_ms" in explicit:
+            _reject("max.poll.interval.ms", "at least", "session.timeout.ms")
         settings = replace(settings, session_timeout_ms=settings.max_poll_interval_ms)
     if settings.heartbeat_interval_ms >= settings.session_timeout_ms:
-        if "heartbeat_interval_ms" in told and "session_timeout_ms" in told:
-            _refuse("heartbeat.interval.ms", "less than", "session.timeout.ms")
-        if "heartbeat_interval_ms" in told:
+        if "heartbeat_interval_ms" in explicit and "session_timeout_ms" in explicit:
+            _reject("heartbeat.interval.ms", "less than", "session.timeout.ms")
+        if "heartbeat_interval_ms" in explicit:
             longer_ms = settings.heartbeat_interval_ms * 3
             settings = replace(settings, session_timeout_ms=longer_ms)
         else:
@@ -66,8 +66,8 @@ def adjust_consumer(settings: ConsumerSettings, told: Collection[str]) -> Consum
     return settings
 
 
-def _idempotent_or_not(settings: ProducerSettings, told: Collection[str]) -> ProducerSettings:
-    """Idempotence that nobody asked for gives way to what was told, as in Java."""
+def _adjust_idempotence(settings: ProducerSettings, explicit: Collection[str]) -> ProducerSettings:
+    """Disables idempotence by default where explicit settings exclude it, as in Java."""
     obstacles = [
         (settings.acks != -1, 'needs "acks" to be all'),
         (
@@ -77,29 +77,31 @@ def _idempotent_or_not(settings: ProducerSettings, told: Collection[str]) -> Pro
         ),
         (settings.retries == 0, 'needs "retries" to be at least 1'),
     ]
-    needs = [need for is_in_the_way, need in obstacles if is_in_the_way]
-    asked = '"transactional.id"' if settings.transactional_id else '"enable.idempotence"'
+    needs = [need for is_obstacle, need in obstacles if is_obstacle]
+    setting = '"transactional.id"' if settings.transactional_id else '"enable.idempotence"'
     if settings.transactional_id and not settings.enable_idempotence:
         fail(KafkaError._INVALID_ARG, '"transactional.id" needs "enable.idempotence" to be true')
     if not settings.enable_idempotence or not needs:
         return settings
-    if settings.transactional_id or "enable_idempotence" in told:
-        fail(KafkaError._INVALID_ARG, f"{asked} {needs[0]}")
+    if settings.transactional_id or "enable_idempotence" in explicit:
+        fail(KafkaError._INVALID_ARG, f"{setting} {needs[0]}")
     return replace(settings, enable_idempotence=False)
 
 
-def _room_for_a_fetch(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
+def _adjust_response_size(
+    settings: ConsumerSettings, explicit: Collection[str]
+) -> ConsumerSettings:
     needed = settings.fetch_max_bytes + 512
     if settings.max_response_bytes >= needed:
         return settings
-    if "max_response_bytes" not in told:
+    if "max_response_bytes" not in explicit:
         return replace(settings, max_response_bytes=needed)
-    if "fetch_max_bytes" in told:
-        _refuse("receive.message.max.bytes", "at least 512 more than", "fetch.max.bytes")
+    if "fetch_max_bytes" in explicit:
+        _reject("receive.message.max.bytes", "at least 512 more than", "fetch.max.bytes")
     return replace(settings, fetch_max_bytes=settings.max_response_bytes - 512)
 
 
-def _refuse_what_brokers_decide(told: Collection[str]) -> None:
+def _reject_broker_settings(explicit: Collection[str]) -> None:
     for field, name, instead in (
         ("session_timeout_ms", "session.timeout.ms", "the group's consumer.session.timeout.ms"),
         (
@@ -109,7 +111,7 @@ def _refuse_what_brokers_decide(told: Collection[str]) -> None:
         ),
         ("assignors", "partition.assignment.strategy", "group.remote.assignor"),
     ):
-        if field in told:
+        if field in explicit:
             fail(
                 KafkaError._INVALID_ARG,
                 f'"{name}" is not for "group.protocol" consumer, where brokers decide: '
@@ -117,5 +119,5 @@ def _refuse_what_brokers_decide(told: Collection[str]) -> None:
             )
 
 
-def _refuse(name: str, relation: str, other: str) -> None:
+def _reject(name: str, relation: str, other: str) -> None:
     fail(KafkaError._INVALID_ARG, f'"{name}" must be {relation} "{other}"')

@@ -1,8 +1,8 @@
-"""What each client was told, resolved: every name in its type, with its default.
+"""The settings of each kind of client: typed fields with their defaults.
 
-Defaults are librdkafka's wherever it has the setting, because people come from it; except that
-producers are idempotent and hash keys with murmur2, as Java's are. Which names set a field is in
-`names.py`. What is without bound is a large number: nothing here means infinity.
+Defaults are librdkafka's where it has the setting, because users come from it; except that
+producers are idempotent and hash keys with murmur2, like Java's. `names.py` has the names that set
+a field. A limit that is off is a large number: no value means infinity.
 """
 
 from collections.abc import Callable
@@ -38,13 +38,13 @@ class Security:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ConnectionSettings:
-    """What every client needs to reach a cluster."""
+    """The settings of every client."""
 
     bootstrap_servers: tuple[Endpoint, ...] = ()
     client_id: str = "barnabas"
     request_timeout_ms: int = 30_000  # Java's; librdkafka's socket.timeout.ms has 60 s
     connect_timeout_ms: int = 30_000
-    connections_max_idle_ms: int = 0  # 0: never closed for that
+    connections_max_idle_ms: int = 0  # 0: never closed
     metadata_max_age_ms: int = 300_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
@@ -65,11 +65,9 @@ class ConnectionSettings:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ProducerSettings(ConnectionSettings):
-    """What a producer was told."""
-
     allow_auto_create_topics: bool = True
     acks: int = -1
-    ack_timeout_ms: int = 30_000  # how long the broker may wait for its replicas
+    ack_timeout_ms: int = 30_000  # how long the broker waits for its replicas
     batch_size: int = 1_000_000
     batch_num_messages: int = 10_000
     linger_ms: float = 5
@@ -97,8 +95,6 @@ class ProducerSettings(ConnectionSettings):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ConsumerSettings(ConnectionSettings):
-    """What a consumer was told."""
-
     group_id: str | None = None
     group_instance_id: str | None = None
     group_protocol: str = "classic"
@@ -128,6 +124,4 @@ class ConsumerSettings(ConnectionSettings):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class AdminSettings(ConnectionSettings):
-    """What an admin client was told."""
-
     bootstrap_controllers: tuple[Endpoint, ...] = ()

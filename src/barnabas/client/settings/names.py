@@ -1,15 +1,15 @@
-"""Every name that a client takes, Java's and librdkafka's, and the field that it sets.
+"""Every setting name of clients, Java's and librdkafka's, and the field that it sets.
 
-A field has one meaning. Where the two worlds have several names for it, they stand side by side
-and may not contradict each other; a name in `Otherwise` means something less exact and counts
-only where none of the others is given. Names that end in `.kbytes` count in KiB.
+A field has one meaning. Where Java and librdkafka have several names for it, all of them are listed
+and must not contradict each other; a `FallbackName` is less exact and is used only if none of the
+others is set. Names that end in `.kbytes` are in KiB.
 """
 
 from collections.abc import Mapping
 
 
 class FallbackName(str):
-    """A name that counts only where no better one is given."""
+    """A name that is used only if no other name of the field is set."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ PRODUCER: Names = {
 }
 
 CODEC_LEVELS = {codec: f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
-"""Java has a level for each codec: that of the codec in use counts as compression.level."""
+"""Java has a level for each codec: that of the codec in use is the compression.level."""
 
 CONSUMER: Names = {
     "group_id": ("group.id",),
@@ -128,7 +128,7 @@ JAVA_STORES = (
     "ssl.keystore.password",
     "sasl.jaas.config",
 )
-"""Java's names for files that hold several of the above; `security.py` takes them apart."""
+"""Java's names for files that hold several of the above; read by `security.py`."""
 
 OAUTH_TOKEN_SETTINGS = (
     "enable.sasl.oauthbearer.unsecure.jwt",
@@ -142,7 +142,7 @@ OAUTH_TOKEN_SETTINGS = (
     "sasl.oauthbearer.sub.claim.name",
     "sasl.oauthbearer.token.endpoint.url",
 )
-"""Where OAUTHBEARER gets its tokens if there is no oauth_cb; read by `tokens.py`."""
+"""Where OAUTHBEARER gets its tokens if there is no oauth_cb; read by `oauth_tokens.py`."""
 
 COMMON_CALLBACKS = ("error_cb", "stats_cb", "throttle_cb")
 PRODUCER_CALLBACKS = ("on_delivery",)
@@ -169,7 +169,7 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "value.deserializer",
         "value.serializer",
     ),
-    "it belongs to how another client is built": (
+    "it belongs to the implementation of another client": (
         "builtin.features",
         "config.providers",
         "consume.callback.max.messages",
@@ -184,13 +184,13 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "socket.blocking.max.ms",
         "socket.max.fails",
     ),
-    "every broker that speaks this protocol is asked what it can": (
+    "the versions of every broker are requested with ApiVersions": (
         "api.version.fallback.ms",
         "api.version.request",
         "api.version.request.timeout.ms",
         "broker.version.fallback",
     ),
-    "offsets are kept in the group; files of offsets are no more": (
+    "offsets are stored in the group, not in files": (
         "offset.store.method",
         "offset.store.path",
         "offset.store.sync.interval.ms",
@@ -204,7 +204,7 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "socket.keepalive.enable",
         "socket.nagle.disable",
     ),
-    "metadata is asked for as it is needed, with the backoff of retries": (
+    "metadata is requested when it is needed, with the backoff of retries": (
         "coordinator.query.interval.ms",
         "metadata.max.idle.ms",
         "metadata.recovery.rebootstrap.trigger.ms",
@@ -217,12 +217,12 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "topic.metadata.refresh.fast.interval.ms",
         "topic.metadata.refresh.sparse",
     ),
-    "poll() gives one record, and consume() as many as it is asked for": ("max.poll.records",),
-    "fetches are paced by what has been consumed": (
+    "poll() returns one record, and consume() as many as requested": ("max.poll.records",),
+    "fetches are paced by consumption": (
         "fetch.error.backoff.ms",
         "fetch.queue.backoff.ms",
     ),
-    "order and completeness are what idempotence gives": (
+    "idempotence provides order and completeness": (
         "enable.gapless.guarantee",
         "produce.offset.report",
         "queuing.strategy",
@@ -249,7 +249,7 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "ssl.sigalgs.list",
         "ssl.trustmanager.algorithm",
     ),
-    "tokens come from oauth_cb or a client's credentials, and Kerberos is not spoken": (
+    "tokens come from oauth_cb or client credentials, and Kerberos is not supported": (
         "sasl.client.callback.handler.class",
         "sasl.kerberos.keytab",
         "sasl.kerberos.kinit.cmd",
@@ -296,4 +296,4 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "sasl.oauthbearer.scope.claim.name",
     ),
 }
-"""Known names that change nothing here, by the reason."""
+"""Accepted names without effect, by the reason."""

@@ -1,8 +1,8 @@
-"""Tokens that need no callback: fetched with a client's credentials (OIDC), or unsecured ones.
+"""OAuth tokens without a callback: fetched with client credentials (OIDC), or unsecured.
 
-Both are an `oauth_cb` like one that a user would write: given the text of
-`sasl.oauthbearer.config`, they return the token, when it expires in seconds since the epoch, whom
-it is for, and the extensions that the broker is told.
+Both are an `oauth_cb` like one that a user would write: for the text of `sasl.oauthbearer.config`
+they return the token, its expiry in seconds since the epoch, the principal, and the extensions to
+send to the broker.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ TIMEOUT_S = 10
 UNSECURED_LIFE_S = 3600
 
 
-def client_credentials_tokens(given: Mapping[str, Any]) -> Callable[[str], Token]:
-    """Ask the token endpoint, as `sasl.oauthbearer.method` oidc has it."""
-    url = _needed(given, "sasl.oauthbearer.token.endpoint.url")
-    client = _needed(
-        given, "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"
+def client_credentials_tokens(values: Mapping[str, Any]) -> Callable[[str], Token]:
+    """Returns a callback that fetches tokens, as `sasl.oauthbearer.method` oidc does."""
+    url = _required(values, "sasl.oauthbearer.token.endpoint.url")
+    client = _required(
+        values, "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"
     )
-    secret = _needed(
-        given, "sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret"
+    secret = _required(
+        values,
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.client.credentials.client.secret",
     )
-    scope = given.get("sasl.oauthbearer.scope")
-    subject = given.get("sasl.oauthbearer.sub.claim.name", "sub")
-    extensions = _pairs(given.get("sasl.oauthbearer.extensions", ""), ",")
+    scope = values.get("sasl.oauthbearer.scope")
+    subject = values.get("sasl.oauthbearer.sub.claim.name", "sub")
+    extensions = _pairs(values.get("sasl.oauthbearer.extensions", ""), ",")
 
     def fetch(_: str) -> Token:
         from urllib.parse import urlencode
         from urllib.request import Request, urlopen
 
         form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
-        known = base64.b64encode(f"{client}:{secret}".encode()).decode()
+        credentials = base64.b64encode(f"{client}:{secret}".encode()).decode()
         request = Request(
             url,
             data=urlencode(form).encode(),
-            headers={"Accept": "application/json", "Authorization": f"Basic {known}"},
+            headers={"Accept": "application/json", "Authorization": f"Basic {credentials}"},
         )
         with urlopen(request, timeout=TIMEOUT_S) as response:
             token = json.load(response)["access_token"]
@@ -54,31 +56,31 @@ def client_credentials_tokens(given: Mapping[str, Any]) -> Callable[[str], Token
 
 
 def unsecured_token(config: str) -> Token:
-    """A token that nobody has signed, for brokers under test: `principal=admin scope=a,b`."""
-    told = _pairs(config, " ")
+    """Returns a token without a signature, for test brokers: `principal=admin scope=a,b`."""
+    options = _pairs(config, " ")
     now_s = int(time.time())
-    expires_s = now_s + int(told.get("lifeSeconds", UNSECURED_LIFE_S))
+    expires_s = now_s + int(options.get("lifeSeconds", UNSECURED_LIFE_S))
     claims: dict[str, Any] = {
-        told.get("principalClaimName", "sub"): told.get("principal", ""),
+        options.get("principalClaimName", "sub"): options.get("principal", ""),
         "iat": now_s,
         "exp": expires_s,
     }
-    if "scope" in told:
-        claims[told.get("scopeClaimName", "scope")] = told["scope"].split(",")
+    if "scope" in options:
+        claims[options.get("scopeClaimName", "scope")] = options["scope"].split(",")
     token = f"{_encoded({'alg': 'none'})}.{_encoded(claims)}."
     extensions = {
         name.removeprefix("extension_"): value
-        for name, value in told.items()
+        for name, value in options.items()
         if name.startswith("extension_")
     }
-    return token, float(expires_s), told.get("principal", ""), extensions
+    return token, float(expires_s), options.get("principal", ""), extensions
 
 
-def _needed(given: Mapping[str, Any], *names: str) -> str:
-    told = next((given[name] for name in names if given.get(name)), None)
-    if told is None:
+def _required(values: Mapping[str, Any], *names: str) -> str:
+    value = next((values[name] for name in names if values.get(name)), None)
+    if value is None:
         fail(KafkaError._INVALID_ARG, f'"sasl.oauthbearer.method" oidc needs "{names[0]}"')
-    return str(told)
+    return str(value)
 
 
 def _pairs(text: str, separator: str) -> dict[str, str]:

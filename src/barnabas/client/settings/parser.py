@@ -1,7 +1,7 @@
-"""One name and its value: known in which of the two worlds, and of what type there.
+"""Parses one setting by its declarations in librdkafka and Java.
 
-A value that either world takes is taken. Python's own types will do for any of them, and so does
-the text that a properties file has.
+A value that either of them accepts is accepted. Values may have Python's types, or be text as in a
+properties file.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from barnabas.config.setting import BOOLEAN, HIDDEN, PASSWORD, Secret, Setting, 
 
 
 def parse_value(name: str, value: Any) -> Any:
-    """The typed value; None where the setting's own default is meant."""
+    """Returns the typed value; None means the default of the setting."""
     declared = declarations(name)
     if not declared:
         raise unknown_name(name)
     text = _text_of(value)
-    text = _JAVAS_WORDS.get((name, text), text)
+    text = _JAVA_VALUES.get((name, text), text)
     for setting in declared:
         try:
             parsed = setting.parse(_boolean_text(text) if setting.type is BOOLEAN else text)
@@ -34,25 +34,25 @@ def parse_value(name: str, value: Any) -> Any:
 
 @functools.cache
 def declarations(name: str) -> tuple[Setting, ...]:
-    """How librdkafka and Java declare a name; empty if neither knows it.
+    """Returns the declarations of a name in librdkafka and Java; empty if there is none.
 
-    Where Java does not say what its setting may be, librdkafka's range is the one that counts.
+    If Java declares no allowed values, librdkafka's range is the only one.
     """
-    theirs = librdkafka.SETTINGS.get(name)
+    rdkafka = librdkafka.SETTINGS.get(name)
     java = JAVA.get(name)
-    if theirs is None or java is None:
-        return tuple(setting for setting in (theirs, java) if setting is not None)
-    return (theirs, java) if java.check is not None else (theirs,)
+    if rdkafka is None or java is None:
+        return tuple(setting for setting in (rdkafka, java) if setting is not None)
+    return (rdkafka, java) if java.check is not None else (rdkafka,)
 
 
 JAVA: Mapping[str, Setting] = {**admin.SETTINGS, **consumer.SETTINGS, **producer.SETTINGS}
 
 
-_JAVAS_WORDS: Mapping[tuple[str, str | None], str | None] = {
+_JAVA_VALUES: Mapping[tuple[str, str | None], str | None] = {
     ("connections.max.idle.ms", "-1"): "0",
     ("ssl.endpoint.identification.algorithm", ""): "none",
 }
-"""What Java writes for what librdkafka has another word for."""
+"""Java's values that have another name in librdkafka."""
 
 
 def is_secret(name: str) -> bool:
@@ -109,10 +109,10 @@ _BOOLEANS = {"t": "true", "1": "true", "f": "false", "0": "false"}
 
 def _allowed(setting: Setting) -> str:
     allowed = setting.check.allowed.removeprefix("(case insensitive) ") if setting.check else ""
-    return f"{_KINDS[setting.type]} {allowed}".strip()
+    return f"{_TYPE_TEXTS[setting.type]} {allowed}".strip()
 
 
-_KINDS = {
+_TYPE_TEXTS = {
     Type.BOOLEAN: "true or false",
     Type.STRING: "one of",
     Type.INT: "an integer",

@@ -1,4 +1,4 @@
-"""From a dictionary of names to the fields of a client's settings."""
+"""Resolves a dictionary of setting names into the fields of a client's settings."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ log = logging.getLogger("barnabas.client")
 def resolve(
     conf: Mapping[str, Any], own: names.Names, *, callbacks: Iterable[str]
 ) -> dict[str, Any]:
-    """The fields that were told. Raises where a name or a value is wrong, or two contradict."""
-    given: dict[str, Any] = {}
-    told: dict[str, Any] = {}
+    """Returns the fields that are set. Raises if a name or value is wrong, or two contradict."""
+    values: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in _flat(conf):
         if name in ("logger", "oauth_cb") or name in names.COMMON_CALLBACKS or name in callbacks:
-            told[name] = _callback(name, value)
+            fields[name] = _callback(name, value)
         elif name in librdkafka.DEDICATED:
             instead = librdkafka.DEDICATED[name]
             fail(KafkaError._INVALID_ARG, f'"{name}" is not a setting in Python: use {instead}')
         elif name in _TAKES_OBJECTS and not isinstance(value, str):
-            given[name] = value
+            values[name] = value
         elif name in _SERIALIZERS:
-            _refuse_serializer(name, value)
+            _reject_serializer(name, value)
         else:
-            given[name] = parse_value(name, value)
-    given = {name: value for name, value in given.items() if value is not None}
-    meanings = {**names.CONNECTION, **own}
-    told |= combine(given, meanings)
+            values[name] = parse_value(name, value)
+    values = {name: value for name, value in values.items() if value is not None}
+    field_names = {**names.CONNECTION, **own}
+    fields |= combine(values, field_names)
     if "compression" in own:
-        _level_of_codec(given, told)
-    told["security"] = security.resolve(given, combine(given, names.SECURITY), told)
-    told.pop("oauth_cb", None)
-    _tell_of_idle(given, meanings)
-    return told
+        _level_of_codec(values, fields)
+    fields["security"] = security.resolve(values, combine(values, names.SECURITY), fields)
+    fields.pop("oauth_cb", None)
+    _log_unused(values, field_names)
+    return fields
 
 
-def combine(given: Mapping[str, Any], meanings: names.Names) -> dict[str, Any]:
-    """One value for each field of which something was told."""
-    told = {}
-    for field, known in meanings.items():
-        best = [
-            name for name in known if name in given and not isinstance(name, names.FallbackName)
+def combine(values: Mapping[str, Any], field_names: names.Names) -> dict[str, Any]:
+    """Returns one value for each field that is set."""
+    fields = {}
+    for field, aliases in field_names.items():
+        set_names = [
+            name for name in aliases if name in values and not isinstance(name, names.FallbackName)
         ]
-        best = best or [name for name in known if name in given]
-        if best:
-            values = [translation.translate(field, name, given[name]) for name in best]
-            _refuse_contradiction(best, values)
-            told[field] = values[0]
-    return told
+        set_names = set_names or [name for name in aliases if name in values]
+        if set_names:
+            translated = [translation.translate(field, name, values[name]) for name in set_names]
+            _reject_contradiction(set_names, translated)
+            fields[field] = translated[0]
+    return fields
 
 
 _TAKES_OBJECTS = frozenset(
@@ -69,8 +69,8 @@ _SERIALIZERS = frozenset(
 _SERIALIZERS_OF_BYTES = ("String", "ByteArray", "Bytes", "ByteBuffer")
 
 
-def _refuse_serializer(name: str, value: Any) -> None:
-    """Plain clients send and hand out bytes: Java files may say so, and nothing else."""
+def _reject_serializer(name: str, value: Any) -> None:
+    """Plain clients have bytes: a Java file may name serializers of bytes only."""
     kind = str(value).rpartition(".")[2].removesuffix("Deserializer").removesuffix("Serializer")
     if not isinstance(value, str) or kind not in _SERIALIZERS_OF_BYTES:
         fail(
@@ -81,7 +81,7 @@ def _refuse_serializer(name: str, value: Any) -> None:
 
 
 def _flat(conf: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """All pairs; those of default.topic.config are as good as those beside it."""
+    """Yields all settings; those of default.topic.config are like the others."""
     for name, value in conf.items():
         if name == "default.topic.config":
             if not isinstance(value, Mapping):
@@ -99,33 +99,33 @@ def _callback(name: str, value: Any) -> Callable[..., Any]:
     raise TypeError(f"{name} must be callable, not {type(value).__name__}")
 
 
-def _refuse_contradiction(told_by: list[str], values: list[Any]) -> None:
-    for name, value in zip(told_by[1:], values[1:], strict=True):
+def _reject_contradiction(set_by: list[str], values: list[Any]) -> None:
+    for name, value in zip(set_by[1:], values[1:], strict=True):
         if value != values[0]:
             what = "different values" if is_secret(name) else f"{values[0]!r} and {value!r}"
             fail(
                 KafkaError._INVALID_ARG,
-                f'"{told_by[0]}" and "{name}" are names of one setting but have {what}: keep one',
+                f'"{set_by[0]}" and "{name}" are names of one setting but have {what}: keep one',
             )
 
 
-def _level_of_codec(given: Mapping[str, Any], told: dict[str, Any]) -> None:
-    name = names.CODEC_LEVELS.get(told.get("compression", "none"), "")
-    if name in given and "compression_level" not in told:
-        told["compression_level"] = translation.translate("compression_level", name, given[name])
+def _level_of_codec(values: Mapping[str, Any], fields: dict[str, Any]) -> None:
+    name = names.CODEC_LEVELS.get(fields.get("compression", "none"), "")
+    if name in values and "compression_level" not in fields:
+        fields["compression_level"] = translation.translate("compression_level", name, values[name])
 
 
-def _tell_of_idle(given: Iterable[str], meanings: names.Names) -> None:
-    """Say once what was set and changes nothing, to whoever looks for why."""
+def _log_unused(values: Iterable[str], field_names: names.Names) -> None:
+    """Logs the settings without effect, at debug level."""
     if not log.isEnabledFor(logging.DEBUG):
         return
-    used = {name for known in (*meanings.values(), *names.SECURITY.values()) for name in known}
+    used = {name for known in (*field_names.values(), *names.SECURITY.values()) for name in known}
     used.update(names.JAVA_STORES, names.OAUTH_TOKEN_SETTINGS, names.CODEC_LEVELS.values())
     reasons = {name: reason for reason, idle in names.NO_EFFECT.items() for name in idle}
     idle = [
         f"{name} ({reasons.get(name, 'it is for another kind of client')})"
-        for name in given
+        for name in values
         if name not in used
     ]
     if idle:
-        log.debug("settings without effect: %s", "; ".join(idle))
+        log.debug("Settings without effect: %s", "; ".join(idle))

@@ -1,4 +1,4 @@
-"""What a value of either world is called here: classes of Java, words of librdkafka, units."""
+"""Translates values of Java and librdkafka: class names, synonyms, units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_PORT = 9092
 
 
 def translate(field: str, name: str, value: Any) -> Any:
-    """The value of a field as `name` tells it."""
+    """Returns the value of a field for the value of the setting `name`."""
     if name.endswith(".kbytes"):
         value *= 1024
     translation = _TRANSLATIONS.get(field)
@@ -21,12 +21,12 @@ def translate(field: str, name: str, value: Any) -> Any:
         return value
     try:
         return translation(value)
-    except ValueError as problem:
-        raise wrong_value(name, value, str(problem)) from None
+    except ValueError as error:
+        raise wrong_value(name, value, str(error)) from None
 
 
 def endpoints(value: str | Iterable[str]) -> tuple[Endpoint, ...]:
-    """Addresses as people write them: with a port or without, with a protocol before or not."""
+    """Parses addresses, with or without a port, with or without a protocol."""
     return tuple(map(_endpoint, filter(None, _elements(value))))
 
 
@@ -46,7 +46,7 @@ def _acks(value: str | int) -> int:
 def _partitioner(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    word = _PARTITIONERS_OF_JAVA.get(value.rpartition(".")[2], value)
+    word = _JAVA_PARTITIONERS.get(value.rpartition(".")[2], value)
     if word not in PARTITIONERS:
         raise ValueError(f"a function or one of {', '.join(PARTITIONERS)}")
     return word
@@ -62,7 +62,7 @@ PARTITIONERS = (
     "fnv1a_random",
     "roundrobin",
 )
-_PARTITIONERS_OF_JAVA = {
+_JAVA_PARTITIONERS = {
     "DefaultPartitioner": "murmur2_random",
     "UniformStickyPartitioner": "murmur2_random",
     "RoundRobinPartitioner": "roundrobin",
@@ -70,15 +70,13 @@ _PARTITIONERS_OF_JAVA = {
 
 
 def _assignors(value: str | Iterable[str]) -> tuple[str, ...]:
-    words = tuple(
-        _ASSIGNORS_OF_JAVA.get(word.rpartition(".")[2], word) for word in _elements(value)
-    )
-    if not words or not set(words) <= set(_ASSIGNORS_OF_JAVA.values()):
-        raise ValueError(f"some of {', '.join(_ASSIGNORS_OF_JAVA.values())}")
+    words = tuple(_JAVA_ASSIGNORS.get(word.rpartition(".")[2], word) for word in _elements(value))
+    if not words or not set(words) <= set(_JAVA_ASSIGNORS.values()):
+        raise ValueError(f"some of {', '.join(_JAVA_ASSIGNORS.values())}")
     return words
 
 
-_ASSIGNORS_OF_JAVA = {
+_JAVA_ASSIGNORS = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
     "StickyAssignor": "sticky",
@@ -87,10 +85,10 @@ _ASSIGNORS_OF_JAVA = {
 
 
 def _offset_reset(value: str) -> str:
-    return _RESETS.get(value.lower(), value)
+    return _OFFSET_RESETS.get(value.lower(), value)
 
 
-_RESETS = {
+_OFFSET_RESETS = {
     "smallest": "earliest",
     "beginning": "earliest",
     "earliest": "earliest",
@@ -103,7 +101,7 @@ _RESETS = {
 
 
 def _interceptors(value: Any) -> tuple[Any, ...]:
-    """Objects of Python's; what Java files name here cannot run in this process."""
+    """Keeps Python objects; the classes that Java files name cannot run in this process."""
     elements = value if isinstance(value, (list, tuple)) else (value,)
     return tuple(element for element in elements if not isinstance(element, str))
 
@@ -117,7 +115,7 @@ def _not_below_zero(value: int) -> int:
 
 
 def _bounded(value: int) -> int:
-    """Zero and less are no bound."""
+    """Zero and less mean no limit."""
     return value if value > 0 else MAX_INT
 
 

@@ -53,7 +53,7 @@ def test_the_older_of_two_producers_is_fenced(make: Callable[..., Producer]) -> 
         older.produce("t", b"x")
 
 
-def test_calls_out_of_order_are_refused(make: Callable[..., Producer]) -> None:
+def test_transaction_calls_out_of_order_are_rejected(make: Callable[..., Producer]) -> None:
     producer = make(transactional_id="order")
     for call in (producer.begin_transaction, producer.commit_transaction):
         with pytest.raises(KafkaException) as refused:
@@ -61,7 +61,7 @@ def test_calls_out_of_order_are_refused(make: Callable[..., Producer]) -> None:
         assert refused.value.args[0].code() == KafkaError._STATE
 
 
-def test_without_a_transactional_id_there_are_none(make: Callable[..., Producer]) -> None:
+def test_transactions_need_a_transactional_id(make: Callable[..., Producer]) -> None:
     with pytest.raises(KafkaException) as refused:
         make().init_transactions(30)
     assert refused.value.args[0].code() == KafkaError._NOT_CONFIGURED

@@ -30,7 +30,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 20))
 
 
-def test_it_can_be_awaited_before_and_after_the_report_and_again(make: Callable[..., Any]) -> None:
+def test_a_delivery_can_be_awaited_before_and_after_its_report(make: Callable[..., Any]) -> None:
     async def main() -> None:
         early, late = make(), make()
         waiting = asyncio.ensure_future(early)
@@ -48,7 +48,7 @@ def test_it_can_be_awaited_before_and_after_the_report_and_again(make: Callable[
     run(main())
 
 
-def test_a_failure_is_raised_where_it_is_awaited(make: Callable[..., Any]) -> None:
+def test_a_failed_delivery_future_raises_when_it_is_awaited(make: Callable[..., Any]) -> None:
     async def main() -> None:
         delivery = make()
         delivery(FAILURE, "message")
@@ -59,7 +59,7 @@ def test_a_failure_is_raised_where_it_is_awaited(make: Callable[..., Any]) -> No
     run(main())
 
 
-def test_a_failure_that_nobody_asks_for_is_heard_of_unless_a_callback_was_told(
+def test_an_unawaited_failure_reaches_the_loops_handler_unless_there_is_a_callback(
     make: Callable[..., Any],
 ) -> None:
     told: list[Any] = []
@@ -76,7 +76,7 @@ def test_a_failure_that_nobody_asks_for_is_heard_of_unless_a_callback_was_told(
     assert told == [(FAILURE, "message")]
 
 
-def test_it_has_callbacks_and_can_be_cancelled_as_a_future(make: Callable[..., Any]) -> None:
+def test_a_delivery_has_callbacks_and_can_be_cancelled(make: Callable[..., Any]) -> None:
     async def main() -> None:
         done: list[Any] = []
         delivery, given_up = make(), make()
@@ -93,7 +93,7 @@ def test_it_has_callbacks_and_can_be_cancelled_as_a_future(make: Callable[..., A
     run(main())
 
 
-def test_what_is_ready_can_be_made_a_task() -> None:
+def test_a_ready_awaitable_can_become_a_task() -> None:
     async def main() -> None:
         for module in (compiled_ready, from_source(compiled_ready)):
             assert await module.Ready(1) == 1

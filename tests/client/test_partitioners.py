@@ -12,13 +12,13 @@ HASHES = ["murmur2", "fnv1a", "consistent"]
 
 @pytest.mark.parametrize("name", HASHES)
 @given(key=st.binary(max_size=40), partitions=st.integers(1, 1000))
-def test_a_key_goes_where_librdkafka_puts_it(name: str, key: bytes, partitions: int) -> None:
+def test_a_key_has_the_partition_of_librdkafka(name: str, key: bytes, partitions: int) -> None:
     assert getattr(barnabas, name)(key, partitions) == getattr(confluent_kafka, name)(
         key, partitions
     )
 
 
 @pytest.mark.parametrize("name", HASHES)
-def test_there_is_no_place_without_partitions(name: str) -> None:
+def test_a_partition_count_of_zero_is_an_error(name: str) -> None:
     with pytest.raises(ValueError, match="partition_count"):
         getattr(barnabas, name)(b"k", 0)
