@@ -1,4 +1,4 @@
-"""A broker for all programs: ours in this process, or the real Kafka. Topics are for one test."""
+"""A broker for the programs: Barnabas in this process, or Kafka. Topics are per test."""
 
 import itertools
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What `make demo` shows: lag and throughput, on a small terminal and where there is none."""
+"""The display of `make demo`, on a terminal and without one."""
 
 import io
 

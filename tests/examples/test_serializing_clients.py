@@ -1,4 +1,4 @@
-"""SerializingProducer and DeserializingConsumer behave as confluent_kafka's in both worlds."""
+"""SerializingProducer and DeserializingConsumer behave like those of confluent_kafka."""
 
 from __future__ import annotations
 

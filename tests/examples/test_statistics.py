@@ -1,4 +1,4 @@
-"""Statistics have librdkafka's names, so what plots those plots ours."""
+"""Statistics have the names of librdkafka."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Stock clients, as the users of a test broker have them, that tell their deadlines."""
+"""Clients of confluent_kafka with timeouts, as users of a test broker have them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ def producer(bootstrap_servers: str, **settings: Any) -> Producer:
 def produce(
     bootstrap_servers: str, topic: str, *values: bytes, **settings: Any
 ) -> list[KafkaError]:
-    """The errors of those that were not delivered."""
+    """Produces records, and returns the errors of failed deliveries."""
     failures: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _: object) -> None:
@@ -43,7 +43,7 @@ def consumer(bootstrap_servers: str, group: str = "readers", **settings: Any) ->
 
 
 def values(bootstrap_servers: str, topic: str, count: int, **settings: Any) -> list[bytes | None]:
-    """The first so many of partition 0."""
+    """Returns the values of the first `count` records of partition 0."""
     client = consumer(bootstrap_servers, **settings)
     try:
         client.assign([TopicPartition(topic, 0, 0)])
@@ -52,13 +52,13 @@ def values(bootstrap_servers: str, topic: str, count: int, **settings: Any) -> l
         client.close()
 
 
-def poll_until(client: Consumer, is_so: Callable[[], bool]) -> None:
-    """Let a member take part in its group."""
+def poll_until(client: Consumer, condition: Callable[[], bool]) -> None:
+    """Polls a group member until the condition is true."""
     for _ in range(10 * DEADLINE_S):
         client.poll(0.1)
-        if is_so():
+        if condition():
             return
-    raise TimeoutError("the group did not come to that")
+    raise TimeoutError("the condition was not met")
 
 
 def _dotted(settings: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A broker in the process of the test: real, apart from every other, and gone in the end."""
+"""A broker in the process of the test: isolated, restartable, and removed at the end."""
 
 import asyncio
 import logging

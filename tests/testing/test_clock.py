@@ -1,4 +1,4 @@
-"""A clock that tests move: what takes a broker hours is done when `advance` returns."""
+"""The clock of a test broker: work that is due is done when `advance` returns."""
 
 import threading
 import time
@@ -89,7 +89,7 @@ def test_a_transaction_is_aborted_after_its_timeout() -> None:
 
 
 def stable_end(broker: Broker, topic: str) -> int:
-    """Where those who read what is committed come to an end."""
+    """Returns the last stable offset."""
     client = consumer(broker.bootstrap_servers, isolation_level="read_committed")
     try:
         return last_offset(client, topic)

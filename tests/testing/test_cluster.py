@@ -1,4 +1,4 @@
-"""Brokers as processes: what befalls one, clients get over with the others."""
+"""A cluster of broker processes under kills, pauses and network partitions."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ def running() -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(running: Cluster) -> Iterator[Cluster]:
-    """Whatever the test did, the next one finds it whole."""
+    """Restores the cluster after each test."""
     yield running
     running.heal()
     for number, node in running.nodes.items():

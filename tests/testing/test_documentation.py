@@ -1,4 +1,4 @@
-"""docs/testing.md tells no lies: every example on it is a test that passes."""
+"""Every example of docs/testing.md is a test that passes."""
 
 import re
 from pathlib import Path

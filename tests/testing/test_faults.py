@@ -1,4 +1,4 @@
-"""Failures on order: clients meet them as they would meet the broker's own."""
+"""Injected faults look to clients like those of a broker."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The fixtures that a project finds as soon as Barnabas is installed."""
+"""The pytest fixtures that are available once Barnabas is installed."""
 
 import subprocess
 import sys

@@ -56,7 +56,7 @@ def check_settings(properties: dict[str, str]) -> "BrokerSettings":
         raise CommandError(str(error)) from None
 
 
-def parse_pairs(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:
+def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
     """Parses `key=value` options."""
     parsed: dict[str, str] = {}
     for pair in pairs:
