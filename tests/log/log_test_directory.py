@@ -44,7 +44,7 @@ class LogTestDirectory:
         self.directory.close()
 
     def kill(self) -> None:
-        """The process ends without a word; what was written stays in the files."""
+        """The process crashes; what was written stays in the files."""
         self.directory.close(clean=False)
 
     def restart(self) -> None:

@@ -54,18 +54,20 @@ def a_presence(
     broker_ids: Sequence[int] = (1, 2),
     cordoned: Sequence[bytes] = (),
     known_cordoned: tuple[bytes, ...] | None = None,
-    **unreported: bytes,
+    **unassigned: bytes,
 ) -> BrokerLifecycle:
     settings: Any = Settings(patience_ms, interval_ms)
     partitions: Any = SimpleNamespace(
-        disks=SimpleNamespace(
+        log_dirs=SimpleNamespace(
             directories=[
                 SimpleNamespace(directory_id=b"A" * 16, failed=None),
                 SimpleNamespace(directory_id=b"B" * 16, failed=OSError()),
             ],
             cordoned_ids=cordoned,
         ),
-        unreported={(name.encode() * 16, 0): directory for name, directory in unreported.items()},
+        unassigned_dirs={
+            (name.encode() * 16, 0): directory for name, directory in unassigned.items()
+        },
     )
     image = an_image(*broker_ids)
     image.brokers[1].cordoned_log_dirs = known_cordoned

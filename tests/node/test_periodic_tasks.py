@@ -17,9 +17,9 @@ class Work:
 
     def __init__(self, *, disks_work: bool = True) -> None:
         self.kept_at: list[int] = []
-        self.disks = SimpleNamespace(working=lambda: disks_work)
+        self.log_dirs = SimpleNamespace(online=lambda: disks_work)
 
-    def housekeeping(self, now_ms: int) -> int:
+    def run_maintenance(self, now_ms: int) -> int:
         self.kept_at.append(now_ms)
         return 0
 

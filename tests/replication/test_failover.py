@@ -63,7 +63,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert offsets(cluster, 103) == (3, 5)
 
     # 102 fetches offset 4 from 103, with last fetched epoch 1. But epoch 1 ended at offset 3,
-    # says 103; so 102 drops m3, and no more: nothing is lost that counted.
+    # says 103; so 102 drops m3, and no more: no committed record is lost.
     assert cluster.fetch(102) == ErrorCode.NONE
     assert offsets(cluster, 102) == (3, 3)
     assert contents(cluster[102]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]

@@ -367,9 +367,8 @@ class Partitions:
             self._delete_folder(topic, index)
             yield
         while self._to_create:
-            key = self._to_create.popitem()[
-                0
-            ]  # the newest first: a small topic need not wait for a large one
+            # The newest first: a small topic need not wait for a large one.
+            key = self._to_create.popitem()[0]
             try:
                 self.get(*key)
             except (KafkaError, OSError) as failure:

@@ -110,7 +110,7 @@ class LogDirectory:
     # Logs
 
     def partitions(self) -> list[PartitionKey]:
-        """Returns the partitions that have a folder here, without params them."""
+        """Returns the partitions that have a folder here, without opening them."""
         return [
             (match[1], int(match[2]))
             for name in os.listdir(self.path)
@@ -203,9 +203,9 @@ class LogDirectory:
         config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
         progress: RecoveryProgress | None = None,
     ) -> None:
-        """Recovers every log that needs it, so that params it later needs no scan.
+        """Recovers every log that needs it, so that opening it later needs no scan.
 
-        A log that cannot be recovered is left as it is; params it raises the reason.
+        A log that cannot be recovered is left as it is; opening it raises the reason.
         """
         for topic, partition in self.unrecovered_partitions():
             topic_id = self.topic_id_of(topic, partition)
