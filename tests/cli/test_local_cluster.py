@@ -48,7 +48,9 @@ def test_the_banner_has_bootstrap_servers_and_controllers(up: Up) -> None:
     assert len(up.bootstrap.split(",")) == 3
     assert "Controllers: 1, 2, 3" in up.output
     assert f"cluster describe --bootstrap-server {up.bootstrap.split(',')[0]}" in up.output
-    assert {line.split()[0] for line in up.output.splitlines() if " serves PLAINTEXT" in line} == {
+    assert {
+        line.split()[0] for line in up.output.splitlines() if " listens on PLAINTEXT" in line
+    } == {
         "1",
         "2",
         "3",

@@ -47,8 +47,8 @@ def test_without_a_terminal_lines_are_printed() -> None:
         screen.show(VIEW)
         screen.show(VIEW)
     assert _shown(console) == (
-        "Producing, 12 s of 30: 8,934 orders sold, 8,512 processed by Spark, throughput 498/s, lag 422, "
-        "72 totals written\n"
+        "Producing, 12 s of 30: 8,934 orders sold, 8,512 processed by Spark, throughput 498/s, "
+        "lag 422, 72 totals written\n"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Barnabas
-from tests.registry.http_requests import ask, half_a_request, record
+from tests.registry.http_requests import send_request, half_a_request, record
 from tests.registry.processes import RegistryProcess
 from tests.wait import wait_until
 
@@ -24,8 +24,8 @@ def test_a_registry_serves_until_a_signal_stops_it(
     kafka_broker: Broker, tmp_path: Path, number: signal.Signals
 ) -> None:
     registry = RegistryProcess(kafka_broker.bootstrap_servers, tmp_path / "log").wait()
-    assert ask(registry.url, "GET", "/subjects").status == 200
-    assert registry.end(number) == 0
+    assert send_request(registry.url, "GET", "/subjects").status == 200
+    assert registry.stop(number) == 0
     assert "Traceback" not in registry.output
 
 
@@ -34,8 +34,8 @@ def test_a_slow_client_gets_503_when_the_registry_stops(
 ) -> None:
     registry = RegistryProcess(kafka_broker.bootstrap_servers, tmp_path / "log").wait()
     with half_a_request(registry.url, 1_000) as connection:
-        wait_until(registry.answers, "the request is being read", START_S)
-        assert registry.end(signal.SIGTERM) == 0
+        wait_until(registry.is_responding, "the request is being read", START_S)
+        assert registry.stop(signal.SIGTERM) == 0
         assert connection.recv(100).startswith(b"HTTP/1.1 503")
     assert "Traceback" not in registry.output
 
@@ -62,7 +62,7 @@ def test_a_port_in_use_is_named_in_the_error(barnabas: Barnabas, kafka_broker: B
 
 def test_up_runs_a_registry_and_stops_it(tmp_path: Path) -> None:
     up = Up(tmp_path)
-    expected = ask(up.url, "POST", "/subjects/orders-value/versions", record("x")).json
+    expected = send_request(up.url, "POST", "/subjects/orders-value/versions", record("x")).json
     assert expected["id"] == 1
     assert up.end(signal.SIGINT) == 0
     assert not _responds(up.url)
@@ -71,11 +71,11 @@ def test_up_runs_a_registry_and_stops_it(tmp_path: Path) -> None:
 
 def test_up_restarts_a_registry_that_is_killed(tmp_path: Path) -> None:
     up = Up(tmp_path)
-    ask(up.url, "POST", "/subjects/orders-value/versions", record("x"))
+    send_request(up.url, "POST", "/subjects/orders-value/versions", record("x"))
     os.kill(up.registry_pid, signal.SIGKILL)
     wait_until(lambda: "killed by SIGKILL" in up.output, "the kill is reported", START_S)
     wait_until(lambda: _responds(up.url), "the registry responds again", START_S)
-    assert ask(up.url, "GET", "/subjects").json == ["orders-value"]
+    assert send_request(up.url, "GET", "/subjects").json == ["orders-value"]
     assert up.end(signal.SIGINT) == 0
 
 
@@ -129,6 +129,6 @@ class Up:
 
 def _responds(url: str) -> bool:
     try:
-        return ask(url, "GET", "/").status == 200
+        return send_request(url, "GET", "/").status == 200
     except OSError:
         return False

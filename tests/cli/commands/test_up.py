@@ -24,14 +24,14 @@ def test_help_lists_the_commands(barnabas: Barnabas) -> None:
         (("--set", "num.partitions=many"), "Invalid value many for configuration num.partitions"),
         (
             ("--set", "listener.security.protocol.map=PLAINTEXT:SSL,CONTROLLER:PLAINTEXT"),
-            "this version serves PLAINTEXT only",
+            "this version supports PLAINTEXT only",
         ),
         (
             ("--set", "create.topic.policy.class.name=org.acme.Strict"),
-            "create.topic.policy.class.name is org.acme.Strict; this version guards nothing",
+            "create.topic.policy.class.name is org.acme.Strict; this version has no authorization",
         ),
         (("--host", "0.0.0.0"), "set advertised.listeners to an address"),
-        (("--host", "no.such.host.invalid"), "cannot find no.such.host.invalid"),
+        (("--host", "no.such.host.invalid"), "cannot resolve no.such.host.invalid"),
     ],
 )
 def test_up_rejects_invalid_options(

@@ -27,11 +27,7 @@ def properties(tmp_path: Path) -> Path:
 
 def node_of(file: Path) -> NodeProcess | None:
     return next(
-        (
-            find_node_processe
-            for find_node_processe in find_node_processes()
-            if str(file) in find_node_processe.arguments
-        ),
+        (process for process in find_node_processes() if str(file) in process.arguments),
         None,
     )
 
@@ -53,7 +49,7 @@ def test_a_daemon_is_started_and_stopped(
         assert node.settings()["num.partitions"] == "7"
         listener = node.settings()["listeners"].split(",")[0].removeprefix("PLAINTEXT://")
         log = tmp_path / "logs" / "kafkaServer.out"
-        wait_until(lambda: "may lead" in log.read_text(), "the broker serves")
+        wait_until(lambda: "is unfenced" in log.read_text(), "the broker serves")
         created = run("kafka-topics", "--bootstrap-server", listener, "--create", "--topic", "t")
         assert created.status == 0
         assert len(run("kafka-topics", "--bootstrap-server", listener, "--describe").lines) == 8
@@ -75,7 +71,7 @@ def test_a_node_is_stopped_by_its_node_id(properties: Path, tmp_path: Path) -> N
     with (tmp_path / "log").open("wb") as log:
         node = subprocess.Popen([*KAFKA, "kafka-server-start", properties], stderr=log)
     try:
-        wait_until(lambda: "may lead" in (tmp_path / "log").read_text(), "the broker serves")
+        wait_until(lambda: "is unfenced" in (tmp_path / "log").read_text(), "the broker serves")
         stopped = subprocess.run([*KAFKA, "kafka-server-stop", "--node-id=86420"], check=False)
         assert stopped.returncode == 0
         assert node.wait(60) == 0
