@@ -1,4 +1,4 @@
-"""What clients are describe of a cluster of several brokers: whom they reach, and who leads what."""
+"""What clients see of a cluster of several brokers: endpoints, leaders, replicas."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +40,7 @@ def register(
 
 @pytest.fixture
 def cluster(world: World) -> World:
-    """Broker 1 is asked; 2 is up, 3 is fenced, 4 cannot be reached by the client's listener."""
+    """Broker 1 responds; 2 is up, 3 is fenced, 4 has no endpoint of the client's listener."""
     register(world, 2)
     register(world, 3, fenced=True)
     register(world, 4, listener="OTHER")

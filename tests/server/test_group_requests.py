@@ -1,4 +1,4 @@
-"""Long requests are asked in slices, and answered whole."""
+"""Long requests are handled in chunks."""
 
 import asyncio
 from collections.abc import Sequence

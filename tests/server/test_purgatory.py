@@ -1,4 +1,4 @@
-"""Parked requests end when they have heard enough, when their time is up, or when called off."""
+"""Delayed operations complete after enough changes, at their timeout, or when cancelled."""
 
 import asyncio
 from collections.abc import Hashable, Iterable

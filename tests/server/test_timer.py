@@ -1,4 +1,4 @@
-"""Alarms go off once, in order, never early, and not at all once called off."""
+"""Tasks run once, in order, never early, and not at all after they are cancelled."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from barnabas.server.timer import Timer, TimerQueue, TimerTask
 
 
 def silent() -> None:
-    """An alarm nobody hears."""
+    """A task that does nothing."""
 
 
 class DeadlinesMachine(RuleBasedStateMachine):
-    """Against a plain list: whatever is added and taken away, the same alarms fall due."""
+    """Compared with a plain list: the same tasks are due after any adds and removes."""
 
     def __init__(self) -> None:
         super().__init__()

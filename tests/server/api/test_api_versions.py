@@ -1,4 +1,4 @@
-"""ApiVersions tells what is served, and turns strays away."""
+"""ApiVersions returns what is served, and rejects clients of another cluster."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/compatibility.md says of every API exactly what brokers and controllers advertise."""
+"""docs/compatibility.md lists exactly the versions that brokers and controllers advertise."""
 
 import re
 from pathlib import Path

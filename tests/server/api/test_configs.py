@@ -1,4 +1,4 @@
-"""DescribeConfigs and ListConfigResources, answered as the real Kafka answers them."""
+"""DescribeConfigs and ListConfigResources respond as Kafka does."""
 
 import logging
 from collections.abc import Coroutine
@@ -65,7 +65,7 @@ def broker() -> SimpleNamespace:
 
 
 def result_of(coroutine: Coroutine[Any, None, Any]) -> Any:
-    """What a handler returns that awaits nothing."""
+    """Returns the response of a handler that awaits nothing."""
     with pytest.raises(StopIteration) as done:
         coroutine.send(None)
     return done.value.value

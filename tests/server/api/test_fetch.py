@@ -1,4 +1,4 @@
-"""Fetch, answered as Kafka 4.3 was seen to answer the same requests."""
+"""Fetch responds as Kafka 4.3 does to the same requests."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def request(
     of_each: dict[str, Any] | None = None,
     **fields: Any,
 ) -> FetchRequest:
-    """A fetch of each partition from the offset given with it."""
+    """A fetch of partitions, by partition and offset."""
     return FetchRequest(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
@@ -76,7 +76,7 @@ def size(answer: PartitionData) -> int:
 
 
 def offsets(answer: PartitionData) -> list[int]:
-    """The offsets of the batches in an answer."""
+    """The offsets of the batches in a result."""
     records: Any = answer.records
     entry = [] if records == NO_DATA else list(iterate_batches(records.read()))
     return [header.base_offset for _, header in entry]

@@ -1,4 +1,4 @@
-"""FindCoordinator: the topic that it needs is made once, or why it cannot be made is said."""
+"""FindCoordinator creates the topic it needs once, or returns why it cannot."""
 
 import asyncio
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""DescribeLogDirs and AlterReplicaLogDirs, as Kafka 4.3 answers."""
+"""DescribeLogDirs and AlterReplicaLogDirs respond as Kafka 4.3 does."""
 
 from collections.abc import Callable
 
@@ -107,7 +107,7 @@ def test_a_failed_directory_is_described_with_its_error(world: World) -> None:
 
 
 def alter(world: World, *requested: tuple[str, str, int]) -> list[int]:
-    """Ask for (path, topic, partition) triples; their error codes."""
+    """Requests (path, topic, partition) triples; returns their error codes."""
     request = AlterReplicaLogDirsRequest(
         dirs=[
             AlterReplicaLogDir(

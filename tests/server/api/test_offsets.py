@@ -1,4 +1,4 @@
-"""ListOffsets, OffsetForLeaderEpoch, DeleteRecords and DescribeProducers, as Kafka 4.3 answers."""
+"""ListOffsets, OffsetForLeaderEpoch, DeleteRecords, DescribeProducers respond as Kafka 4.3 does."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def list_of(
     epoch: int = -1,
     **fields: Any,
 ) -> list[ListOffsetsPartitionResponse]:
-    """Ask for (partition, timestamp) pairs."""
+    """Requests (partition, timestamp) pairs."""
     request = ListOffsetsRequest(
         replica_id=-1,
         topics=[

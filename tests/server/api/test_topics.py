@@ -1,4 +1,4 @@
-"""Metadata and DescribeTopicPartitions, answered as Kafka 4.3 was seen to answer them."""
+"""Metadata and DescribeTopicPartitions respond as Kafka 4.3 does."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def described(
 
 
 def pages(world: World, *names: str, limit: int) -> list[list[tuple[str, list[int]]]]:
-    """What each page tells, following the cursors to the end."""
+    """Returns the topics of all pages, by following the cursors."""
     reported: list[list[tuple[str, list[int]]]] = []
     cursor = None
     while cursor is not None or not reported:
@@ -79,7 +79,7 @@ def test_without_requested_topics_the_cursor_may_be_at_a_deleted_one(world: Worl
 
 
 class Controller:
-    """Keeps what it is asked to create."""
+    """Records the topics to create."""
 
     def __init__(self) -> None:
         self.asked: list[CreateTopicsRequest] = []

@@ -1,4 +1,4 @@
-"""A controller's listener without ports, before a quorum and a controller that agree."""
+"""A controller's listener without ports, with a fake quorum and a fake controller."""
 
 import asyncio
 import socket
@@ -28,7 +28,7 @@ LEADER = QuorumLeader(node_id=3, epoch=7, host="127.0.0.1", port=19093)
 
 @dataclass
 class FakeController:
-    """A controller that agrees to everything while it is active."""
+    """A controller that accepts every request while it is active."""
 
     is_active: bool = True
     requests: list[tuple[Message, int]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class FakeController:
 
 @dataclass
 class FakeQuorum:
-    """A quorum that answers everything with nothing, and remembers by which method."""
+    """A quorum that returns empty responses and records the called methods."""
 
     is_leader: bool = True
     leader: QuorumLeader | None = LEADER

@@ -1,4 +1,4 @@
-"""What a broker passes on for a client is answered to the client, or refused as Kafka does."""
+"""A forwarded request returns the client's response, or the errors of Kafka."""
 
 from struct import pack
 from typing import Any

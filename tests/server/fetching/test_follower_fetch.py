@@ -1,4 +1,4 @@
-"""Fetch, as the brokers ask it that follow this one, and consumers that read where it is near."""
+"""Fetches of followers, and of consumers that read from the closest replica."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def request(
     start_offset: int = 0,
     **fields: Any,
 ) -> FetchRequest:
-    """A fetch of each partition from the offset given with it."""
+    """A fetch of partitions, by partition and offset."""
     return FetchRequest(
         replica_state=ReplicaState(replica_id=replica_id, replica_epoch=5),
         min_bytes=1,
@@ -131,7 +131,7 @@ def test_a_session_returns_the_changed_partition_and_reads_no_other(
 
 
 def open_session(world: World, replica_id: int = FOLLOWER) -> int:
-    """A session of all three partitions, each of which has been read to its end."""
+    """A session of all three partitions, which have been read to their ends."""
     opened = begin(world, dict.fromkeys(range(3), 0), session_epoch=0, replica_id=replica_id)
     world.timer.ring()
     opened.resume()

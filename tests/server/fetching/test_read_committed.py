@@ -1,4 +1,4 @@
-"""What readers of committed records see of transactions, open, committed and aborted."""
+"""What read_committed fetches return of open, committed and aborted transactions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -218,7 +218,7 @@ def test_a_transaction_that_ended_is_described_by_its_coordinator_epoch_and_time
 
 
 class Reader:
-    """A consumer of committed records: skips what the answers say was aborted."""
+    """A consumer of committed records, which skips aborted transactions."""
 
     def __init__(self) -> None:
         self.offset = 0

@@ -1,4 +1,4 @@
-"""Fetch sessions: what is asked once is remembered, and only what is new is answered."""
+"""Fetch sessions: partitions are requested once, and only changes are returned."""
 
 from random import Random
 
@@ -40,7 +40,7 @@ def a_fetch(
     forgotten: list[tuple[str, int]] | None = None,
     replica_id: int = -1,
 ) -> FetchRequest:
-    """`partitions` gives the offset asked for of each topic and partition."""
+    """`partitions` has the requested offset by topic and partition."""
     return FetchRequest(
         session_id=session_id,
         session_epoch=epoch,
@@ -262,7 +262,7 @@ def test_a_session_keeps_the_partition_that_the_handler_looked_up() -> None:
     assert [p.partition for p in again.partitions()] == [marker, marker]
 
 
-# Who makes room for whom
+# Eviction
 
 
 def large(size: int) -> dict[tuple[str, int], int]:

@@ -1,4 +1,4 @@
-"""What is counted, and what a scrape shows of it."""
+"""Metrics, and their text for Prometheus."""
 
 import asyncio
 from types import SimpleNamespace
@@ -157,7 +157,7 @@ def test_every_controller_counts_brokers_and_partitions() -> None:
 
 
 async def exchange(request: bytes) -> tuple[str, bytes]:
-    """Status line and body of one answer."""
+    """Returns the status line and the body of one response."""
     endpoint = HttpEndpoint(what_a_broker_counts())
     port = await endpoint.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

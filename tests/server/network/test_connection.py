@@ -1,4 +1,4 @@
-"""Frames in, answers out, in order and within bounds."""
+"""Frames in, responses out, in order and within limits."""
 
 import asyncio
 import logging
@@ -146,7 +146,7 @@ async def test_bytes_after_a_request_within_its_frame_are_ignored() -> None:
     assert [(await client.receive(LIST, 1))[0] for _ in range(2)] == [1, 2]
 
 
-# What is refused
+# Errors
 
 
 async def close_reason(client: Client, caplog: pytest.LogCaptureFixture) -> str:

@@ -1,4 +1,4 @@
-"""From a frame to its answer, or to the error that takes its place."""
+"""From a frame to its response or error response."""
 
 import asyncio
 import gc
@@ -123,7 +123,7 @@ def test_a_failed_produce_without_acks_closes_the_connection(
 
 @pytest.mark.parametrize("version", [6, 127, 32767, -1])
 def test_an_api_versions_request_too_new_receives_the_supported_versions(version: int) -> None:
-    """KIP-511: the body is that of version 0, whatever was asked."""
+    """KIP-511: the body has version 0, whatever version was requested."""
 
     @on_a_loop
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""Answers leave in the order of their requests, whichever is ready first."""
+"""Responses are sent in the order of their requests, whichever completes first."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

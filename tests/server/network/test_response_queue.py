@@ -1,4 +1,4 @@
-"""Answers and the regions among them reach the socket in order, however little it takes."""
+"""Responses and their file regions reach the socket in order, however little it accepts."""
 
 import os
 import socket
@@ -94,17 +94,17 @@ def test_regions_are_sent_between_the_bytes_around_them(
 
 @st.composite
 def queued_responses(draw: st.DrawFn) -> list[tuple[bytes, list[tuple[int, int, int]]]]:
-    """Each some bytes and regions: place in the bytes, position in the file, size."""
+    """Bytes and their regions: position in the bytes, position in the file, size."""
     drawn = []
     for size in draw(st.lists(st.sampled_from([1, 14, 9000]), min_size=1, max_size=5)):
-        topic_partitions = sorted(draw(st.lists(st.integers(0, size), max_size=3)))
+        positions = sorted(draw(st.lists(st.integers(0, size), max_size=3)))
         sizes = st.sampled_from([0, 1, 500, 60_000])
         drawn.append(
             (
                 draw(st.binary(min_size=size, max_size=size)) if size < 20 else os.urandom(size),
                 [
                     (topic_partition, draw(st.integers(0, 1000)), draw(sizes))
-                    for topic_partition in topic_partitions
+                    for topic_partition in positions
                 ],
             )
         )

@@ -1,4 +1,4 @@
-"""How many may connect, how long they may idle, and how everything ends."""
+"""Limits of connections, idle connections, and draining."""
 
 import asyncio
 import errno
@@ -14,7 +14,7 @@ from barnabas.wire.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-ASK = (ListConfigResourcesRequest(), 1, 7)
+REQUEST = (ListConfigResourcesRequest(), 1, 7)
 SECOND_NS = 1_000_000_000
 
 
@@ -23,7 +23,7 @@ async def respond(_: ListConfigResourcesRequest, __: RequestContext) -> ListConf
 
 
 class Barrier:
-    """Parks every request until it is opened."""
+    """Suspends every request until it is opened."""
 
     def __init__(self) -> None:
         self.opened = asyncio.get_running_loop().create_future()
@@ -37,7 +37,7 @@ class Barrier:
         return ListConfigResourcesResponse()
 
 
-# How many
+# Limits
 
 
 @on_a_loop
@@ -51,7 +51,7 @@ async def test_a_host_may_have_only_so_many_connections() -> None:
     clients[0].socket.close()
     await turns()
     replacement = server.connect("10.0.0.1")
-    await replacement.send(ASK)
+    await replacement.send(REQUEST)
     await replacement.receive(LIST, 1)
 
 
@@ -61,9 +61,9 @@ async def test_no_client_is_accepted_beyond_max_connections_until_one_disconnect
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
     first, second = await dial(listener.port), await dial(listener.port)
-    await first.send(ASK)
+    await first.send(REQUEST)
     await first.receive(LIST, 1)
-    await second.send(ASK)
+    await second.send(REQUEST)
     await turns()
     assert len(server.network) == 1
     first.socket.close()
@@ -77,8 +77,8 @@ async def test_raising_max_connections_accepts_the_waiting_clients() -> None:
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
     first, second = await dial(listener.port), await dial(listener.port)
-    await first.send(ASK)
-    await second.send(ASK)
+    await first.send(REQUEST)
+    await second.send(REQUEST)
     await first.receive(LIST, 1)
     server.network.settings = SocketServerSettings(max_connections=2)
     await second.receive(LIST, 1)
@@ -102,7 +102,7 @@ async def test_port_0_selects_a_free_port() -> None:
     server.network.open()
     assert listener.port > 0
     client = await dial(listener.port)
-    await client.send(ASK)
+    await client.send(REQUEST)
     await client.receive(LIST, 1)
     (connection,) = server.network._connections
     assert connection.listener == "INTERNAL"
@@ -120,7 +120,7 @@ async def test_a_taken_port_is_named_in_the_error() -> None:
     await server.network.drain(0)
 
 
-# Idleness
+# Idle connections
 
 
 class ManualClock:
@@ -139,7 +139,7 @@ async def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
     clock = ManualClock()
     server = Server({LIST: gate.handle}, now_ns=clock, idle_ms=1000)
     idle, busy, active = (server.connect() for _ in range(3))
-    await busy.send(ASK)
+    await busy.send(REQUEST)
     await turns()
     assert server.network.close_idle() == 0
     clock.now_ns += 2 * SECOND_NS
@@ -173,7 +173,7 @@ async def test_idle_connections_are_closed_periodically() -> None:
     await server.network.drain(0)
 
 
-# The end
+# Draining
 
 
 @on_a_loop
@@ -183,7 +183,7 @@ async def test_draining_responds_to_requests_in_flight_and_accepts_no_clients() 
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     server.network.open()
     idle, busy = server.connect(), server.connect()
-    await busy.send(ASK, ASK)
+    await busy.send(REQUEST, REQUEST)
     await turns()
     draining = asyncio.ensure_future(server.network.drain(60_000))
     assert await idle.is_closed()
@@ -203,7 +203,7 @@ async def test_draining_responds_to_requests_in_flight_and_accepts_no_clients() 
 async def test_draining_ends_at_its_timeout() -> None:
     server = Server({LIST: Barrier().handle})
     client = server.connect()
-    await client.send(ASK)
+    await client.send(REQUEST)
     await turns()
     await server.network.drain(1)
     assert await client.is_closed()
@@ -220,7 +220,7 @@ async def test_draining_releases_delayed_requests_at_once() -> None:
 
     server = Server({LIST: park})
     client = server.connect()
-    await client.send(ASK)
+    await client.send(REQUEST)
     await turns()
     await server.network.drain(60_000)
     assert (await client.receive(LIST, 1))[0] == 7

@@ -1,4 +1,4 @@
-"""A handler's coroutine is stepped as a Task would step it."""
+"""The coroutine of a handler is stepped as a Task would step it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

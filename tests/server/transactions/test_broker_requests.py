@@ -1,4 +1,4 @@
-"""One request at a time to each broker, with all that gathered meanwhile."""
+"""One request is in flight to every broker; later items are sent together."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -22,11 +22,11 @@ NONE, LOST = {TOPIC_PARTITION: ErrorCode.NONE}, {TOPIC_PARTITION: ErrorCode.NETW
 
 
 class Peers:
-    """Keeps what is sent, and to whom, for a test to answer."""
+    """Records the requests and their brokers; the test responds."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, list[str]]] = []
-        self.answers: list[Any] = []
+        self.on_responses: list[Any] = []
         self._host = ""
 
     def at(self, host: str, port: int, purpose: str) -> "Peers":
@@ -37,14 +37,14 @@ class Peers:
     def send(self, request: Any, timeout_ms: int, answered: Any) -> None:
         assert timeout_ms == 30_000
         self.sent.append((self._host, request))
-        self.answers.append(answered)
+        self.on_responses.append(answered)
 
     def close(self) -> None:
         raise AssertionError
 
 
 class FakeCluster:
-    """Brokers 1 to 3, of which 1 asks the others."""
+    """Brokers 1 to 3, of which 1 sends requests to the others."""
 
     def __init__(self) -> None:
         self.image = MetadataImage()
@@ -97,9 +97,9 @@ def cluster() -> FakeCluster:
 def test_the_first_item_is_sent_at_once_and_later_ones_together(cluster: FakeCluster) -> None:
     responses = [cluster.send(key) for key in "abc"]
     assert cluster.peers.sent == [("host2", ["a"])]
-    cluster.peers.answers[0](["a"])
+    cluster.peers.on_responses[0](["a"])
     assert cluster.peers.sent[1:] == [("host2", ["b", "c"])]
-    cluster.peers.answers[1](["b", "c"])
+    cluster.peers.on_responses[1](["b", "c"])
     assert [response.result() for response in responses] == [NONE] * 3
 
 
@@ -112,23 +112,23 @@ def test_requests_to_different_brokers_do_not_wait_for_each_other(cluster: FakeC
 def test_items_with_the_same_key_are_sent_in_different_requests(cluster: FakeCluster) -> None:
     for key in ("a", "b", "b", "c"):
         cluster.send(key)
-    cluster.peers.answers[0](["a"])
-    cluster.peers.answers[1](["b", "c"])
+    cluster.peers.on_responses[0](["a"])
+    cluster.peers.on_responses[1](["b", "c"])
     assert [keys for _, keys in cluster.peers.sent] == [["a"], ["b", "c"], ["b"]]
 
 
 def test_a_request_has_a_limited_number_of_items(cluster: FakeCluster) -> None:
     for number in range(MAX_ITEMS_PER_REQUEST + 2):
         cluster.send(str(number))
-    cluster.peers.answers[0](["0"])
-    cluster.peers.answers[1]([])
+    cluster.peers.on_responses[0](["0"])
+    cluster.peers.on_responses[1]([])
     assert [len(keys) for _, keys in cluster.peers.sent] == [1, MAX_ITEMS_PER_REQUEST, 1]
 
 
 def test_items_that_are_no_longer_needed_are_not_sent(cluster: FakeCluster) -> None:
     cluster.send("a")
     unneeded = cluster.send("b", is_needed=lambda: False)
-    cluster.peers.answers[0](["a"])
+    cluster.peers.on_responses[0](["a"])
     assert len(cluster.peers.sent) == 1
     assert not unneeded.is_done
     cluster.send("c")
@@ -149,9 +149,9 @@ def test_every_item_receives_the_outcome_of_the_request(
     cluster: FakeCluster, response: Any, told: PartitionErrorCodes | None
 ) -> None:
     result, following = cluster.send("a"), cluster.send("b")
-    cluster.peers.answers[0](response)
+    cluster.peers.on_responses[0](response)
     assert result.result() == (told or {TOPIC_PARTITION: ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
-    cluster.peers.answers[1](["b"])
+    cluster.peers.on_responses[1](["b"])
     assert following.result() == NONE
 
 
@@ -161,7 +161,7 @@ def test_requests_to_a_fenced_broker_fail_at_once(cluster: FakeCluster) -> None:
     cluster.fence(2)
     assert [response.result() for response in responses] == [LOST] * 2
     assert not other.is_done
-    cluster.peers.answers[0](["a"])  # too late
+    cluster.peers.on_responses[0](["a"])  # too late
     assert cluster.send("d").result() == LOST, "nor is it asked"
 
 

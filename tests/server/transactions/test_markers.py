@@ -1,4 +1,4 @@
-"""The ends of transactions: written where this broker leads, answered when they are kept."""
+"""Transaction markers: written to partitions led here, confirmed when they are committed."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Transactional batches: when their coordinator is asked, and what its answer is made of."""
+"""Transactional batches: when they are verified, and what follows from the result."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ PRODUCER = 5
 
 
 class Coordinator:
-    """Answers what the test says, when the test says."""
+    """A coordinator that responds what and when the test says."""
 
     def __init__(self) -> None:
         self.code = ErrorCode.NONE
@@ -49,7 +49,7 @@ class Coordinator:
         self.waiting = []
 
     def answer(self, code: ErrorCode = ErrorCode.NONE) -> None:
-        """Give the oldest answer that is owed."""
+        """Sends the oldest pending response."""
         assert self.waiting is not None
         number = len(self.asked) - len(self.waiting)
         self.waiting.pop(0).complete(dict.fromkeys(self.asked[number][3], code))
@@ -77,7 +77,7 @@ def of_transaction(*values: bytes, sequence: int = 0, epoch: int = 0, **fields: 
 
 
 def request(*batches: Any, topic: str = "orders", acks: int = -1, **fields: Any) -> ProduceRequest:
-    """A batch for each partition in turn."""
+    """One batch for every partition, in order."""
     return ProduceRequest(
         acks=acks,
         timeout_ms=1_000,
@@ -119,7 +119,7 @@ def error_codes(pending: PendingHandler) -> list[ErrorCode]:
     return codes(partition_responses(pending.response))
 
 
-# Asking
+# Verifying
 
 
 @pytest.mark.parametrize("version", range(3, 14))
@@ -209,7 +209,7 @@ def test_without_verification_only_partitions_to_add_are_sent_to_the_coordinator
     assert len(coordinator.asked) == 1
 
 
-# What the coordinator says
+# Errors of the coordinator
 
 
 @pytest.mark.parametrize(

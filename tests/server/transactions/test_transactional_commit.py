@@ -1,4 +1,4 @@
-"""Offsets committed in a transaction: none are written for one that has ended meanwhile."""
+"""Offsets committed in a transaction are not written if it ended during the verification."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -94,7 +94,7 @@ class RequestPipeline:
         except StopIteration as returned:
             response = returned.value
         except Exception as failure:
-            response = self.error_response(route, request, context, failure)
+            response = self.build_error_response(route, request, context, failure)
         else:
             SuspendedRequest(self, route, request, context, began_ns).start(
                 coroutine, awaited, self._loop
@@ -129,14 +129,14 @@ class RequestPipeline:
             # Always a bug of the handler, also if it is a KafkaError: it set a field that this
             # version does not have.
             log.error("Cannot encode the %s v%d response: %s", route.name, route.version, failure)
-            error_response = self.error_response(route, request, context, failure)
+            error_response = self.build_error_response(route, request, context, failure)
             if error_response is None:
                 return
             response = error_response
             route.encode(response, context.correlation_id, out)
         route.count_errors(response)
 
-    def error_response(
+    def build_error_response(
         self, route: Route, request: Message, context: RequestContext, failure: BaseException
     ) -> Message | None:
         """Returns the response for an exception of the handler, or None if none is expected."""
@@ -204,7 +204,9 @@ class SuspendedRequest:
             return
         try:
             if failure is not None:
-                response = self._pipeline.error_response(route, self._request, context, failure)
+                response = self._pipeline.build_error_response(
+                    route, self._request, context, failure
+                )
             out = None
             if response is not None:
                 out = Outgoing()
