@@ -35,7 +35,7 @@ def list_replicas(
                 yield LogDirReplica(
                     topic, index, partition_folders.size_bytes(directory, topic, index), 0, False
                 )
-    for partition, move in list(partitions.log_dir_moves.in_progress.items()):
+    for partition, move in list(partitions.replica_moves.in_progress.items()):
         key = (partition.topic, partition.index)
         if move.target is directory and (requested is None or key in requested):
             yield LogDirReplica(*key, move.future.size_bytes, move.lag, True)

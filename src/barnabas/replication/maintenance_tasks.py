@@ -28,7 +28,7 @@ CHECKED_PER_STEP = 64
 """How many partitions one step checks, most of which need nothing."""
 
 FLUSH_CHECK_MS = 1_000
-PURGE_CHECK_MS = 5_000
+DELETE_CHECK_MS = 5_000
 BACKLOG_CHECK_MS = 1_000
 ONCE_MS = 1 << 62
 
@@ -87,7 +87,7 @@ class MaintenanceTasks:
         self._setting = setting = settings.broker
         self._tasks = [
             MaintenanceTask(partitions.create_and_delete_folders, BACKLOG_CHECK_MS),
-            MaintenanceTask(partitions.log_dir_moves.run, BACKLOG_CHECK_MS),
+            MaintenanceTask(partitions.replica_moves.run, BACKLOG_CHECK_MS),
             MaintenanceTask(partitions.shrink_isrs, max(partitions.replica_lag_max_ms // 2, 1)),
             MaintenanceTask(self._clean_up_folders, ONCE_MS),
             MaintenanceTask(
@@ -100,17 +100,17 @@ class MaintenanceTasks:
                 self._expire_producers, setting("producer.id.expiration.check.interval.ms")
             ),
             MaintenanceTask(self._apply_retention, setting("log.retention.check.interval.ms")),
-            MaintenanceTask(self._delete_files, PURGE_CHECK_MS),
+            MaintenanceTask(self._delete_files, DELETE_CHECK_MS),
         ]
 
     def run(self, now_ms: int) -> int:
         """Runs one slice of the tasks that are due; returns in how many ms to call again."""
-        steps_left = STEPS_PER_SLICE
+        budget = STEPS_PER_SLICE
         for task in self._tasks:
             task.start_if_due(now_ms)
-            while task.steps_left is not None and steps_left:
+            while task.steps_left is not None and budget:
                 task.step()
-                steps_left -= 1
+                budget -= 1
         if any(task.steps_left is not None for task in self._tasks):
             return 0
         return min(task.wait_ms(now_ms) for task in self._tasks)
@@ -219,7 +219,7 @@ class MaintenanceTasks:
         path = f"{directory.path}/{interrupted[0]}"
         if suffix == DELETED:
             directory.schedule_delete([path], self._setting("log.segment.delete.delay.ms"))
-        elif not self._partitions.log_dir_moves.has_future_log_in(path):
+        elif not self._partitions.replica_moves.has_future_log_in(path):
             # The move starts again with an empty log: the copy may not be on disk.
             directory.schedule_delete([path], delay_ms=0)
             with suppress(KafkaError):

@@ -22,11 +22,11 @@ from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import partition_folders
 from barnabas.replication.alter_partition_manager import AlterPartitionManager, SendToController
 from barnabas.replication.flush_scheduler import FlushScheduler
-from barnabas.replication.log_dir_moves import ReplicaMoves
 from barnabas.replication.log_dirs import LogDirs
 from barnabas.replication.maintenance_tasks import CHECKED_PER_STEP, MaintenanceTasks
 from barnabas.replication.partition import Partition
 from barnabas.replication.ports import DelayedOperations
+from barnabas.replication.replica_moves import ReplicaMoves
 from barnabas.replication.throttle import ReplicationThrottle, ThrottleSide
 from barnabas.replication.topic_config import (
     BROKER,
@@ -68,10 +68,10 @@ class Partitions:
         "_to_remove",
         "alter_partition_manager",
         "image",
-        "log_dir_moves",
         "log_dirs",
         "node_id",
         "replica_lag_max_ms",
+        "replica_moves",
         "throttle",
         "unassigned_dirs",
     )
@@ -96,7 +96,7 @@ class Partitions:
             offline_paths=offline_paths,
             cordoned=lambda: settings.broker("cordoned.log.dirs"),
         )
-        self.log_dir_moves = ReplicaMoves(background, self.handle_log_dir_failure, self._on_moved)
+        self.replica_moves = ReplicaMoves(background, self.handle_log_dir_failure, self._on_moved)
         self.unassigned_dirs: dict[tuple[bytes, int], bytes] = {}
         """Partitions whose directory the metadata does not know yet (AssignReplicasToDirs)."""
         self.replica_lag_max_ms: int = settings.broker("replica.lag.time.max.ms")
@@ -174,7 +174,7 @@ class Partitions:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"{target.path} is cordoned: remove it from cordoned.log.dirs first.",
             )
-        self.log_dir_moves.start(partition, target)
+        self.replica_moves.start(partition, target)
 
     def request_flush(self, partition: Partition) -> None:
         """Flushes a partition's log in the background."""
@@ -186,7 +186,7 @@ class Partitions:
             return
         for partition in self.opened():
             if partition.directory is directory:
-                self.log_dir_moves.cancel(partition)
+                self.replica_moves.cancel(partition)
                 self._leading.pop(partition, None)
                 partition.stop(ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -226,8 +226,8 @@ class Partitions:
         Returns False if one of them failed: its logs are recovered at the next start.
         """
         is_clean = clean
-        for move in list(self.log_dir_moves.in_progress):
-            self.log_dir_moves.cancel(move)
+        for move in list(self.replica_moves.in_progress):
+            self.replica_moves.cancel(move)
         for directory in self.log_dirs.directories:
             try:
                 directory.close(
@@ -340,7 +340,7 @@ class Partitions:
         if partition is not None:
             del self._by_name[topic, index]
             self._leading.pop(partition, None)
-            self.log_dir_moves.cancel(partition)
+            self.replica_moves.cancel(partition)
             partition.stop(reason)
         self._delete_folder(topic, index)
         self._to_remove[topic, index] = PendingRemoval(topic_id, partition)

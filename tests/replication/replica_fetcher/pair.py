@@ -211,7 +211,7 @@ class Pair:
             broker_epoch=lambda: BROKER_EPOCH,
             clock=lambda: START_MS,
             throttle=self.throttles[node_id],
-            on_truncated=self.worlds[node_id].partitions.log_dir_moves.on_truncated,
+            on_truncated=self.worlds[node_id].partitions.replica_moves.on_truncated,
         )
 
     def _follow(self, topic: str, index: int) -> None:

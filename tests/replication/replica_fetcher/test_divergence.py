@@ -165,7 +165,7 @@ def test_a_future_log_is_truncated_with_the_log_it_copies(new_pair: Callable[...
         path for path in former.paths if str(path) != former.partition("orders").directory.path
     )
     former.partitions.move_to_log_dir("orders", 0, str(target))
-    move = former.partitions.log_dir_moves.in_progress[former.partition("orders")]
+    move = former.partitions.replica_moves.in_progress[former.partition("orders")]
     while move.copy_next_slice(former.now_ms):
         pass
     assert move.future.log_end_offset == 3

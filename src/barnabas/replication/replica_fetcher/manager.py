@@ -209,7 +209,7 @@ class ReplicaFetcherManager:
             broker_epoch=self._broker_epoch,
             clock=self._clock,
             throttle=self.throttle,
-            on_truncated=self._partitions.log_dir_moves.on_truncated,
+            on_truncated=self._partitions.replica_moves.on_truncated,
         )
 
     def _endpoint_of(self, leader_id: int) -> ListenerEndpoint | None:

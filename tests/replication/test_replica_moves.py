@@ -55,7 +55,7 @@ def test_appends_during_the_move_are_copied(world: World) -> None:
         world.now_ms += 50
         world.partitions.run_maintenance(world.now_ms)
     world.run_maintenance(for_ms=1_000)
-    assert not world.partitions.log_dir_moves.in_progress
+    assert not world.partitions.replica_moves.in_progress
     assert values(world, "orders") == list(range(201))
 
 
@@ -90,12 +90,12 @@ def test_records_deleted_during_the_move_do_not_come_back(world: World) -> None:
     for _ in range(3):
         world.append("orders", b"a" * 900_000)
     world.partitions.move_to_log_dir("orders", 0, elsewhere(world, "orders"))
-    (move,) = world.partitions.log_dir_moves.in_progress.values()
+    (move,) = world.partitions.replica_moves.in_progress.values()
     while move.copy_next_slice(world.now_ms):
         pass
     world.partition("orders").delete_records(2)
     world.run_maintenance(for_ms=1_000)
-    assert not world.partitions.log_dir_moves.in_progress
+    assert not world.partitions.replica_moves.in_progress
     assert world.partition("orders").log.log_start_offset == 2
 
 
@@ -137,7 +137,7 @@ def test_a_move_interrupted_by_a_shutdown_starts_again(world: World) -> None:
     world.append("orders", b"a")
     target = elsewhere(world, "orders")
     world.partitions.move_to_log_dir("orders", 0, target)
-    world.partitions.log_dir_moves.in_progress.clear()  # a kill leaves the future folder behind
+    world.partitions.replica_moves.in_progress.clear()  # a kill leaves the future folder behind
     world.restart()
     world.run_maintenance(for_ms=10_000)
     assert world.partition("orders").directory.path == target
