@@ -203,13 +203,13 @@ def test_a_fetch_of_another_version_or_a_paused_partition_delivers_nothing(
     reading = cursor(module, build_batch(some_records(3)))
     progress = reading.progress
     assert reading.next().offset() == 0
-    progress.live = -1
+    progress.live_version = -1
     assert reading.next() is None
     assert not reading.is_live()
-    progress.live = progress.version
+    progress.live_version = progress.version
     assert reading.next().offset() == 1
     progress.version += 1
-    progress.live = progress.version
+    progress.live_version = progress.version
     assert reading.next() is None
 
 

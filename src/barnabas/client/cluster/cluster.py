@@ -3,7 +3,7 @@
 cluster = Cluster(settings)
 cluster.want(["orders"])
 topic = await cluster.topic("orders", deadline=Deadline.after(5_000))
-response = await cluster.ask(request, to=topic.partitions[0].leader)
+response = await cluster.send_request(request, to=topic.partitions[0].leader)
 """
 
 import errno
@@ -115,7 +115,7 @@ class Cluster:
 
         The records in a response stay valid as long as they are referenced. Those of a request may
         be `barnabas.net.gathered_records.Gathered` buffers. To a Produce request with
-        acks=0 there is no answer: `answered`, unless it is None, is given None when it has left.
+        acks=0 there is no response: `on_response` gets None when the request is sent.
         """
         node = self._nodes.get(node_id)
         if node is not None:

@@ -23,7 +23,7 @@ from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 SendRequest = Callable[..., Coroutine[Any, Any, Any]]
-"""`Cluster.ask`, for those who ask through it on its behalf."""
+"""`Cluster.send_request`, for the parts of a cluster that send requests."""
 
 _NEXT_ADDRESS_MS = 1_000
 """How long to wait for one address to connect before the next is tried as well."""
@@ -81,9 +81,9 @@ class ClusterNodes:
 
         Bootstrap addresses come last: they are used when no broker responds (KIP-899).
         """
-        known = sorted(self._brokers.values(), key=_load)
-        first = [node for node in self._bootstrap if node not in known]
-        return known + sorted(first, key=_load)
+        brokers = sorted(self._brokers.values(), key=_load)
+        bootstrap = [node for node in self._bootstrap if node not in brokers]
+        return brokers + sorted(bootstrap, key=_load)
 
     async def any_connected(self, deadline: Deadline) -> "ClusterNode":
         """Returns a node that is connected; connects one if there is none.

@@ -411,7 +411,7 @@ class RecordAccumulator:
                 return None
             waiting: list = topic.waiting
             self._clear_waiting(topic)
-            return self._report_only(topic, -1, [(each[5], each[6]) for each in waiting])
+            return self._report_only(topic, -1, [(record[5], record[6]) for record in waiting])
 
     def waiting_since(self) -> dict[str, float]:
         """Returns the topics with records that wait for metadata, and since when they wait."""
@@ -437,7 +437,9 @@ class RecordAccumulator:
                 if topic.waiting:
                     waiting: list = topic.waiting
                     self._clear_waiting(topic)
-                    taken.append(self._report_only(topic, -1, [(w[5], w[6]) for w in waiting]))
+                    taken.append(
+                        self._report_only(topic, -1, [(record[5], record[6]) for record in waiting])
+                    )
         for batch in taken:
             batch.trim()
         return taken

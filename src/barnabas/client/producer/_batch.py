@@ -139,7 +139,7 @@ class ProducerBatch:
         self.append_time_ms = append_time_ms
 
     def fail(self, error: object) -> None:
-        """Records the error for which the batch is given up."""
+        """Records the error of the batch, which is not sent any more."""
         self.is_done = True
         self.error = error
 

@@ -182,7 +182,7 @@ def _bytes(content: object, part: str) -> bytes:
 
 @cython.cfunc
 def _pairs(headers: object) -> list:
-    """Encodes headers given as a dict or a list of pairs."""
+    """Encodes headers: a dict or a list of pairs."""
     pairs: list = []
     if isinstance(headers, dict):
         headers = headers.items()

@@ -24,7 +24,7 @@ from barnabas.wire.records.read import read_records
 
 @dataclass(slots=True, frozen=True)
 class ProducerIdAndEpoch:
-    """The identity of an idempotent producer: every partition's sequences start at 0 for each."""
+    """The identity of an idempotent producer. In another epoch all sequences start at 0 again."""
 
     producer_id: int
     epoch: int

@@ -35,7 +35,7 @@ class InFlightBatches:
     failures: int = 0  # in a row
     retry_at_s: float = 0.0
     is_established: bool = False  # the leader knows the present producer id and epoch
-    has_gap: bool = False  # a batch was given up: no new sequence can follow it
+    has_gap: bool = False  # a batch failed: no new sequence can follow it
     is_out_of_order: bool = False  # the broker lacks earlier batches: none of these is appended
     blocked_since_s: float | None = None  # it has batches that its leader does not accept
     done: list[ProducerBatch] = field(default_factory=list)  # behind one without an outcome

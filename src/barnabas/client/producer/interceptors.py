@@ -33,9 +33,9 @@ class ProducerInterceptors:
     """Called by `ProducerBase` with the arguments of `produce`; returns those to use instead."""
 
     def __init__(self, interceptors: Sequence[Any]) -> None:
-        self._on_send = [each.on_send for each in interceptors if hasattr(each, "on_send")]
+        self._on_send = [user.on_send for user in interceptors if hasattr(user, "on_send")]
         self._on_acknowledgement = [
-            each.on_acknowledgement for each in interceptors if hasattr(each, "on_acknowledgement")
+            user.on_acknowledgement for user in interceptors if hasattr(user, "on_acknowledgement")
         ]
 
     def __call__(

@@ -122,7 +122,7 @@ class Producer(ProducerBase):
         callback: OnDelivery | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> int:
-        """Produces records given as dictionaries of `produce`'s arguments. Returns how many.
+        """Produces records, dictionaries of `produce`'s arguments. Returns how many.
 
         A dictionary that could not be produced gets its error under `_error`.
         """

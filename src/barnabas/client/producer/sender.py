@@ -339,9 +339,9 @@ class Sender:
     ) -> None:
         """The broker misses a batch before this one.
 
-        An earlier batch may still arrive, if it failed and is sent again. If there is none, it was
-        lost or given up: then neither this batch nor a later one was appended, and all of them are
-        sent again under another epoch.
+        An earlier batch may still arrive, if it is sent again. If there is none, it was lost or has
+        failed: then neither this batch nor a later one was appended, and all of them are sent again
+        under another epoch.
         """
         if not partition.is_first(batch):
             self._retry(partition, batch, error, now_s)
@@ -388,7 +388,7 @@ class Sender:
     # Outcomes
 
     def purge(self, queued: KafkaError | None, in_flight: KafkaError | None) -> None:
-        """Fails the batches in flight and those not sent yet, with the error given for each."""
+        """Fails the batches in flight and those not sent yet, each with its error."""
         if in_flight is not None:
             self._fail_retrying(in_flight)
             for partition in self._partitions.values():

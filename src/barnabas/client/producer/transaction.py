@@ -64,7 +64,7 @@ _FATAL = FENCED | {
 
 
 class ProducerTransaction:
-    """The current transaction. The `Sender` asks it where it may send."""
+    """The current transaction. It restricts where the `Sender` may send."""
 
     def __init__(self) -> None:
         self.state = TxnState.UNINITIALIZED
@@ -131,7 +131,7 @@ class ProducerTransaction:
         return False
 
     def on_batch_failed(self, error: KafkaError) -> None:
-        """A batch was given up: the rest of the transaction must not be committed."""
+        """A batch failed: the rest of the transaction must not be committed."""
         if self.can_send:
             self.fail(error.code(), error.str())
 

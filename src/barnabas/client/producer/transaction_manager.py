@@ -294,14 +294,14 @@ def _timeout_error(reason: str) -> KafkaError:
 
 def _offset_topics(offsets: Iterable[TopicPartition]) -> list[TxnOffsetCommitRequestTopic]:
     topics: dict[str, TxnOffsetCommitRequestTopic] = {}
-    for each in offsets:
-        topic = topics.setdefault(each.topic, TxnOffsetCommitRequestTopic(name=each.topic))
+    for offset in offsets:
+        topic = topics.setdefault(offset.topic, TxnOffsetCommitRequestTopic(name=offset.topic))
         topic.partitions.append(
             TxnOffsetCommitRequestPartition(
-                partition_index=each.partition,
-                committed_offset=each.offset,
-                committed_leader_epoch=-1 if each.leader_epoch is None else each.leader_epoch,
-                committed_metadata=each.metadata or "",
+                partition_index=offset.partition,
+                committed_offset=offset.offset,
+                committed_leader_epoch=-1 if offset.leader_epoch is None else offset.leader_epoch,
+                committed_metadata=offset.metadata or "",
             )
         )
     return list(topics.values())
@@ -316,15 +316,15 @@ def _topics(topic_partitions: Iterable[TopicPartitionTuple]) -> list[AddPartitio
 
 
 def _first_error_of_offsets(response: Any) -> int:
-    codes = (each.error_code for topic in response.topics for each in topic.partitions)
+    codes = (partition.error_code for topic in response.topics for partition in topic.partitions)
     return next((code for code in codes if code), 0)
 
 
 def _first_error_of_partitions(response: Any) -> int:
     codes = [
-        each.partition_error_code
+        partition.partition_error_code
         for topic in response.results_by_topic_v3_and_below
-        for each in topic.results_by_partition
+        for partition in topic.results_by_partition
     ]
     # If one partition is rejected, the others are not attempted.
     actual = (code for code in codes if code and code != ErrorCode.OPERATION_NOT_ATTEMPTED)

@@ -70,11 +70,11 @@ def unknown_name(name: str) -> KafkaException:
 
     from barnabas.client.settings import names
 
-    known = {*librdkafka.SETTINGS, *JAVA, *names.COMMON_CALLBACKS, *names.PRODUCER_CALLBACKS}
-    known |= {*names.CONSUMER_CALLBACKS, "oauth_cb", "logger"}
-    known.discard(name)  # a callback of another kind of client
-    nearest = get_close_matches(str(name).replace("_", "."), known, n=1, cutoff=0.7)
-    nearest = nearest or get_close_matches(str(name), known, n=1, cutoff=0.7)
+    candidates = {*librdkafka.SETTINGS, *JAVA, *names.COMMON_CALLBACKS, *names.PRODUCER_CALLBACKS}
+    candidates |= {*names.CONSUMER_CALLBACKS, "oauth_cb", "logger"}
+    candidates.discard(name)  # a callback of another kind of client
+    nearest = get_close_matches(str(name).replace("_", "."), candidates, n=1, cutoff=0.7)
+    nearest = nearest or get_close_matches(str(name), candidates, n=1, cutoff=0.7)
     hint = f'; did you mean "{nearest[0]}"?' if nearest else ""
     reason = f'No such configuration property: "{name}"{hint}'
     return KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))

@@ -119,7 +119,9 @@ def _log_unused(values: Iterable[str], field_names: names.Names) -> None:
     """Logs the settings without effect, at debug level."""
     if not log.isEnabledFor(logging.DEBUG):
         return
-    used = {name for known in (*field_names.values(), *names.SECURITY.values()) for name in known}
+    used = {
+        name for aliases in (*field_names.values(), *names.SECURITY.values()) for name in aliases
+    }
     used.update(names.JAVA_STORES, names.OAUTH_TOKEN_SETTINGS, names.CODEC_LEVELS.values())
     reasons = {name: reason for reason, idle in names.NO_EFFECT.items() for name in idle}
     idle = [
