@@ -1,4 +1,4 @@
-"""A coordinator without a harness around it: time that a test moves on, a log in memory."""
+"""The environment of a coordinator in a test: a simulated clock and a log in memory."""
 
 import os
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class MemoryLog:
         self.high_watermark = 0
         self.is_committing = True
         self.append_error: KafkaError | None = None
-        """What appends are refused with, if anything."""
+        """The error that appends fail with, if any."""
         self._waiting: list[tuple[int, OnCommitted, TimerTask]] = []
 
     def read(self, offset: int, max_bytes: int) -> bytes:
@@ -112,7 +112,7 @@ class MemoryLog:
             entry[1](None)
 
     def lose_leadership(self) -> None:
-        """Whoever waits hears that nobody can tell."""
+        """Pending writes fail, since their outcome is unknown."""
         waiting, self._waiting = self._waiting, []
         for _, committed, alarm in waiting:
             self._clock.cancel(alarm)
@@ -143,7 +143,7 @@ class MemoryLog:
 
 
 class Settings:
-    """Kafka's defaults, but for what a test sets."""
+    """Kafka's defaults, except for the settings of a test."""
 
     def __init__(self, **broker: Any) -> None:
         texts = {name.replace("_", "."): str(value) for name, value in broker.items()}
@@ -214,7 +214,7 @@ class CoordinatorEnvironment:
         return self.shard.state
 
     def lead_groups(self) -> GroupCoordinatorState:
-        """Lead a partition of `__consumer_offsets`, anew if it was led before."""
+        """Leads a partition of `__consumer_offsets`, also if it was led before."""
         self.coordinator = GroupCoordinator(
             self.settings,
             lambda: self.image,
@@ -265,9 +265,9 @@ class CoordinatorEnvironment:
             self._runtime.on_metadata_update(delta, self.image)
 
 
-def code_of(answer: PendingResponse[Any]) -> ErrorCode:
-    """What the client is told, whichever way the coordinator says it."""
-    error = answer.error
+def code_of(response: PendingResponse[Any]) -> ErrorCode:
+    """Returns the error code that the client gets, from an error or from the response."""
+    error = response.error
     if isinstance(error, KafkaError):
         return error.code
-    return ErrorCode(answer.result().error_code)
+    return ErrorCode(response.result().error_code)

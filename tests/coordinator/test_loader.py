@@ -22,7 +22,7 @@ TYPES = RecordTypes(OFFSET_RECORDS)
 
 
 class Listener:
-    """A state that notes what it is told."""
+    """A state that records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[Any, ...]] = []
@@ -106,7 +106,7 @@ def test_a_log_that_fits_in_a_slice_takes_one_step(log: MemoryLog) -> None:
     log.append(build_batch(records(range(RECORDS_PER_SLICE))))
     assert len(heard_in_slices(log)) == 1
     log.append(build_batch(records(range(1))))
-    assert [len(heard) for heard in heard_in_slices(log)] == [RECORDS_PER_SLICE, 1]
+    assert [len(received) for received in heard_in_slices(log)] == [RECORDS_PER_SLICE, 1]
 
 
 @pytest.mark.parametrize("per_batch", [1, 7, 5_000])
@@ -114,22 +114,22 @@ def test_slices_are_of_one_size_whatever_the_batches_are(log: MemoryLog, per_bat
     for first in range(0, 2_100, per_batch):
         log.append(build_batch(records(range(first, min(first + per_batch, 2_100)))))
     slices = heard_in_slices(log)
-    assert [len(heard) for heard in slices[:-1]] == [RECORDS_PER_SLICE] * (len(slices) - 1)
-    assert [heard[0] for each in slices for heard in each] == list(range(2_100))
+    assert [len(received) for received in slices[:-1]] == [RECORDS_PER_SLICE] * (len(slices) - 1)
+    assert [received[0] for each in slices for received in each] == list(range(2_100))
 
 
 def test_the_log_is_read_a_piece_at_a_time(log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "READ_BYTES", 1_000)
     for partition in range(100):
         log.append(build_batch(records(range(partition, partition + 1))))
-    assert [heard[0] for heard in heard_in_slices(log)[0]] == list(range(100))
+    assert [received[0] for received in heard_in_slices(log)[0]] == list(range(100))
 
 
 def test_loading_begins_where_the_log_does(log: MemoryLog) -> None:
     for partition in range(3):
         log.append(build_batch(records(range(partition, partition + 1))))
     log.start_offset = 1
-    assert [heard[0] for heard in heard_in_slices(log)[0]] == [1, 2]
+    assert [received[0] for received in heard_in_slices(log)[0]] == [1, 2]
 
 
 def test_records_of_other_kinds_and_without_keys_are_passed_over(log: MemoryLog) -> None:

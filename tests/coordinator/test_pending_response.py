@@ -1,4 +1,4 @@
-"""An answer comes once, to all who asked, whenever they asked."""
+"""A response is completed once, for callbacks registered before and after."""
 
 import asyncio
 
@@ -9,18 +9,18 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 def test_callbacks_before_and_after_completion_get_the_same_value() -> None:
-    answer: PendingResponse[int] = PendingResponse()
-    heard: list[int] = []
-    answer.when_done(lambda done: heard.append(done.result()))
-    answer.complete(7)
-    answer.when_done(lambda done: heard.append(done.result()))
-    assert heard == [7, 7]
+    response: PendingResponse[int] = PendingResponse()
+    received: list[int] = []
+    response.when_done(lambda done: received.append(done.result()))
+    response.complete(7)
+    response.when_done(lambda done: received.append(done.result()))
+    assert received == [7, 7]
 
 
 def test_a_response_is_completed_once() -> None:
-    answer = PendingResponse.completed(1)
+    response = PendingResponse.completed(1)
     with pytest.raises(AssertionError):
-        answer.complete(2)
+        response.complete(2)
 
 
 def test_a_mapped_response_fails_with_the_first_or_the_transformation() -> None:
@@ -42,11 +42,11 @@ def test_a_chained_response_is_that_of_the_last_step() -> None:
 
 
 def test_recover_turns_only_kafka_errors_into_values() -> None:
-    refused = PendingResponse[ErrorCode]()
-    told = refused.recover(lambda error: error.code)
-    assert not told.is_done
-    refused.fail(KafkaError(ErrorCode.NOT_COORDINATOR, "not here"))
-    assert told.result() is ErrorCode.NOT_COORDINATOR
+    raised = PendingResponse[ErrorCode]()
+    response = raised.recover(lambda error: error.code)
+    assert not response.is_done
+    raised.fail(KafkaError(ErrorCode.NOT_COORDINATOR, "not here"))
+    assert response.result() is ErrorCode.NOT_COORDINATOR
     assert PendingResponse.completed(1).recover(lambda _: 2).result() == 1
     with pytest.raises(LookupError):
         PendingResponse.failed(LookupError()).recover(lambda error: error.code).result()
@@ -64,28 +64,28 @@ def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:
 
 def test_a_response_can_be_awaited_before_and_after_it_is_done() -> None:
     async def scenario() -> None:
-        answer: PendingResponse[str] = PendingResponse()
-        waiting = asyncio.ensure_future(_await(answer))
+        response: PendingResponse[str] = PendingResponse()
+        waiting = asyncio.ensure_future(_await(response))
         await asyncio.sleep(0)
-        answer.complete("here")
+        response.complete("here")
         assert await waiting == "here"
-        assert await answer == "here"
+        assert await response == "here"
 
     asyncio.run(scenario())
 
 
 def test_a_cancelled_await_does_not_affect_the_response() -> None:
     async def scenario() -> None:
-        answer: PendingResponse[str] = PendingResponse()
-        waiting = asyncio.ensure_future(_await(answer))
+        response: PendingResponse[str] = PendingResponse()
+        waiting = asyncio.ensure_future(_await(response))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.sleep(0)
-        answer.complete("late")
-        assert answer.result() == "late"
+        response.complete("late")
+        assert response.result() == "late"
 
     asyncio.run(scenario())
 
 
-async def _await(answer: PendingResponse[str]) -> str:
-    return await answer
+async def _await(response: PendingResponse[str]) -> str:
+    return await response

@@ -27,7 +27,7 @@ def test_a_pattern_finds_the_names_that_it_matches_as_a_whole(
     pattern: str, names: set[str]
 ) -> None:
     topics = ["orders", "orders-eu", "clicks", "__consumer_offsets"]
-    assert {name for found in regex.search(pattern, topics) for name in found} == names
+    assert {name for actual in regex.search(pattern, topics) for name in actual} == names
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", r"\1", "(?=a)", "a{1001}", "x{2,1}", "a\\"])

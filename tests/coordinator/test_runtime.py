@@ -1,4 +1,4 @@
-"""The runtime: decide, append, replay, answer when committed; load, resign, time."""
+"""The runtime: decide, append, replay, respond when committed; load, resign, timers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ from barnabas.wire.records.batch import read_header
 TYPES = RecordTypes([(TransactionLogKey, TransactionLogValue)])
 
 
-class Ledger:
+class Counters:
     """The simplest state machine: a number for each name."""
 
     def __init__(self, shard: CoordinatorShard[Any]) -> None:
@@ -71,9 +71,9 @@ def put(name: str, number: int | None) -> CoordinatorRecord:
     return CoordinatorRecord(TransactionLogKey(transactional_id=name), value)
 
 
-def add_one(name: str) -> Callable[[Ledger], CoordinatorDecision[int]]:
-    def decide(ledger: Ledger) -> CoordinatorDecision[int]:
-        number = ledger.numbers.get(name, 0) + 1
+def add_one(name: str) -> Callable[[Counters], CoordinatorDecision[int]]:
+    def decide(counters: Counters) -> CoordinatorDecision[int]:
+        number = counters.numbers.get(name, 0) + 1
         return CoordinatorDecision([put(name, number)], number)
 
     return decide
@@ -86,13 +86,13 @@ def environment() -> CoordinatorEnvironment:
     return environment
 
 
-def lead(environment: CoordinatorEnvironment) -> Ledger:
-    ledger: Ledger = environment.lead("ledger", TYPES, Ledger)
-    return ledger
+def lead(environment: CoordinatorEnvironment) -> Counters:
+    counters: Counters = environment.lead("counters", TYPES, Counters)
+    return counters
 
 
-def code_of(answer: PendingResponse[Any]) -> ErrorCode | None:
-    error = answer.error
+def code_of(response: PendingResponse[Any]) -> ErrorCode | None:
+    error = response.error
     return error.code if isinstance(error, KafkaError) else None
 
 
@@ -107,10 +107,10 @@ def test_a_decision_is_appended_replayed_and_responded_to(
 
 def test_a_response_waits_for_the_high_watermark(environment: CoordinatorEnvironment) -> None:
     environment.log.is_committing = False
-    answer = environment.shard.write(add_one("a"))
-    assert not answer.is_done
+    response = environment.shard.write(add_one("a"))
+    assert not response.is_done
     environment.log.commit()
-    assert answer.result() == 1
+    assert response.result() == 1
 
 
 def test_the_next_decision_sees_uncommitted_records(
@@ -128,21 +128,21 @@ def test_a_read_waits_until_what_it_has_seen_is_committed(
 ) -> None:
     environment.log.is_committing = False
     environment.shard.write(add_one("a"))
-    answer = environment.shard.read(lambda ledger: ledger.numbers["a"])
-    assert not answer.is_done
+    response = environment.shard.read(lambda counters: counters.numbers["a"])
+    assert not response.is_done
     environment.log.commit()
-    assert answer.result() == 1
+    assert response.result() == 1
 
 
 def test_a_failed_append_leaves_the_state_as_it_was(environment: CoordinatorEnvironment) -> None:
     environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Two are missing.")
-    answer = environment.shard.write(add_one("a"))
-    assert code_of(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    response = environment.shard.write(add_one("a"))
+    assert code_of(response) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert environment.shard.state.numbers == {}
 
 
 @pytest.mark.parametrize(
-    ("refused", "told"),
+    ("append_code", "client_code"),
     [
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
@@ -152,19 +152,19 @@ def test_a_failed_append_leaves_the_state_as_it_was(environment: CoordinatorEnvi
     ],
 )
 def test_clients_get_the_coordinator_error_of_a_failed_write(
-    environment: CoordinatorEnvironment, refused: ErrorCode, told: ErrorCode
+    environment: CoordinatorEnvironment, append_code: ErrorCode, client_code: ErrorCode
 ) -> None:
-    environment.log.append_error = KafkaError(refused, "No.")
-    assert code_of(environment.shard.write(add_one("a"))) is told
+    environment.log.append_error = KafkaError(append_code, "No.")
+    assert code_of(environment.shard.write(add_one("a"))) is client_code
 
 
 def test_a_write_that_is_not_committed_in_time_is_not_acknowledged(
     environment: CoordinatorEnvironment,
 ) -> None:
     environment.log.is_committing = False
-    answer = environment.shard.write(add_one("a"))
+    response = environment.shard.write(add_one("a"))
     environment.advance(5_000)
-    assert code_of(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert code_of(response) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_pending_response_is_completed_by_the_state_machine(

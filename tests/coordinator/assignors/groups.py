@@ -50,7 +50,7 @@ def mixed_groups(draw: st.DrawFn, max_members: int = 8) -> Subscribers:
 
 @st.composite
 def with_any_past(draw: st.DrawFn, groups: st.SearchStrategy[Subscribers]) -> Subscribers:
-    """Members had anything: twice, of topics they never wanted, partitions there are not."""
+    """Members had any partitions: duplicates, unsubscribed topics, partitions that do not exist."""
     subscribers = draw(groups)
     past = st.dictionaries(
         st.integers(1, 8).map(topic_id), st.frozensets(st.integers(0, 11), min_size=1), max_size=4
@@ -90,12 +90,12 @@ def owners(assignments: Assignments) -> dict[tuple[bytes, int], list[str]]:
 
 
 def check_whole(assignments: Assignments, subscribers: Subscribers) -> None:
-    """All members are told, and every partition goes to one that subscribes to its topic."""
+    """All members are keys, and every partition is assigned to a subscriber of its topic."""
     assert assignments.keys() == subscribers.members.keys()
-    wanted = {each for one in subscribers.members.values() for each in one.topic_ids}
+    requested = {each for one in subscribers.members.values() for each in one.topic_ids}
     everything = {
         (topic, partition)
-        for topic in wanted
+        for topic in requested
         for partition in range(subscribers.topics[topic].partition_count)
     }
     assert owners(assignments).keys() == everything

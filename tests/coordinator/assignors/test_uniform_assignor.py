@@ -137,7 +137,7 @@ def test_no_members_get_no_partitions() -> None:
 
 
 def _claims_that_stand(subscribers: Subscribers, past: Assignments) -> Assignments:
-    """Of two who had the same partition, the first; nothing that is not there."""
+    """Of two members with the same partition, the first keeps it; unknown ones are dropped."""
     seen: set[tuple[bytes, int]] = set()
     standing: Assignments = {}
     for name in sorted(past):

@@ -1,4 +1,4 @@
-"""A broker that coordinates classic groups, and members that speak to it, in few words."""
+"""A coordinator of classic groups, with short methods for the requests of members."""
 
 import struct
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class ClassicHarness:
         return len(timers) - ("offset expiry" in timers)
 
     def lead(self) -> GroupCoordinatorState:
-        """Become the coordinator, by loading what is in the log; anew, if it was before."""
+        """Becomes the coordinator by loading the log, also if it was the coordinator before."""
         self.groups = self.environment.lead_groups()
         return self.groups
 
@@ -101,10 +101,10 @@ class ClassicHarness:
         )
 
     def enter(self, **terms: Any) -> tuple[str, PendingResponse[JoinGroupResponse]]:
-        """A newcomer as clients are today: it is told its id, and joins with that."""
-        told = self.join(**terms).result()
-        assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
-        return told.member_id, self.join(told.member_id, **terms)
+        """A new member as clients join today: it gets its id, and joins with that."""
+        response = self.join(**terms).result()
+        assert response.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        return response.member_id, self.join(response.member_id, **terms)
 
     def sync(
         self,

@@ -10,7 +10,7 @@ from barnabas.coordinator.groups.classic.group import ClassicState
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions of Python are called: what time tells, without a clock."""
+    """The number of Python calls, which measures the cost without a clock."""
     count = 0
 
     def profile(frame: FrameType, event: str, argument: object) -> None:

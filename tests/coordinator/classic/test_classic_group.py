@@ -1,4 +1,4 @@
-"""What offsets, listings and deletion ask of a classic group, state by state."""
+"""The checks of offsets, listing and deletion in each state of a classic group."""
 
 import pytest
 from tests.coordinator.classic.harness import DELAY_MS, GROUP, ClassicHarness, subscription
@@ -110,9 +110,9 @@ def test_a_commit_to_a_dead_group_is_an_error() -> None:
     group.transition(ClassicState.DEAD, 1)
     assert commit_code(group) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     for check in group.check_delete, group.check_delete_offsets:
-        with pytest.raises(KafkaError) as refused:
+        with pytest.raises(KafkaError) as raised:
             check()
-        assert refused.value.code == ErrorCode.GROUP_ID_NOT_FOUND
+        assert raised.value.code == ErrorCode.GROUP_ID_NOT_FOUND
     with pytest.raises(KafkaError):
         group.check_fetch(None, -1)
 
@@ -122,9 +122,9 @@ def test_a_commit_to_a_dead_group_is_an_error() -> None:
 
 def test_a_group_with_members_is_not_deleted(harness: ClassicHarness) -> None:
     harness.stable()
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as raised:
         harness.group.check_delete()
-    assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
+    assert raised.value.code == ErrorCode.NON_EMPTY_GROUP
     harness.group.check_delete_offsets()
 
 
@@ -132,9 +132,9 @@ def test_offsets_of_a_group_that_is_not_of_consumers_are_not_deleted(
     harness: ClassicHarness,
 ) -> None:
     harness.stable(protocol_type="connect")
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as raised:
         harness.group.check_delete_offsets()
-    assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
+    assert raised.value.code == ErrorCode.NON_EMPTY_GROUP
     assert harness.group.retention_start_ms(5) is None
     assert not harness.group.is_subscribed_to("t")
 

@@ -43,8 +43,8 @@ def test_a_heartbeat_is_held_against_group_member_and_generation(
     harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
     (member,) = harness.stable()
-    asked = {"member_id": member, "generation": 1, **terms}
-    assert harness.heartbeat(**asked) == code  # type: ignore[arg-type]
+    request = {"member_id": member, "generation": 1, **terms}
+    assert harness.heartbeat(**request) == code  # type: ignore[arg-type]
 
 
 def test_an_empty_group_has_no_members(harness: ClassicHarness) -> None:
@@ -57,8 +57,8 @@ def test_an_empty_group_has_no_members(harness: ClassicHarness) -> None:
 
 
 def test_a_pending_member_has_no_heartbeat(harness: ClassicHarness) -> None:
-    told = harness.join().result()
-    assert harness.heartbeat(told.member_id, 0) == ErrorCode.UNKNOWN_MEMBER_ID
+    response = harness.join().result()
+    assert harness.heartbeat(response.member_id, 0) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 # LeaveGroup
@@ -112,13 +112,13 @@ def test_the_rebalance_completes_when_the_last_absent_member_leaves(
 
 def test_a_pending_member_that_leaves_is_waited_for_no_longer(harness: ClassicHarness) -> None:
     (old,) = harness.stable()
-    told = harness.join().result()
+    response = harness.join().result()
     harness.enter()
     again = harness.join(old)
     assert not again.is_done
-    assert harness.leave((told.member_id, None)).members[0].error_code == ErrorCode.NONE
+    assert harness.leave((response.member_id, None)).members[0].error_code == ErrorCode.NONE
     assert again.result().generation_id == 2
-    assert code_of(harness.join(told.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert code_of(harness.join(response.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_leaving_does_not_end_the_wait_for_company(harness: ClassicHarness) -> None:
@@ -170,8 +170,8 @@ def test_a_leave_without_members_is_valid(harness: ClassicHarness) -> None:
 
 
 def test_a_group_to_leave_has_a_name(harness: ClassicHarness) -> None:
-    refused = harness.leave(("a", None), group="")
-    assert (refused.error_code, refused.members) == (ErrorCode.INVALID_GROUP_ID, [])
+    raised = harness.leave(("a", None), group="")
+    assert (raised.error_code, raised.members) == (ErrorCode.INVALID_GROUP_ID, [])
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -1,4 +1,4 @@
-"""JoinGroup: who may join, what a joiner is told, and when."""
+"""JoinGroup: which members may join, and which responses they get and when."""
 
 import pytest
 from tests.coordinator.classic.harness import DELAY_MS, GROUP, REBALANCE_MS, ClassicHarness
@@ -14,21 +14,21 @@ def harness() -> ClassicHarness:
 
 
 def test_a_dynamic_member_gets_its_id_and_joins_with_it(harness: ClassicHarness) -> None:
-    told = harness.join(version=4).result()
-    assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert told.member_id.startswith("client-")
-    assert len(told.member_id) == len("client-") + 36
-    assert told.generation_id == -1
+    response = harness.join(version=4).result()
+    assert response.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert response.member_id.startswith("client-")
+    assert len(response.member_id) == len("client-") + 36
+    assert response.generation_id == -1
 
-    joining = harness.join(told.member_id, version=4)
+    joining = harness.join(response.member_id, version=4)
     assert not joining.is_done
     harness.advance(DELAY_MS)
     joined = joining.result()
     assert (joined.error_code, joined.generation_id) == (0, 1)
-    assert joined.leader == joined.member_id == told.member_id
+    assert joined.leader == joined.member_id == response.member_id
     assert joined.protocol_name == "range"
     assert joined.protocol_type == "consumer"
-    assert [each.member_id for each in joined.members] == [told.member_id]
+    assert [each.member_id for each in joined.members] == [response.member_id]
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -57,10 +57,10 @@ def test_only_the_leader_gets_the_members(harness: ClassicHarness) -> None:
     second, second_joins = harness.enter(topics=("b",))
     harness.advance(DELAY_MS * 2)
     assert first_joins.result().leader == second_joins.result().leader == first
-    told = {each.member_id: each.metadata for each in first_joins.result().members}
-    assert set(told) == {first, second}
-    assert b"a" in told[first]
-    assert b"b" in told[second]
+    response = {each.member_id: each.metadata for each in first_joins.result().members}
+    assert set(response) == {first, second}
+    assert b"a" in response[first]
+    assert b"b" in response[second]
     assert second_joins.result().members == []
 
 
@@ -78,10 +78,10 @@ def test_only_the_leader_gets_the_members(harness: ClassicHarness) -> None:
 def test_an_invalid_join_creates_no_group(
     harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
-    refused = harness.join(**terms).result()  # type: ignore[arg-type]
-    assert refused.error_code == code
-    assert refused.member_id == terms.get("member_id", "")
-    assert refused.protocol_name is None
+    raised = harness.join(**terms).result()  # type: ignore[arg-type]
+    assert raised.error_code == code
+    assert raised.member_id == terms.get("member_id", "")
+    assert raised.protocol_name is None
     assert not harness.groups.by_id
     assert not harness.written
 
@@ -110,8 +110,8 @@ def test_a_member_without_a_common_protocol_is_rejected(
     harness: ClassicHarness, terms: dict[str, object]
 ) -> None:
     (member,) = harness.stable()
-    refused = harness.join(**terms)  # type: ignore[arg-type]
-    assert code_of(refused) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    raised = harness.join(**terms)  # type: ignore[arg-type]
+    assert code_of(raised) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert harness.heartbeat(member, 1) == ErrorCode.NONE
 
 
@@ -208,8 +208,8 @@ def test_a_follower_that_rejoins_a_stable_group_gets_its_generation(
     harness: ClassicHarness,
 ) -> None:
     leader, follower = harness.stable(2)
-    answer = harness.join(follower).result()
-    assert (answer.generation_id, answer.leader, answer.members) == (1, leader, [])
+    response = harness.join(follower).result()
+    assert (response.generation_id, response.leader, response.members) == (1, leader, [])
     assert harness.group.state is ClassicState.STABLE
 
 
@@ -258,17 +258,17 @@ def test_a_repeated_request_gets_the_same_response(harness: ClassicHarness) -> N
 
 def test_a_pending_member_is_waited_for(harness: ClassicHarness) -> None:
     (old,) = harness.stable()
-    told = harness.join().result()
+    response = harness.join().result()
     again = harness.join(old)
     assert not again.is_done
-    harness.join(told.member_id)
+    harness.join(response.member_id)
     assert len(again.result().members) == 2
 
 
 def test_a_pending_id_is_not_for_a_static_member(harness: ClassicHarness) -> None:
-    told = harness.join().result()
-    refused = harness.join(told.member_id, instance="printer")
-    assert code_of(refused) == ErrorCode.UNKNOWN_MEMBER_ID
+    response = harness.join().result()
+    raised = harness.join(response.member_id, instance="printer")
+    assert code_of(raised) == ErrorCode.UNKNOWN_MEMBER_ID
     assert not harness.group.members
 
 
@@ -283,8 +283,8 @@ def test_an_unknown_member_is_not_taken_in(harness: ClassicHarness) -> None:
 def test_a_full_group_rejects_new_members() -> None:
     harness = ClassicHarness(group_max_size=2)
     first, second = harness.stable(2)
-    refused = harness.join().result()
-    assert (refused.error_code, refused.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+    raised = harness.join().result()
+    assert (raised.error_code, raised.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
     assert not harness.join(first).is_done
     assert harness.join(second).result().generation_id == 2
 

@@ -87,7 +87,7 @@ def test_a_loaded_group_is_the_group_that_was_written(harness: ClassicHarness) -
 
 
 def likeness(group: ClassicGroup) -> object:
-    """All that outlives its coordinator; of the protocols, that is the chosen one."""
+    """Everything that the next coordinator loads; of the protocols, the selected one."""
 
     def of(member: ClassicMember) -> object:
         return (
@@ -157,17 +157,17 @@ def test_a_new_group_is_in_the_log_before_it_has_members(harness: ClassicHarness
 
 def test_a_group_that_cannot_be_written_is_not_there(harness: ClassicHarness) -> None:
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    refused = harness.join()
-    assert isinstance(refused.error, KafkaError)
-    assert refused.error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    raised = harness.join()
+    assert isinstance(raised.error, KafkaError)
+    assert raised.error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not harness.groups.by_id
     assert harness.alarm_count == 0
 
 
 def test_a_join_to_a_group_that_cannot_be_written_fails(harness: ClassicHarness) -> None:
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    refused = harness.join(instance="printer").result()
-    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    raised = harness.join(instance="printer").result()
+    assert raised.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not harness.groups.by_id
     assert harness.alarm_count == 0
 

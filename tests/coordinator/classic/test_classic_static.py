@@ -1,4 +1,4 @@
-"""Static members (KIP-345): they come back to the place they had, and fence who is there."""
+"""Static members (KIP-345): a member that rejoins replaces and fences its predecessor."""
 
 import pytest
 from tests.coordinator.classic.harness import DELAY_MS, SESSION_MS, ClassicHarness
@@ -14,7 +14,7 @@ def harness() -> ClassicHarness:
 
 
 def stable_static(harness: ClassicHarness, *instances: str, **terms: object) -> list[str]:
-    """A stable group of static members, the first of whom leads it."""
+    """A stable group of static members, led by the first of them."""
     joining = [harness.join(instance=each, **terms) for each in instances]  # type: ignore[arg-type]
     harness.advance(DELAY_MS * min(len(instances), 2))
     members = [each.result().member_id for each in joining]
@@ -59,9 +59,9 @@ def test_a_replaced_static_member_is_fenced(harness: ClassicHarness) -> None:
     assert code_of(harness.sync(old, 1, instance="a")) == ErrorCode.FENCED_INSTANCE_ID
     assert code_of(harness.join(old, instance="a")) == ErrorCode.FENCED_INSTANCE_ID
     assert harness.leave((old, "a")).members[0].error_code == ErrorCode.FENCED_INSTANCE_ID
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as raised:
         harness.group.check_commit(old, "a", 1, transactional=False, api_version=9)
-    assert refused.value.code == ErrorCode.FENCED_INSTANCE_ID
+    assert raised.value.code == ErrorCode.FENCED_INSTANCE_ID
     assert harness.heartbeat(new, 1, "a") == ErrorCode.NONE
     harness.advance(SESSION_MS - 1)
     assert new in harness.group.members

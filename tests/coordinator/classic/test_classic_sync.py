@@ -173,8 +173,8 @@ def test_a_sync_is_held_against_group_member_generation_and_protocol(
     harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
     (member,) = harness.stable()
-    asked = {"member_id": member, "generation": 1, **terms}
-    assert code_of(harness.sync(**asked)) == code  # type: ignore[arg-type]
+    request = {"member_id": member, "generation": 1, **terms}
+    assert code_of(harness.sync(**request)) == code  # type: ignore[arg-type]
 
 
 def test_a_sync_while_a_rebalance_is_prepared_is_an_error(harness: ClassicHarness) -> None:
@@ -184,5 +184,5 @@ def test_a_sync_while_a_rebalance_is_prepared_is_an_error(harness: ClassicHarnes
 
 
 def test_a_pending_member_cannot_sync(harness: ClassicHarness) -> None:
-    told = harness.join().result()
-    assert code_of(harness.sync(told.member_id, 0)) == ErrorCode.UNKNOWN_MEMBER_ID
+    response = harness.join().result()
+    assert code_of(harness.sync(response.member_id, 0)) == ErrorCode.UNKNOWN_MEMBER_ID

@@ -1,4 +1,4 @@
-"""What time does to a classic group: sessions, rebalances, syncs and ids that nobody uses."""
+"""The timers of a classic group: sessions, rebalances, syncs and pending member ids."""
 
 import pytest
 from tests.coordinator.classic.harness import DELAY_MS, REBALANCE_MS, SESSION_MS, ClassicHarness
@@ -212,20 +212,20 @@ def test_a_stable_group_has_only_session_timers(harness: ClassicHarness) -> None
 
 def test_a_group_left_by_all_but_a_pending_member_is_empty(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
-    told = harness.join().result()
+    response = harness.join().result()
     harness.leave((member, None))
     harness.advance(0)
     assert harness.group.state is ClassicState.EMPTY
-    joining = harness.join(told.member_id)
+    joining = harness.join(response.member_id)
     harness.advance(DELAY_MS)
     assert joining.result().generation_id == 3
 
 
 def test_an_id_that_is_not_joined_with_in_time_is_forgotten(harness: ClassicHarness) -> None:
-    told = harness.join(session_ms=6_000).result()
+    response = harness.join(session_ms=6_000).result()
     harness.advance(6_000)
     assert not harness.group.pending
-    assert code_of(harness.join(told.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert code_of(harness.join(response.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_rebalance_does_not_wait_for_an_id_that_is_forgotten(harness: ClassicHarness) -> None:
@@ -239,11 +239,11 @@ def test_a_rebalance_does_not_wait_for_an_id_that_is_forgotten(harness: ClassicH
 
 
 def test_an_id_that_is_forgotten_ends_the_wait_for_company(harness: ClassicHarness) -> None:
-    told = harness.join(session_ms=6_000).result()
+    response = harness.join(session_ms=6_000).result()
     harness.advance(5_000)
     _, joining = harness.enter()
     harness.advance(1_000)
-    assert told.member_id not in harness.group.pending
+    assert response.member_id not in harness.group.pending
     assert joining.result().generation_id == 1
 
 

@@ -44,7 +44,7 @@ class Consumer:
 
 
 class Walk:
-    """A harness, its clients, and what they were told."""
+    """A harness, its clients, and the responses they got."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -54,7 +54,7 @@ class Walk:
         self.clients = [self.client() for _ in range(CLIENTS)]
         self.asked: list[PendingResponse[Any]] = []
         self.assigned: dict[int, bytes] = {}
-        """By generation the assignment that its members were told."""
+        """The assignment that members got, by generation."""
 
     def step(self) -> None:
         behave = [self.behave] * 40
@@ -103,18 +103,18 @@ class Walk:
         )
         client.is_waiting = True
         self.asked.append(joining)
-        joining.when_done(lambda answer: self.joined(client, answer))
+        joining.when_done(lambda response: self.joined(client, response))
 
-    def joined(self, client: Consumer, answer: PendingResponse[JoinGroupResponse]) -> None:
+    def joined(self, client: Consumer, response: PendingResponse[JoinGroupResponse]) -> None:
         client.is_waiting = client.is_synced = False
-        code = code_of(answer)
+        code = code_of(response)
         if code is ErrorCode.NONE:
-            told = answer.result()
-            client.member_id, client.generation = told.member_id, told.generation_id
-            client.protocol, client.is_leader = told.protocol_name, bool(told.members)
-            assert client.is_leader == (told.leader == told.member_id)
+            result = response.result()
+            client.member_id, client.generation = result.member_id, result.generation_id
+            client.protocol, client.is_leader = result.protocol_name, bool(result.members)
+            assert client.is_leader == (result.leader == result.member_id)
         elif code is ErrorCode.MEMBER_ID_REQUIRED:
-            client.member_id, client.generation = answer.result().member_id, -1
+            client.member_id, client.generation = response.result().member_id, -1
         else:
             client.forget()
 
@@ -131,24 +131,24 @@ class Walk:
         client.is_waiting = True
         self.asked.append(syncing)
         generation = client.generation
-        syncing.when_done(lambda answer: self.synced(client, generation, answer))
+        syncing.when_done(lambda response: self.synced(client, generation, response))
 
     def synced(
-        self, client: Consumer, generation: int, answer: PendingResponse[SyncGroupResponse]
+        self, client: Consumer, generation: int, response: PendingResponse[SyncGroupResponse]
     ) -> None:
         client.is_waiting = False
-        self.heed(client, code_of(answer))
-        if code_of(answer) is not ErrorCode.NONE:
+        self.heed(client, code_of(response))
+        if code_of(response) is not ErrorCode.NONE:
             return
         client.is_synced = True
-        if answer.result().assignment:
-            told, tag, _ = answer.result().assignment.split(b":", 2)
-            assert int(told) == generation
+        if response.result().assignment:
+            result, tag, _ = response.result().assignment.split(b":", 2)
+            assert int(result) == generation
             assert self.assigned.setdefault(generation, tag) == tag
 
     def beat(self, client: Consumer) -> None:
-        def heed(answer: PendingResponse[HeartbeatResponse]) -> None:
-            self.heed(client, code_of(answer))
+        def heed(response: PendingResponse[HeartbeatResponse]) -> None:
+            self.heed(client, code_of(response))
 
         self.harness.beat(client.member_id, client.generation, client.instance).when_done(heed)
 
@@ -237,7 +237,7 @@ def test_a_random_walk_leaves_a_consistent_group_without_pending_responses(
         walk.step()
     walk.end()
     check_whole(walk.harness)
-    assert all(answer.is_done for answer in walk.asked)
+    assert all(response.is_done for response in walk.asked)
     assert walk.harness.groups.by_id.get(GROUP) is None or walk.harness.group.is_empty
     assert walk.harness.alarm_count == 0
     assert not logged(caplog), "a timer's decision failed"

@@ -1,4 +1,4 @@
-"""A broker that coordinates consumer groups, and members that speak to it, in few words."""
+"""A coordinator of consumer groups, with short methods for the requests of members."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -45,7 +45,7 @@ class ConsumerHarness:
         return self.environment.log.records(GROUP_RECORDS)
 
     def lead(self) -> GroupCoordinatorState:
-        """Become the coordinator, by loading what is in the log; anew, if it was before."""
+        """Becomes the coordinator by loading the log, also if it was the coordinator before."""
         self.groups = self.environment.lead_groups()
         return self.groups
 
@@ -76,7 +76,7 @@ class ConsumerHarness:
         return self.ask(member_id, epoch, **fields).result()
 
     def code(self, member_id: str, epoch: int, **fields: Any) -> ErrorCode:
-        """What the member is told."""
+        """Returns the error code of the response."""
         error = self.ask(member_id, epoch, **fields).error
         assert error is None or isinstance(error, KafkaError), error
         return error.code if error is not None else ErrorCode.NONE
@@ -99,7 +99,7 @@ class ConsumerHarness:
 
 
 class Member:
-    """A member that does as it is told: it gives back first, and reports what it has."""
+    """A member that follows the protocol: it revokes first, and reports its partitions."""
 
     def __init__(
         self, harness: ConsumerHarness, member_id: str, instance: str | None = None
@@ -119,7 +119,7 @@ class Member:
         )
 
     def beat(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """Report what it has, and take what it is told to take."""
+        """Reports its partitions, and adopts those of the response."""
         return self._told(
             self.harness.heartbeat(
                 self.member_id,

@@ -1,4 +1,4 @@
-"""What offsets, listings and deletion ask of a consumer group, and how it is described."""
+"""The checks of offsets, listing and deletion in a consumer group, and its description."""
 
 import pytest
 from tests.coordinator.consumer.harness import GROUP, INTERVAL_MS, ConsumerHarness, Member
@@ -149,12 +149,16 @@ def test_a_group_is_described_with_assignments_and_targets(
     harness.join("b", "t")
     harness.advance(INTERVAL_MS)
     harness.heartbeat("a", 2)
-    told = consumer.describe(
+    response = consumer.describe(
         GROUP, harness.groups, harness.environment.coordinator._timer_context()
     )
-    assert (told.group_state, told.group_epoch, told.assignment_epoch) == ("Reconciling", 3, 3)
-    assert told.assignor_name == "range"
-    first, second = told.members
+    assert (response.group_state, response.group_epoch, response.assignment_epoch) == (
+        "Reconciling",
+        3,
+        3,
+    )
+    assert response.assignor_name == "range"
+    first, second = response.members
     assert (first.member_id, first.rack_id, first.member_epoch, first.member_type) == (
         "a", "r", 2, 1,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Members join, share, lose answers and leave: what a heartbeat is told. The numbers are those
+"""Members join, share, lose responses and leave: the responses to heartbeats. The numbers are those
 that the real Kafka 4.3.1 gives in the same conversations."""
 
 from typing import Any
@@ -61,14 +61,14 @@ def test_an_unsupported_assignor_is_an_error(harness: ConsumerHarness) -> None:
     assert code == ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
-@pytest.mark.parametrize("wanted", [None, "range"])
-def test_assignors_may_be_set_by_the_names_of_kafkas_classes(wanted: str | None) -> None:
+@pytest.mark.parametrize("requested", [None, "range"])
+def test_assignors_may_be_set_by_the_names_of_kafkas_classes(requested: str | None) -> None:
     classes = "org.apache.kafka.coordinator.group.assignor."
     listed = f"{classes}RangeAssignor, {classes}UniformAssignor"
     harness = ConsumerHarness(group_consumer_assignors=listed)
     topic_id = harness.topic("t", 2)
-    told = harness.heartbeat("m", 0, **JOIN, server_assignor=wanted)
-    assert assigned(told) == {(topic_id, 0), (topic_id, 1)}
+    response = harness.heartbeat("m", 0, **JOIN, server_assignor=requested)
+    assert assigned(response) == {(topic_id, 0), (topic_id, 1)}
 
 
 def test_an_invalid_regular_expression_writes_no_records(
@@ -80,10 +80,10 @@ def test_an_invalid_regular_expression_writes_no_records(
 
 
 def test_before_v1_the_coordinator_makes_up_the_member_id(harness: ConsumerHarness) -> None:
-    told = harness.heartbeat("", 0, **JOIN, version=0)
-    assert told.member_id
-    assert len(told.member_id) == 22
-    assert harness.code(told.member_id, told.member_epoch, version=0) == ErrorCode.NONE
+    response = harness.heartbeat("", 0, **JOIN, version=0)
+    assert response.member_id
+    assert len(response.member_id) == 22
+    assert harness.code(response.member_id, response.member_epoch, version=0) == ErrorCode.NONE
 
 
 def test_a_group_that_is_not_there_can_only_be_joined(harness: ConsumerHarness) -> None:
@@ -94,9 +94,13 @@ def test_a_group_that_is_not_there_can_only_be_joined(harness: ConsumerHarness) 
 
 def test_the_first_member_gets_everything_at_once(harness: ConsumerHarness) -> None:
     topic_id = harness.topic("t", 4)
-    told = harness.join("m", "t")
-    assert (told.member_id, told.member_epoch, told.heartbeat_interval_ms) == ("m", 2, 5_000)
-    assert assigned(told) == {(topic_id, index) for index in range(4)}
+    response = harness.join("m", "t")
+    assert (response.member_id, response.member_epoch, response.heartbeat_interval_ms) == (
+        "m",
+        2,
+        5_000,
+    )
+    assert assigned(response) == {(topic_id, index) for index in range(4)}
     assert harness.group.state_name == "Stable"
 
 
@@ -131,8 +135,8 @@ def test_a_second_member_waits_until_the_first_has_revoked(harness: ConsumerHarn
     kept = assigned(harness.heartbeat("a", 2))
     assert kept == {(topic_id, 0), (topic_id, 1)}
     assert harness.group.members["a"].state is MemberState.UNREVOKED_PARTITIONS
-    told = harness.heartbeat("b", 2)
-    assert (told.member_epoch, told.assignment) == (3, None)
+    response = harness.heartbeat("b", 2)
+    assert (response.member_epoch, response.assignment) == (3, None)
     assert harness.group.members["b"].state is MemberState.UNRELEASED_PARTITIONS
     assert harness.group.state_name == "Reconciling"
 
@@ -199,8 +203,8 @@ def test_a_member_may_retry_with_its_previous_epoch(
 def test_a_member_that_joins_again_keeps_its_part(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     before = harness.group.members["m"].assigned
-    told = harness.join("m", "t")
-    assert told.member_epoch == epoch
+    response = harness.join("m", "t")
+    assert response.member_epoch == epoch
     assert harness.group.members["m"].assigned == before
 
 
@@ -219,9 +223,9 @@ def test_unsubscribed_topics_are_revoked_before_the_next_assignment(
     harness.topic("t", 1)
     harness.topic("u", 1)
     epoch = harness.join("m", "t").member_epoch
-    told = harness.heartbeat("m", epoch, subscribed_topic_names=["u"])
+    response = harness.heartbeat("m", epoch, subscribed_topic_names=["u"])
     assert harness.group.epoch > harness.group.assignment_epoch
-    assert (told.member_epoch, assigned(told)) == (epoch, set())
+    assert (response.member_epoch, assigned(response)) == (epoch, set())
     assert harness.group.members["m"].state is MemberState.UNREVOKED_PARTITIONS
 
 
@@ -255,8 +259,8 @@ def test_a_full_group_accepts_only_its_members() -> None:
 
 def test_the_other_members_take_over_from_one_that_leaves(harness: ConsumerHarness) -> None:
     epoch = harness.stable("a", "b")
-    told = harness.heartbeat("a", -1)
-    assert (told.member_id, told.member_epoch, told.assignment) == ("a", -1, None)
+    response = harness.heartbeat("a", -1)
+    assert (response.member_id, response.member_epoch, response.assignment) == ("a", -1, None)
     assert harness.code("a", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
     assert harness.code("a", -1) == ErrorCode.UNKNOWN_MEMBER_ID
     harness.advance(INTERVAL_MS)
@@ -285,7 +289,7 @@ def test_a_heartbeat_that_cannot_be_written_changes_nothing(harness: ConsumerHar
 def test_a_response_waits_until_its_records_are_committed(harness: ConsumerHarness) -> None:
     harness.topic("t", 1)
     harness.environment.log.is_committing = False
-    answer = harness.ask("m", 0, **JOIN)
-    assert not answer.is_done
+    response = harness.ask("m", 0, **JOIN)
+    assert not response.is_done
     harness.environment.log.commit()
-    assert answer.result().member_epoch == 2
+    assert response.result().member_epoch == 2

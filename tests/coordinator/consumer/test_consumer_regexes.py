@@ -143,8 +143,8 @@ def test_a_pattern_is_deleted_with_its_last_member(harness: ConsumerHarness) -> 
 def test_another_pattern_revokes_topics_that_do_not_match_at_once(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
     member.beat()
-    told = member.beat(subscribed_topic_regex="bar")
-    assert (told.member_epoch, member.owned) == (2, set())
+    response = member.beat(subscribed_topic_regex="bar")
+    assert (response.member_epoch, member.owned) == (2, set())
 
 
 def test_a_pattern_of_a_member_that_left_is_not_written(harness: ConsumerHarness) -> None:

@@ -39,8 +39,8 @@ def test_an_instance_that_has_not_left_cannot_be_replaced(
 
 
 def test_a_temporary_leaver_keeps_its_partitions(harness: ConsumerHarness, static: Member) -> None:
-    told = harness.heartbeat("s1", -2, instance_id="i")
-    assert (told.member_id, told.member_epoch) == ("s1", -2)
+    response = harness.heartbeat("s1", -2, instance_id="i")
+    assert (response.member_id, response.member_epoch) == ("s1", -2)
     harness.advance(INTERVAL_MS)
     other = harness.join("d", "t")
     assert assigned(other) == set()
@@ -52,9 +52,9 @@ def test_a_static_replacement_has_the_partitions_at_once(
 ) -> None:
     group_epoch = harness.group.epoch
     harness.heartbeat("s1", -2, instance_id="i")
-    told = harness.join("s2", "t", instance_id="i")
-    assert assigned(told) == static.owned
-    assert told.member_epoch == group_epoch == harness.group.epoch
+    response = harness.join("s2", "t", instance_id="i")
+    assert assigned(response) == static.owned
+    assert response.member_epoch == group_epoch == harness.group.epoch
     assert harness.group.members.keys() == {"s2"}
     assert harness.group.static_members == {"i": "s2"}
 

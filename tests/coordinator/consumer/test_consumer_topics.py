@@ -1,4 +1,4 @@
-"""Topics that come, grow and go: who looks at them again, and what they are hashed to."""
+"""Topics that are created, grow and are deleted: which groups check them, and their hash."""
 
 import pytest
 from tests.coordinator.consumer.harness import INTERVAL_MS, ConsumerHarness, Member, assigned
@@ -25,18 +25,18 @@ def test_partitions_that_are_added_are_assigned(harness: ConsumerHarness) -> Non
     topic_id = harness.topic("t", 3)
     assert harness.group.epoch == epoch
     harness.advance(INTERVAL_MS)
-    told = harness.heartbeat("m", epoch)
-    assert told.member_epoch == epoch + 1
-    assert assigned(told) == {(topic_id, index) for index in range(3)}
+    response = harness.heartbeat("m", epoch)
+    assert response.member_epoch == epoch + 1
+    assert assigned(response) == {(topic_id, index) for index in range(3)}
 
 
 def test_a_topic_may_be_created_after_it_is_subscribed_to(harness: ConsumerHarness) -> None:
-    told = harness.join("m", "t")
-    assert assigned(told) == set()
+    response = harness.join("m", "t")
+    assert assigned(response) == set()
     assert harness.group.metadata_hash == 0
     topic_id = harness.topic("t", 1)
     harness.advance(INTERVAL_MS)
-    assert assigned(harness.heartbeat("m", told.member_epoch)) == {(topic_id, 0)}
+    assert assigned(harness.heartbeat("m", response.member_epoch)) == {(topic_id, 0)}
 
 
 def test_a_topic_that_is_deleted_is_taken_from_its_owner(harness: ConsumerHarness) -> None:

@@ -1,4 +1,4 @@
-"""A group walked through joins, leaves, crashes, new topics, lost answers, refused writes and new
+"""A group walked through joins, leaves, crashes, new topics, lost responses, failed writes and new
 coordinators, at random by a seed, with a checker for each promise:
 
 - no partition is consumed by two members at once;
@@ -34,7 +34,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbe
 
 STEPS = 250
 QUIET_MS = 3_000
-"""How often members are heard of when nothing happens."""
+"""How often members send heartbeats when nothing happens."""
 
 TOPICS = ("ta", "tb", "ua")
 SUBSCRIPTIONS: tuple[dict[str, Any], ...] = (
@@ -81,18 +81,18 @@ class Client:
         self.unanswered = harness.ask(self.member_id, self.epoch, **fields)
 
     def hear(self) -> None:
-        """Take in the answer. Without one it does not adopt what it was told before: what it
+        """Handles the response. Without one it does not adopt an earlier assignment: what it
         reported may have been taken for a release, by Kafka's coordinator as by ours."""
-        answer, self.unanswered = self.unanswered, None
-        error = answer.error if answer is not None else None
-        if answer is None or not answer.is_done or error is not None:
+        pending, self.unanswered = self.unanswered, None
+        error = pending.error if pending is not None else None
+        if pending is None or not pending.is_done or error is not None:
             assert error is None or isinstance(error, KafkaError), error
             self.says_all, self.told = True, None
             if error is not None and error.code in TOLD_TO_START_ANEW:
                 self.epoch = 0
                 self.abandon()
             return
-        response = answer.result()
+        response = pending.result()
         assert response.member_epoch >= self.epoch, "an epoch went back"
         self.epoch = response.member_epoch
         self.says_all = False
@@ -148,7 +148,7 @@ class Walk:
         client = self.somebody()
         if client is not None:
             client.heartbeat(self.harness)
-            if self.random.random() < 0.9:  # else the answer is lost
+            if self.random.random() < 0.9:  # else the response is lost
                 client.hear()
             else:
                 client.unanswered = None
@@ -214,7 +214,7 @@ class Walk:
         if topic is not None and self.random.random() < 0.3:
             self.harness.environment.image.offset += 1
             self.harness.environment.delete_topic(name)
-            for client in self.clients:  # its data is gone, and who consumed it with it
+            for client in self.clients:  # its data is deleted, and no member consumes it
                 gone = {each for each in client.consumes if each[0] == topic.topic_id}
                 client.consumes -= gone
         else:
@@ -225,7 +225,7 @@ class Walk:
         self.harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
 
     def hold_back(self) -> None:
-        """Nothing is committed, so nobody is answered."""
+        """Nothing is committed, so no member gets a response."""
         self.harness.environment.log.is_committing = False
 
     def recover(self) -> None:
@@ -267,7 +267,7 @@ class Walk:
         consumed = Counter(
             partition
             for client in self.clients
-            if client.member_id in group.members  # who is thrown out has yet to learn of it
+            if client.member_id in group.members  # a fenced member does not know it yet
             for partition in client.consumes
         )
         assert all(count == 1 for count in consumed.values()), "a partition has two consumers"

@@ -29,7 +29,7 @@ CONSUMER_SESSION_MS = 45_000
 
 
 class ClassicConsumer:
-    """Joins, syncs and heartbeats. A cooperative one goes on with what it has in a rebalance and
+    """Joins, syncs and heartbeats. A cooperative one keeps its partitions in a rebalance and
     gives up only what it has to, joining once more after that; an eager one gives up everything."""
 
     def __init__(
@@ -50,17 +50,17 @@ class ClassicConsumer:
     def step(self) -> None:
         if self._waiting is None:
             self._speak()
-        kind, answer = self._waiting or ("", None)
-        if answer is None or not answer.is_done:
+        kind, response = self._waiting or ("", None)
+        if response is None or not response.is_done:
             return
         self._waiting = None
-        code = code_of(answer)
+        code = code_of(response)
         if code:
-            self._fail(code, answer)
+            self._fail(code, response)
         elif kind == "join":
-            self._joined(answer.result())
+            self._joined(response.result())
         elif kind == "sync":
-            self._synced(read_assignment(answer.result().assignment or assignment({})))
+            self._synced(read_assignment(response.result().assignment or assignment({})))
 
     def give_up_when_late(self) -> None:
         """A client knows as well as its coordinator when its session is over."""
@@ -115,21 +115,21 @@ class ClassicConsumer:
             ),
         )
 
-    def _synced(self, given: dict[str, set[int]]) -> None:
-        now = {(topic, partition) for topic, each in given.items() for partition in each}
+    def _synced(self, assigned: dict[str, set[int]]) -> None:
+        now = {(topic, partition) for topic, each in assigned.items() for partition in each}
         has_lost = bool(self.owned - now)
         self.owned = now
         self._has_to_join = self.is_cooperative and has_lost
 
-    def _fail(self, code: ErrorCode, answer: PendingResponse[Any] | None) -> None:
+    def _fail(self, code: ErrorCode, response: PendingResponse[Any] | None) -> None:
         match code:
             case ErrorCode.MEMBER_ID_REQUIRED:
-                assert answer is not None
-                self._member_id = answer.result().member_id
+                assert response is not None
+                self._member_id = response.result().member_id
             case ErrorCode.REBALANCE_IN_PROGRESS:
                 self._has_to_join = True
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                self._has_to_join = self._has_to_join or answer is not None
+                self._has_to_join = self._has_to_join or response is not None
             case ErrorCode.ILLEGAL_GENERATION:
                 self._lose()
             case ErrorCode.UNKNOWN_MEMBER_ID:
@@ -197,20 +197,20 @@ class Consumer:
 
 
 def assign(harness: MigrationHarness, response: JoinGroupResponse) -> dict[str, bytes]:
-    """What a leader makes of what the members said. By a cooperative protocol, nobody is given
+    """The assignment that a leader computes. By a cooperative protocol, no member is assigned
     what another has not given up yet."""
     image = harness.environment.image
     members: dict[str, MemberSubscription] = {}
     topics: dict[bytes, TopicShape] = {}
     for each in response.members:
-        told = read_subscription(each.metadata)
-        found = [topic for name in told.topics if (topic := image.topics.by_name(name))]
-        topics |= {t.topic_id: TopicShape(t.topic_id, t.name, len(t.partitions)) for t in found}
+        result = read_subscription(each.metadata)
+        actual = [topic for name in result.topics if (topic := image.topics.by_name(name))]
+        topics |= {t.topic_id: TopicShape(t.topic_id, t.name, len(t.partitions)) for t in actual}
         members[each.member_id] = MemberSubscription(
             each.member_id,
             each.group_instance_id,
-            frozenset(topic.topic_id for topic in found),
-            by_topic_id(told.owned_partitions, image),
+            frozenset(topic.topic_id for topic in actual),
+            by_topic_id(result.owned_partitions, image),
         )
     owners = {
         (topic_id, partition): member.member_id
@@ -226,8 +226,8 @@ def assign(harness: MigrationHarness, response: JoinGroupResponse) -> dict[str, 
                     for each in partitions
                     if owners.get((topic_id, each), member_id) == member_id
                 ]
-                for topic_id, partitions in given.items()
+                for topic_id, partitions in assigned.items()
             }
         )
-        for member_id, given in ASSIGNORS["uniform"](Subscribers(members, topics)).items()
+        for member_id, assigned in ASSIGNORS["uniform"](Subscribers(members, topics)).items()
     }

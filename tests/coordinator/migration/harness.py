@@ -1,4 +1,4 @@
-"""A coordinator of all kinds of groups, and consumers of both protocols that live by its word."""
+"""A coordinator of all types of groups, and requests of consumers of both protocols."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -38,8 +38,8 @@ Partitions = Mapping[str, Iterable[int]]
 
 
 class MigrationHarness:
-    """One shard, asked as the server asks: the coordinator finds out which protocol a group
-    speaks."""
+    """One shard, called as the server calls it: the coordinator finds out which protocol a group
+    uses."""
 
     def __init__(self, topics: Mapping[str, int] | None = None, **settings: Any) -> None:
         defaults = {
@@ -93,7 +93,7 @@ class MigrationHarness:
                 return coordinator.consumer_heartbeat(request, client)
         raise AssertionError(request)
 
-    # Requests in few words
+    # Short methods for requests
 
     def join(
         self,
@@ -109,7 +109,7 @@ class MigrationHarness:
         session_ms: int = SESSION_MS,
         version: int = 9,
     ) -> PendingResponse[Any]:
-        told = subscription(topics, owned or {}, generation) if metadata is None else metadata
+        response = subscription(topics, owned or {}, generation) if metadata is None else metadata
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=session_ms,
@@ -117,7 +117,9 @@ class MigrationHarness:
             member_id=member_id,
             group_instance_id=instance,
             protocol_type=protocol_type,
-            protocols=[JoinGroupRequestProtocol(name=name, metadata=told) for name in protocols],
+            protocols=[
+                JoinGroupRequestProtocol(name=name, metadata=response) for name in protocols
+            ],
         )
         return self.ask(request, version)
 
@@ -132,7 +134,7 @@ class MigrationHarness:
         protocol_type: str | None = "consumer",
         version: int = 5,
     ) -> PendingResponse[Any]:
-        given = (assignments or {}).items()
+        assigned = (assignments or {}).items()
         request = SyncGroupRequest(
             group_id=GROUP,
             generation_id=generation,
@@ -140,7 +142,9 @@ class MigrationHarness:
             group_instance_id=instance,
             protocol_type=protocol_type,
             protocol_name=protocol,
-            assignments=[SyncGroupRequestAssignment(member_id=m, assignment=a) for m, a in given],
+            assignments=[
+                SyncGroupRequestAssignment(member_id=m, assignment=a) for m, a in assigned
+            ],
         )
         return self.ask(request, version)
 
@@ -155,8 +159,8 @@ class MigrationHarness:
 
     def leave(self, *members: tuple[str, str | None]) -> list[ErrorCode]:
         named = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members]
-        answer = self.ask(LeaveGroupRequest(group_id=GROUP, members=named)).result()
-        return [ErrorCode(each.error_code) for each in answer.members]
+        response = self.ask(LeaveGroupRequest(group_id=GROUP, members=named)).result()
+        return [ErrorCode(each.error_code) for each in response.members]
 
     def beat(
         self,
@@ -194,14 +198,14 @@ class MigrationHarness:
         joins = [self.join(member_id, **terms) for member_id in ids]
         self.advance(0)
         generation = self.classic_group.generation
-        if not all(answer.is_done and not answer.result().error_code for answer in joins):
+        if not all(response.is_done and not response.result().error_code for response in joins):
             joins = [self.join(member_id, **terms) for member_id in ids]
             generation = joins[0].result().generation_id
-        given = dict(zip(ids, map(assignment, assignments), strict=True))
+        assigned = dict(zip(ids, map(assignment, assignments), strict=True))
         leader = self.classic_group.leader
         protocol = self.classic_group.protocol
         for member_id in sorted(ids, key=lambda each: each != leader):
-            handed_in = given if member_id == leader else None
+            handed_in = assigned if member_id == leader else None
             self.sync(
                 member_id,
                 generation,

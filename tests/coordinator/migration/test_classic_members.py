@@ -1,4 +1,4 @@
-"""Members of the classic protocol in a consumer group: what each of their requests is answered."""
+"""Members of the classic protocol in a consumer group: the responses to each of their requests."""
 
 import pytest
 from tests.coordinator.migration.harness import (
@@ -23,8 +23,10 @@ def harness() -> MigrationHarness:
     return harness
 
 
-def given(harness: MigrationHarness, member_id: str, generation: int, **terms: object) -> set[int]:
-    """What a member hears by SyncGroup that it may consume."""
+def assigned(
+    harness: MigrationHarness, member_id: str, generation: int, **terms: object
+) -> set[int]:
+    """Returns the partitions that SyncGroup assigns to a member."""
     synced = harness.sync(member_id, generation, **terms).result()  # type: ignore[arg-type]
     assert synced.error_code == 0
     return read_assignment(synced.assignment).get("t", set())
@@ -62,12 +64,12 @@ def test_an_empty_instance_id_is_that_of_one_member_only(harness: MigrationHarne
 
 
 def test_a_dynamic_member_gets_its_id_first(harness: MigrationHarness) -> None:
-    told = harness.join().result()
-    assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert told.generation_id == -1
-    assert len(told.member_id) == 22
+    response = harness.join().result()
+    assert response.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert response.generation_id == -1
+    assert len(response.member_id) == 22
     assert set(harness.consumer_group.members) == {"new"}
-    assert harness.join(told.member_id).result().member_id == told.member_id
+    assert harness.join(response.member_id).result().member_id == response.member_id
     old_client = harness.join(version=3).result()
     assert (old_client.error_code, old_client.protocol_type) == (0, "consumer")
     assert old_client.member_id in harness.consumer_group.members
@@ -136,7 +138,7 @@ def test_a_member_gets_its_assignment_in_its_own_version(harness: MigrationHarne
 
 def test_a_rejoin_changes_only_what_is_different(harness: MigrationHarness) -> None:
     first = harness.join("a").result()
-    harness.join("a")  # the answer may have been lost: from now on the epoch before does not count
+    harness.join("a")  # the response may have been lost: the previous epoch is no longer valid
     written = len(harness.written)
     again = harness.join("a").result()
     assert again.generation_id == first.generation_id
@@ -150,7 +152,7 @@ def test_a_member_of_the_consumer_protocol_may_join_by_the_classic_one(
 ) -> None:
     joined = harness.join("new").result()
     assert joined.generation_id == 2
-    assert given(harness, "new", 2) == {0, 1, 2, 3}
+    assert assigned(harness, "new", 2) == {0, 1, 2, 3}
     assert harness.consumer_group.members["new"].uses_classic_protocol
 
 
@@ -159,14 +161,14 @@ def test_a_member_of_the_consumer_protocol_may_join_by_the_classic_one(
 
 def test_a_new_member_gets_partitions_as_they_are_released(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
-    assert given(harness, "a", generation) == set()
+    assert assigned(harness, "a", generation) == set()
     assert harness.heartbeat("a", generation) == ErrorCode.NONE  # it waits for "new"
     release(harness, 0, 1, 2, 3)
     assert harness.heartbeat("a", generation) == ErrorCode.NONE
     release(harness, 0, 1)
     assert harness.heartbeat("a", generation) == ErrorCode.REBALANCE_IN_PROGRESS
     assert harness.join("a", generation=generation).result().generation_id == generation
-    assert given(harness, "a", generation) == {2, 3}
+    assert assigned(harness, "a", generation) == {2, 3}
     assert harness.heartbeat("a", generation) == ErrorCode.NONE
 
 
@@ -180,11 +182,11 @@ def test_a_cooperative_member_revokes_before_its_epoch_is_bumped(harness: Migrat
 
     held = {"t": [2, 3]}
     assert harness.join("a", owned=held).result().generation_id == generation
-    kept = given(harness, "a", generation)
+    kept = assigned(harness, "a", generation)
     assert kept < {2, 3}
     assert harness.heartbeat("a", generation) == ErrorCode.REBALANCE_IN_PROGRESS
     assert harness.join("a", owned={"t": kept}).result().generation_id == epoch
-    assert given(harness, "a", epoch) == kept
+    assert assigned(harness, "a", epoch) == kept
 
 
 def test_an_eager_member_has_revoked_everything_when_it_joins(harness: MigrationHarness) -> None:
@@ -194,7 +196,7 @@ def test_an_eager_member_has_revoked_everything_when_it_joins(harness: Migration
     harness.beat("other")
     epoch = harness.beat("another").member_epoch
     assert harness.join("a").result().generation_id == epoch
-    assert len(given(harness, "a", epoch)) == 1
+    assert len(assigned(harness, "a", epoch)) == 1
 
 
 def test_a_sync_before_the_join_is_an_error_once_there_is_a_new_target(
@@ -205,7 +207,7 @@ def test_a_sync_before_the_join_is_an_error_once_there_is_a_new_target(
     assert code_of(harness.sync("a", generation)) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-# Who may speak
+# Checks of the sender
 
 
 def test_strangers_and_members_of_the_other_protocol_are_unknown(harness: MigrationHarness) -> None:
@@ -224,10 +226,10 @@ def test_the_generation_must_be_the_members_epoch(harness: MigrationHarness) -> 
 def test_a_sync_must_name_the_members_protocol(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     for wrong in ({"protocol": "sticky"}, {"protocol_type": "connect"}, {"protocol": None}):
-        answer = harness.sync("a", generation, **wrong)  # type: ignore[arg-type]
-        assert code_of(answer) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    answer = harness.sync("a", generation, protocol=None, protocol_type=None, version=4)
-    assert code_of(answer) == ErrorCode.NONE
+        response = harness.sync("a", generation, **wrong)  # type: ignore[arg-type]
+        assert code_of(response) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    response = harness.sync("a", generation, protocol=None, protocol_type=None, version=4)
+    assert code_of(response) == ErrorCode.NONE
 
 
 # Static members
@@ -237,14 +239,14 @@ def test_a_static_member_keeps_its_place_over_a_restart(harness: MigrationHarnes
     first = harness.join(instance="i").result()
     release(harness, 0, 1)
     harness.join(first.member_id, instance="i")
-    assert given(harness, first.member_id, 3, instance="i") == {2, 3}
+    assert assigned(harness, first.member_id, 3, instance="i") == {2, 3}
     epoch = harness.consumer_group.epoch
 
     second = harness.join(instance="i").result()
 
     assert second.member_id != first.member_id
     assert second.generation_id == epoch == harness.consumer_group.epoch
-    assert given(harness, second.member_id, epoch, instance="i") == {2, 3}
+    assert assigned(harness, second.member_id, epoch, instance="i") == {2, 3}
     old = first.member_id
     assert harness.heartbeat(old, epoch, "i") == ErrorCode.FENCED_INSTANCE_ID
     assert harness.heartbeat(old, epoch) == ErrorCode.UNKNOWN_MEMBER_ID
@@ -288,8 +290,8 @@ def test_old_clients_leave_one_at_a_time(harness: MigrationHarness) -> None:
     harness.join("a")
     for member_id, code in (("nobody", ErrorCode.UNKNOWN_MEMBER_ID), ("a", ErrorCode.NONE)):
         request = LeaveGroupRequest(group_id=GROUP, member_id=member_id)
-        answer = harness.ask(request, 2).result()
-        assert (answer.error_code, answer.members) == (code, [])
+        response = harness.ask(request, 2).result()
+        assert (response.error_code, response.members) == (code, [])
     assert set(harness.consumer_group.members) == {"new"}
 
 
@@ -346,7 +348,7 @@ def test_one_that_does_both_stays(harness: MigrationHarness) -> None:
 def test_after_a_failover_members_continue_as_before(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     harness.lead_again()
-    assert given(harness, "a", generation) == set()
+    assert assigned(harness, "a", generation) == set()
     assert harness.heartbeat("a", generation) == ErrorCode.NONE
     release(harness, 0, 1)
     assert harness.heartbeat("a", generation) == ErrorCode.REBALANCE_IN_PROGRESS

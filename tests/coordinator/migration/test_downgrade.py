@@ -89,7 +89,7 @@ def test_members_offer_all_their_protocols_again(harness: MigrationHarness) -> N
     mixed(harness, "a", protocols=("range", "sticky"))
     harness.beat("new", -1)
     newcomer = harness.join(protocols=("sticky",), version=3)
-    assert not newcomer.is_done  # not refused: it waits for "a", which offers that as well
+    assert not newcomer.is_done  # no error: it waits for "a", which supports that as well
     harness.join("a", protocols=("range", "sticky"))
     assert newcomer.result().protocol_name == "sticky"
 
@@ -174,14 +174,14 @@ def test_a_group_too_large_to_be_classic_stays(harness: MigrationHarness) -> Non
 def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", "b")
     harness.beat("new", -1)
-    given = {each: assigned_to(harness, each) for each in ("a", "b")}
+    assigned = {each: assigned_to(harness, each) for each in ("a", "b")}
 
     harness.lead_again()
 
     group = harness.classic_group
     assert group.state is ClassicState.PREPARING_REBALANCE  # which it was about to do
     assert group.generation == epoch
-    assert {each: assigned_to(harness, each) for each in ("a", "b")} == given
+    assert {each: assigned_to(harness, each) for each in ("a", "b")} == assigned
 
 
 def test_the_next_coordinator_does_not_rebalance_a_stable_group(
@@ -256,8 +256,8 @@ def test_with_another_subscription_it_rebalances(harness: MigrationHarness) -> N
     joined = harness.join(instance="i", topics=("t", "u")).result()
     assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
     assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
-    answer = harness.sync(joined.member_id, joined.generation_id, instance="i")
-    assert code_of(answer) == ErrorCode.REBALANCE_IN_PROGRESS
+    response = harness.sync(joined.member_id, joined.generation_id, instance="i")
+    assert code_of(response) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_it_rebalances_if_topics_have_grown(harness: MigrationHarness) -> None:
@@ -270,7 +270,7 @@ def test_it_rebalances_if_topics_have_grown(harness: MigrationHarness) -> None:
 
 def test_it_rebalances_if_others_were_not_done_with_the_last_one(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", instance="i")
-    harness.join("b")  # joins, and nobody has given it anything yet
+    harness.join("b")  # joins, and has no partitions yet
     harness.join(instance="i")
     assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
     assert set(harness.classic_group.members) > {"a", "b"}

@@ -58,10 +58,10 @@ def test_the_records_are_kafkas_in_kafkas_order(harness: MigrationHarness) -> No
     ]
     assert of_group[0].value is None
     assert {each.key.member_id for each in of_group[1:3]} == members
-    told = of_group[1].value.classic_member_metadata
-    assert told.session_timeout_ms == 10_000
-    assert [each.name for each in told.supported_protocols] == ["range", "sticky"]
-    assert told.supported_protocols[0].metadata == subscription(["t"])
+    response = of_group[1].value.classic_member_metadata
+    assert response.session_timeout_ms == 10_000
+    assert [each.name for each in response.supported_protocols] == ["range", "sticky"]
+    assert response.supported_protocols[0].metadata == subscription(["t"])
     assert of_group[6].value == wire.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=1)
 
 
@@ -92,16 +92,18 @@ def test_classic_members_rejoin_and_reach_the_target(
         for each, owned in ((a, [0, 1]), (b, [2, 3]))
     }
     assert all(each.error_code == 0 for each in joins.values())
-    [slow] = [each for each, told in joins.items() if told.generation_id == 1]  # has to revoke
+    [slow] = [
+        each for each, response in joins.items() if response.generation_id == 1
+    ]  # has to revoke
     synced = harness.sync(slow, 1).result()
     kept = read_assignment(synced.assignment)
     assert harness.heartbeat(slow, 1) == ErrorCode.REBALANCE_IN_PROGRESS
     again = harness.join(slow, owned=kept, generation=1).result()
     assert again.generation_id == epoch
     assert harness.heartbeat(slow, epoch) == ErrorCode.NONE
-    given = harness.beat("new", epoch)
-    assert given.assignment is not None
-    assert [len(each.partitions) for each in given.assignment.topic_partitions] == [1]
+    assigned = harness.beat("new", epoch)
+    assert assigned.assignment is not None
+    assert [len(each.partitions) for each in assigned.assignment.topic_partitions] == [1]
     assert harness.consumer_group.state is ConsumerState.STABLE
 
 
@@ -161,7 +163,7 @@ def test_reported_partitions_are_kept_if_a_rebalance_was_abandoned(
 
     group, t = harness.consumer_group, harness.topic_id("t")
     assert set(group.members[a].assigned[t]) == {0, 1}
-    assert set(group.members[b].assigned[t]) == {2, 3}  # who said so later has it
+    assert set(group.members[b].assigned[t]) == {2, 3}  # the later claim wins
 
 
 def test_of_two_members_with_the_same_partition_one_keeps_it(harness: MigrationHarness) -> None:
@@ -195,7 +197,7 @@ def test_an_empty_classic_group_of_any_protocol_is_replaced(harness: MigrationHa
 
 
 @pytest.mark.parametrize(
-    ("terms", "given", "reason"),
+    ("terms", "assigned", "reason"),
     [
         ({"protocol_type": "connect"}, b"", "does not use the consumer embedded protocol"),
         ({"metadata": b"\xff"}, b"", "the embedded consumer protocol is malformed"),
@@ -205,10 +207,10 @@ def test_an_empty_classic_group_of_any_protocol_is_replaced(harness: MigrationHa
     ],
 )
 def test_a_group_with_an_unsupported_protocol_stays_classic(
-    harness: MigrationHarness, terms: dict[str, object], given: bytes, reason: str
+    harness: MigrationHarness, terms: dict[str, object], assigned: bytes, reason: str
 ) -> None:
     (a,) = harness.stable_classic({}, **terms)
-    harness.classic_group.members[a].assignment = given
+    harness.classic_group.members[a].assignment = assigned
 
     with pytest.raises(KafkaError, match=reason) as append_error:
         harness.beat("new")
@@ -267,8 +269,8 @@ def stable_static(harness: MigrationHarness) -> None:
     joining = harness.join(instance="i")
     harness.advance(0)
     joined = joining.result()
-    given = {joined.member_id: assignment({"t": [0, 1, 2, 3]})}
-    harness.sync(joined.member_id, joined.generation_id, given, instance="i").result()
+    assigned = {joined.member_id: assignment({"t": [0, 1, 2, 3]})}
+    harness.sync(joined.member_id, joined.generation_id, assigned, instance="i").result()
 
 
 def test_a_static_member_may_change_protocols_without_a_new_assignment(

@@ -1,4 +1,4 @@
-"""A broker that keeps offsets, and clients that commit and fetch them, in few words."""
+"""A coordinator that stores offsets, with short methods for commits and fetches."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -152,7 +152,7 @@ class OffsetHarness:
 
     def fetch(
         self,
-        wanted: Mapping[str | bytes, Sequence[int]] | None,
+        requested: Mapping[str | bytes, Sequence[int]] | None,
         *,
         group: str = "g",
         member: str | None = None,
@@ -161,8 +161,8 @@ class OffsetHarness:
         version: int = 9,
     ) -> dict[str | bytes, dict[int, int | ErrorCode]]:
         """The offset of each partition, or the code where there is an error."""
-        answer = self.fetch_whole(
-            wanted, group=group, member=member, epoch=epoch, stable=stable, version=version
+        response = self.fetch_whole(
+            requested, group=group, member=member, epoch=epoch, stable=stable, version=version
         )
         return {
             topic.topic_id if version >= 10 else topic.name: {
@@ -171,12 +171,12 @@ class OffsetHarness:
                 else partition.committed_offset
                 for partition in topic.partitions
             }
-            for topic in answer.topics
+            for topic in response.topics
         }
 
     def fetch_whole(
         self,
-        wanted: Mapping[str | bytes, Sequence[int]] | None,
+        requested: Mapping[str | bytes, Sequence[int]] | None,
         *,
         group: str = "g",
         member: str | None = None,
@@ -189,12 +189,12 @@ class OffsetHarness:
             member_id=member,
             member_epoch=epoch,
             topics=None
-            if wanted is None
+            if requested is None
             else [
                 offset_fetch.OffsetFetchRequestTopics(
                     **named(topic), partition_indexes=list(indexes)
                 )
-                for topic, indexes in wanted.items()
+                for topic, indexes in requested.items()
             ],
         )
         return self.environment.shard.read(
@@ -206,7 +206,7 @@ class OffsetHarness:
     # Administration
 
     def delete_offsets(
-        self, wanted: Mapping[str, Sequence[int]], group: str = "g"
+        self, requested: Mapping[str, Sequence[int]], group: str = "g"
     ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
         request = offset_delete.OffsetDeleteRequest(
             group_id=group,
@@ -218,7 +218,7 @@ class OffsetHarness:
                         for index in indexes
                     ],
                 )
-                for topic, indexes in wanted.items()
+                for topic, indexes in requested.items()
             ],
         )
         return codes(
@@ -229,12 +229,12 @@ class OffsetHarness:
         )
 
     def delete_group(self, group: str = "g") -> ErrorCode:
-        answer = self.environment.shard.write(
+        response = self.environment.shard.write(
             lambda groups: delete_groups.delete_group(group, groups)
         )
-        if isinstance(answer.error, KafkaError):
-            return answer.error.code
-        return ErrorCode(answer.result().error_code)
+        if isinstance(response.error, KafkaError):
+            return response.error.code
+        return ErrorCode(response.result().error_code)
 
     def list(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[str]:
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
@@ -243,7 +243,7 @@ class OffsetHarness:
 
 
 class StubGroup(Group):
-    """A group of which a test says how it answers."""
+    """A group whose checks a test controls."""
 
     def __init__(self, group_id: str = "g") -> None:
         self.group_id = group_id
@@ -315,15 +315,15 @@ def offset_and_metadata(offered: int | tuple[int, str | None]) -> dict[str, Any]
 
 
 def codes(
-    answer: PendingResponse[Any], by_id: bool
+    response: PendingResponse[Any], by_id: bool
 ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
     """By topic and partition, or one for all."""
-    if isinstance(answer.error, KafkaError):
-        return answer.error.code
+    if isinstance(response.error, KafkaError):
+        return response.error.code
     return {
         topic.topic_id if by_id else topic.name: {
             partition.partition_index: ErrorCode(partition.error_code)
             for partition in topic.partitions
         }
-        for topic in answer.result().topics
+        for topic in response.result().topics
     }

@@ -1,4 +1,4 @@
-"""OffsetCommit: what is kept, what is refused, and who may."""
+"""OffsetCommit: what is stored, which errors there are, and which members may commit."""
 
 import pytest
 from tests.coordinator.environment import START_MS
@@ -141,6 +141,6 @@ def test_more_offsets_than_fit_into_a_batch_are_an_error(
     harness: OffsetHarness,
 ) -> None:
     harness.environment.create_topic("wide", 30_000)
-    refused = harness.commit({"wide": dict.fromkeys(range(30_000), 1)})
-    assert refused is ErrorCode.UNKNOWN_SERVER_ERROR
+    raised = harness.commit({"wide": dict.fromkeys(range(30_000), 1)})
+    assert raised is ErrorCode.UNKNOWN_SERVER_ERROR
     assert harness.environment.log.batches == []

@@ -58,7 +58,7 @@ def test_the_group_decides_when_retention_begins(harness: OffsetHarness) -> None
     group.subscribed = set()
     harness.environment.advance(CHECK_MS)
     assert harness.fetch(None) == {}
-    assert harness.list() == ["g"]  # somebody is in it
+    assert harness.list() == ["g"]  # it has members
 
 
 def test_an_empty_group_without_offsets_is_deleted_by_the_next_check(
@@ -108,7 +108,7 @@ def test_offsets_of_a_deleted_topic_are_deleted_committed_or_pending(
 ) -> None:
     harness.commit({"t": {0: 1, 1: 1}, "u": {0: 1}})
     harness.commit({"t": {0: 1}}, group="other")
-    harness.commit({"t": {2: 1}}, retention_ms=HOUR_MS, version=4)  # tells no topic id
+    harness.commit({"t": {2: 1}}, retention_ms=HOUR_MS, version=4)  # has no topic id
     harness.txn_commit({"t": {1: 5, 3: 5}, "u": {1: 5}})
     harness.environment.advance(1)
     harness.environment.delete_topic("t")

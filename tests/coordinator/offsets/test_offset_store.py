@@ -154,17 +154,17 @@ def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
 
 @given(st.dictionaries(st.integers(-70, 300), offsets, max_size=100), st.data())
 def test_partitions_in_any_order_are_packed_without_loss(
-    wanted: dict[int, CommittedOffset], data: st.DataObject
+    requested: dict[int, CommittedOffset], data: st.DataObject
 ) -> None:
     packed = TopicOffsets()
-    for partition in data.draw(st.permutations(list(wanted))):
-        assert packed.put(partition, wanted[partition])
-        assert not packed.put(partition, wanted[partition])
-    assert dict(packed) == wanted
-    assert len(packed) == len(wanted)
+    for partition in data.draw(st.permutations(list(requested))):
+        assert packed.put(partition, requested[partition])
+        assert not packed.put(partition, requested[partition])
+    assert dict(packed) == requested
+    assert len(packed) == len(requested)
     for partition in range(-80, 310):
-        assert packed.get(partition) == wanted.get(partition)
-    for partition in data.draw(st.permutations(list(wanted))):
+        assert packed.get(partition) == requested.get(partition)
+    for partition in data.draw(st.permutations(list(requested))):
         assert packed.remove(partition)
         assert not packed.remove(partition)
     assert not packed

@@ -146,19 +146,19 @@ def test_unknown_partitions_and_long_metadata_are_partition_errors(
 
 
 def test_a_transactional_commit_checks_the_member_as_others_do(harness: OffsetHarness) -> None:
-    refused = harness.txn_commit({"t": {0: 1}}, group="")
-    assert refused is ErrorCode.INVALID_GROUP_ID
+    raised = harness.txn_commit({"t": {0: 1}}, group="")
+    assert raised is ErrorCode.INVALID_GROUP_ID
     assert harness.txn_commit({"t": {0: 1}}, epoch=4, member="m") is ErrorCode.ILLEGAL_GENERATION
     assert harness.txn_commit({"t": {0: 1}}, member="m") == {"t": {0: OK}}
     group = harness.groups.by_id["g"] = StubGroup()
     harness.txn_commit({"t": {0: 1}}, epoch=4, member="m", instance="i")
     assert group.asked == [("m", "i", 4, True, 5)]
-    for code, told in (
+    for code, response in (
         (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION),
         (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID),
     ):
         group.append_error = KafkaError(code, "")
-        assert harness.txn_commit({"t": {0: 1}}) is told
+        assert harness.txn_commit({"t": {0: 1}}) is response
 
 
 def test_a_transaction_that_committed_nothing_here_may_end(harness: OffsetHarness) -> None:

@@ -1,4 +1,4 @@
-"""A transaction coordinator without a harness around it, and partitions that take part."""
+"""A transaction coordinator with simulated partitions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,14 +64,14 @@ class Request:
 
 
 class FakeParticipants:
-    """Partitions that answer at once, unless a test holds the markers back or sets an error."""
+    """Partitions that respond at once, unless a test holds the markers or sets an error."""
 
     def __init__(self) -> None:
         self.partitions: dict[tuple[int, TopicPartition], Participant] = {}
         """By producer id and partition."""
         self.errors: dict[TopicPartition, ErrorCode] = {}
         self.leaders: dict[TopicPartition, int | None] = {}
-        """Who leads a partition, if not broker 1: another, or nobody."""
+        """The leader of a partition, if not broker 1: another broker, or None."""
         self.is_holding = False
         self.held: list[Request] = []
         self.requests: list[Request] = []
@@ -81,12 +81,12 @@ class FakeParticipants:
     def by_leader(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[int, Sequence[TopicPartition]]:
-        found: dict[int, list[TopicPartition]] = {}
+        actual: dict[int, list[TopicPartition]] = {}
         for each in partitions:
             leader = self.leaders.get(each, 1)
             if leader is not None:
-                found.setdefault(leader, []).append(each)
-        return found
+                actual.setdefault(leader, []).append(each)
+        return actual
 
     def write_markers(
         self,
@@ -107,7 +107,7 @@ class FakeParticipants:
         request.answer.complete(self.write(request))
 
     def write(self, request: Request) -> PartitionErrorCodes:
-        """The markers arrive; the answer may still be lost."""
+        """The markers arrive; the response may still be lost."""
         marker = request.marker
         outcomes: PartitionErrorCodes = {}
         for each in request.partitions:
@@ -130,7 +130,7 @@ class FakeParticipants:
 
 
 class FakeBlocks:
-    """Producer ids by the block, unless a test lets nobody have any."""
+    """Allocates blocks of producer ids, unless a test prevents it."""
 
     def __init__(self) -> None:
         self.next_id = FIRST_ID
@@ -169,7 +169,7 @@ class TransactionHarness(CoordinatorEnvironment):
         self.elect()
 
     def elect(self) -> None:
-        """Lead, anew if it was led before: nothing is left but the log."""
+        """Becomes the leader, also if it was before: only the log is left."""
         self.log.lose_leadership()
         self.coordinator.runtime.close()
         self.coordinator = self._new_coordinator()
@@ -206,7 +206,7 @@ class TransactionHarness(CoordinatorEnvironment):
         if hasattr(self, "coordinator"):
             self.coordinator.runtime.on_metadata_update(delta, self.image)
 
-    # What clients ask, in short
+    # Requests of clients
 
     def init(
         self,
@@ -248,9 +248,9 @@ class TransactionHarness(CoordinatorEnvironment):
 
     def producer(self, transactional_id: str = "x", *, timeout_ms: int = 60_000) -> "Producer":
         """A producer that has initialized its transactional id."""
-        answer = self.init(transactional_id, timeout_ms=timeout_ms).result()
-        assert answer.error_code == ErrorCode.NONE, ErrorCode.of(answer.error_code)
-        return Producer(transactional_id, answer.producer_id, answer.producer_epoch)
+        response = self.init(transactional_id, timeout_ms=timeout_ms).result()
+        assert response.error_code == ErrorCode.NONE, ErrorCode.of(response.error_code)
+        return Producer(transactional_id, response.producer_id, response.producer_epoch)
 
     def state_of(self, transactional_id: str = "x") -> str:
         return self.transactions.by_id[transactional_id].state.title
@@ -264,6 +264,6 @@ class Producer:
     producer_id: int
     epoch: int
 
-    def after(self, answer: InitProducerIdResponse | EndTxnResponse) -> "Producer":
+    def after(self, response: InitProducerIdResponse | EndTxnResponse) -> "Producer":
         """Itself with the id and epoch that it was given."""
-        return replace(self, producer_id=answer.producer_id, epoch=answer.producer_epoch)
+        return replace(self, producer_id=response.producer_id, epoch=response.producer_epoch)

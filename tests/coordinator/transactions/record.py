@@ -1,4 +1,4 @@
-"""Writes down in `recorded/` what the real Kafka answers.
+"""Records the responses of the real Kafka in `recorded/`.
 
 PYTHONPATH=. python -m tests.coordinator.transactions.record [NAME...]
 """
@@ -44,18 +44,18 @@ class Kafka(Coordinator):
         self._side = Side("kafka", broker)
         topics = [CreatableTopic(name="t", num_partitions=4, replication_factor=1)]
         self.ask(CreateTopicsRequest(topics=topics, timeout_ms=5_000), 5)
-        for key_type in (0, 1):  # both internal topics are made when first asked for
-            asked = FindCoordinatorRequest(coordinator_keys=["first"], key_type=key_type)
-            wait_until(lambda asked=asked: self._finds(asked), "a coordinator is found")  # type: ignore[misc]
+        for key_type in (0, 1):  # both internal topics are created by the first request
+            request = FindCoordinatorRequest(coordinator_keys=["first"], key_type=key_type)
+            wait_until(lambda request=request: self._finds(request), "a coordinator is found")  # type: ignore[misc]
 
-    def _finds(self, asked: FindCoordinatorRequest) -> bool:
-        return bool(self.ask(asked, 4).coordinators[0].error_code == ErrorCode.NONE)
+    def _finds(self, request: FindCoordinatorRequest) -> bool:
+        return bool(self.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE)
 
     def ask(self, request: Message, version: int) -> Any:
         while True:
-            answer: Any = self._side.ask(request, version)
-            if getattr(answer, "error_code", ErrorCode.NONE) not in NOT_YET:
-                return answer
+            response: Any = self._side.ask(request, version)
+            if getattr(response, "error_code", ErrorCode.NONE) not in NOT_YET:
+                return response
             time.sleep(0.05)
 
     def settle(self, transactional_id: str) -> None:
@@ -71,8 +71,8 @@ class Kafka(Coordinator):
         request = InitProducerIdRequest(
             transactional_id=transactional_id, transaction_timeout_ms=60_000
         )
-        while (answer := self.ask(request, 5)).producer_epoch < LAST_EPOCH:
-            assert answer.error_code == ErrorCode.NONE, answer
+        while (response := self.ask(request, 5)).producer_epoch < LAST_EPOCH:
+            assert response.error_code == ErrorCode.NONE, response
 
     def finalize(self, transaction_version: int) -> None:
         for upgrade_type in (1, 2):  # whichever it is
@@ -85,7 +85,7 @@ class Kafka(Coordinator):
         time.sleep(0.5)
 
     def records(self, transactional_id: str) -> list[tuple[int, TransactionLogValue | None]]:
-        found: list[tuple[int, TransactionLogValue | None]] = []
+        actual: list[tuple[int, TransactionLogValue | None]] = []
         for segment in sorted(self._broker.directory.glob("**/__transaction_state-0/*.log")):
             contents = segment.read_bytes()
             for position, _ in iterate_batches(contents):
@@ -93,8 +93,8 @@ class Kafka(Coordinator):
                     assert record.key is not None
                     key, _ = TransactionLogKey.reader(0)(record.key, 2)
                     if key.transactional_id == transactional_id:
-                        found.append(decoded(record.value))
-        return found
+                        actual.append(decoded(record.value))
+        return actual
 
 
 def decoded(value: bytes | None) -> tuple[int, TransactionLogValue | None]:

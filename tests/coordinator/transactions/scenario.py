@@ -1,8 +1,8 @@
-"""Conversations with a transaction coordinator, written down with what the real Kafka answered.
+"""Conversations with a transaction coordinator, recorded with the responses of the real Kafka.
 
 A file in `recorded/` is a list of commands, each a line that begins with `>`, and under each what
-came back. `record.py` holds the conversations with Kafka and writes the answers down;
-`test_as_kafka_answers.py` holds them with ours. Producer ids are named P0, P1... as they appear.
+came back. `record.py` holds the conversations with Kafka and records the responses;
+`test_recorded_with_kafka.py` holds them with ours. Producer ids are named P0, P1... as they appear.
 
     > init v5 id [id and epoch] [timeout=ms]        InitProducerId
     > add v3 id P0 0 t-0 t-1                        AddPartitionsToTxn
@@ -44,7 +44,7 @@ STATES = ["Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit",
 
 
 class Coordinator(ABC):
-    """Whom a conversation is held with."""
+    """The coordinator that a conversation is held with."""
 
     @abstractmethod
     def ask(self, request: Message, version: int) -> Any: ...
@@ -76,7 +76,7 @@ class Conversation:
         self._ids: dict[str, int] = {}
 
     def held(self, path: Path) -> Iterator[str]:
-        """The lines of the file with the answers of this coordinator under its commands."""
+        """The lines of the file with the responses of this coordinator under its commands."""
         for line in path.read_text().splitlines():
             if line.startswith(">"):
                 yield line
@@ -96,9 +96,9 @@ class Conversation:
         )
         if words:
             request.producer_id, request.producer_epoch = self._identity(*words)
-        answer = self._ask(request, version)
+        response = self._ask(request, version)
         self._coordinator.settle(transactional_id)
-        yield self._told(answer)
+        yield self._told(response)
 
     def _add(self, version: str, *words: str) -> Iterator[str]:
         yield from self._partitions(version, False, *words)
@@ -114,7 +114,7 @@ class Conversation:
         for word in words:
             topic, _, index = word.rpartition("-")
             topics.setdefault(topic, []).append(int(index))
-        asked = [
+        requests = [
             AddPartitionsToTxnTopic(name=topic, partitions=indexes)
             for topic, indexes in topics.items()
         ]
@@ -123,7 +123,7 @@ class Conversation:
                 v3_and_below_transactional_id=transactional_id,
                 v3_and_below_producer_id=producer_id,
                 v3_and_below_producer_epoch=producer_epoch,
-                v3_and_below_topics=asked,
+                v3_and_below_topics=requests,
             )
         else:
             transaction = AddPartitionsToTxnTransaction(
@@ -131,12 +131,12 @@ class Conversation:
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
                 verify_only=verify,
-                topics=asked,
+                topics=requests,
             )
             request = AddPartitionsToTxnRequest(transactions=[transaction])
-        answer = self._ask(request, version)
-        results = answer.results_by_topic_v3_and_below
-        for transaction in answer.results_by_transaction:
+        response = self._ask(request, version)
+        results = response.results_by_topic_v3_and_below
+        for transaction in response.results_by_transaction:
             results = transaction.topic_results
         yield " ".join(
             sorted(
@@ -168,14 +168,14 @@ class Conversation:
             producer_epoch=producer_epoch,
             committed=how == "commit",
         )
-        answer = self._ask(request, version)
+        response = self._ask(request, version)
         self._coordinator.settle(transactional_id)
-        yield self._told(answer) if int(version[1:]) >= 5 else _code(answer.error_code)
+        yield self._told(response) if int(version[1:]) >= 5 else _code(response.error_code)
 
     def _describe(self, transactional_id: str) -> Iterator[str]:
         name = "" if transactional_id == "empty" else transactional_id
-        answer = self._ask(DescribeTransactionsRequest(transactional_ids=[name]), "v0")
-        for each in answer.transaction_states:
+        response = self._ask(DescribeTransactionsRequest(transactional_ids=[name]), "v0")
+        for each in response.transaction_states:
             partitions = sorted(
                 f"{topic.topic}-{index}" for topic in each.topics for index in topic.partitions
             )
@@ -201,9 +201,9 @@ class Conversation:
             request.duration_filter = int(filters["duration"])
         if "pattern" in filters:
             request.transactional_id_pattern = filters["pattern"]
-        answer = self._ask(request, version)
-        yield f"{_code(answer.error_code)} unknown={','.join(answer.unknown_state_filters)}"
-        for each in sorted(answer.transaction_states, key=lambda state: state.transactional_id):
+        response = self._ask(request, version)
+        yield f"{_code(response.error_code)} unknown={','.join(response.unknown_state_filters)}"
+        for each in sorted(response.transaction_states, key=lambda state: state.transactional_id):
             yield (
                 f"{each.transactional_id} {self._name(each.producer_id)} {each.transaction_state}"
             )
@@ -226,7 +226,7 @@ class Conversation:
 
     def _record(self, version: int, value: TransactionLogValue) -> str:
         partitions = value.transaction_partitions
-        told = (
+        response = (
             "null"
             if partitions is None
             else ",".join(
@@ -242,15 +242,15 @@ class Conversation:
             f"next={self._name(value.next_producer_id)},{value.next_producer_epoch} "
             f"timeout={value.transaction_timeout_ms} "
             f"start={_moment(value.transaction_start_timestamp_ms)} "
-            f"client={value.client_transaction_version} partitions={told}"
+            f"client={value.client_transaction_version} partitions={response}"
         )
 
     def _ask(self, request: Message, version: str) -> Any:
         return self._coordinator.ask(request, int(version[1:]))
 
-    def _told(self, answer: Any) -> str:
-        name = self._name(answer.producer_id)
-        return f"{_code(answer.error_code)} {name} {answer.producer_epoch}"
+    def _told(self, response: Any) -> str:
+        name = self._name(response.producer_id)
+        return f"{_code(response.error_code)} {name} {response.producer_epoch}"
 
     def _identity(self, name: str, epoch: str) -> tuple[int, int]:
         return self._ids[name] if name.startswith("P") else int(name), int(epoch)

@@ -68,7 +68,7 @@ def resume(harness: TransactionHarness) -> None:
     harness.advance(0)
 
 
-def told(harness: TransactionHarness) -> list[list[bool]]:
+def outcomes(harness: TransactionHarness) -> list[list[bool]]:
     return [participant.outcomes for participant in harness.participants.partitions.values()]
 
 
@@ -87,14 +87,14 @@ def test_a_committed_outcome_reaches_all_partitions_and_any_other_is_an_abort(
     cuts = []
     for harness in crashes(step, version):
         was_decided = states(harness)[-1] > 1
-        cuts.append(sum(map(len, told(harness))))
+        cuts.append(sum(map(len, outcomes(harness))))
         resume(harness)
         if was_decided:
-            assert told(harness) == [[committed]] * len(PARTITIONS)
+            assert outcomes(harness) == [[committed]] * len(PARTITIONS)
         else:
-            assert told(harness) == [[]] * len(PARTITIONS)
+            assert outcomes(harness) == [[]] * len(PARTITIONS)
             harness.advance(60_000)
-            assert told(harness) == [[False]] * len(PARTITIONS)
+            assert outcomes(harness) == [[False]] * len(PARTITIONS)
         assert harness.state_of() == (
             "CompleteCommit" if was_decided and committed else "CompleteAbort"
         )
@@ -116,7 +116,7 @@ def test_a_crash_while_a_successor_ends_it_changes_nothing(version: int) -> None
                 resume(harness)
             fuse.remove()
         resume(harness)
-        assert told(harness) == [[True]] * len(PARTITIONS)
+        assert outcomes(harness) == [[True]] * len(PARTITIONS)
         assert harness.state_of() == "CompleteCommit"
 
 
@@ -128,7 +128,7 @@ def test_a_crash_while_a_transaction_is_fenced_leaves_it_open_or_aborted(version
     for harness in crashes(step, version):
         harness.elect()
         harness.advance(60_000)
-        assert told(harness) == [[False]] * len(PARTITIONS)
+        assert outcomes(harness) == [[False]] * len(PARTITIONS)
         assert harness.state_of() == "CompleteAbort"
 
 
@@ -138,15 +138,15 @@ def test_an_outcome_that_was_not_committed_is_lost_with_its_leader() -> None:
     harness.add(producer, 0)
     harness.participants.append(producer.producer_id, 0, ("t", 0))
     harness.log.is_committing = False
-    answer = harness.end(producer)
+    response = harness.end(producer)
     harness.log.truncate_to(harness.log.high_watermark)
     harness.log.is_committing = True
     harness.elect()
-    assert answer.result().error_code == ErrorCode.NOT_COORDINATOR
+    assert response.result().error_code == ErrorCode.NOT_COORDINATOR
     assert harness.state_of() == "Ongoing"
     assert not harness.participants.requests
     assert harness.end(producer, committed=False).result().error_code == ErrorCode.NONE
-    assert told(harness) == [[False]]
+    assert outcomes(harness) == [[False]]
 
 
 def test_the_next_coordinator_waits_until_its_log_is_committed() -> None:

@@ -1,4 +1,4 @@
-"""From the decision to the last partition: markers, their errors, and who may go on when."""
+"""The markers of a transaction, from the decision to the last partition, and their errors."""
 
 import pytest
 from tests.coordinator.transactions.harness import Producer, TransactionHarness
@@ -36,11 +36,11 @@ def test_local_markers_are_written_before_the_response(
     harness: TransactionHarness,
 ) -> None:
     producer = ongoing(harness, 0, 1)
-    answer = harness.end(producer)
-    assert answer.is_done
+    response = harness.end(producer)
+    assert response.is_done
     assert harness.state_of() == "CompleteCommit"
     assert outcomes(harness, producer) == {0: [True], 1: [True]}
-    following = producer.after(answer.result())
+    following = producer.after(response.result())
     assert harness.add(following, 0).result() == {T0: ErrorCode.NONE}
     assert not harness.transactions.markers.pending
 
@@ -60,13 +60,13 @@ def test_a_marker_has_producer_epochs_and_outcome(harness: TransactionHarness) -
 def test_no_marker_is_sent_before_the_outcome_is_committed(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.log.is_committing = False
-    answer = harness.end(producer)
-    assert not answer.is_done
+    response = harness.end(producer)
+    assert not response.is_done
     assert not harness.participants.requests
     harness.log.commit()
     assert harness.participants.requests
     harness.log.commit()
-    assert answer.result().error_code == ErrorCode.NONE
+    assert response.result().error_code == ErrorCode.NONE
     assert harness.state_of() == "CompleteCommit"
 
 
@@ -75,9 +75,9 @@ def test_markers_of_an_outcome_that_is_committed_late_are_sent_late(
 ) -> None:
     producer = ongoing(harness, 0)
     harness.log.is_committing = False
-    answer = harness.end(producer)
+    response = harness.end(producer)
     harness.advance(120_000)
-    assert answer.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert response.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     again = harness.end(producer)
     assert again.result().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
     assert not harness.participants.requests
@@ -91,8 +91,8 @@ def test_markers_of_an_outcome_that_is_committed_late_are_sent_late(
 def test_an_outcome_that_cannot_be_written_is_not_decided(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    answer = harness.end(producer).result()
-    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    response = harness.end(producer).result()
+    assert response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     harness.log.append_error = None
     harness.advance(5_000)
     assert harness.state_of() == "Ongoing"
@@ -118,9 +118,9 @@ def test_a_partition_with_a_retriable_error_gets_its_marker_later(
 ) -> None:
     producer = ongoing(harness, 0, 1)
     harness.participants.errors[T1] = code
-    answer = harness.end(producer).result()
-    assert answer.error_code == ErrorCode.NONE, "the outcome is decided all the same"
-    following = producer.after(answer)
+    response = harness.end(producer).result()
+    assert response.error_code == ErrorCode.NONE, "the outcome is decided all the same"
+    following = producer.after(response)
     assert harness.state_of() == "PrepareCommit"
     assert harness.add(following, 0).result() == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
     harness.advance(10_000)
@@ -382,13 +382,13 @@ def test_an_outcome_that_was_not_committed_is_forgotten_with_the_leadership(
     producer = ongoing(harness, 0)
     committed = harness.log.end_offset
     harness.log.is_committing = False
-    answer = harness.end(producer)
+    response = harness.end(producer)
     harness.log.lose_leadership()
     harness.log.truncate_to(committed)
     harness.log.is_committing = True
     harness.elect()
     harness.advance(60_000)
-    assert answer.result().error_code == ErrorCode.NOT_COORDINATOR
+    assert response.result().error_code == ErrorCode.NOT_COORDINATOR
     assert harness.state_of() == "Ongoing"
     assert not harness.participants.requests
 

@@ -1,4 +1,4 @@
-"""Producer ids: each once, and nobody waits for a block as long as there is one to spare."""
+"""Producer ids are unique, and blocks are prefetched so that no producer waits."""
 
 import pytest
 from tests.coordinator.transactions.harness import BLOCK_SIZE, FIRST_ID, FakeBlocks
@@ -51,13 +51,13 @@ def test_more_waiters_than_a_block_holds_wait_for_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [PendingResponse.failed(TimeoutError()), PendingResponse.completed(range(0))]
+    "response", [PendingResponse.failed(TimeoutError()), PendingResponse.completed(range(0))]
 )
 def test_a_waiting_producer_has_to_retry_if_there_are_no_ids(
-    answer: PendingResponse[range],
+    response: PendingResponse[range],
 ) -> None:
     blocks = FakeBlocks()
-    blocks.allocate = lambda: answer  # type: ignore[method-assign]
+    blocks.allocate = lambda: response  # type: ignore[method-assign]
     ids = ProducerIdManager(blocks)
     with pytest.raises(KafkaError) as append_error:
         ids.generate().result()

@@ -1,4 +1,4 @@
-"""The conversations in `recorded/`, held with our coordinator: it answers as Kafka did."""
+"""The conversations in `recorded/`, held with our coordinator: its responses are Kafka's."""
 
 from collections.abc import Callable
 from dataclasses import replace

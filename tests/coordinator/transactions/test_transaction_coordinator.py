@@ -1,4 +1,4 @@
-"""Requests and responses: batches of them, old versions, and who is not the coordinator."""
+"""Requests and responses: batches, old versions, and brokers that do not coordinate the id."""
 
 from dataclasses import replace
 from typing import Any
@@ -49,7 +49,9 @@ def all_requests(harness: TransactionHarness, transactional_id: str) -> list[Pen
     return [
         harness.init(transactional_id),
         harness.coordinator.add_partitions(add, 5).map(
-            lambda answer: answer.results_by_transaction[0].topic_results[0].results_by_partition[0]
+            lambda response: (
+                response.results_by_transaction[0].topic_results[0].results_by_partition[0]
+            )
         ),
         harness.coordinator.add_offsets(offsets, 4),
         harness.end(producer),
@@ -58,8 +60,8 @@ def all_requests(harness: TransactionHarness, transactional_id: str) -> list[Pen
     ]
 
 
-def code_of(answer: PendingResponse[Any]) -> ErrorCode:
-    result = answer.result()
+def code_of(response: PendingResponse[Any]) -> ErrorCode:
+    result = response.result()
     if isinstance(result, dict):
         (code,) = result.values()
     else:
@@ -70,7 +72,7 @@ def code_of(answer: PendingResponse[Any]) -> ErrorCode:
 
 def test_a_broker_that_does_not_lead_is_not_the_coordinator(harness: TransactionHarness) -> None:
     harness.coordinator.runtime.on_resignation(0)
-    codes = {code_of(answer) for answer in all_requests(harness, "x")}
+    codes = {code_of(response) for response in all_requests(harness, "x")}
     assert codes == {ErrorCode.NOT_COORDINATOR}
 
 
@@ -82,7 +84,7 @@ def test_while_it_loads_transactions_cannot_be_listed(
         harness.producer(f"x{number}")
     harness.coordinator.runtime.on_resignation(0)
     harness.coordinator.runtime.on_election(0, 9)
-    codes = {code_of(answer) for answer in all_requests(harness, "x")}
+    codes = {code_of(response) for response in all_requests(harness, "x")}
     assert codes == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     listed = harness.coordinator.list(ListTransactionsRequest()).result()
     assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -96,10 +98,10 @@ def test_no_response_is_sent_before_its_records_are_committed(harness: Transacti
     verified = harness.coordinator.verify_or_add("x", producer.producer_id, 0, [T0], add=False)
     again = harness.add(producer, 0)
     listed = harness.coordinator.list(ListTransactionsRequest())
-    answers: list[PendingResponse[Any]] = [first, added, verified, again, listed]
-    assert not any(answer.is_done for answer in answers)
+    responses: list[PendingResponse[Any]] = [first, added, verified, again, listed]
+    assert not any(response.is_done for response in responses)
     harness.log.commit()
-    assert all(answer.is_done for answer in answers)
+    assert all(response.is_done for response in responses)
     assert verified.result() == {T0: ErrorCode.NONE}
 
 
@@ -119,9 +121,9 @@ def test_without_producer_ids_only_existing_producers_continue(
     harness.coordinator.producer_ids._remaining = range(0)
     harness.coordinator.producer_ids._next_block = range(0)
     harness.blocks.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-    refused = harness.init("new").result()
-    assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert (refused.producer_id, refused.producer_epoch) == (-1, -1)
+    raised = harness.init("new").result()
+    assert raised.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert (raised.producer_id, raised.producer_epoch) == (-1, -1)
     assert harness.producer("old").epoch == 1
 
 

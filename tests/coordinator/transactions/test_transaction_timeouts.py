@@ -139,7 +139,7 @@ def test_transactions_that_time_out_together_are_aborted_in_slices(
     after = harness.clock.call_after
     harness.clock.call_after = lambda delay_ms, callback: after(delay_ms, lambda: count(callback))  # type: ignore[method-assign]
     harness.advance(2 * ABORT_INTERVAL_MS)
-    assert sum(slices) == many - ABORTED_AT_ONCE  # the first alarm was set before
+    assert sum(slices) == many - ABORTED_AT_ONCE  # the first timer was started before
     assert max(slices) == ABORTED_AT_ONCE
 
 
@@ -168,7 +168,7 @@ def test_an_id_with_a_transaction_pending_never_expires(calm_house: TransactionH
     calm_house.add(producer, 0)
     calm_house.participants.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
     calm_house.end(producer)
-    calm_house.participants.is_holding = True  # nobody answers any more
+    calm_house.participants.is_holding = True  # no partition responds any more
     calm_house.advance(2 * EXPIRATION_MS)
     assert calm_house.state_of() == "PrepareCommit"
 

@@ -39,7 +39,7 @@ class Deal:
 
     outcomes: dict[TopicPartition, bool] = field(default_factory=dict)
     told: bool | None = None
-    """What the producer was told of its end."""
+    """The outcome that the producer got in the response."""
 
 
 class Partitions(FakeParticipants):
@@ -69,7 +69,7 @@ class Partitions(FakeParticipants):
 
 
 class Client:
-    """One incarnation of a producer: it waits for each answer, and stops when it is fenced."""
+    """One incarnation of a producer: it waits for each response, and stops when it is fenced."""
 
     def __init__(self, walk: "Walk", transactional_id: str) -> None:
         self.walk = walk
@@ -84,17 +84,17 @@ class Client:
         if self.is_waiting or self.is_over:
             return
         if self.me is None:
-            answer = self.walk.harness.init(self.transactional_id, timeout_ms=TIMEOUT_MS)
-            self._wait_for(answer, self._initialized)
+            response = self.walk.harness.init(self.transactional_id, timeout_ms=TIMEOUT_MS)
+            self._wait_for(response, self._initialized)
         elif self.ending is not None or (self.deal is not None and random.random() < 0.4):
             self._end(random.random() < 0.7 if self.ending is None else self.ending)
         else:
             self._write(random.sample(PARTITIONS, random.randint(1, 3)))
 
-    def _initialized(self, answer: InitProducerIdResponse) -> None:
-        code = ErrorCode.of(answer.error_code)
+    def _initialized(self, response: InitProducerIdResponse) -> None:
+        code = ErrorCode.of(response.error_code)
         if code is ErrorCode.NONE:
-            self.me = Producer(self.transactional_id, answer.producer_id, answer.producer_epoch)
+            self.me = Producer(self.transactional_id, response.producer_id, response.producer_epoch)
             self.walk.given(self)
         else:
             assert code.retriable, code
@@ -127,10 +127,10 @@ class Client:
         assert self.me is not None
         version = 5 if self.walk.is_bumping else 4
 
-        def ended(answer: EndTxnResponse) -> None:
-            code = ErrorCode.of(answer.error_code)
+        def ended(response: EndTxnResponse) -> None:
+            code = ErrorCode.of(response.error_code)
             if code is ErrorCode.INVALID_TXN_STATE and self.ending is not None:
-                # It timed out while its end was asked for, and was aborted.
+                # It timed out while it was being ended, and was aborted.
                 assert committed
                 self.is_over = True
             elif self._goes_on(code):
@@ -139,7 +139,7 @@ class Client:
                 self.deal.told = committed
                 self.deal = self.ending = None
                 if self.walk.is_bumping:
-                    self.me = self.me.after(answer)
+                    self.me = self.me.after(response)
                     self.walk.given(self)
 
         self.ending = committed
@@ -150,14 +150,14 @@ class Client:
             self.is_over = True
         return code is ErrorCode.NONE
 
-    def _wait_for(self, answer: PendingResponse, heard: Callable) -> None:  # type: ignore[type-arg]
+    def _wait_for(self, response: PendingResponse, received: Callable) -> None:  # type: ignore[type-arg]
         self.is_waiting = True
 
         def settle(done: PendingResponse) -> None:  # type: ignore[type-arg]
             self.is_waiting = False
-            heard(done.result())
+            received(done.result())
 
-        answer.when_done(settle)
+        response.when_done(settle)
 
 
 class Walk:
@@ -175,7 +175,7 @@ class Walk:
         self._given: dict[str, list[tuple[int, int]]] = {}
 
     def given(self, client: Client) -> None:
-        """A producer was told who it is: never what another was told."""
+        """A producer got its id and epoch, which no other producer has got."""
         assert client.me is not None
         identity = client.me.producer_id, client.me.epoch
         history = self._given.setdefault(client.transactional_id, [])
@@ -251,7 +251,7 @@ class Walk:
         self.harness.elect()
 
     def _meddle(self) -> None:
-        """A zombie, or who never was, changes nothing."""
+        """A zombie, or an unknown producer, changes nothing."""
         transactional_id = self.random.choice(IDS)
         known = self.harness.transactions.by_id
         current = known.get(transactional_id)
@@ -302,9 +302,9 @@ def test_the_walk_gets_somewhere() -> None:
     for walk in walks:
         walk.run()
     deals = [deal for walk in walks for deal in walk.deals]
-    told = [deal.told for deal in deals]
-    assert told.count(True) > 100
-    assert told.count(False) > 30
+    response = [deal.told for deal in deals]
+    assert response.count(True) > 100
+    assert response.count(False) > 30
     assert sum(deal.told is None and False in deal.outcomes.values() for deal in deals) > 30
 
 
