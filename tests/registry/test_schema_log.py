@@ -7,7 +7,7 @@ from typing import Any, Self
 import pytest
 
 from barnabas.client._message import Message
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import admin_settings
 from barnabas.registry import schema_log as log_module
@@ -82,7 +82,7 @@ def test_a_write_to_a_recreated_topic_returns_once_that_topic_is_read(
 
     async def scenario() -> None:
         Reader.topic = asyncio.Queue()
-        log = SchemaLog(SETTINGS, Cluster(admin_settings(SETTINGS.kafka_client_config)))
+        log = SchemaLog(SETTINGS, ClusterClient(admin_settings(SETTINGS.kafka_client_config)))
         await asyncio.gather(log._restart_reader(b"one"), expected(at(5), END))
         assert log.applied_offset == 5
         writing = asyncio.create_task(log.become_leader())

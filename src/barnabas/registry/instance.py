@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
+from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
 from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
 from barnabas.registry.commands import RegistryDecision
@@ -29,7 +29,7 @@ class RegistryInstance:
     def __init__(self, settings: RegistrySettings, identity: InstanceIdentity) -> None:
         self.settings = settings
         self.kafka_cluster_id = ""
-        self._cluster = Cluster(admin_settings(settings.kafka_client_config))
+        self._cluster = ClusterClient(admin_settings(settings.kafka_client_config))
         self._log = SchemaLog(settings, self._cluster)
         self._membership = GroupMembership(
             settings.group_id,

@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from barnabas.client._message import Message
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.aio import AioConsumer
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.producer.aio import AioProducer
@@ -46,7 +46,7 @@ _DELETED = (
 class SchemaLog:
     """`state` follows from the records that have been read."""
 
-    def __init__(self, settings: RegistrySettings, cluster: Cluster) -> None:
+    def __init__(self, settings: RegistrySettings, cluster: ClusterClient) -> None:
         self.state = RegistryState()
         self._settings = settings
         self._cluster = cluster

@@ -79,7 +79,7 @@ class AsyncSerializer(_AsyncSerde):
 
 class AsyncDeserializer(_AsyncSerde):
     def _key(self, value: Any, ctx: SerializationContext | None) -> Hashable:
-        schema = self._sync.frame_of(value, ctx).schema
+        schema = self._sync.unframe(value, ctx).schema
         return (ctx.topic, ctx.field, schema) if ctx is not None else schema
 
 
