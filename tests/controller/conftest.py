@@ -69,7 +69,7 @@ class World:
         del levels[features.KRAFT_VERSION]
         self.apply(
             *(FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()),
-            *(broker_record(each) for each in brokers),
+            *(broker_record(item) for item in brokers),
         )
 
     def apply(self, *records: Message) -> None:

@@ -1,4 +1,4 @@
-"""A quorum that commits when it is told to, and a controller on it, in time that is made up."""
+"""A controller on a fake quorum, which commits when the test says so, in simulated time."""
 
 import random
 from collections.abc import Callable, Coroutine, Sequence
@@ -21,7 +21,7 @@ from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsReq
 from barnabas.wire.schema import Message
 
 
-class StandInQuorum:
+class FakeQuorum:
     """Appends to a list; `leads_in` is the epoch it leads in, None when it follows."""
 
     kraft_version = 1
@@ -44,17 +44,17 @@ class StandInQuorum:
         return self.end_offset - 1
 
 
-class Stage:
-    """One node's controller, quorum and committed image, and the hands that move them."""
+class ControllerHarness:
+    """One node's controller, quorum and committed image."""
 
     def __init__(self, **overrides: str) -> None:
         self.loop = SimulatedLoop()
-        self.quorum = StandInQuorum()
+        self.quorum = FakeQuorum()
         self.image = MetadataImage()
         self.loader = MetadataLoader(self.image)
         self.published: list[int] = []
         self.clock_ahead_ms = 0
-        """By how much somebody has set the clock."""
+        """By how much the wall clock was changed."""
         self.controller = QuorumController(
             self.quorum,
             settings(**overrides),
@@ -75,7 +75,7 @@ class Stage:
         self.controller.resign()
 
     def commit(self) -> None:
-        """Everything appended is committed and published."""
+        """Commits and publishes everything that was appended."""
         while self._committed < len(self.quorum.batches):
             last_offset, epoch, records = self.quorum.batches[self._committed]
             self._committed += 1
@@ -88,9 +88,9 @@ class Stage:
         last_offset = self.quorum.batches[-1][0] if self.quorum.batches else -1
         self.quorum.end_offset = last_offset + 1
 
-    def run(self, life: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    def run(self, scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         try:
-            return self.loop.run_until_complete(life())
+            return self.loop.run_until_complete(scenario())
         finally:
             self.loop.close()
 
@@ -101,15 +101,15 @@ class Stage:
         except KafkaError as error:
             return error_response_to(request, error)
 
-    async def ask(self, request: Message) -> Any:
-        """The answer to a request, committed as soon as it was decided."""
-        asked = self.loop.create_task(self.handle(request))
+    async def send(self, request: Message) -> Any:
+        """Sends a request and commits its records at once. Returns the response."""
+        pending = self.loop.create_task(self.handle(request))
         await self.turn()
         self.commit()
-        return await asked
+        return await pending
 
     async def turn(self) -> None:
-        """Let everybody do what can be done now."""
+        """Runs everything that is due now."""
         turned = self.loop.create_future()
         self.loop.call_soon(self.loop.call_soon, turned.set_result, None)
         await turned
@@ -120,13 +120,13 @@ class Stage:
         await passed
 
     async def join(self, *broker_ids: int) -> None:
-        """Brokers register and are let in."""
+        """Registers and unfences brokers."""
         for broker_id in broker_ids:
-            await self.ask(registration(broker_id))
+            await self.send(registration(broker_id))
             await self.beat(broker_id)
 
     async def beat(self, broker_id: int, **wants: Any) -> Any:
-        return await self.ask(
+        return await self.send(
             BrokerHeartbeatRequest(
                 broker_id=broker_id,
                 broker_epoch=self.image.brokers[broker_id].epoch,
@@ -142,8 +142,8 @@ def registration(broker_id: int) -> BrokerRegistrationRequest:
         cluster_id=CLUSTER_ID,
         incarnation_id=bytes([broker_id]) * 16,
         features=[
-            Feature(name=name, min_supported_version=each.min, max_supported_version=each.max)
-            for name, each in SUPPORTED.items()
+            Feature(name=name, min_supported_version=item.min, max_supported_version=item.max)
+            for name, item in SUPPORTED.items()
         ],
         log_dirs=[bytes([100 + broker_id]) * 16],
     )

@@ -1,4 +1,4 @@
-"""A broker's life as the controller sees it, the records as Kafka 4.3 writes them."""
+"""The lifecycle of a broker on the controller, with the records of Kafka 4.3."""
 
 from typing import Any
 
@@ -44,8 +44,8 @@ def registration(broker_id: int = 1, **changes: Any) -> BrokerRegistrationReques
         "incarnation_id": FIRST_LIFE,
         "listeners": [Listener(name="PLAINTEXT", host="localhost", port=9092)],
         "features": [
-            Feature(name=name, min_supported_version=each.min, max_supported_version=each.max)
-            for name, each in SUPPORTED.items()
+            Feature(name=name, min_supported_version=item.min, max_supported_version=item.max)
+            for name, item in SUPPORTED.items()
         ],
         "log_dirs": [LOG_DIR],
     }
@@ -197,10 +197,10 @@ def test_the_same_process_registers_again_with_the_same_epoch() -> None:
 def test_an_invalid_registration_is_rejected(changes: dict[str, Any], code: ErrorCode) -> None:
     world = World()
     beat(world, register(world))
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         register(world, **changes)
-    assert refused.value.code is code
-    response = error_response_to(registration(), refused.value)
+    assert error.value.code is code
+    response = error_response_to(registration(), error.value)
     assert (response.error_code, response.broker_epoch) == (code, -1)
 
 
@@ -212,9 +212,9 @@ def test_a_process_with_the_directories_and_listeners_of_a_broker_replaces_it() 
 
 
 def test_heartbeats_of_an_unregistered_process_are_rejected(one_broker: World) -> None:
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         beat(one_broker, epoch=4)
-    assert refused.value.code is ErrorCode.STALE_BROKER_EPOCH
+    assert error.value.code is ErrorCode.STALE_BROKER_EPOCH
     with pytest.raises(KafkaError):
         one_broker.decide(
             allocate_producer_ids, AllocateProducerIdsRequest(broker_id=7, broker_epoch=5)
@@ -256,9 +256,9 @@ def test_a_broker_is_unregistered(one_broker: World) -> None:
     decision = one_broker.decide(unregister_broker, UnregisterBrokerRequest(broker_id=1))
     assert decision.records[-1] == UnregisterBrokerRecord(broker_id=1, broker_epoch=5)
     assert one_broker.image.brokers == {}
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         one_broker.decide(unregister_broker, UnregisterBrokerRequest(broker_id=1))
-    assert refused.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert error.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
 def test_an_unregistered_broker_returns_without_being_eligible_as_leader() -> None:

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: what is decided, and what is refused."""
+"""AlterConfigs and IncrementalAlterConfigs: decisions and errors."""
 
 from typing import Any
 
@@ -150,7 +150,7 @@ def test_duplicate_keys_and_resources_are_rejected(world: World) -> None:
     resource = legacy.AlterConfigsResource(resource_type=TOPIC, resource_name="orders")
     request = legacy.AlterConfigsRequest(resources=[resource, resource])
     response: Any = world.decide(alter_configs, request).response
-    assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [item.error_code for item in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
 def test_alter_configs_replaces_all_configs(world: World) -> None:

@@ -70,7 +70,7 @@ class Cluster:
     def decide(self, module: Any, request: Message) -> Any:
         return self.world.decide(module, request).response
 
-    # What can happen; the numbers choose whom it happens to.
+    # The events; the numbers select their subjects.
 
     def fence(self, a: int, b: int) -> None:
         lost = self.world.image.brokers[self._broker(a)]
@@ -170,7 +170,7 @@ class Cluster:
             leader_epoch=state.leader_epoch,
             partition_epoch=state.partition_epoch,
             new_isr_with_epochs=[
-                BrokerState(broker_id=each, broker_epoch=brokers[each].epoch) for each in isr
+                BrokerState(broker_id=item, broker_epoch=brokers[item].epoch) for item in isr
             ],
         )
         request = AlterPartitionRequest(
@@ -202,7 +202,7 @@ class Cluster:
         after, copies = self.partition(number), self.copies[number]
         brokers = self.world.image.brokers
         # A broker that stopped cleanly keeps what it alone holds while it starts again.
-        starting = tuple(each for each in after.isr if not brokers[each].active)
+        starting = tuple(item for item in after.isr if not brokers[item].active)
         assert not starting or after.isr == starting
         assert after.leader in after.isr or (after.leader == NO_LEADER and after.isr == starting)
         assert set(after.isr) | set(after.elr) <= set(after.replicas)

@@ -30,8 +30,8 @@ from barnabas.wire.messages.metadata_records import (
 
 
 def elect(world: World, election_type: int, index: int = 0) -> int:
-    asked = [TopicPartitions(topic="orders", partitions=[index])]
-    request = ElectLeadersRequest(election_type=election_type, topic_partitions=asked)
+    requested = [TopicPartitions(topic="orders", partitions=[index])]
+    request = ElectLeadersRequest(election_type=election_type, topic_partitions=requested)
     response: Any = world.decide(elect_leaders, request).response
     code: int = response.replica_election_results[0].partition_result[0].error_code
     return code
@@ -70,9 +70,9 @@ def test_an_election_for_all_partitions_reports_only_the_changed_ones(one_broker
 
 def test_an_unknown_election_type_is_rejected(one_broker: World) -> None:
     request = ElectLeadersRequest(election_type=5, topic_partitions=[])
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         one_broker.decide(elect_leaders, request)
-    assert error_response_to(request, refused.value).error_code == ErrorCode.INVALID_REQUEST
+    assert error_response_to(request, error.value).error_code == ErrorCode.INVALID_REQUEST
 
 
 # AlterPartition
@@ -83,13 +83,13 @@ def alter(world: World, topic_id: bytes, isr: list[int], **changes: Any) -> Any:
         "partition_index": 0,
         "leader_epoch": 0,
         "partition_epoch": 0,
-        "new_isr_with_epochs": [BrokerState(broker_id=each, broker_epoch=5) for each in isr],
+        "new_isr_with_epochs": [BrokerState(broker_id=item, broker_epoch=5) for item in isr],
     }
-    asked = RequestPartitionData(**{**values, **changes})
+    requested = RequestPartitionData(**{**values, **changes})
     request = AlterPartitionRequest(
         broker_id=1,
         broker_epoch=5,
-        topics=[RequestTopicData(topic_id=topic_id, partitions=[asked])],
+        topics=[RequestTopicData(topic_id=topic_id, partitions=[requested])],
     )
     response: Any = world.decide(alter_partition, request).response
     return response.topics[0].partitions[0]
@@ -140,7 +140,7 @@ def test_a_replica_with_an_old_broker_epoch_cannot_join_the_isr() -> None:
 def test_a_partition_that_is_listed_twice_is_altered_once() -> None:
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
-    asked = [
+    requested = [
         RequestPartitionData(
             partition_index=0,
             leader_epoch=0,
@@ -151,11 +151,11 @@ def test_a_partition_that_is_listed_twice_is_altered_once() -> None:
     request = AlterPartitionRequest(
         broker_id=1,
         broker_epoch=5,
-        topics=[RequestTopicData(topic_id=topic_id, partitions=asked)],
+        topics=[RequestTopicData(topic_id=topic_id, partitions=requested)],
     )
     decision = world.decide(alter_partition, request)
     response: Any = decision.response
-    codes = [each.error_code for each in response.topics[0].partitions]
+    codes = [item.error_code for item in response.topics[0].partitions]
     assert codes == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
     assert len(decision.records) == 1
 

@@ -1,4 +1,4 @@
-"""Who leads and who is in sync, as a table: what a partition is, what happens, what it becomes."""
+"""Leader and ISR after a change, as a table of partition, event and outcome."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def test_a_partition_with_an_acceptable_leader_does_not_change() -> None:
 
 
 CASES = [
-    # before, rules, alive, in-sync set asked for -> leader, isr, elr, last known, recovery
+    # before, rules, alive, requested ISR -> leader, isr, elr, last known, recovery
     (partition((1, 2, 3), 1), rules(), {2, 3}, (2, 3), (2, (2, 3), (), (), 0)),
     (partition((1, 2), 1), rules(), {2}, (2,), (2, (2,), (1,), (), 0)),
     (partition((2,), 2, elr=(1,)), rules(), set(), (), (NO_LEADER, (), (1, 2), (2,), 0)),
@@ -70,11 +70,11 @@ CASES = [
     # The last known leader comes back without a sure log: it leads, but has to look.
     (partition((), NO_LEADER, last_known=(3,)), rules(), {1, 3}, (), (3, (3,), (), (), 1)),
     (partition((), NO_LEADER, last_known=(3,)), rules(), {1}, (), None),
-    # Without eligible leaders the last in-sync set is kept while nobody leads.
+    # Without eligible leaders the last ISR is kept while there is no leader.
     (partition((1,), 1), rules(elr=False), set(), (), (NO_LEADER, (1,), (), (), 0)),
     (partition((1,), NO_LEADER), rules(elr=False), {1, 2}, (1,), (1, (1,), (), (), 0)),
     (partition((1,), NO_LEADER), rules(elr=False), {2}, (1,), None),
-    # Unclean elections take anybody who is alive.
+    # Unclean elections take any live replica.
     (partition((1,), 1), rules(Election.UNCLEAN, elr=False), {2}, (), (2, (2,), (), (), 1)),
     (partition((1,), 1), rules(Election.UNCLEAN), {2}, (), (2, (2,), (), (), 1)),
     # The preferred leader takes over only if it is in sync.

@@ -1,4 +1,4 @@
-"""Moving partitions: what is asked for, what happens at once, and what completes it."""
+"""Reassignments: requests, immediate changes, and completion."""
 
 from typing import Any
 
@@ -80,20 +80,20 @@ def reassign(
 
 
 def in_sync(world: World, *isr: int, name: str = "orders") -> int:
-    """The leader says who is in sync; the error code it gets."""
+    """The leader sends AlterPartition; returns the error code."""
     topic = world.image.topics.by_name(name)
     assert topic is not None
     state = topic.partitions[0]
-    asked = RequestPartitionData(
+    requested = RequestPartitionData(
         partition_index=0,
         leader_epoch=state.leader_epoch,
         partition_epoch=state.partition_epoch,
-        new_isr_with_epochs=[BrokerState(broker_id=each, broker_epoch=5) for each in isr],
+        new_isr_with_epochs=[BrokerState(broker_id=item, broker_epoch=5) for item in isr],
     )
     request = AlterPartitionRequest(
         broker_id=state.leader,
         broker_epoch=5,
-        topics=[RequestTopicData(topic_id=topic.topic_id, partitions=[asked])],
+        topics=[RequestTopicData(topic_id=topic.topic_id, partitions=[requested])],
     )
     response: Any = world.decide(alter_partition, request).response
     code: int = response.topics[0].partitions[0].error_code
@@ -156,7 +156,7 @@ def test_a_leader_that_is_reassigned_away_gets_new_leader_elected(world: World) 
     ("target", "expected"),
     [
         ([3, 2, 1], ((3, 2, 1), (), ())),  # another order is no move
-        ([1, 2], ((1, 2), (), ())),  # who stays is in sync already
+        ([1, 2], ((1, 2), (), ())),  # the remaining replicas are in sync already
         ([3], ((3,), (), ())),
         ([1, 2, 3, 4], ((1, 2, 3, 4), (4,), ())),
         ([1, 2, 3], ((1, 2, 3), (), ())),

@@ -71,9 +71,9 @@ def test_which_brokers_get_replicas(
     ],
 )
 def test_too_few_brokers_are_an_error(brokers: list[BrokerRegistration], factor: int) -> None:
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         place_replicas(brokers, 1, factor, from_the_start)
-    assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert error.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 @given(
@@ -86,10 +86,10 @@ def test_replicas_differ_leaders_are_active_and_racks_are_used_evenly(
     kinds: list[tuple[str, bool]], factor: int, count: int, seed: int
 ) -> None:
     brokers = [broker(n, rack=rack, fenced=fenced) for n, (rack, fenced) in enumerate(kinds)]
-    fenced = {each.broker_id for each in brokers if each.fenced}
+    fenced = {item.broker_id for item in brokers if item.fenced}
     if len(fenced) == len(brokers) or factor > len(brokers):
         return
-    sizes = Counter(each.rack for each in brokers)
+    sizes = Counter(item.rack for item in brokers)
     placed = place_replicas(brokers, count, factor, random.Random(seed).randrange)
     assert len(placed) == count
     for replicas in placed:

@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics and CreatePartitions: what is decided, and what is refused."""
+"""CreateTopics, DeleteTopics and CreatePartitions: decisions and errors."""
 
 from typing import Any
 
@@ -93,12 +93,12 @@ def test_the_create_response_has_id_counts_and_all_configs(one_broker: World) ->
     created = one_broker.image.topics.by_name("orders")
     assert created is not None
     assert result.topic_id == created.topic_id
-    settings = {each.name: (each.value, each.config_source) for each in result.configs or ()}
+    settings = {item.name: (item.value, item.config_source) for item in result.configs or ()}
     assert len(settings) == 33
     assert settings["retention.ms"] == ("1000", 1)
     assert settings["cleanup.policy"] == ("delete", 5)
     (plain,) = create(one_broker, topic("plain"))
-    settings = {each.name: (each.value, each.config_source) for each in plain.configs or ()}
+    settings = {item.name: (item.value, item.config_source) for item in plain.configs or ()}
     assert settings["retention.ms"] == ("604800000", 5)
 
 
@@ -114,7 +114,7 @@ def test_validate_only_responds_and_changes_nothing(one_broker: World) -> None:
     assert len(one_broker.image.topics) == 0
 
 
-REFUSED = [
+INVALID_TOPICS = [
     (topic(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
     (topic("."), ErrorCode.INVALID_TOPIC_EXCEPTION),
     (topic(".."), ErrorCode.INVALID_TOPIC_EXCEPTION),
@@ -144,12 +144,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "code"), REFUSED)
+@pytest.mark.parametrize(("requested", "code"), INVALID_TOPICS)
 def test_an_invalid_topic_is_rejected(
-    asked: CreatableTopic, code: ErrorCode, one_broker: World
+    requested: CreatableTopic, code: ErrorCode, one_broker: World
 ) -> None:
     create(one_broker, topic("with.dots"))
-    (result,) = create(one_broker, asked)
+    (result,) = create(one_broker, requested)
     assert result.error_code == code
     assert result.error_message
     assert (result.num_partitions, result.replication_factor, result.configs) == (-1, -1, [])
@@ -183,7 +183,7 @@ def test_an_invalid_topic_does_not_affect_the_others_and_duplicates_are_reported
         "d": ErrorCode.INVALID_REQUEST,
         "a b": ErrorCode.INVALID_TOPIC_EXCEPTION,
     }
-    assert [each.name for each in one_broker.image.topics] == ["fine"]
+    assert [item.name for item in one_broker.image.topics] == ["fine"]
 
 
 def test_colliding_names_may_be_in_one_request_as_in_kafka(one_broker: World) -> None:
@@ -193,10 +193,10 @@ def test_colliding_names_may_be_in_one_request_as_in_kafka(one_broker: World) ->
 @pytest.mark.parametrize("partitions", [10_000, 100_000])
 def test_the_partitions_of_a_request_are_limited(partitions: int, one_broker: World) -> None:
     request = CreateTopicsRequest(topics=[topic("big", partitions)])
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         one_broker.decide(create_topics, request)
-    assert refused.value.code is ErrorCode.POLICY_VIOLATION
-    response = error_response_to(request, refused.value)
+    assert error.value.code is ErrorCode.POLICY_VIOLATION
+    response = error_response_to(request, error.value)
     assert [r.error_code for r in response.topics] == [ErrorCode.POLICY_VIOLATION]
 
 
@@ -241,7 +241,7 @@ def delete(world: World, *topics: tuple[str | None, bytes]) -> dict[tuple[str | 
         topics=[DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in topics]
     )
     response: Any = world.decide(delete_topics, request).response
-    return {(each.name, each.topic_id): each.error_code for each in response.responses}
+    return {(item.name, item.topic_id): item.error_code for item in response.responses}
 
 
 NO_ID = bytes(16)
@@ -269,24 +269,24 @@ def test_unknown_and_duplicate_topics_are_not_deleted(one_broker: World) -> None
         ("nope", NO_ID): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     }
     assert delete(one_broker, (None, unknown)) == {(None, unknown): ErrorCode.UNKNOWN_TOPIC_ID}
-    for asked in (
+    for requested in (
         [(None, NO_ID)],
         [("one", topic_id)],
         [("one", NO_ID), ("one", NO_ID)],
         [(None, topic_id), (None, topic_id)],
         [("one", NO_ID), (None, topic_id)],
     ):
-        assert set(delete(one_broker, *asked).values()) == {ErrorCode.INVALID_REQUEST}
+        assert set(delete(one_broker, *requested).values()) == {ErrorCode.INVALID_REQUEST}
     assert len(one_broker.image.topics) == 1
 
 
 def test_deletion_can_be_disabled() -> None:
     world = World(broker(1), delete_topic_enable="false")
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="one")])
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         world.decide(delete_topics, request)
-    assert refused.value.code is ErrorCode.TOPIC_DELETION_DISABLED
-    assert error_response_to(request, refused.value).responses[0].name == "one"
+    assert error.value.code is ErrorCode.TOPIC_DELETION_DISABLED
+    assert error_response_to(request, error.value).responses[0].name == "one"
 
 
 # While brokers are away
@@ -305,7 +305,7 @@ def test_replicas_on_fenced_brokers_are_not_in_sync_and_do_not_lead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("requested", "code"),
     [
         (topic("a", 1, 3), ErrorCode.INVALID_REPLICATION_FACTOR),
         (topic("a", assignments=[(0, [2])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
@@ -313,10 +313,10 @@ def test_replicas_on_fenced_brokers_are_not_in_sync_and_do_not_lead() -> None:
     ],
 )
 def test_a_topic_without_possible_leader_is_rejected(
-    asked: CreatableTopic, code: ErrorCode
+    requested: CreatableTopic, code: ErrorCode
 ) -> None:
     world = World(broker(1), broker(2, fenced=True), broker(3, in_controlled_shutdown=True))
-    assert create(world, asked)[0].error_code == code
+    assert create(world, requested)[0].error_code == code
 
 
 def test_partitions_are_added_on_active_brokers() -> None:
@@ -346,9 +346,9 @@ def grow(world: World, name: str, count: int, assignments: list[list[int]] | Non
     given = None
     if assignments is not None:
         given = [CreatePartitionsAssignment(broker_ids=broker_ids) for broker_ids in assignments]
-    asked = CreatePartitionsTopic(name=name, count=count, assignments=given)
+    requested = CreatePartitionsTopic(name=name, count=count, assignments=given)
     response: Any = world.decide(
-        create_partitions, CreatePartitionsRequest(topics=[asked])
+        create_partitions, CreatePartitionsRequest(topics=[requested])
     ).response
     code: int = response.results[0].error_code
     return code
@@ -393,8 +393,8 @@ def test_the_partition_count_only_increases(
 
 def test_a_topic_that_is_listed_twice_gets_no_partitions(one_broker: World) -> None:
     create(one_broker, topic("orders"))
-    asked = [CreatePartitionsTopic(name="orders", count=n, assignments=None) for n in (2, 3)]
-    decision = one_broker.decide(create_partitions, CreatePartitionsRequest(topics=asked))
+    requested = [CreatePartitionsTopic(name="orders", count=n, assignments=None) for n in (2, 3)]
+    decision = one_broker.decide(create_partitions, CreatePartitionsRequest(topics=requested))
     response: Any = decision.response
-    assert [each.error_code for each in response.results] == [ErrorCode.INVALID_REQUEST]
+    assert [item.error_code for item in response.results] == [ErrorCode.INVALID_REQUEST]
     assert decision.records == []

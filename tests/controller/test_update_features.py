@@ -71,10 +71,10 @@ def test_an_invalid_feature_level_is_rejected(
     name: str, level: int, kind: int, one_broker: World
 ) -> None:
     asked = request(("group.version", 0, SAFE), (name, level, kind))
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError) as error:
         one_broker.decide(update_features, asked)
-    assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
-    response = error_response_to(asked, refused.value)
+    assert error.value.code is ErrorCode.INVALID_UPDATE_VERSION
+    response = error_response_to(asked, error.value)
     assert (response.error_code, response.results) == (ErrorCode.INVALID_UPDATE_VERSION, [])
     assert name in str(response.error_message)
 

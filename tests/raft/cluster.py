@@ -1,4 +1,4 @@
-"""Several members of a quorum in one process: real files, a network and a clock that obey."""
+"""Several nodes of a quorum in one process: real files, simulated network and clock."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -39,8 +39,8 @@ FLUSH_S = 0.002
 LIMIT_S = 60.0
 
 
-class Told:
-    """What a member's listener was told."""
+class RecordingListener:
+    """Records what the quorum passes to the listener of a node."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
@@ -55,7 +55,7 @@ class Told:
 
     def on_committed(self, batches: Sequence[CommittedBatch]) -> None:
         for batch in batches:
-            assert batch.last_offset >= self.next_offset, "a batch is told once, in order"
+            assert batch.last_offset >= self.next_offset, "a batch is passed once, in order"
             self.next_offset = batch.last_offset + 1
             self.last_epoch = batch.epoch
             self.frames += batch.frames
@@ -83,7 +83,7 @@ class Told:
 
 
 class Disk:
-    """Syncs after a while, on the loop; or refuses."""
+    """Syncs after a delay, on the loop; or fails."""
 
     def __init__(self) -> None:
         self.error: OSError | None = None
@@ -129,47 +129,47 @@ class Network:
         return None
 
     def broken(self, node_id: int) -> None:
-        """Everybody who waits for an answer of this member finds its connection closed."""
-        for sent in [each for each in self.waiting if each.target == node_id]:
-            sent.answer(ConnectionResetError("it went away"))
+        """Closes the connections of all nodes that wait for a response of this one."""
+        for sent in [item for item in self.waiting if item.target == node_id]:
+            sent.respond(ConnectionResetError("it went away"))
 
 
 class _Sent:
-    """A request on its way; it is answered once, unless who sent it is gone."""
+    """A request in flight; it completes once, unless its sender is gone."""
 
     def __init__(
-        self, network: Network, source: "Member", port: int, answered: ResponseCallback
+        self, network: Network, source: "Member", port: int, on_response: ResponseCallback
     ) -> None:
         self._network = network
         self._source = source
         self._life = source.life
-        self._answered: ResponseCallback | None = answered
+        self._on_response: ResponseCallback | None = on_response
         self.port = port
         self.target: int | None = None
         network.waiting[self] = None
 
-    def answer(self, answer: Any) -> None:
-        answered, self._answered = self._answered, None
+    def respond(self, response: Any) -> None:
+        on_response, self._on_response = self._on_response, None
         self._network.waiting.pop(self, None)
-        if answered is not None and self._source.is_up and self._source.life == self._life:
-            answered(answer)
+        if on_response is not None and self._source.is_up and self._source.life == self._life:
+            on_response(response)
 
     async def carry(self, request: Message, timeout_ms: int) -> None:
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(timeout_ms / 1000, self.answer, TimeoutError("no answer"))
+        timer = loop.call_later(timeout_ms / 1000, self.respond, TimeoutError("no response"))
         await asyncio.sleep(DELAY_S)
         network, source_id = self._network, self._source.node_id
         member = network.member_at(self.port)
         if member is None:
-            self.answer(ConnectionRefusedError("nobody listens"))
+            self.respond(ConnectionRefusedError("nobody listens"))
         elif (source_id, member.node_id) not in network.cut:
             self.target = member.node_id
             network.requests.append((source_id, member.node_id, type(request).__name__))
-            answer = await member.serve(request)
+            response = await member.serve(request)
             await asyncio.sleep(DELAY_S)
             if (member.node_id, source_id) not in network.cut:
-                self.answer(answer)
-        if self._answered is None:
+                self.respond(response)
+        if self._on_response is None:
             timer.cancel()
 
 
@@ -179,8 +179,8 @@ class _Peer:
         self._source = source
         self._port = port
 
-    def send(self, request: Message, timeout_ms: int, answered: ResponseCallback) -> None:
-        sent = _Sent(self._network, self._source, self._port, answered)
+    def send(self, request: Message, timeout_ms: int, on_response: ResponseCallback) -> None:
+        sent = _Sent(self._network, self._source, self._port, on_response)
         task = asyncio.get_running_loop().create_task(sent.carry(request, timeout_ms))
         self._source.tasks.add(task)
         task.add_done_callback(self._source.tasks.discard)
@@ -217,7 +217,7 @@ class Member:
         self.port = 9000 + node_id
         self.directory_id = directory_of(node_id)
         self.path = path
-        self.told = Told()
+        self.listener = RecordingListener()
         self.disk = Disk()
         self.is_up = False
         self.life = 0
@@ -248,8 +248,8 @@ class Member:
     def start(self, on_lead: Callable[[int], None] = lambda epoch: None) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimulatedLoop)
-        self.told = Told()
-        self.told.on_lead = on_lead
+        self.listener = RecordingListener()
+        self.listener.on_lead = on_lead
         self.disk = Disk()
         self.life += 1
         self.directory = LogDirectory.open(self.path)
@@ -266,7 +266,7 @@ class Member:
             random=Random(self.node_id * 1000 + self.life),
         )
         self.is_up = True
-        self.quorum.start(self.told)
+        self.quorum.start(self.listener)
 
     def kill(self) -> None:
         """The process is gone; what it wrote to its files is there."""
@@ -289,10 +289,10 @@ class Member:
         """Answer as the controller's listener does."""
         version = request.VERSIONS.max
         request, _ = type(request).read(request.write(version), version)
-        answer = await self._answer(request, version)
-        return decoded(answer, version)
+        response = await self._handle(request, version)
+        return decoded(response, version)
 
-    async def _answer(self, request: Any, version: int) -> Any:
+    async def _handle(self, request: Any, version: int) -> Any:
         match request:
             case VoteRequest():
                 return self.quorum.vote(request, version)
@@ -303,8 +303,8 @@ class Member:
             case FetchSnapshotRequest():
                 return self.quorum.fetch_snapshot(request, version)
             case FetchRequest():
-                answer = self.quorum.fetch(request, version)
-                return await answer if isinstance(answer, asyncio.Future) else answer
+                response = self.quorum.fetch(request, version)
+                return await response if isinstance(response, asyncio.Future) else response
             case AddRaftVoterRequest():
                 return await self.quorum.add_voter(request)
             case RemoveRaftVoterRequest():
@@ -317,17 +317,17 @@ class Member:
         raise AssertionError(f"nobody serves {request!r}")
 
 
-def decoded(answer: Message, version: int) -> Message:
-    """The answer as it arrives: regions of files among its bytes."""
+def decoded(response: Message, version: int) -> Message:
+    """The response as it arrives, with the regions of files in it."""
     outgoing = Outgoing()
-    type(answer).writer(version)(answer, outgoing)
+    type(response).writer(version)(response, outgoing)
     content = b""
     start = 0
     for position, region in outgoing.regions:
         content += outgoing[start:position] + region.read()  # type: ignore[attr-defined]
         start = position
     content += outgoing[start:]
-    return type(answer).read_exactly(content, version)
+    return type(response).read_exactly(content, version)
 
 
 def directory_of(node_id: int) -> bytes:
@@ -387,10 +387,10 @@ class Cluster:
 
     @property
     def leaders(self) -> list[Member]:
-        return [member for member in self.up if member.told.led[-1:] == [member.quorum.epoch]]
+        return [member for member in self.up if member.listener.led[-1:] == [member.quorum.epoch]]
 
     async def leader(self) -> Member:
-        """The one that leads and that all the others who are not cut off follow."""
+        """Waits for a leader that all connected nodes follow, and returns it."""
         await until(lambda: self._agreed() is not None)
         agreed = self._agreed()
         assert agreed is not None
@@ -410,8 +410,8 @@ class Cluster:
     async def all_have(self, *frames: bytes) -> None:
         expected = list(frames)
         await until(
-            lambda: all(member.told.frames == expected for member in self.up),
-            lambda: {member.node_id: member.told.frames for member in self.up},
+            lambda: all(member.listener.frames == expected for member in self.up),
+            lambda: {member.node_id: member.listener.frames for member in self.up},
         )
 
     def followers_of(self, leader: Member) -> list[Member]:
@@ -432,12 +432,12 @@ async def until(
         await asyncio.sleep(DELAY_S)
 
 
-def simulated(life: Coroutine[Any, Any, None]) -> None:
+def simulated(scenario: Coroutine[Any, Any, None]) -> None:
     """Run a story on a clock that jumps."""
     loop = SimulatedLoop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(life)
+        loop.run_until_complete(scenario)
         pending = asyncio.all_tasks(loop)
         for task in pending:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Members of a quorum to be stepped by hand."""
+"""A raft node that tests step by hand."""
 
 from collections.abc import Sequence
 from random import Random
@@ -22,7 +22,7 @@ def key(node_id: int) -> ReplicaKey:
 
 
 def voters_of(*node_ids: int) -> VoterSet:
-    return VoterSet(VoterNode(each, key(each).directory_id, ()) for each in node_ids)
+    return VoterSet(VoterNode(item, key(item).directory_id, ()) for item in node_ids)
 
 
 def log_of(*epochs: int) -> MemoryLog:
@@ -35,7 +35,7 @@ def log_of(*epochs: int) -> MemoryLog:
 
 
 class Member:
-    """Node 1, its log, and the time it lives in."""
+    """Node 1, its log, and its time."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class Member:
         state = QuorumState(epoch, leader_id, voted, directory_id)
         self.log = log or log_of()
         self.now_ms = 0
-        among = voters if isinstance(voters, VoterSet) else voters_of(*voters)
-        self.raft = RaftNode(key(1), among, state, self.log, TIMEOUTS, Random(1), 0)
+        voter_set = voters if isinstance(voters, VoterSet) else voters_of(*voters)
+        self.raft = RaftNode(key(1), voter_set, state, self.log, TIMEOUTS, Random(1), 0)
 
     def wait(self, duration_ms: int) -> None:
         """Let time pass, with every tick that is due."""
@@ -61,19 +61,19 @@ class Member:
             self.raft.tick(self.now_ms)
         self.now_ms = end_ms
 
-    def until_it_stands(self) -> None:
+    def wait_for_timer(self) -> None:
         """Let its timer end."""
         assert self.raft.deadline_ms is not None
         self.wait(self.raft.deadline_ms - self.now_ms)
 
-    def answer(self, *voter_ids: int, granted: bool = True) -> None:
-        """These voters answer what they were asked."""
+    def respond(self, *voter_ids: int, granted: bool = True) -> None:
+        """These voters respond to the pending vote requests."""
         for voter_id in voter_ids:
-            told = RaftVoteResponse(NONE, NO_NODE, self.raft.epoch, granted)
-            self.raft.election.on_vote_response(voter_id, told, self.now_ms)
+            result = RaftVoteResponse(NONE, NO_NODE, self.raft.epoch, granted)
+            self.raft.election.on_vote_response(voter_id, result, self.now_ms)
 
-    def asked(self) -> list[RaftVoteRequest]:
-        return [each.request for each in self.raft.pending_requests() if isinstance(each, SendVote)]
+    def vote_requests(self) -> list[RaftVoteRequest]:
+        return [item.request for item in self.raft.pending_requests() if isinstance(item, SendVote)]
 
     def append(self, count: int = 1, *, flushed: bool = True) -> None:
         for _ in range(count):
@@ -94,9 +94,9 @@ def leader(
     """Node 1 after it won an election, with the first record of its epoch on disk."""
     member = Member(voters, log=log, epoch=epoch)
     if not member.raft.is_leader:
-        member.until_it_stands()
-        member.answer(*voters[1:])
-        member.answer(*voters[1:])
+        member.wait_for_timer()
+        member.respond(*voters[1:])
+        member.respond(*voters[1:])
     assert member.raft.is_leader
     member.append()
     member.raft.take_effects()

@@ -1,4 +1,4 @@
-"""Who gets a vote, and who stands when."""
+"""Which votes are granted, and when elections start."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ def persisted(member: Member) -> list[QuorumState]:
     return [effect.state for effect in effects if isinstance(effect, Persist)]
 
 
-# Votes that others ask for
+# Vote requests of other nodes
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_a_vote_is_granted_to_logs_that_are_up_to_date(
     last_epoch: int, last_offset: int, granted: bool, pre_vote: bool
 ) -> None:
     member = Member(epoch=4, log=log_of(1, 1, 2, 2))
-    told = member.raft.election.on_vote_request(
+    result = member.raft.election.on_vote_request(
         vote(2, 5, last_epoch, last_offset, pre_vote=pre_vote), 0
     )
-    assert told == RaftVoteResponse(NONE, NO_NODE, 5, granted)
+    assert result == RaftVoteResponse(NONE, NO_NODE, 5, granted)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_which_roles_grant_a_vote_to_an_up_to_date_log(
     member = _in_role(role)
     epoch = member.raft.epoch
     last_epoch = epoch if pre_vote else epoch - 1
-    told = member.raft.election.on_vote_request(
+    result = member.raft.election.on_vote_request(
         vote(2, epoch, last_epoch, 99, pre_vote=pre_vote), member.now_ms
     )
-    assert (told.error, told.granted) == (NONE, granted)
+    assert (result.error, result.granted) == (NONE, granted)
 
 
 def _in_role(role: str) -> Member:
@@ -118,9 +118,9 @@ def _in_role(role: str) -> Member:
                 member.raft.on_leader_lost(0)
             return member
     member = Member(epoch=1)
-    member.until_it_stands()
+    member.wait_for_timer()
     if role == "candidate":
-        member.answer(2)
+        member.respond(2)
     return member
 
 
@@ -162,13 +162,13 @@ def test_a_vote_for_a_node_with_another_directory_is_another_vote() -> None:
 
 def test_a_newer_epoch_is_adopted_even_if_the_vote_is_rejected() -> None:
     member = leader()
-    told = member.raft.election.on_vote_request(vote(2, 7), 0)
-    assert (told.epoch, told.granted, member.raft.epoch) == (7, False, 7)
+    result = member.raft.election.on_vote_request(vote(2, 7), 0)
+    assert (result.epoch, result.granted, member.raft.epoch) == (7, False, 7)
     assert isinstance(member.raft.role, Unattached)
 
 
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("request_", "error"),
     [
         (vote(2, 4), FENCED),
         (vote(2, 4, pre_vote=True), FENCED),
@@ -184,9 +184,9 @@ def test_a_newer_epoch_is_adopted_even_if_the_vote_is_rejected() -> None:
         (vote(2, 6, last_epoch=6, pre_vote=True), NONE),
     ],
 )
-def test_invalid_vote_requests_are_rejected(asked: RaftVoteRequest, error: ErrorCode) -> None:
-    told = Member(epoch=5).raft.election.on_vote_request(asked, 0)
-    assert (told.error, told.granted) == (error, error is NONE)
+def test_invalid_vote_requests_are_rejected(request_: RaftVoteRequest, error: ErrorCode) -> None:
+    result = Member(epoch=5).raft.election.on_vote_request(request_, 0)
+    assert (result.error, result.granted) == (error, error is NONE)
 
 
 # Standing
@@ -214,49 +214,49 @@ def test_a_sole_voter_leads_at_once() -> None:
 
 def test_an_election_goes_from_prospective_to_candidate_to_leader() -> None:
     member = Member(epoch=4, log=log_of(1, 4))
-    member.until_it_stands()
+    member.wait_for_timer()
     assert isinstance(member.raft.role, Prospective)
-    assert [(each.epoch, each.pre_vote) for each in member.asked()] == [(4, True)] * 2
-    assert [(each.last_epoch, each.last_offset) for each in member.asked()] == [(4, 2)] * 2
-    assert [each.voter for each in member.asked()] == [key(2), key(3)]
+    assert [(item.epoch, item.pre_vote) for item in member.vote_requests()] == [(4, True)] * 2
+    assert [(item.last_epoch, item.last_offset) for item in member.vote_requests()] == [(4, 2)] * 2
+    assert [item.voter for item in member.vote_requests()] == [key(2), key(3)]
     assert persisted(member) == []
-    member.answer(3)
+    member.respond(3)
     assert isinstance(member.raft.role, Candidate)
-    assert [(each.epoch, each.pre_vote) for each in member.asked()] == [(5, False)] * 2
-    member.answer(2)
+    assert [(item.epoch, item.pre_vote) for item in member.vote_requests()] == [(5, False)] * 2
+    member.respond(2)
     assert isinstance(member.raft.role, Leader)
     assert [state.leader_id for state in persisted(member)] == [NO_NODE, 1]
 
 
 def test_a_follower_whose_pre_vote_is_rejected_stays_in_its_epoch() -> None:
     member = Member(epoch=4, leader_id=3)
-    member.until_it_stands()
+    member.wait_for_timer()
     assert isinstance(member.raft.role, Prospective)
-    member.answer(2, 3, granted=False)
+    member.respond(2, 3, granted=False)
     assert (member.raft.role.epoch, member.raft.fetch_source()) == (4, 3)
     assert persisted(member) == []
 
 
 def test_a_response_of_the_leader_itself_ends_the_pre_vote() -> None:
     member = Member(epoch=4, leader_id=3)
-    member.until_it_stands()
+    member.wait_for_timer()
     member.raft.election.on_vote_response(3, RaftVoteResponse(NONE, 3, 4, False), member.now_ms)
     assert member.raft.fetch_source() == 3
 
 
 def test_a_resigned_leader_may_start_an_election() -> None:
     member = Member(epoch=4, leader_id=3)
-    member.until_it_stands()
+    member.wait_for_timer()
     member.raft.election.on_vote_response(3, RaftVoteResponse(NONE, 3, 4, True), member.now_ms)
     assert isinstance(member.raft.role, Candidate)
 
 
 def test_a_candidate_that_lost_becomes_prospective_again() -> None:
     member = Member(epoch=4)
-    member.until_it_stands()
-    member.answer(2)
-    member.answer(2, 3, granted=False)
-    assert member.asked() == []
+    member.wait_for_timer()
+    member.respond(2)
+    member.respond(2, 3, granted=False)
+    assert member.vote_requests() == []
     member.wait(TIMEOUTS.backoff_max_ms)
     assert isinstance(member.raft.role, Prospective)
     assert member.raft.epoch == 5
@@ -264,8 +264,8 @@ def test_a_candidate_that_lost_becomes_prospective_again() -> None:
 
 def test_vote_responses_of_another_epoch_are_ignored() -> None:
     member = Member(epoch=4)
-    member.until_it_stands()
-    member.answer(2)
+    member.wait_for_timer()
+    member.respond(2)
     member.raft.election.on_vote_response(
         3, RaftVoteResponse(NONE, NO_NODE, 4, True), member.now_ms
     )
@@ -274,9 +274,9 @@ def test_vote_responses_of_another_epoch_are_ignored() -> None:
 
 def test_a_voter_without_pre_vote_gets_a_vote_request() -> None:
     member = Member(epoch=4)
-    member.until_it_stands()
-    told = RaftVoteResponse(ErrorCode.UNSUPPORTED_VERSION, NO_NODE, -1, False)
-    member.raft.election.on_vote_response(2, told, member.now_ms)
+    member.wait_for_timer()
+    result = RaftVoteResponse(ErrorCode.UNSUPPORTED_VERSION, NO_NODE, -1, False)
+    member.raft.election.on_vote_response(2, result, member.now_ms)
     assert isinstance(member.raft.role, Candidate)
     assert member.raft.epoch == 5
 
@@ -314,7 +314,7 @@ def test_a_node_with_another_directory_than_the_voter_is_an_observer() -> None:
 
 
 def test_a_voter_without_known_directory_votes_from_any_directory() -> None:
-    static = VoterSet(VoterNode(each, ZERO, ()) for each in (1, 2, 3))
+    static = VoterSet(VoterNode(item, ZERO, ()) for item in (1, 2, 3))
     assert Member(static).raft.is_voter
 
 
@@ -347,8 +347,8 @@ def test_leader_and_vote_of_an_epoch_are_both_persisted() -> None:
 
 def test_a_candidate_follows_the_winner_of_its_epoch() -> None:
     member = Member(epoch=4)
-    member.until_it_stands()
-    member.answer(2)
+    member.wait_for_timer()
+    member.respond(2)
     member.raft.election.on_begin_epoch_request(BeginEpochRequest(3, 5), member.now_ms)
     assert (member.raft.role.epoch, member.raft.leader_id) == (5, 3)
 
@@ -384,17 +384,17 @@ def test_a_resigned_leader_lists_the_most_advanced_voter_first_until_all_acknowl
         member.fetch(node_id, offset)
     member.raft.leadership.resign(0)
     sent = member.raft.pending_requests()
-    assert all(isinstance(each, SendEndEpoch) for each in sent)
-    assert [each.voter.node_id for each in sent] == [2, 3, 4, 5]
+    assert all(isinstance(item, SendEndEpoch) for item in sent)
+    assert [item.voter.node_id for item in sent] == [2, 3, 4, 5]
     assert sent[0].request == EndEpochRequest(1, 1, (key(3), key(5), key(2), key(4)))
     member.raft.election.on_end_epoch_response(3, EpochResponse(NONE, 1, 1), 0)
-    assert [each.voter.node_id for each in member.raft.pending_requests()] == [2, 4, 5]
+    assert [item.voter.node_id for item in member.raft.pending_requests()] == [2, 4, 5]
 
 
 def test_a_leader_that_restarts_never_leads_its_epoch_again() -> None:
     member = Member(epoch=5, leader_id=1)
     assert isinstance(member.raft.role, Resigned)
-    member.until_it_stands()
+    member.wait_for_timer()
     assert member.raft.epoch == 6
     assert member.raft.leader_id == NO_NODE
 

@@ -1,4 +1,4 @@
-"""What a leader answers, commits, and when it goes."""
+"""How a leader responds to fetches, commits, and resigns."""
 
 import pytest
 from hypothesis import given
@@ -150,10 +150,10 @@ def test_fetches_of_a_voter_with_another_directory_do_not_commit() -> None:
 
 
 def test_a_voter_without_known_directory_commits_from_any_directory() -> None:
-    member = Member(VoterSet(VoterNode(each, ZERO, ()) for each in (1, 2, 3)))
-    member.until_it_stands()
-    member.answer(2)
-    member.answer(2)
+    member = Member(VoterSet(VoterNode(item, ZERO, ()) for item in (1, 2, 3)))
+    member.wait_for_timer()
+    member.respond(2)
+    member.respond(2)
     member.append()
     member.fetch(2, 1)
     assert member.raft.high_watermark == 1
@@ -240,7 +240,7 @@ def test_a_new_leader_announces_itself_until_it_is_acknowledged() -> None:
     member = leader()
     sent = member.raft.pending_requests()
     assert sent == [
-        SendBeginEpoch(key(each), BeginEpochRequest(1, 1, key(each))) for each in (2, 3)
+        SendBeginEpoch(key(item), BeginEpochRequest(1, 1, key(item))) for item in (2, 3)
     ]
     member.raft.election.on_begin_epoch_response(2, EpochResponse(NONE, 1, 1), 0)
     member.fetch(3, 0)
@@ -254,7 +254,7 @@ def test_a_leader_announces_itself_again_to_voters_that_do_not_fetch() -> None:
     member.wait(TIMEOUTS.fetch_ms // 2 - 1)
     member.fetch(2, 0)
     member.wait(1)
-    assert [each.voter for each in member.raft.pending_requests()] == [key(3)]
+    assert [item.voter for item in member.raft.pending_requests()] == [key(3)]
 
 
 # Voters that change
@@ -267,7 +267,7 @@ def test_new_voters_are_part_of_the_majority_at_once() -> None:
     member.raft.on_voters_changed(voters_of(1, 2), 1, 0)
     member.raft.on_flushed(2, 0)
     assert member.raft.high_watermark == 1
-    assert [each.voter for each in member.raft.pending_requests()] == [key(2)]
+    assert [item.voter for item in member.raft.pending_requests()] == [key(2)]
     member.fetch(2, 2)
     assert member.raft.high_watermark == 2
 
@@ -313,7 +313,7 @@ def test_a_truncated_removal_of_a_voter_is_undone() -> None:
     assert member.raft.is_voter
 
 
-# What DescribeQuorum tells
+# What DescribeQuorum reports
 
 
 def test_a_replica_is_caught_up_when_it_has_what_the_leader_had_at_its_last_fetch() -> None:
@@ -341,5 +341,5 @@ def test_observers_without_fetches_expire() -> None:
     assert isinstance(role, Leader)
     member.fetch(7)
     forgotten_ms = member.now_ms + 300_000
-    assert [each.key for each in role.progress.observers_progress(forgotten_ms - 1)] == [key(7)]
+    assert [item.key for item in role.progress.observers_progress(forgotten_ms - 1)] == [key(7)]
     assert role.progress.observers_progress(forgotten_ms) == []

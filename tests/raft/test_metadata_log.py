@@ -25,12 +25,12 @@ def member(tmp_path: Path) -> Member:
     return Cluster(tmp_path, voters=1, dynamic=True)[1]
 
 
-def run(member: Member, life: Callable[[], None], *, clean: bool = True) -> Member:
+def run(member: Member, scenario: Callable[[], None], *, clean: bool = True) -> Member:
     """Start it, live, and stop."""
 
     async def story() -> None:
         member.start()
-        life()
+        scenario()
         if clean:
             await member.stop()
         else:
@@ -54,12 +54,12 @@ def flush(member: Member) -> None:
 
 
 def test_a_sole_voter_leads_when_start_returns(member: Member) -> None:
-    def life() -> None:
-        assert member.told.led == [1]
+    def scenario() -> None:
+        assert member.listener.led == [1]
         quorum = member.quorum
         assert quorum.high_watermark == quorum.end_offset == 3  # leader, kraft version, voters
 
-    run(member, life)
+    run(member, scenario)
     state = json.loads((member.folder / "quorum-state").read_text())
     assert (state["leaderId"], state["leaderEpoch"], state["data_version"]) == (1, 1, 1)
 
@@ -69,7 +69,7 @@ def test_records_appended_at_the_election_are_committed_when_start_returns(
 ) -> None:
     async def story() -> None:
         member.start(on_lead=lambda epoch: _append(member, b"first"))
-        assert member.told.frames == [b"first"]
+        assert member.listener.frames == [b"first"]
         member.kill()
 
     simulated(story())
@@ -91,36 +91,36 @@ def _expect(member: Member, *, epoch: int, end_offset: int) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_flushed_records_are_published_again_in_order(member: Member, clean: bool) -> None:
-    def life() -> None:
+    def scenario() -> None:
         for number in range(100):
             member.append(b"%d" % number, b"-%d" % number)
         flush(member)
 
-    run(member, life, clean=clean)
+    run(member, scenario, clean=clean)
     run(member, nothing)
     expected = [frame for n in range(100) for frame in (b"%d" % n, b"-%d" % n)]
-    assert member.told.frames == expected
+    assert member.listener.frames == expected
 
 
 def test_a_truncated_file_leaves_a_prefix_of_whole_batches(member: Member) -> None:
-    def life() -> None:
+    def scenario() -> None:
         for number in range(10):
             member.append(*[b"%d" % number] * 3)
         flush(member)
 
-    run(member, life, clean=False)
+    run(member, scenario, clean=False)
     log = member.folder / f"{0:020}.log"
     whole = log.read_bytes()
     for cut in range(len(whole), len(whole) - 300, -7):
         log.write_bytes(whole[:cut])
         (member.folder / "quorum-state").unlink()
         run(member, nothing, clean=False)
-        frames = member.told.frames
+        frames = member.listener.frames
         assert frames == [b"%d" % number for number in range(len(frames) // 3) for _ in range(3)]
 
 
 def test_a_snapshot_replaces_the_log_below_it(member: Member) -> None:
-    def life() -> None:
+    def scenario() -> None:
         quorum = member.quorum
         last_offset = member.append(b"old")
         flush(member)
@@ -131,22 +131,22 @@ def test_a_snapshot_replaces_the_log_below_it(member: Member) -> None:
         member.append(b"new")
         flush(member)
 
-    run(member, life)
+    run(member, scenario)
     run(member, nothing)
-    assert member.told.resets == 1
-    assert member.told.frames == [b"state"] * 3000 + [b"new"]
+    assert member.listener.resets == 1
+    assert member.listener.frames == [b"state"] * 3000 + [b"new"]
     assert list(member.quorum.voters) == [member.voter]
 
 
 def test_an_incomplete_snapshot_is_not_used(member: Member) -> None:
-    def life() -> None:
+    def scenario() -> None:
         member.append(b"record")
         flush(member)
         member.quorum.begin_snapshot(4, member.quorum.epoch, NOW_MS).append([b"half"])
 
-    run(member, life, clean=False)
+    run(member, scenario, clean=False)
     run(member, nothing)
-    assert member.told.frames == [b"record"]
+    assert member.listener.frames == [b"record"]
     assert not list(member.folder.glob("*.part"))
 
 
@@ -154,7 +154,7 @@ def test_old_snapshots_and_the_log_below_the_oldest_one_are_deleted(tmp_path: Pa
     config = QuorumConfig(segment_bytes=2000, retention_bytes=1500)
     member = Cluster(tmp_path, voters=1, dynamic=True, config=config)[1]
 
-    def life() -> None:
+    def scenario() -> None:
         quorum = member.quorum
         for _ in range(20):
             last_offset = member.append(b"x" * 500)
@@ -166,9 +166,9 @@ def test_old_snapshots_and_the_log_below_the_oldest_one_are_deleted(tmp_path: Pa
         assert len(kept) < 5
         assert len(list(member.folder.glob("*.log"))) < 5
 
-    run(member, life)
+    run(member, scenario)
     run(member, nothing)
-    assert member.told.frames == []
+    assert member.listener.frames == []
 
 
 def test_without_voters_and_bootstrap_servers_the_error_says_what_to_do(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_a_corrupt_metadata_batch_is_an_error(member: Member) -> None:
     (log,) = member.folder.glob("*.log")
     log.write_bytes(log.read_bytes().replace(b"matters", b"flatter"))
     run(member, nothing, clean=False)
-    assert "__cluster_metadata-0 is corrupt" in str(member.told.failure)
-    assert "a record that flatter" not in str(member.told.frames)
+    assert "__cluster_metadata-0 is corrupt" in str(member.listener.failure)
+    assert "a record that flatter" not in str(member.listener.frames)
 
 
 def test_a_corrupt_snapshot_is_an_error_that_names_the_file(member: Member) -> None:
@@ -220,16 +220,16 @@ def taken_over(tmp_path: Path, directory: Path, static_voters: VoterSet | None) 
 
 def test_a_directory_of_kafka_with_dynamic_voters_can_be_used(tmp_path: Path) -> None:
     member = run(taken_over(tmp_path, KAFKA_DIRECTORY, None), nothing)
-    assert member.told.led == [3]
-    assert member.told.frames
+    assert member.listener.led == [3]
+    assert member.listener.frames
     assert member.quorum.kraft_version == 1
 
 
 def test_a_directory_of_kafka_with_static_voters_can_be_used(tmp_path: Path) -> None:
     voter = VoterNode(1, ZERO, (VoterEndpoint("CONTROLLER", "127.0.0.1", 9001),))
     member = run(taken_over(tmp_path, KAFKA_STATIC, VoterSet([voter])), nothing)
-    assert member.told.led == [2]
-    assert member.told.frames
+    assert member.listener.led == [2]
+    assert member.listener.frames
     assert member.quorum.kraft_version == 0
     ours = (member.folder / "quorum-state").read_text()
     theirs = (KAFKA_STATIC / "__cluster_metadata-0" / "quorum-state").read_text()

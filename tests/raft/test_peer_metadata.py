@@ -26,13 +26,13 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Home:
         metadata_log_max_record_bytes_between_snapshots="3000",
     )
 
-    async def happens(life: Life) -> None:
-        await life.join()
+    async def happens(scenario: Life) -> None:
+        await scenario.join()
         for number in range(60):
-            await life.create(f"topic-{number}", partitions=3)
+            await scenario.create(f"topic-{number}", partitions=3)
             home.now_ms += 1000
-            life.node.snapshots.maintain(home.now_ms)
-        await life.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
+            scenario.node.snapshots.maintain(home.now_ms)
+        await scenario.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
 
     home.run(happens)
     home.run(nothing)
@@ -56,7 +56,7 @@ def test_kafka_reads_our_log(ours: Home) -> None:
     assert len(payloads(printed, "PARTITION_RECORD")) == 180
     assert len(payloads(printed, "REMOVE_TOPIC_RECORD")) == 1
     assert printed.count("LeaderChange: ") == 2
-    assert printed.count("KRaftVoters ") == 2  # each life has another port
+    assert printed.count("KRaftVoters ") == 2  # every start has another port
 
 
 def test_kafka_reads_our_snapshots(ours: Home) -> None:

@@ -46,7 +46,7 @@ class Trouble:
     def happen(self) -> None:
         network, random = self.cluster.network, self.random
         member = random.choice(list(network.members.values()))
-        down = [each for each in network.members.values() if not each.is_up]
+        down = [item for item in network.members.values() if not item.is_up]
         match random.randrange(10):
             case 0 | 1 if member.is_up and len(down) < 2:
                 member.kill()
@@ -84,15 +84,15 @@ class Trouble:
                     self.appended.append((member, member.life, frame))
 
     def note_commits(self) -> None:
-        for member, life, frame in self.appended:
-            if member.is_up and member.life == life and frame in member.told.frames:
+        for member, scenario, frame in self.appended:
+            if member.is_up and member.life == scenario and frame in member.listener.frames:
                 self.committed.add(frame)
 
     def check(self) -> None:
-        told = sorted((member.told.frames for member in self.cluster.up), key=len)
-        for shorter, longer in pairwise(told):
+        result = sorted((member.listener.frames for member in self.cluster.up), key=len)
+        for shorter, longer in pairwise(result):
             assert longer[: len(shorter)] == shorter, "what is committed is the same everywhere"
-        assert not [member for member in self.cluster.up if member.told.failure]
+        assert not [member for member in self.cluster.up if member.listener.failure]
 
     async def recover(self) -> None:
         self.cluster.network.heal()
@@ -103,17 +103,17 @@ class Trouble:
         await asyncio.sleep(5)  # what the last trouble set off is over by then
         leader = await self.cluster.leader()
         leader.append(b"end")
-        await until(lambda: all(each.told.frames[-1:] == [b"end"] for each in self.cluster.up))
-        frames = leader.told.frames
+        await until(lambda: all(item.listener.frames[-1:] == [b"end"] for item in self.cluster.up))
+        frames = leader.listener.frames
         assert len(frames) == len(set(frames))
         assert self.committed <= set(frames)
 
 
 def snapshot(member: Member) -> None:
-    told, newest = member.told, member.quorum.newest_snapshot
-    if told.next_offset > (newest.end_offset if newest else 0):
-        writer = member.quorum.begin_snapshot(told.next_offset, told.last_epoch, 1)
-        writer.append(told.frames)
+    result, newest = member.listener, member.quorum.newest_snapshot
+    if result.next_offset > (newest.end_offset if newest else 0):
+        writer = member.quorum.begin_snapshot(result.next_offset, result.last_epoch, 1)
+        writer.append(result.frames)
         member.quorum.finish_snapshot(writer)
         member.quorum.clean(1 << 50)
 

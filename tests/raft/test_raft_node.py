@@ -1,4 +1,4 @@
-"""How a node follows, and notices that there is nobody to follow."""
+"""How a node follows a leader, and detects that it lost it."""
 
 from tests.raft.stepped_node import NONE, TIMEOUTS, Member, log_of, vote
 
@@ -85,7 +85,7 @@ def test_a_voter_that_lost_the_leader_follows_it_again_if_the_others_have_not() 
     member = follower()
     member.raft.on_leader_lost(0)
     member.wait(50)
-    member.answer(2, 3, granted=False)
+    member.respond(2, 3, granted=False)
     assert (member.raft.epoch, member.raft.fetch_source()) == (5, 3)
     assert not follower().raft.election.on_vote_request(vote(2, 5, 5, 4, pre_vote=True), 0).granted
 
@@ -102,8 +102,8 @@ def test_an_observer_that_lost_the_leader_fetches_from_any_node() -> None:
 
 def test_the_leaders_high_watermark_is_limited_by_the_own_log_end() -> None:
     member = follower()
-    for told, known in [(-1, 0), (2, 2), (9, 4), (3, 4)]:
-        member.raft.on_leader_high_watermark(told)
+    for result, known in [(-1, 0), (2, 2), (9, 4), (3, 4)]:
+        member.raft.on_leader_high_watermark(result)
         assert member.raft.high_watermark == known
     assert member.raft.take_effects() == [HighWatermark(2), HighWatermark(4)]
 

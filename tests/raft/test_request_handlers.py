@@ -1,4 +1,4 @@
-"""What a member answers, also to those who ask for what makes no sense."""
+"""Responses to the requests of other nodes, valid and invalid."""
 
 import asyncio
 from pathlib import Path
@@ -72,12 +72,12 @@ def a_piece(
     return fetch_snapshot.FetchSnapshotRequest(cluster_id=cluster_id, replica_id=9, topics=[topic])
 
 
-async def asked(member: Member, request: Any) -> Any:
+async def send(member: Member, request: Any) -> Any:
     return await member.serve(request)
 
 
-def partition_of(answer: Any) -> Any:
-    topics = answer.responses if isinstance(answer, fetch.FetchResponse) else answer.topics
+def partition_of(response: Any) -> Any:
+    topics = response.responses if isinstance(response, fetch.FetchResponse) else response.topics
     return topics[0].partitions[0]
 
 
@@ -86,41 +86,41 @@ REQUESTS = [a_vote, a_beginning, an_ending, a_fetch, a_piece]
 
 @pytest.mark.parametrize("make", REQUESTS)
 def test_requests_of_another_cluster_are_rejected(cluster: Cluster, make: Any) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         epoch = leader.quorum.epoch
-        answer = await asked(leader, make(cluster_id="another"))
-        assert answer.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+        response = await send(leader, make(cluster_id="another"))
+        assert response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
         assert leader.quorum.epoch == epoch
 
-    simulated(life())
+    simulated(scenario())
 
 
 @pytest.mark.parametrize("make", [a_vote, a_beginning, an_ending])
 def test_requests_for_another_topic_are_rejected(cluster: Cluster, make: Any) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         nothing, several = make(), make()
         nothing.topics = []
         several.topics *= 2
         for request in (make(topic="orders"), make(partition_index=3), nothing, several):
-            answer = await asked(leader, request)
-            assert answer.error_code == ErrorCode.INVALID_REQUEST
+            response = await send(leader, request)
+            assert response.error_code == ErrorCode.INVALID_REQUEST
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_snapshot_of_another_topic_is_unknown(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
-        answer = await asked(leader, a_piece(name="orders"))
-        unknown = partition_of(answer)
+        response = await send(leader, a_piece(name="orders"))
+        unknown = partition_of(response)
         assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    simulated(life())
+    simulated(scenario())
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ def test_a_snapshot_of_another_topic_is_unknown(cluster: Cluster) -> None:
     ],
 )
 def test_requests_with_invalid_numbers_are_rejected(cluster: Cluster, request_: Any) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
-        answer = await asked(leader, request_)
-        assert partition_of(answer).error_code == ErrorCode.INVALID_REQUEST
+        response = await send(leader, request_)
+        assert partition_of(response).error_code == ErrorCode.INVALID_REQUEST
 
-    simulated(life())
+    simulated(scenario())
 
 
 @pytest.mark.parametrize(
@@ -154,59 +154,59 @@ def test_requests_with_invalid_numbers_are_rejected(cluster: Cluster, request_: 
     ],
 )
 def test_a_fetch_with_invalid_numbers_is_rejected(cluster: Cluster, fields: dict[str, int]) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         epoch = leader.quorum.epoch
-        answer = await asked(leader, a_fetch(current_leader_epoch=epoch, **fields))  # type: ignore[arg-type]
-        assert partition_of(answer).error_code == ErrorCode.INVALID_REQUEST
+        response = await send(leader, a_fetch(current_leader_epoch=epoch, **fields))  # type: ignore[arg-type]
+        assert partition_of(response).error_code == ErrorCode.INVALID_REQUEST
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_fetch_in_another_epoch_gets_the_leader_and_its_address(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         follower = cluster.followers_of(leader)[0]
         epoch = leader.quorum.epoch
-        for member, asked_epoch, code in [
+        for member, fetch_epoch, code in [
             (leader, epoch - 1, ErrorCode.FENCED_LEADER_EPOCH),
             (leader, epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH),
             (follower, epoch, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         ]:
-            answer = await asked(member, a_fetch(current_leader_epoch=asked_epoch))
-            partition = partition_of(answer)
+            response = await send(member, a_fetch(current_leader_epoch=fetch_epoch))
+            partition = partition_of(response)
             assert partition.error_code == code
             assert partition.current_leader.leader_id == leader.node_id
             assert partition.current_leader.leader_epoch == epoch
-            (node,) = answer.node_endpoints
+            (node,) = response.node_endpoints
             assert (node.node_id, node.port) == (leader.node_id, leader.port)
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_responses_of_old_versions_have_no_endpoints(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         quorum = cluster.followers_of(await cluster.leader())[0].quorum
-        answers: list[tuple[Any, int]] = [
+        responses: list[tuple[Any, int]] = [
             (quorum.vote(a_vote(replica_epoch=0, last_offset_epoch=0), 0), 0),
             (quorum.begin_epoch(a_beginning(leader_epoch=0), 0), 0),
             (quorum.end_epoch(an_ending(leader_epoch=0), 0), 0),
             (quorum.fetch_snapshot(a_piece(current_leader_epoch=0), 0), 0),
             (quorum.fetch(a_fetch(current_leader_epoch=0), 12), 12),
         ]
-        for answer, version in answers:
-            again: Any = decoded(answer, version)
+        for response, version in responses:
+            again: Any = decoded(response, version)
             assert partition_of(again).error_code != ErrorCode.NONE
             assert not again.node_endpoints
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_fetch_waits_for_records_up_to_its_maximum_wait(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         loop = asyncio.get_running_loop()
         cluster.start()
         leader = await cluster.leader()
@@ -215,21 +215,21 @@ def test_a_fetch_waits_for_records_up_to_its_maximum_wait(cluster: Cluster) -> N
         fields = {"current_leader_epoch": epoch, "fetch_offset": offset}
         request = a_fetch(max_wait_ms=300, last_fetched_epoch=epoch, **fields)
         begun_s = loop.time()
-        answer = await asked(leader, request)
+        response = await send(leader, request)
         assert loop.time() - begun_s == pytest.approx(0.3, abs=0.01)
-        assert len(partition_of(answer).records) == 0
-        waiting = asyncio.ensure_future(asked(leader, request))
+        assert len(partition_of(response).records) == 0
+        waiting = asyncio.ensure_future(send(leader, request))
         await asyncio.sleep(0.1)
         leader.append(b"news")
-        answer = await waiting
+        response = await waiting
         assert loop.time() - begun_s < 0.45
-        assert b"news" in bytes(partition_of(answer).records)
+        assert b"news" in bytes(partition_of(response).records)
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_fetcher_with_an_old_high_watermark_gets_a_response_at_once(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         await until(lambda: leader.quorum.high_watermark == leader.quorum.end_offset)
@@ -241,15 +241,15 @@ def test_a_fetcher_with_an_old_high_watermark_gets_a_response_at_once(cluster: C
             last_fetched_epoch=epoch,
             high_watermark=0,
         )
-        answer = leader.quorum.fetch(request, 18)
-        assert isinstance(answer, fetch.FetchResponse)
-        assert partition_of(answer).high_watermark == leader.quorum.high_watermark
+        response = leader.quorum.fetch(request, 18)
+        assert isinstance(response, fetch.FetchResponse)
+        assert partition_of(response).high_watermark == leader.quorum.high_watermark
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_waiting_fetches_complete_when_the_leader_resigns(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         epoch, offset = leader.quorum.epoch, leader.quorum.end_offset
@@ -259,38 +259,38 @@ def test_waiting_fetches_complete_when_the_leader_resigns(cluster: Cluster) -> N
             fetch_offset=offset,
             last_fetched_epoch=epoch,
         )
-        waiting = asyncio.ensure_future(asked(leader, request))
+        waiting = asyncio.ensure_future(send(leader, request))
         await asyncio.sleep(0.01)
         await leader.stop()
-        answer = await waiting
-        assert partition_of(answer).error_code != ErrorCode.NONE
+        response = await waiting
+        assert partition_of(response).error_code != ErrorCode.NONE
 
-    simulated(life())
+    simulated(scenario())
 
 
 @pytest.mark.parametrize("position", [-1, HUGE])
 def test_positions_outside_a_snapshot_are_out_of_range(cluster: Cluster, position: int) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         epoch = leader.quorum.epoch
         writer = leader.quorum.begin_snapshot(1, 1, 1)
         leader.quorum.finish_snapshot(writer)
-        answer = await asked(
+        response = await send(
             leader, a_piece(end_offset=1, position=position, current_leader_epoch=epoch)
         )
-        assert partition_of(answer).error_code == ErrorCode.POSITION_OUT_OF_RANGE
+        assert partition_of(response).error_code == ErrorCode.POSITION_OUT_OF_RANGE
 
-    simulated(life())
+    simulated(scenario())
 
 
 @pytest.mark.parametrize("end_offset", [0, 5, -1])
 def test_an_unknown_snapshot_is_not_found(cluster: Cluster, end_offset: int) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         epoch = leader.quorum.epoch
-        answer = await asked(leader, a_piece(end_offset=end_offset, current_leader_epoch=epoch))
-        assert partition_of(answer).error_code == ErrorCode.SNAPSHOT_NOT_FOUND
+        response = await send(leader, a_piece(end_offset=end_offset, current_leader_epoch=epoch))
+        assert partition_of(response).error_code == ErrorCode.SNAPSHOT_NOT_FOUND
 
-    simulated(life())
+    simulated(scenario())

@@ -1,4 +1,4 @@
-"""Snapshots in a quorum: they stand for the log before them, here and for who comes later."""
+"""Snapshots in a quorum: they replace the log below them, on this node and on followers."""
 
 import asyncio
 import shutil
@@ -19,11 +19,11 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 def snapshot(member: Member, *frames: bytes) -> SnapshotId:
-    """Write a snapshot of all that the member was told, and clean what it stands for."""
+    """Writes a snapshot of all published records, and deletes what it replaces."""
     now_ms = 1 << 50
-    end_offset, epoch = member.told.next_offset, member.quorum.epoch
+    end_offset, epoch = member.listener.next_offset, member.quorum.epoch
     writer = member.quorum.begin_snapshot(end_offset, epoch, now_ms)
-    writer.append(frames or member.told.frames)
+    writer.append(frames or member.listener.frames)
     member.quorum.finish_snapshot(writer)
     member.quorum.clean(now_ms)
     return writer.snapshot_id
@@ -36,7 +36,7 @@ async def filled(cluster: Cluster) -> Member:
         leader.append(b"%03d" % number * 50)
         await asyncio.sleep(0.01)
         if number % 10 == 9:
-            await until(lambda: leader.told.next_offset == leader.quorum.end_offset)
+            await until(lambda: leader.listener.next_offset == leader.quorum.end_offset)
             snapshot(leader)
     return leader
 
@@ -44,7 +44,7 @@ async def filled(cluster: Cluster) -> Member:
 def test_a_node_below_the_leaders_log_start_fetches_its_snapshot(
     cluster: Cluster,
 ) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         away = cluster.followers_of(leader)[0]
@@ -52,8 +52,8 @@ def test_a_node_below_the_leaders_log_start_fetches_its_snapshot(
         await filled(cluster)
         leader.append(b"after")
         away.start()
-        await cluster.all_have(*leader.told.frames, b"after")
-        assert away.told.resets == 2, "its own snapshot at first, then the leader's"
+        await cluster.all_have(*leader.listener.frames, b"after")
+        assert away.listener.resets == 2, "its own snapshot at first, then the leader's"
         assert away.quorum.newest_snapshot == leader.quorum.newest_snapshot
         newest = leader.quorum.newest_snapshot
         assert newest is not None
@@ -62,46 +62,46 @@ def test_a_node_below_the_leaders_log_start_fetches_its_snapshot(
         assert away.quorum.voters.ids() == [1, 2, 3]
         assert not list(away.folder.glob("*.part"))
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_new_observer_fetches_the_leaders_snapshot(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await filled(cluster)
         observer = cluster.add(8, is_controller=False)
         observer.start()
-        await cluster.all_have(*leader.told.frames)
+        await cluster.all_have(*leader.listener.frames)
         assert observer.quorum.voters.ids() == [1, 2, 3]
         observer.kill()
         observer.start()
-        assert observer.told.frames, "a snapshot is committed, whoever leads"
-        await cluster.all_have(*leader.told.frames)
+        assert observer.listener.frames, "a snapshot is committed, whoever leads"
+        await cluster.all_have(*leader.listener.frames)
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_snapshot_download_continues_with_the_next_leader(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         await filled(cluster)
         for follower in cluster.followers_of(leader):
-            await until(lambda f=follower: f.told.frames == leader.told.frames)  # type: ignore[misc]
+            await until(lambda f=follower: f.listener.frames == leader.listener.frames)  # type: ignore[misc]
             snapshot(follower)
         observer = cluster.add(8, is_controller=False)
         observer.start()
         await until(lambda: bool(list(observer.folder.glob("*.part"))))
         leader.kill()
-        expected = list(leader.told.frames)
+        expected = list(leader.listener.frames)
         await cluster.all_have(*expected)
         assert not list(observer.folder.glob("*.part"))
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_diverged_log_is_replaced_by_the_snapshot(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         old = await cluster.leader()
         old.append(b"kept")
@@ -111,14 +111,14 @@ def test_a_diverged_log_is_replaced_by_the_snapshot(cluster: Cluster) -> None:
             old.append(b"lost %d" % number)
         new = await filled(cluster)
         cluster.network.heal()
-        await cluster.all_have(*new.told.frames)
+        await cluster.all_have(*new.listener.frames)
         assert old.quorum.end_offset == new.quorum.end_offset
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_an_interrupted_download_leaves_the_old_log(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         away = cluster.followers_of(leader)[0]
@@ -129,15 +129,15 @@ def test_an_interrupted_download_leaves_the_old_log(cluster: Cluster) -> None:
         away.kill()
         assert list(away.folder.glob("*.part"))
         away.start()
-        await cluster.all_have(*leader.told.frames)
+        await cluster.all_have(*leader.listener.frames)
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_snapshot_downloaded_before_a_crash_is_used_at_the_next_start(
     cluster: Cluster,
 ) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         away = cluster.followers_of(leader)[0]
@@ -147,15 +147,15 @@ def test_a_snapshot_downloaded_before_a_crash_is_used_at_the_next_start(
         assert newest is not None
         shutil.copy(leader.folder / newest.file_name, away.folder)
         away.start()
-        assert away.told.frames
+        assert away.listener.frames
         assert away.quorum.end_offset == newest.end_offset
-        await cluster.all_have(*leader.told.frames)
+        await cluster.all_have(*leader.listener.frames)
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_snapshot_has_the_voters_at_its_end_offset(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         snapshot(leader)
@@ -166,4 +166,4 @@ def test_a_snapshot_has_the_voters_at_its_end_offset(cluster: Cluster) -> None:
         history = leader.quorum._log.history
         assert history.voters_below(leader.quorum.end_offset) is not None
 
-    simulated(life())
+    simulated(scenario())

@@ -47,14 +47,14 @@ def removing(member: Member, **changes: object) -> RemoveRaftVoterRequest:
 async def added(leader: Member, member: Member) -> AddRaftVoterResponse:
     """SendVote until the new voter has caught up."""
     while True:
-        answer = await leader.quorum.add_voter(adding(member))
-        if answer.error_code != ErrorCode.REQUEST_TIMED_OUT:
-            return answer
+        response = await leader.quorum.add_voter(adding(member))
+        if response.error_code != ErrorCode.REQUEST_TIMED_OUT:
+            return response
         await asyncio.sleep(0.05)
 
 
 def test_dynamic_voters_write_quorum_state_version_1(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         leader.append(b"one")
@@ -64,62 +64,62 @@ def test_dynamic_voters_write_quorum_state_version_1(cluster: Cluster) -> None:
         state = json.loads((leader.folder / "quorum-state").read_text())
         assert state["data_version"] == 1
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_an_observer_becomes_a_voter_that_can_lead(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         new = cluster.add(4)
         cluster.start()
         leader = await cluster.leader()
         leader.append(b"one")
         await cluster.all_have(b"one")
-        answer = await added(leader, new)
-        assert answer.error_code == ErrorCode.NONE
+        response = await added(leader, new)
+        assert response.error_code == ErrorCode.NONE
         await until(lambda: all(m.quorum.voters.ids() == [1, 2, 3, 4] for m in cluster.up))
         leader.kill()
         second = await cluster.leader()
         second.append(b"two")
         await cluster.all_have(b"one", b"two")
-        asked = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
-        assert new.node_id in asked
+        vote_targets = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
+        assert new.node_id in vote_targets
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_removed_voter_is_an_observer(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         gone = cluster.followers_of(leader)[0]
-        answer = await leader.quorum.remove_voter(removing(gone))
-        assert answer.error_code == ErrorCode.NONE
+        response = await leader.quorum.remove_voter(removing(gone))
+        assert response.error_code == ErrorCode.NONE
         assert gone.node_id not in leader.quorum.voters.ids()
         leader.append(b"after")
         await cluster.all_have(b"after")
         described = leader.quorum.describe()
-        assert [each.node_id for each in described.observer_states] == [gone.node_id]
+        assert [item.node_id for item in described.observer_states] == [gone.node_id]
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_removed_leader_resigns_and_another_leads(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
-        answer = await leader.quorum.remove_voter(removing(leader))
-        assert answer.error_code == ErrorCode.NONE
+        response = await leader.quorum.remove_voter(removing(leader))
+        assert response.error_code == ErrorCode.NONE
         await until(lambda: not leader.quorum.is_leader)
         second = await cluster.leader()
         assert second is not leader
         second.append(b"after")
         await cluster.all_have(b"after")
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_voter_with_new_endpoints_is_updated(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         moved = cluster.followers_of(leader)[0]
@@ -130,22 +130,22 @@ def test_a_voter_with_new_endpoints_is_updated(cluster: Cluster) -> None:
         leader.append(b"found")
         await cluster.all_have(b"found")
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_controller_joins_the_voters_if_auto_join_is_enabled(tmp_path: Path) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster = Cluster(tmp_path, dynamic=True)
         cluster.add(4, config=QuorumConfig(auto_join=True))
         cluster.start()
         leader = await cluster.leader()
         await until(lambda: leader.quorum.voters.ids() == [1, 2, 3, 4])
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_controller_with_a_new_directory_replaces_its_old_voter(tmp_path: Path) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster = Cluster(tmp_path, dynamic=True, config=QuorumConfig(auto_join=True))
         cluster.start()
         leader = await cluster.leader()
@@ -161,15 +161,15 @@ def test_a_controller_with_a_new_directory_replaces_its_old_voter(tmp_path: Path
         assert leader.quorum.voters.ids() == [1, 2, 3]
         await cluster.all_have(b"kept")
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_quorum_grows_from_one(tmp_path: Path) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster = Cluster(tmp_path, voters=1, dynamic=True)
         cluster.start()
         (leader,) = cluster.up
-        assert leader.told.led == [1]
+        assert leader.listener.led == [1]
         leader.append(b"alone")
         await asyncio.sleep(10)
         for node_id in (2, 3):
@@ -177,17 +177,17 @@ def test_a_quorum_grows_from_one(tmp_path: Path) -> None:
             new.start()
             assert (await added(leader, new)).error_code == ErrorCode.NONE
         await cluster.all_have(b"alone")
-        assert leader.told.led == [1], "it leads on"
+        assert leader.listener.led == [1], "it leads on"
         leader.kill()
         second = await cluster.leader()
         second.append(b"together")
         await cluster.all_have(b"alone", b"together")
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_voters_change_one_at_a_time(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         one, other = cluster.followers_of(leader)
@@ -197,25 +197,25 @@ def test_voters_change_one_at_a_time(cluster: Cluster) -> None:
         assert first.error_code == ErrorCode.NONE
         assert second.error_code == ErrorCode.REQUEST_TIMED_OUT
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_voter_change_without_a_majority_times_out(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         one, other = cluster.followers_of(leader)
         cluster.network.cut_off(one.node_id)
         cluster.network.cut_off(other.node_id)
-        answer = await leader.quorum.remove_voter(removing(one))
-        assert answer.error_code in (
+        response = await leader.quorum.remove_voter(removing(one))
+        assert response.error_code in (
             ErrorCode.REQUEST_TIMED_OUT,
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
         )
         cluster.network.heal()
         await cluster.leader()
 
-    simulated(life())
+    simulated(scenario())
 
 
 @pytest.mark.parametrize(
@@ -232,65 +232,65 @@ def test_a_voter_change_without_a_majority_times_out(cluster: Cluster) -> None:
 def test_an_invalid_voter_is_rejected(
     cluster: Cluster, changes: dict[str, object], code: ErrorCode
 ) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
         stranger = cluster.add(9)  # it is not up
-        answer = await leader.quorum.add_voter(adding(stranger, **changes))
-        assert answer.error_code == code
-        assert answer.error_message
+        response = await leader.quorum.add_voter(adding(stranger, **changes))
+        assert response.error_code == code
+        assert response.error_message
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_only_the_leader_changes_voters(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         follower = cluster.followers_of(await cluster.leader())[0]
-        refused: list[AddRaftVoterResponse | RemoveRaftVoterResponse] = [
+        error: list[AddRaftVoterResponse | RemoveRaftVoterResponse] = [
             await follower.quorum.add_voter(adding(follower)),
             await follower.quorum.remove_voter(removing(follower)),
         ]
-        assert {each.error_code for each in refused} == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+        assert {item.error_code for item in error} == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_a_voter_is_not_removed_by_another_directory(cluster: Cluster) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
-        answer = await leader.quorum.remove_voter(removing(leader, voter_directory_id=b"x" * 16))
-        assert answer.error_code == ErrorCode.VOTER_NOT_FOUND
+        response = await leader.quorum.remove_voter(removing(leader, voter_directory_id=b"x" * 16))
+        assert response.error_code == ErrorCode.VOTER_NOT_FOUND
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_static_voters_do_not_change(tmp_path: Path) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster = Cluster(tmp_path)
         cluster.start()
         leader = await cluster.leader()
-        answer = await leader.quorum.remove_voter(removing(leader))
-        assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+        response = await leader.quorum.remove_voter(removing(leader))
+        assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_the_only_voter_is_not_removed(tmp_path: Path) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster = Cluster(tmp_path, voters=1, dynamic=True)
         cluster.start()
-        answer = await cluster[1].quorum.remove_voter(removing(cluster[1]))
-        assert answer.error_code == ErrorCode.INVALID_REQUEST
+        response = await cluster[1].quorum.remove_voter(removing(cluster[1]))
+        assert response.error_code == ErrorCode.INVALID_REQUEST
 
-    simulated(life())
+    simulated(scenario())
 
 
 def test_uncommitted_voters_are_removed_by_a_truncation(
     cluster: Cluster,
 ) -> None:
-    async def life() -> None:
+    async def scenario() -> None:
         cluster.start()
         old = await cluster.leader()
         one, _ = cluster.followers_of(old)
@@ -303,4 +303,4 @@ def test_uncommitted_voters_are_removed_by_a_truncation(
         await until(lambda: old.quorum.voters.ids() == [1, 2, 3])
         assert (await removal).error_code != ErrorCode.NONE
 
-    simulated(life())
+    simulated(scenario())

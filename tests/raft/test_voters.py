@@ -38,8 +38,8 @@ def _voter(node_id: int) -> VoterNode:
 
 def _majorities(voters: VoterSet) -> list[set[int]]:
     ids = voters.ids()
-    groups = (set(each) for size in range(len(ids) + 1) for each in combinations(ids, size))
-    return [each for each in groups if voters.is_majority(each)]
+    groups = (set(item) for size in range(len(ids) + 1) for item in combinations(ids, size))
+    return [item for item in groups if voters.is_majority(item)]
 
 
 @given(st.lists(st.integers(min_value=0, max_value=9), min_size=1, max_size=7))

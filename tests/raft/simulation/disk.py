@@ -11,7 +11,7 @@ from barnabas.raft.voters import VoterSet
 
 
 class Record(NamedTuple):
-    """A record; of a voters record, `content` is who votes."""
+    """A record; the `content` of a voters record is the voters."""
 
     epoch: int
     content: str | VoterSet
@@ -101,7 +101,7 @@ class MemoryLog:
         return own.end_offset
 
     def take_snapshot(self, end_offset: int) -> None:
-        """Let a snapshot stand for everything below `end_offset`."""
+        """Replaces everything below `end_offset` by a snapshot."""
         epoch = self.at(end_offset - 1).epoch
         voters, voters_offset = self._static, -1
         if self.snapshot is not None:
@@ -112,9 +112,9 @@ class MemoryLog:
         self.snapshot = Snapshot(SnapshotId(end_offset, epoch), voters, voters_offset)
         del self._records[: end_offset - self.start_offset]
         self._epochs = [(epoch, end_offset)] + [
-            (each, start) for each, start in self._epochs if start >= end_offset
+            (item, start) for item, start in self._epochs if start >= end_offset
         ]
-        self._voters = [each for each in self._voters if each[0] >= end_offset]
+        self._voters = [item for item in self._voters if item[0] >= end_offset]
         self.start_offset = end_offset
 
     def replace(self, snapshot: Snapshot) -> None:

@@ -83,7 +83,7 @@ class Faults:
 
     def _trouble_new_leader(self, node_id: int) -> None:
         """Let its first records reach few others, or none, or not the disk."""
-        node = next(each for each in self._world.nodes if each.id == node_id)
+        node = next(item for item in self._world.nodes if item.id == node_id)
         ally = self._random.choice(self._world.nodes)
         trouble = self._random.choice(
             [
@@ -97,7 +97,7 @@ class Faults:
 
     def _restart_voter(self, node_id: int) -> None:
         """Let it forget its vote, if it can, while the election still goes on."""
-        node = next(each for each in self._world.nodes if each.id == node_id)
+        node = next(item for item in self._world.nodes if item.id == node_id)
         if self._world.is_troubled and self._random.random() < 0.5:
             self._later(1, partial(self._crash_one, node, down_ms=1))
 

@@ -1,4 +1,4 @@
-"""Requests and answers that are late, lost, doubled and overtaken; links cut in one direction."""
+"""Requests and responses that are delayed, lost, duplicated and reordered; one-way partitions."""
 
 from collections.abc import Callable
 from random import Random
@@ -8,8 +8,8 @@ from tests.raft.simulation.clock import Clock
 
 TIMEOUT_MS = 250
 
-REFUSED = "refused"  # nobody listens there
-LOST = "lost"  # no answer came in time
+REFUSED = "refused"  # no process listens there
+LOST = "lost"  # no response in time
 
 Answered = Callable[[Any], None]
 
@@ -37,17 +37,17 @@ class Network:
         self.max_delay_ms = 5
 
     def ask(self, source: int, target: int, request: Any, answered: Answered) -> None:
-        """Calls `answered` once: with the answer, REFUSED or LOST."""
+        """Calls `answered` once: with the response, REFUSED or LOST."""
         waiting = True
 
-        def settle(answer: Any) -> None:
+        def settle(response: Any) -> None:
             nonlocal waiting
             if waiting:
                 waiting = False
-                answered(answer)
+                answered(response)
 
-        def reply(answer: Any) -> None:
-            self._carry(target, source, lambda: settle(answer))
+        def reply(response: Any) -> None:
+            self._carry(target, source, lambda: settle(response))
 
         def arrive() -> None:
             host = self.hosts[target]

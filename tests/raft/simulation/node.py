@@ -128,7 +128,7 @@ class Node:
             event()
 
     def _mine(self, event: Callable[[], None]) -> Callable[[], None]:
-        """An event for this process, put off while it stands still."""
+        """An event for this process, deferred while it is paused."""
         process = self._process
 
         def happen() -> None:
@@ -249,19 +249,21 @@ class Node:
         self._sent[voter_id] = outgoing
         self._checkers.sends(self, outgoing.request)
 
-        def answered(answer: Any) -> None:
-            if answer in (REFUSED, LOST):
+        def answered(response: Any) -> None:
+            if response in (REFUSED, LOST):
                 self._clock.later(RETRY_MS, self._mine(forget))
                 return
             match outgoing:
                 case SendVote():
-                    self._raft.election.on_vote_response(voter_id, answer, self._clock.now_ms)
+                    self._raft.election.on_vote_response(voter_id, response, self._clock.now_ms)
                 case SendBeginEpoch():
                     self._raft.election.on_begin_epoch_response(
-                        voter_id, answer, self._clock.now_ms
+                        voter_id, response, self._clock.now_ms
                     )
                 case SendEndEpoch():
-                    self._raft.election.on_end_epoch_response(voter_id, answer, self._clock.now_ms)
+                    self._raft.election.on_end_epoch_response(
+                        voter_id, response, self._clock.now_ms
+                    )
             forget()
 
         def forget() -> None:
@@ -274,9 +276,9 @@ class Node:
     def _on_answer(self, answered: Answered) -> Answered:
         process = self._process
 
-        def arrive(answer: Any) -> None:
+        def arrive(response: Any) -> None:
             if process == self._process:
-                self._mine(lambda: answered(answer))()
+                self._mine(lambda: answered(response))()
 
         return arrive
 
@@ -287,19 +289,19 @@ class Node:
         if source is None or source == self.id:
             return
         self._is_fetching = True
-        asked, log = self._raft.epoch, self.disk.log
-        request: Fetch | FetchSnapshot = FetchSnapshot(self.key, asked)
+        epoch, log = self._raft.epoch, self.disk.log
+        request: Fetch | FetchSnapshot = FetchSnapshot(self.key, epoch)
         if not self._snapshot_wanted:
             known = self._raft.high_watermark
-            request = Fetch(self.key, asked, log.end_offset, log.last_epoch, known)
+            request = Fetch(self.key, epoch, log.end_offset, log.last_epoch, known)
         truncations = log.truncations
 
-        def answered(answer: Any) -> None:
-            if answer in (REFUSED, LOST):
-                self._lose(answer, source)
+        def answered(response: Any) -> None:
+            if response in (REFUSED, LOST):
+                self._lose(response, source)
                 return
             if log.truncations == truncations:
-                self._take(answer)
+                self._take(response)
             go_on()
 
         def go_on() -> None:
@@ -309,36 +311,36 @@ class Node:
         self._network.ask(self.id, source, request, self._on_answer(answered))
         self._retry_fetch = go_on
 
-    def _lose(self, answer: str, source: int) -> None:
+    def _lose(self, response: str, source: int) -> None:
         role = self._raft.role
-        if answer == REFUSED and isinstance(role, Follower) and role.leader_id == source:
+        if response == REFUSED and isinstance(role, Follower) and role.leader_id == source:
             self._raft.on_leader_lost(self._clock.now_ms)
         self._clock.later(RETRY_MS, self._mine(self._retry_fetch))
         self._set_timer()
 
-    def _take(self, answer: Fetched | FetchedSnapshot) -> None:
+    def _take(self, response: Fetched | FetchedSnapshot) -> None:
         raft, log, now_ms = self._raft, self.disk.log, self._clock.now_ms
-        error = answer.verdict.error if isinstance(answer, Fetched) else answer.error
+        error = response.verdict.error if isinstance(response, Fetched) else response.error
         self._snapshot_wanted = False
-        if not raft.on_fetch_response(error, answer.leader_id, answer.epoch, now_ms):
+        if not raft.on_fetch_response(error, response.leader_id, response.epoch, now_ms):
             return
-        if isinstance(answer, FetchedSnapshot):
-            assert answer.snapshot is not None
-            end_offset, epoch = answer.snapshot.id
+        if isinstance(response, FetchedSnapshot):
+            assert response.snapshot is not None
+            end_offset, epoch = response.snapshot.id
             if (epoch, end_offset) > (log.last_epoch, log.end_offset):
-                self._install(answer.snapshot)
-        elif answer.verdict.diverging is not None:
-            end_offset = log.truncation_point(answer.verdict.diverging)
+                self._install(response.snapshot)
+        elif response.verdict.diverging is not None:
+            end_offset = log.truncation_point(response.verdict.diverging)
             self._checkers.truncates(self, end_offset)
             log.truncate(end_offset)
             raft.on_truncated(end_offset)
             raft.on_voters_changed(*log.newest_voters(), now_ms)
-        elif answer.verdict.snapshot is not None:
+        elif response.verdict.snapshot is not None:
             self._snapshot_wanted = True
         else:
-            for record in answer.records:
+            for record in response.records:
                 self._append(record)
-            raft.on_leader_high_watermark(answer.high_watermark)
+            raft.on_leader_high_watermark(response.high_watermark)
 
     def _install(self, snapshot: Snapshot) -> None:
         now_ms = self._clock.now_ms
@@ -356,18 +358,18 @@ class Node:
 
     def _serve(self, request: Any, reply: Answered) -> None:
         raft, now_ms = self._raft, self._clock.now_ms
-        answer: Any
+        response: Any
         match request:
             case RaftVoteRequest():
-                answer = raft.election.on_vote_request(request, now_ms)
+                response = raft.election.on_vote_request(request, now_ms)
                 self._settle()
-                self._checkers.votes(self, request, answer)
+                self._checkers.votes(self, request, response)
             case BeginEpochRequest():
                 error = raft.election.on_begin_epoch_request(request, now_ms)
-                answer = EpochResponse(error, raft.leader_id, raft.epoch)
+                response = EpochResponse(error, raft.leader_id, raft.epoch)
             case EndEpochRequest():
                 error = raft.election.on_end_epoch_request(request, now_ms)
-                answer = EpochResponse(error, raft.leader_id, raft.epoch)
+                response = EpochResponse(error, raft.leader_id, raft.epoch)
             case FetchSnapshot():
                 error = raft.leadership.on_fetch_snapshot_request(
                     request.replica, request.epoch, now_ms
@@ -375,13 +377,13 @@ class Node:
                 snapshot = self.disk.log.snapshot
                 if error is ErrorCode.NONE and snapshot is None:
                     error = ErrorCode.SNAPSHOT_NOT_FOUND
-                answer = FetchedSnapshot(error, raft.leader_id, raft.epoch, snapshot)
+                response = FetchedSnapshot(error, raft.leader_id, raft.epoch, snapshot)
             case Fetch():
                 self._poll(request, reply)
                 return
         self._settle()
-        self._checkers.answers(self)
-        reply(answer)
+        self._checkers.responses(self)
+        reply(response)
 
     def _poll(self, fetch: Fetch, reply: Answered) -> None:
         verdict = self._judge(fetch)
@@ -411,7 +413,7 @@ class Node:
     def _answer_polls(self) -> None:
         ready = [(fetch, reply) for fetch, reply in self._polls if self._is_news(fetch)]
         if ready and self._raft.is_leader:
-            self._polls = [each for each in self._polls if each not in ready]
+            self._polls = [item for item in self._polls if item not in ready]
             for fetch, reply in ready:
                 reply(self._fetched(fetch, self._judge(fetch)))
 

@@ -2,7 +2,7 @@
 
     python -m tests.raft.simulation.planted [--seeds 1000] [NAME ...]
 
-The bugs are edits of the source. One that no longer fits the source is told of: mend it here.
+The bugs are edits of the source. One that no longer matches the source is reported: fix it here.
 """
 
 import argparse
@@ -144,7 +144,7 @@ BUGS = [
 """,
     ),
     Bug(
-        "new-voters-are-not-asked",
+        "new-voters-get-no-vote-requests",
         "leadership.py",
         "        leader.progress.update_voters(self._node.voters)\n",
         "",
@@ -175,14 +175,14 @@ def plant(bug: Bug, source: Path) -> bool:
     path = source / "barnabas" / "raft" / bug.path
     text = path.read_text()
     if text.count(bug.good) != 1:
-        print(f"{bug.name} does not fit {bug.path} any more: mend {__file__}")
+        print(f"{bug.name} does not fit {bug.path} any more: fix {__file__}")
         return False
     path.write_text(text.replace(bug.good, bug.bad))
     return True
 
 
 def hunt(source: Path, seeds: int) -> str | None:
-    """Which promise was found broken, and by which seed."""
+    """Returns the invariant that was violated, and the seed."""
     command = [sys.executable, "-m", "tests.raft.simulation", "--seeds", str(seeds)]
     environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
     result = subprocess.run(

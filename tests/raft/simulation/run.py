@@ -10,7 +10,7 @@ from tests.raft.simulation.world import World
 
 class Outcome(NamedTuple):
     seed: int
-    failure: str | None  # the promise that was broken, and how
+    failure: str | None  # the invariant that was violated, and how
     where: str
     trace: list[str]
     committed: int

@@ -16,7 +16,7 @@ from barnabas.wire.uuid import ZERO
 TROUBLE_MS = 3_000
 PROPOSAL_MS = 60
 AWAY_MS = 3 * TIMEOUTS.fetch_ms // 2
-# Room for a node to find out, stand, lose twice, and stand again.
+# Enough for a node to time out, lose two elections, and start another.
 ELECTION_LIMIT_MS = 10 * TIMEOUTS.election_ms
 
 
@@ -34,7 +34,7 @@ class World:
         voters, observers = self.random.choice([(1, 2), (2, 1), (3, 0), (3, 1), (3, 2), (5, 0)])
         # Voters that are a setting have no known directories, and cannot change (KIP-853).
         self.is_static = self.random.random() < 0.3
-        keys = [ReplicaKey(each, bytes([each] * 16)) for each in range(1, voters + observers + 1)]
+        keys = [ReplicaKey(item, bytes([item] * 16)) for item in range(1, voters + observers + 1)]
         self.first_voters = VoterSet(map(self.voter, keys[:voters]))
         self.nodes = [self._node(key) for key in keys]
         self.checkers.replicas.extend(self.nodes)
@@ -58,11 +58,11 @@ class World:
 
     def leader(self) -> Node | None:
         """The leader of the newest epoch that has one."""
-        leaders = [each for each in self.nodes if each.raft and each.raft.is_leader]
+        leaders = [item for item in self.nodes if item.raft and item.raft.is_leader]
         return max(leaders, key=lambda node: node.raft.epoch if node.raft else 0, default=None)
 
     def propose(self) -> None:
-        """Now and then a client writes, to whoever believes to lead."""
+        """Sometimes a client writes, to a node that believes to lead."""
         for node in self.nodes:
             if node.propose(f"{self._proposals}"):
                 self._proposals += 1
@@ -71,7 +71,7 @@ class World:
     # The reckoning
 
     def await_agreement(self) -> Node:
-        """Once all is well there is a leader soon, and everybody gets to the end of its log."""
+        """Once faults end, there is a leader soon, and every node reaches the end of its log."""
         deadline_ms = self.clock.now_ms + ELECTION_LIMIT_MS
         mark = len(self.checkers.committed_records) + 5
         while self.clock.now_ms < deadline_ms:
@@ -97,9 +97,9 @@ class World:
         assert leader.raft is not None
         epoch, voters = leader.raft.epoch, leader.raft.voters
         spare = [
-            each
-            for each in self.nodes
-            if each is not leader and (len(voters) > 2 or not voters.includes(each.key))
+            item
+            for item in self.nodes
+            if item is not leader and (len(voters) > 2 or not voters.includes(item.key))
         ]
         if spare:
             away = self.random.choice(spare)
