@@ -110,6 +110,15 @@ def listener_options(
     return with_options
 
 
+def stop_with_stdin_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--stop-with-stdin`, a flag."""
+    return click.option(
+        "--stop-with-stdin",
+        is_flag=True,
+        help="Stop when standard input is closed, for a parent process that may be killed.",
+    )(command)
+
+
 def override_option(command: Callable[..., None]) -> Callable[..., None]:
     """Adds `--set key=value`, which can be repeated; passed as `overrides`."""
     return click.option(

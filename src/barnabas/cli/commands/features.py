@@ -4,7 +4,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import raise_for_errors
 from barnabas.cli.options import admin_command
 
 
@@ -56,7 +56,6 @@ def set_(
     outcomes = connection.run(
         lambda admin: update_features(admin, new_levels, kind, dry_run=dry_run)
     )
-    if failed := {name: why.str() for name, why in outcomes.items() if why is not None}:
-        raise CommandError("; ".join(f"{name}: {why}" for name, why in failed.items()))
+    raise_for_errors(outcomes)
     done = "can be" if dry_run else "are"
     display.print_result(f"{', '.join(levels)} {done} set.", levels=new_levels, dry_run=dry_run)

@@ -7,7 +7,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, raise_for_errors
 from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
@@ -173,9 +173,7 @@ def delete(connection: Connection, display: Display, names: tuple[str, ...]) -> 
     from barnabas.cli.operations.groups import delete_groups
 
     outcomes = connection.run(lambda admin: delete_groups(admin, names))
-    failed = {group: error.str() for group, error in outcomes.items() if error is not None}
-    if failed:
-        raise CommandError("; ".join(f"{group}: {why}" for group, why in failed.items()))
+    raise_for_errors(outcomes)
     display.print_result(f"{', '.join(names)} deleted.", deleted=names)
 
 

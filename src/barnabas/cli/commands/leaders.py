@@ -4,7 +4,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import raise_for_errors
 from barnabas.cli.options import admin_command
 
 
@@ -34,12 +34,7 @@ def elect(
     rows = [(f"{topic}-{index}", "elected") for topic, index in outcome.elected]
     rows += [(f"{topic}-{index}", "not needed") for topic, index in outcome.not_needed]
     display.print_table(["PARTITION", "RESULT"], rows)
-    if outcome.errors:
-        raise CommandError(
-            "; ".join(
-                f"{topic}-{index}: {why.str()}" for (topic, index), why in outcome.errors.items()
-            )
-        )
+    raise_for_errors(outcome.errors)
 
 
 def _parse(text: str) -> tuple[str, int]:

@@ -7,7 +7,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import raise_for_errors
 from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
@@ -57,22 +57,18 @@ def start(
     connection: Connection, display: Display, file: Path, throttle: int | None, wait: bool
 ) -> None:
     """Start the reassignment in FILE, which has the format of kafka-reassign-partitions."""
-    from barnabas.cli.operations import reassignments as work
-    from barnabas.cli.operations import throttles
+    from barnabas.cli.operations import reassignments, throttles
 
-    target = work.read_target(file)
-    work.validate_target(target)
+    target = reassignments.read_target(file)
+    reassignments.validate_target(target)
 
     async def collect(admin: "AioAdminClient") -> None:
-        await work.require_brokers(admin, target)
-        current = await work.current_replicas(admin, target.replicas)
-        moves = await work.list_reassignments(admin)
+        await reassignments.require_brokers(admin, target)
+        current = await reassignments.current_replicas(admin, target.replicas)
+        moves = await reassignments.list_reassignments(admin)
         if throttle is not None:
             await throttles.throttle_replication(admin, current, target.replicas, moves, throttle)
-        if failures := await work.start_reassignment(admin, target):
-            raise CommandError(
-                "; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items())
-            )
+        raise_for_errors(await reassignments.start_reassignment(admin, target))
         if wait:
             await _wait_until_completed(admin, target, quiet=display.as_json)
             await _clear_throttles(admin, target)
@@ -108,14 +104,12 @@ def list_(connection: Connection, display: Display) -> None:
 @admin_command
 def cancel(connection: Connection, display: Display) -> None:
     """Cancel all reassignments in progress."""
-    from barnabas.cli.operations import reassignments as work
+    from barnabas.cli.operations import reassignments
 
     async def collect(admin: "AioAdminClient") -> int:
-        moves = await work.list_reassignments(admin)
-        if moves and (failures := await work.cancel_reassignments(admin, moves)):
-            raise CommandError(
-                "; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items())
-            )
+        moves = await reassignments.list_reassignments(admin)
+        if moves:
+            raise_for_errors(await reassignments.cancel_reassignments(admin, moves))
         return len(moves)
 
     count = connection.run(collect)

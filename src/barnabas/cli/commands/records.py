@@ -4,7 +4,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import raise_for_errors
 from barnabas.cli.options import admin_command
 
 
@@ -21,15 +21,12 @@ def delete(connection: Connection, display: Display, targets: tuple[str, ...]) -
     from barnabas.cli.operations.partitions import delete_records
 
     offsets = dict(map(_parse, targets))
-    deleted, failures = connection.run(lambda admin: delete_records(admin, offsets))
+    deleted, errors = connection.run(lambda admin: delete_records(admin, offsets))
     display.print_table(
         ["TOPIC", "PARTITION", "LOW WATERMARK"],
         [(*partition, first) for partition, first in deleted.items()],
     )
-    if failures:
-        raise CommandError(
-            "; ".join(f"{topic}-{index}: {why.str()}" for (topic, index), why in failures.items())
-        )
+    raise_for_errors(errors)
 
 
 def _parse(text: str) -> tuple[tuple[str, int], int]:

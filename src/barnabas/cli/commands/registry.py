@@ -2,7 +2,12 @@
 
 import click
 
-from barnabas.cli.options import bootstrap_server_option, command_config_option, listener_options
+from barnabas.cli.options import (
+    bootstrap_server_option,
+    command_config_option,
+    listener_options,
+    stop_with_stdin_option,
+)
 
 
 @click.command("registry")
@@ -37,11 +42,7 @@ from barnabas.cli.options import bootstrap_server_option, command_config_option,
     help="Whether this instance may become the leader.",
 )
 @command_config_option
-@click.option(
-    "--stop-with-stdin",
-    is_flag=True,
-    help="Stop when standard input is closed, for a parent process that may be killed.",
-)
+@stop_with_stdin_option
 def command(
     servers: str,
     port: int,

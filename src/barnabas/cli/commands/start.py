@@ -4,16 +4,12 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.options import override_option
+from barnabas.cli.options import override_option, stop_with_stdin_option
 
 
 @click.command("start")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--stop-with-stdin",
-    is_flag=True,
-    help="Stop when standard input is closed, for a parent process that may be killed.",
-)
+@stop_with_stdin_option
 @override_option
 def command(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
     """Run a node from a server.properties FILE.

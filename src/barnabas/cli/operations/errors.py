@@ -1,6 +1,7 @@
 """Errors that a command prints in one line, without a traceback."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +10,19 @@ if TYPE_CHECKING:
 
 class CommandError(Exception):
     """The command cannot be done as given; the message says why, in one line."""
+
+
+def raise_for_errors(
+    errors: "Mapping[str, KafkaError | None] | Mapping[tuple[str, int], KafkaError]",
+) -> None:
+    """Raises CommandError with the errors of names or partitions, if there are any."""
+    failed = [
+        f"{key if isinstance(key, str) else f'{key[0]}-{key[1]}'}: {error.str()}"
+        for key, error in errors.items()
+        if error is not None
+    ]
+    if failed:
+        raise CommandError("; ".join(failed))
 
 
 def describe_error(error: Exception) -> str | None:
