@@ -10,8 +10,8 @@ from barnabas.client.consumer._completed_fetch import CompletedFetch, ConsumerPr
 from barnabas.client.consumer._poller import Poller
 from barnabas.client.consumer.fetch_buffer import (
     AioFetchBuffer,
-    FetchBuffer,
     BufferedError,
+    FetchBuffer,
     SyncFetchBuffer,
 )
 from barnabas.client.errors import KafkaError

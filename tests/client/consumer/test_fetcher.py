@@ -7,7 +7,7 @@ from typing import Any
 from tests.wait import async_wait_until
 from tests.wire.records.samples import some_records
 
-from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
+from barnabas.client.cluster import BrokerInfo, MetadataSnapshot, PartitionInfo, TopicInfo
 from barnabas.client.consumer._poller import Poller
 from barnabas.client.consumer.fetch_buffer import AioFetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
@@ -38,7 +38,7 @@ class Brokers:
 
     def __init__(self, leaders: dict[int, int]) -> None:
         partitions = tuple(PartitionInfo(index, node, 5) for index, node in leaders.items())
-        self.metadata = Metadata(
+        self.metadata = MetadataSnapshot(
             brokers={node: BrokerInfo(node, "h", node) for node in (1, 2, 3)},
             topics={"t": TopicInfo("t", ID, partitions)},
         )
@@ -351,7 +351,9 @@ async def test_a_new_leader_epoch_requires_validation(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     newer = TopicInfo("t", ID, (PartitionInfo(0, 2, 6),))
-    scene.brokers.metadata = Metadata(brokers=scene.brokers.metadata.brokers, topics={"t": newer})
+    scene.brokers.metadata = MetadataSnapshot(
+        brokers=scene.brokers.metadata.brokers, topics={"t": newer}
+    )
     scene.brokers.answer(records(0, 3))
     assert scene.assignment["t", 0].state is FetchState.AWAIT_VALIDATION
     assert scene.unknown_positions == 1

@@ -3,19 +3,22 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 
-from barnabas.client.cluster import Deadline, Metadata, PartitionInfo, TopicInfo
-from barnabas.client.consumer.subscription_state import TopicPartitionState, FetchState
-from barnabas.client.consumer.offset_lookup import OffsetResults, OffsetAndTimestamp
+from barnabas.client.cluster import Deadline, MetadataSnapshot, PartitionInfo, TopicInfo
+from barnabas.client.consumer.offset_lookup import OffsetAndTimestamp, OffsetResults
 from barnabas.client.consumer.position_updater import PositionUpdater
-from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy
+from barnabas.client.consumer.subscription_state import (
+    AutoOffsetResetStrategy,
+    FetchState,
+    TopicPartitionState,
+)
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_STORED,
-    TopicPartitionTuple,
     TopicPartition,
+    TopicPartitionTuple,
 )
 
 KEY = ("t", 0)
@@ -65,7 +68,7 @@ class Committed:
 
 
 class Cluster:
-    metadata = Metadata(topics={"t": TopicInfo("t", partitions=(PartitionInfo(0, 1, 9),))})
+    metadata = MetadataSnapshot(topics={"t": TopicInfo("t", partitions=(PartitionInfo(0, 1, 9),))})
 
 
 def update_positions(
@@ -170,17 +173,26 @@ def test_a_truncated_log_is_read_from_where_it_diverged() -> None:
 
 def test_without_a_reset_policy_truncation_is_reported() -> None:
     each = assigned(20, epoch=3, policy="none")
-    assert update_positions(each, leaders=Leaders(OffsetAndTimestamp(15, 2))) == [KafkaError._LOG_TRUNCATION]
+    assert update_positions(each, leaders=Leaders(OffsetAndTimestamp(15, 2))) == [
+        KafkaError._LOG_TRUNCATION
+    ]
     assert each.state is FetchState.STOPPED
 
 
 def test_an_unknown_epoch_resets_the_position() -> None:
     each = assigned(20, epoch=3)
-    assert update_positions(each, leaders=Leaders(OffsetAndTimestamp(-1, -1), OffsetAndTimestamp(4, 0))) == []
+    assert (
+        update_positions(
+            each, leaders=Leaders(OffsetAndTimestamp(-1, -1), OffsetAndTimestamp(4, 0))
+        )
+        == []
+    )
     assert each.fetch_offset == 4
 
 
 def test_a_response_after_a_seek_is_ignored() -> None:
     each = assigned(OFFSET_BEGINNING)
-    update_positions(each, leaders=Leaders(OffsetAndTimestamp(0, 0)), during_request=lambda: each.seek(50))
+    update_positions(
+        each, leaders=Leaders(OffsetAndTimestamp(0, 0)), during_request=lambda: each.seek(50)
+    )
     assert each.fetch_offset == 50

@@ -2,8 +2,11 @@
 
 import pytest
 
-from barnabas.client.consumer.subscription_state import TopicPartitionState, FetchState
-from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy
+from barnabas.client.consumer.subscription_state import (
+    AutoOffsetResetStrategy,
+    FetchState,
+    TopicPartitionState,
+)
 from barnabas.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,

@@ -7,7 +7,7 @@ messages and events from the fetch buffer.
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
-from barnabas.client.cluster import Cluster, Metadata
+from barnabas.client.cluster import ClusterClient, MetadataSnapshot
 from barnabas.client.consumer._poller import Poller
 from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
@@ -36,7 +36,7 @@ class ConsumerCore:
         self.settings = settings
         self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
         self._events = UserEvents(settings, buffer)
-        self.cluster = Cluster(settings, self._events.on_connection_error)
+        self.cluster = ClusterClient(settings, self._events.on_connection_error)
         self.coordinator = (
             ConsumerCoordinator(self.cluster, settings, self) if settings.group_id else None
         )
@@ -349,7 +349,7 @@ class ConsumerCore:
                 f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms
             )
 
-    def _on_metadata(self, metadata: Metadata) -> None:
+    def _on_metadata(self, metadata: MetadataSnapshot) -> None:
         for (topic, index), state in self.assignment.items():
             info = metadata.topics.get(topic)
             if info is None or info.error is ErrorCode.LEADER_NOT_AVAILABLE:

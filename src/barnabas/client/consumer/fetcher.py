@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable, Container, Mapping
 
-from barnabas.client.cluster import Backoff, Cluster
+from barnabas.client.cluster import Backoff, ClusterClient
 from barnabas.client.consumer._completed_fetch import CompletedFetch
 from barnabas.client.consumer.fetch_buffer import BufferedError, FetchBuffer, error_message
 from barnabas.client.consumer.fetch_results import (
@@ -51,7 +51,7 @@ class Fetcher:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         settings: ConsumerSettings,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
         buffer: FetchBuffer,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.metrics import CounterRates, Metrics, MetricsBuilder, put_network_metrics
 from barnabas.client.settings import ConsumerSettings
@@ -20,7 +20,7 @@ class ConsumerMetrics:
     def __init__(
         self,
         settings: ConsumerSettings,
-        cluster: Cluster,
+        cluster: ClusterClient,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
     ) -> None:
         self._client_id = settings.client_id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.cluster import Backoff, Cluster, Deadline, PartitionInfo
+from barnabas.client.cluster import Backoff, ClusterClient, Deadline, PartitionInfo
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -49,7 +49,7 @@ OffsetResults = dict[TopicPartitionTuple, OffsetAndTimestamp | KafkaError]
 class OffsetLookup:
     """Sends requests for offsets to the leaders of partitions."""
 
-    def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
+    def __init__(self, cluster: ClusterClient, settings: ConsumerSettings) -> None:
         self._cluster = cluster
         self._settings = settings
 

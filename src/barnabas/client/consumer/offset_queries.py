@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.consumer.offset_lookup import OffsetAndTimestamp, OffsetLookup, OffsetResults
 from barnabas.client.consumer.subscription_state import (
@@ -25,7 +25,7 @@ class OffsetQueries:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         coordinator: ConsumerCoordinator | None,
         offsets: OffsetLookup,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from barnabas.client.cluster import Backoff, Cluster, Deadline
+from barnabas.client.cluster import Backoff, ClusterClient, Deadline
 from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.consumer.offset_lookup import OffsetAndTimestamp, OffsetLookup, OffsetResults
 from barnabas.client.consumer.subscription_state import (
@@ -28,7 +28,7 @@ class PositionUpdater:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         coordinator: ConsumerCoordinator | None,
         offsets: OffsetLookup,
         settings: ConsumerSettings,

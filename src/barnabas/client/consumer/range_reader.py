@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from barnabas.client.backoff import Backoff, Deadline
-from barnabas.client.cluster import Cluster, TopicInfo
+from barnabas.client.cluster import ClusterClient, TopicInfo
 from barnabas.client.cluster.metadata import NO_LEADER
 from barnabas.client.consumer.fetch_results import (
     FetchedBatches,
@@ -98,7 +98,7 @@ class RangeReader(Generic[R]):
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         settings: ConsumerSettings,
         ranges: Sequence[R],
         policy: DataLossPolicy,

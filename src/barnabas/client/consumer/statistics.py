@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from barnabas.client.broker_statistics import broker_statistics, traffic_totals
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.offset_committer import OffsetCommitter
 from barnabas.client.consumer.subscription_state import FetchState, TopicPartitionState
 from barnabas.client.consumer.user_events import UserEvents
@@ -29,7 +29,7 @@ class ConsumerStatistics:
     def __init__(
         self,
         settings: ConsumerSettings,
-        cluster: Cluster,
+        cluster: ClusterClient,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
         committer: OffsetCommitter,
         events: UserEvents,
@@ -69,7 +69,7 @@ class ConsumerStatistics:
 
 def _statistics(
     settings: ConsumerSettings,
-    cluster: Cluster,
+    cluster: ClusterClient,
     assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
     committer: OffsetCommitter,
     rebalances: int,
@@ -104,7 +104,7 @@ def _statistics(
 
 
 def _partition(
-    cluster: Cluster, partition: TopicPartitionState, committer: OffsetCommitter
+    cluster: ClusterClient, partition: TopicPartitionState, committer: OffsetCommitter
 ) -> dict[str, Any]:
     leader = cluster.metadata.leader(*partition.key)
     stored = committer.stored_offset(partition)

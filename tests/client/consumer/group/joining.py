@@ -5,7 +5,7 @@ import functools
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
@@ -37,7 +37,7 @@ class Joined:
         self.settings = ConsumerSettings(
             bootstrap_servers=(Endpoint(host, int(port)),), group_id=group_id, **settings
         )
-        self.cluster = Cluster(self.settings)
+        self.cluster = ClusterClient(self.settings)
         self.group = ConsumerCoordinator(self.cluster, self.settings, self)
         self.partitions: frozenset[TopicPartitionTuple] = frozenset()
         self.events: list[tuple[str, frozenset[TopicPartitionTuple]]] = []

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from barnabas.client.cluster.metadata import Metadata, PartitionInfo, TopicInfo
+from barnabas.client.cluster.metadata import MetadataSnapshot, PartitionInfo, TopicInfo
 from barnabas.client.consumer.group.member import (
-    SendToGroupCoordinator,
     AssignmentChange,
     GroupMembership,
-    ResolvedSubscription,
     ReportError,
+    ResolvedSubscription,
+    SendToGroupCoordinator,
 )
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
@@ -87,13 +87,13 @@ class Stepped:
         assert self.member.next_deadline_ms > self.now_ms, "it would be woken again and again"
 
 
-def metadata(**partitions: int) -> Metadata:
+def metadata(**partitions: int) -> MetadataSnapshot:
     """Topics with so many partitions; the id of each is its name."""
     topics = {
         name: TopicInfo(name, topic_id(name), tuple(PartitionInfo(n) for n in range(count)))
         for name, count in partitions.items()
     }
-    return Metadata(
+    return MetadataSnapshot(
         topics=topics, topic_names={topic.topic_id: name for name, topic in topics.items()}
     )
 

@@ -9,7 +9,7 @@ from tests.client.consumer.group.joining import on_a_loop
 from tests.client.expected_errors import TIMEOUTS_S
 from tests.client.scripted import ScriptedBroker
 
-from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.consumer.group.group_offsets import GroupOffsets
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConsumerSettings
@@ -87,7 +87,7 @@ class Speaking:
     """Offsets of a member in some epoch, at a scripted broker."""
 
     def __init__(self, broker: ScriptedBroker, *, epoch: int = -1, **changed: Any) -> None:
-        self.cluster = Cluster(broker.settings())
+        self.cluster = ClusterClient(broker.settings())
         self.epoch = epoch
         settings = ConsumerSettings(group_id="g", retry_backoff_ms=1, **changed)
         self.offsets = GroupOffsets(self.cluster, settings, self.identity)
@@ -208,7 +208,7 @@ async def test_a_group_that_may_not_be_read_is_reported() -> None:
 @on_a_loop
 async def test_a_consumer_without_a_group_id_is_rejected() -> None:
     async with ScriptedBroker() as broker:
-        cluster = Cluster(broker.settings())
+        cluster = ClusterClient(broker.settings())
         nobody = GroupOffsets(cluster, ConsumerSettings(), lambda: ConsumerGroupMetadata(""))
         with pytest.raises(KafkaException, match=r"set group\.id"):
             await nobody.committed([("t", 0)], Deadline.after(1_000))

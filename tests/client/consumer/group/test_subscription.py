@@ -3,7 +3,7 @@
 import pytest
 from tests.client.consumer.group.stepping import metadata
 
-from barnabas.client.cluster.metadata import BrokerInfo, Metadata, PartitionInfo, TopicInfo
+from barnabas.client.cluster.metadata import BrokerInfo, MetadataSnapshot, PartitionInfo, TopicInfo
 from barnabas.client.consumer.group.subscription import (
     Subscription,
     partition_counts,
@@ -22,12 +22,12 @@ def test_a_name_that_starts_with_a_caret_is_a_pattern() -> None:
 
 
 def test_several_patterns_become_one_for_the_coordinator() -> None:
-    sought = Subscription.parse(["^a.*", "^b"]).resolve(Metadata(), with_internal=False)
+    sought = Subscription.parse(["^a.*", "^b"]).resolve(MetadataSnapshot(), with_internal=False)
     assert sought.pattern == "(^a.*)|(^b)"
 
 
 def test_an_invalid_pattern_is_rejected() -> None:
-    with pytest.raises(KafkaException, match="no regular expression"):
+    with pytest.raises(KafkaException, match="not a regular expression"):
         Subscription.parse(["^("])
 
 
@@ -39,7 +39,7 @@ def test_patterns_skip_internal_and_missing_topics() -> None:
         TopicInfo("a-forbidden", error=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
         TopicInfo("a-without-leader", error=ErrorCode.LEADER_NOT_AVAILABLE),
     ]
-    known = Metadata(topics={topic.name: topic for topic in topics})
+    known = MetadataSnapshot(topics={topic.name: topic for topic in topics})
     pattern = Subscription.parse(["^a-"])
     matching = pattern.resolve(known, with_internal=False).matching
     assert matching == {"a-there", "a-without-leader"}
@@ -53,7 +53,7 @@ def test_a_topic_with_a_temporary_error_keeps_its_partition_count() -> None:
         "gone": TopicInfo("gone", error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     }
     before = {"there": 1, "unsure": 3, "gone": 4, "forgotten": 5}
-    assert partition_counts(Metadata(topics=topics), before, before) == {
+    assert partition_counts(MetadataSnapshot(topics=topics), before, before) == {
         "there": 2,
         "unsure": 3,
         "gone": 0,
@@ -62,7 +62,7 @@ def test_a_topic_with_a_temporary_error_keeps_its_partition_count() -> None:
 
 
 def test_partitions_are_in_the_racks_of_their_replicas() -> None:
-    known = Metadata(
+    known = MetadataSnapshot(
         brokers={1: BrokerInfo(1, "h", 1, "x"), 2: BrokerInfo(2, "h", 2, "y")},
         topics={"t": TopicInfo("t", partitions=(PartitionInfo(0, replicas=(1, 2, 3)),))},
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.consumer.group.classic import ClassicMember
 from barnabas.client.consumer.group.consumer import ConsumerMember
 from barnabas.client.consumer.group.group_offsets import NOT_A_MEMBER, GroupOffsets
@@ -20,7 +20,7 @@ class ConsumerCoordinator:
     """One consumer's part in the group of `settings.group_id`."""
 
     def __init__(
-        self, cluster: Cluster, settings: ConsumerSettings, listener: RebalanceListener
+        self, cluster: ClusterClient, settings: ConsumerSettings, listener: RebalanceListener
     ) -> None:
         self._cluster = cluster
         self._settings = settings

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from barnabas.client.cluster import Backoff, Cluster, CoordinatorType, Deadline
+from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
 from barnabas.client.consumer.group.errors import is_retriable
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.client.settings import ConsumerSettings
@@ -47,7 +47,7 @@ class GroupOffsets:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         settings: ConsumerSettings,
         identity: Callable[[], ConsumerGroupMetadata],
     ) -> None:

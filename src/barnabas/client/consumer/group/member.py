@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.schema import Message
@@ -96,7 +96,7 @@ class GroupMembership(Protocol):
     def on_poll(self, now_ms: float) -> None:
         """The user has polled."""
 
-    def on_metadata(self, metadata: Metadata) -> None:
+    def on_metadata(self, metadata: MetadataSnapshot) -> None:
         """The metadata of topics has changed."""
 
     def leave(self) -> None:

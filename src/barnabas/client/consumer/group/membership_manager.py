@@ -6,7 +6,7 @@ import math
 from collections.abc import Coroutine
 from typing import Any
 
-from barnabas.client.cluster import Cluster, CoordinatorType, Deadline, Metadata
+from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline, MetadataSnapshot
 from barnabas.client.consumer.group.errors import COORDINATOR_MOVED
 from barnabas.client.consumer.group.member import (
     Assign,
@@ -34,7 +34,7 @@ class MembershipManager:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         settings: ConsumerSettings,
         listener: RebalanceListener,
         member: GroupMembership,
@@ -89,7 +89,7 @@ class MembershipManager:
         for task in self._tasks:
             task.cancel()
 
-    def _on_metadata(self, metadata: Metadata) -> None:
+    def _on_metadata(self, metadata: MetadataSnapshot) -> None:
         if self._subscription is None:
             return
         self._report_unavailable_topics(self._subscription, metadata)
@@ -99,7 +99,7 @@ class MembershipManager:
         self.member.subscribe(resolved, self._now_ms())
         self._advance()
 
-    def _report_unavailable_topics(self, subscription: Subscription, metadata: Metadata) -> None:
+    def _report_unavailable_topics(self, subscription: Subscription, metadata: MetadataSnapshot) -> None:
         """Reports every subscribed topic that cannot be consumed once."""
         errors = {
             name: metadata.topics[name].error

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barnabas.client.cluster.metadata import Metadata, TopicInfo
+from barnabas.client.cluster.metadata import MetadataSnapshot, TopicInfo
 from barnabas.client.consumer.group.assignors import ClusterTopics
 from barnabas.client.consumer.group.member import ResolvedSubscription
 from barnabas.client.errors import KafkaError, fail
@@ -27,7 +27,7 @@ class Subscription:
         patterns = tuple(_compile(topic) for topic in topics if topic.startswith(PATTERN_PREFIX))
         return cls(names, patterns)
 
-    def resolve(self, metadata: Metadata, *, with_internal: bool) -> ResolvedSubscription:
+    def resolve(self, metadata: MetadataSnapshot, *, with_internal: bool) -> ResolvedSubscription:
         """Returns the names, and the existing topics that match the patterns."""
         if not self.patterns:
             return ResolvedSubscription(self.names)
@@ -55,7 +55,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def partition_counts(
-    metadata: Metadata, topics: Iterable[str], previous: Mapping[str, int]
+    metadata: MetadataSnapshot, topics: Iterable[str], previous: Mapping[str, int]
 ) -> dict[str, int]:
     """Returns the partition counts of topics; the previous count while a topic has an error."""
     counts: dict[str, int] = {}
@@ -76,7 +76,7 @@ def _is_missing(topic: TopicInfo) -> bool:
     return unknown or bool(topic.error and not topic.error.retriable)
 
 
-def topics_with_racks(counts: Mapping[str, int], metadata: Metadata) -> ClusterTopics:
+def topics_with_racks(counts: Mapping[str, int], metadata: MetadataSnapshot) -> ClusterTopics:
     """Returns topics with the racks of their replicas, if brokers have racks."""
     racks = {broker.node_id: broker.rack for broker in metadata.brokers.values() if broker.rack}
     if not racks:

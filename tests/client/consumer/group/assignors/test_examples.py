@@ -2,9 +2,9 @@
 
 from barnabas.client.consumer.group.assignors import (
     ASSIGNORS,
+    ClusterTopics,
     GroupAssignment,
     SubscribedMember,
-    ClusterTopics,
 )
 from barnabas.client.consumer.group.assignors.sticky_user_data import read_user_data
 

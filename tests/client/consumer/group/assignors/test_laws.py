@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from barnabas.client.consumer.group.assignors import (
     ASSIGNORS,
+    ClusterTopics,
     GroupAssignment,
     SubscribedMember,
-    ClusterTopics,
 )
 from barnabas.client.values import TopicPartitionTuple
 

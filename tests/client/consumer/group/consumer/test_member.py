@@ -6,7 +6,7 @@ import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings, topic_id
 
 from barnabas.client.consumer.group.consumer import ConsumerMember
-from barnabas.client.consumer.group.member import Assign, Lose, Revoke, ResolvedSubscription
+from barnabas.client.consumer.group.member import Assign, Lose, ResolvedSubscription, Revoke
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode

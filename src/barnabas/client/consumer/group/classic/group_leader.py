@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.consumer.group.assignors import ASSIGNORS
 from barnabas.client.consumer.group.classic.consumer_protocol import (
     read_subscription,
@@ -26,10 +26,10 @@ class GroupLeader:
         self.topics = frozenset().union(*(member.topics for member in self._members))
         self._partition_counts: Mapping[str, int] = {}
 
-    def has_metadata_for_all(self, metadata: Metadata) -> bool:
+    def has_metadata_for_all(self, metadata: MetadataSnapshot) -> bool:
         return self.topics <= metadata.topics.keys()
 
-    def assign(self, metadata: Metadata) -> list[SyncGroupRequestAssignment]:
+    def assign(self, metadata: MetadataSnapshot) -> list[SyncGroupRequestAssignment]:
         """Returns the assignments of all members, for the current topics."""
         self._partition_counts = partition_counts(metadata, self.topics, self._partition_counts)
         if self._skips_assignment:
@@ -42,7 +42,7 @@ class GroupLeader:
             for member_id, partitions in assignment.items()
         ]
 
-    def changed_topics(self, metadata: Metadata) -> set[str]:
+    def changed_topics(self, metadata: MetadataSnapshot) -> set[str]:
         """Returns the topics whose partition counts differ from the assigned ones."""
         counts = partition_counts(metadata, self.topics, self._partition_counts)
         return {

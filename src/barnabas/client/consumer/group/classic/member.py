@@ -13,7 +13,7 @@ import math
 from enum import Enum, auto
 
 from barnabas.client.backoff import Backoff
-from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.consumer.group.assignors import ASSIGNORS, SubscribedMember
 from barnabas.client.consumer.group.classic.consumer_protocol import read_assignment
 from barnabas.client.consumer.group.classic.group_leader import GroupLeader
@@ -70,7 +70,7 @@ class ClassicMember:
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._owned = OwnedPartitions()
         self._poll_timer = PollTimer(settings.max_poll_interval_ms)
-        self._metadata = Metadata()
+        self._metadata = MetadataSnapshot()
         self._actions: list[Action] = []  # for the next advance
 
         self.state = ClassicMemberState.UNJOINED
@@ -136,7 +136,7 @@ class ClassicMember:
 
     # Events of the cluster
 
-    def on_metadata(self, metadata: Metadata) -> None:
+    def on_metadata(self, metadata: MetadataSnapshot) -> None:
         self._metadata = metadata
         if self._leader is not None and self.state is ClassicMemberState.STABLE:
             changed = self._leader.changed_topics(metadata)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from barnabas.client.backoff import Backoff
-from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.consumer.group.consumer.heartbeat_requests import (
     HeartbeatFields,
     HeartbeatRequestBuilder,
@@ -97,7 +97,7 @@ class ConsumerMember:
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._owned = OwnedPartitions()
         self._poll_timer = PollTimer(settings.max_poll_interval_ms)
-        self._metadata = Metadata()
+        self._metadata = MetadataSnapshot()
         self._actions: list[Action] = []  # for the next advance
 
         self.epoch = NO_EPOCH
@@ -169,7 +169,7 @@ class ConsumerMember:
 
     # Events of the cluster
 
-    def on_metadata(self, metadata: Metadata) -> None:
+    def on_metadata(self, metadata: MetadataSnapshot) -> None:
         self._metadata = metadata
 
     def on_assignment_changed(self) -> None:
