@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.net.counters import ConnectionCounters
 from barnabas.wire.apis import ApiKey, api
 
 
-def broker_statistics(cluster: Cluster) -> dict[str, dict[str, Any]]:
+def broker_statistics(cluster: ClusterClient) -> dict[str, dict[str, Any]]:
     """Returns the object `brokers`: one entry for each address."""
     brokers = {}
     for address, (node_id, counters) in cluster.counters.items():

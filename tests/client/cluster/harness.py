@@ -9,7 +9,7 @@ import pytest
 from tests.client.expected_errors import async_expect_error
 from tests.client.scripted import ScriptedBroker, metadata_of, settings_of
 
-from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.list_groups import ListGroupsRequest
@@ -22,13 +22,13 @@ OURS = str(CERTIFICATES / "client.pem")
 @asynccontextmanager
 async def a_cluster(
     *brokers: ScriptedBroker, told: list[KafkaError] | None = None, **settings: Any
-) -> AsyncIterator[Cluster]:
+) -> AsyncIterator[ClusterClient]:
     """A client of these, which know of each other."""
     for broker in brokers:
         broker.answers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
         await broker.start()
     hear = (lambda _: None) if told is None else told.append
-    cluster = Cluster(settings_of(brokers, **settings), hear)
+    cluster = ClusterClient(settings_of(brokers, **settings), hear)
     try:
         yield cluster
     finally:
@@ -41,7 +41,7 @@ def soon() -> Deadline:
     return Deadline.after(30_000)
 
 
-async def refusal_of(cluster: Cluster, words: str) -> KafkaError:
+async def refusal_of(cluster: ClusterClient, words: str) -> KafkaError:
     """Why nobody answers."""
     failure = await async_expect_error(
         lambda timeout_s: cluster.send_request(

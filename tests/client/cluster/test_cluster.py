@@ -16,7 +16,7 @@ from tests.client.scripted import (
 from tests.server.harness import on_a_loop
 from tests.wait import async_wait_until
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
@@ -141,7 +141,7 @@ async def test_rebootstrap_required_starts_from_the_bootstrap_addresses() -> Non
 async def test_the_error_names_every_address_with_its_cause() -> None:
     ports = [free_port(), free_port()]
     addresses = tuple(Endpoint("127.0.0.1", port) for port in ports)
-    cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses, retry_backoff_ms=10))
+    cluster = ClusterClient(ConnectionSettings(bootstrap_servers=addresses, retry_backoff_ms=10))
     error = await refusal_of(cluster, "refused.*refused")
     assert error == KafkaError._ALL_BROKERS_DOWN
     for port in ports:
@@ -155,7 +155,7 @@ async def test_an_unresolvable_host_name_is_reported(monkeypatch: pytest.MonkeyP
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    cluster = Cluster(ConnectionSettings(bootstrap_servers=(Endpoint("castle.invalid", 1),)))
+    cluster = ClusterClient(ConnectionSettings(bootstrap_servers=(Endpoint("castle.invalid", 1),)))
     assert await refusal_of(cluster, r"castle\.invalid:1: Name or") == KafkaError._RESOLVE
     await cluster.close()
 
@@ -166,7 +166,7 @@ async def test_a_silent_address_does_not_block_the_next() -> None:
     broker = ScriptedBroker(LIST)
     async with broker:
         addresses = (Endpoint("127.0.0.1", silent.getsockname()[1]), broker.endpoint)
-        cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses))
+        cluster = ClusterClient(ConnectionSettings(bootstrap_servers=addresses))
         await cluster.send_request(ListGroupsRequest())
         await cluster.close()
     silent.close()
@@ -343,7 +343,7 @@ async def test_controllers_are_found_by_describe_cluster() -> None:
             )
 
         first.answers[ApiKey.DESCRIBE_CLUSTER] = describe
-        cluster = Cluster(ConnectionSettings(), controllers=[first.endpoint])
+        cluster = ClusterClient(ConnectionSettings(), controllers=[first.endpoint])
         await cluster.send_request(ListGroupsRequest(), to=2)
         assert cluster.metadata.controller_id == 2
         assert set(cluster.metadata.brokers) == {1, 2}

@@ -10,7 +10,7 @@ from tests.client.scripted import HangUp, ScriptedBroker
 from tests.server.harness import on_a_loop
 from tests.wait import async_wait_until
 
-from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
+from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
@@ -29,7 +29,7 @@ def beating(*codes: int) -> dict[ApiKey, Any]:
     }
 
 
-async def beat(cluster: Cluster, deadline: Deadline | None = None) -> HeartbeatResponse:
+async def beat(cluster: ClusterClient, deadline: Deadline | None = None) -> HeartbeatResponse:
     response: HeartbeatResponse = await cluster.send_to_coordinator(
         CoordinatorType.GROUP,
         "g",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.client.scripted import a_partition
 
-from barnabas.client.cluster import Metadata
+from barnabas.client.cluster import MetadataSnapshot
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import (
     MetadataResponse,
@@ -29,8 +29,8 @@ def told(
     return MetadataResponse(brokers=[broker], topics=[topic], cluster_id="c", controller_id=1)
 
 
-def after(*answers: MetadataResponse, wanted: Sequence[str] = ("orders",)) -> Metadata:
-    metadata = Metadata()
+def after(*answers: MetadataResponse, wanted: Sequence[str] = ("orders",)) -> MetadataSnapshot:
+    metadata = MetadataSnapshot()
     for each in answers:
         metadata = metadata.updated(each, wanted)
     return metadata
@@ -95,7 +95,7 @@ def test_a_topic_that_a_response_lacks_stays() -> None:
 
 
 def test_a_topic_that_a_complete_response_lacks_does_not_exist() -> None:
-    metadata = Metadata().updated(told(a_partition(0, 2)), ["missing"], is_complete=True)
+    metadata = MetadataSnapshot().updated(told(a_partition(0, 2)), ["missing"], is_complete=True)
     assert metadata.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not metadata.topics["orders"].error
 

@@ -11,7 +11,7 @@ from tests.client.cluster.harness import CA, CERTIFICATES, OURS
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
 from tests.server.harness import on_a_loop
 
-from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
+from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConnectionSettings, Security
 from barnabas.config.addresses import Endpoint
@@ -120,7 +120,7 @@ def test_kafka_accepts_the_credentials(kafka: SecuredKafka, way: str) -> None:
 
     @on_a_loop
     async def scenario() -> None:
-        cluster = Cluster(settings(kafka, listener, **security))
+        cluster = ClusterClient(settings(kafka, listener, **security))
         told = await cluster.describe(None, timeout_ms=4_000)
         assert told.brokers[0].port == kafka.ports[listener]
         assert await cluster.coordinator(CoordinatorType.GROUP, "g", Deadline.after(4_000)) == 1
@@ -133,7 +133,7 @@ def test_kafka_accepts_the_credentials(kafka: SecuredKafka, way: str) -> None:
 def test_kafka_rejects_a_wrong_password(kafka: SecuredKafka, mechanism: str) -> None:
     @on_a_loop
     async def scenario() -> None:
-        cluster = Cluster(settings(kafka, "SASL", mechanism=mechanism, password="wrong"))
+        cluster = ClusterClient(settings(kafka, "SASL", mechanism=mechanism, password="wrong"))
         with pytest.raises(KafkaException, match="Authentication failed") as caught:
             await cluster.describe(None, timeout_ms=4_000)
         assert caught.value.args[0].code() == KafkaError._AUTHENTICATION
@@ -148,7 +148,7 @@ def test_a_connection_outlives_its_session(kafka: SecuredKafka, way: str) -> Non
 
     @on_a_loop
     async def scenario() -> None:
-        cluster = Cluster(settings(kafka, listener, **security))
+        cluster = ClusterClient(settings(kafka, listener, **security))
         end_s = time.monotonic() + 1.5 * SESSION_MS / 1000
         while time.monotonic() < end_s:
             await cluster.describe([], timeout_ms=1_000)

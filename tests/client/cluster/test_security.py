@@ -14,7 +14,7 @@ from tests.net.harness import scram_broker
 from tests.server.harness import on_a_loop
 from tests.wait import async_wait_until
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import Security
 from barnabas.net import peer as peer_module
@@ -40,10 +40,10 @@ LIST: Answers = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
 @asynccontextmanager
 async def a_client(
     broker: ScriptedBroker, host: str = "127.0.0.1", **security: Any
-) -> AsyncIterator[Cluster]:
+) -> AsyncIterator[ClusterClient]:
     async with broker:
         settings = broker.settings(security=Security(**security))
-        cluster = Cluster(settings)
+        cluster = ClusterClient(settings)
         try:
             yield cluster
         finally:
@@ -59,7 +59,7 @@ def tls_broker(answers: Answers = LIST, *, wants_certificate: bool = False) -> S
     return ScriptedBroker(answers, tls=context)
 
 
-async def refused(cluster: Cluster) -> tuple[int, str]:
+async def refused(cluster: ClusterClient) -> tuple[int, str]:
     """The code and text of the error that a request ends with, long before its time is over."""
     with pytest.raises(KafkaException) as caught:
         await cluster.send_request(ListGroupsRequest(), timeout_ms=60_000)

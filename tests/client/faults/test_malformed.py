@@ -55,8 +55,8 @@ ANSWERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "an HTTP server": (http, "1213486160|Kafka"),
     "a negative length": (lambda _: struct.pack(">i", -1), "-1"),
     "a length of two gigabytes": (lambda _: struct.pack(">i", 0x7FFFFFFF), "2147483647"),
-    "half a frame": (lambda _: struct.pack(">i", 100) + b"half", "hung up|closed|reset"),
-    "nothing": (lambda _: b"", "hung up"),
+    "half a frame": (lambda _: struct.pack(">i", 100) + b"half", "disconnected|closed|reset"),
+    "nothing": (lambda _: b"", "disconnected"),
     "another's answer": (lambda _: framed(struct.pack(">i", 77) + bytes(20)), "77"),
     "an answer without an end": (
         lambda request: framed(correlation_of(request) + b"\0\0\xff\xff\xff\x7f" + bytes(30)),

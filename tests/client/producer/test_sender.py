@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
+from barnabas.client.cluster import BrokerInfo, MetadataSnapshot, PartitionInfo, TopicInfo
 from barnabas.client.errors import KafkaError
 from barnabas.client.producer._accumulator import RecordAccumulator
 from barnabas.client.producer._producer_base import ProducerBase
@@ -57,7 +57,7 @@ class World:
         )
         brokers = {node: BrokerInfo(node, "h", node) for node in range(self.nodes)}
         self.sender.update_metadata(
-            Metadata(brokers=brokers, topics={"t": TopicInfo("t", partitions=infos)})
+            MetadataSnapshot(brokers=brokers, topics={"t": TopicInfo("t", partitions=infos)})
         )
 
     def produce(self, *values: int, partition: int = 0) -> None:

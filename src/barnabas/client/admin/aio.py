@@ -33,7 +33,7 @@ from barnabas.client.admin import (
     transactions,
 )
 from barnabas.client.admin.requests import AdminRequests
-from barnabas.client.cluster.cluster import Cluster, ignore_error
+from barnabas.client.cluster.cluster import ClusterClient, ignore_error
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import AdminSettings, admin_settings
 
@@ -66,7 +66,7 @@ class AioAdminClient:
         on_error: Callable[[KafkaError], None] | None = None,
     ) -> None:
         settings = conf if isinstance(conf, AdminSettings) else admin_settings(dict(conf))
-        self._cluster = Cluster(
+        self._cluster = ClusterClient(
             settings,
             on_error or settings.error_cb or ignore_error,
             controllers=settings.bootstrap_controllers,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from barnabas.client.admin.model import Node
 from barnabas.client.admin.results import error_or_none
 from barnabas.client.admin.validation import timeout_ms
-from barnabas.client.cluster import Backoff, Cluster, CoordinatorType, Deadline
+from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -64,7 +64,7 @@ _RETRIABLE_BY_COORDINATOR = _NO_RESPONSE | {
 class AdminRequests:
     """Routes requests to the controller, to brokers, partition leaders and coordinators."""
 
-    def __init__(self, cluster: Cluster, settings: AdminSettings) -> None:
+    def __init__(self, cluster: ClusterClient, settings: AdminSettings) -> None:
         self.cluster = cluster
         self.settings = settings
         self.has_controllers = bool(settings.bootstrap_controllers)

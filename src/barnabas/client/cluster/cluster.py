@@ -1,6 +1,6 @@
-"""`Cluster`: all requests of a client go through it. It is used on one loop only.
+"""`ClusterClient`: all requests of a client go through it. It is used on one loop only.
 
-cluster = Cluster(settings)
+cluster = ClusterClient(settings)
 cluster.want(["orders"])
 topic = await cluster.topic("orders", deadline=Deadline.after(5_000))
 response = await cluster.send_request(request, to=topic.partitions[0].leader)
@@ -12,7 +12,7 @@ from typing import Any
 
 from barnabas.client.backoff import Deadline
 from barnabas.client.cluster.coordinators import CoordinatorFinder, CoordinatorType
-from barnabas.client.cluster.metadata import Metadata, TopicInfo
+from barnabas.client.cluster.metadata import MetadataSnapshot, TopicInfo
 from barnabas.client.cluster.metadata_updater import ControllerMetadataUpdater, MetadataUpdater
 from barnabas.client.cluster.network_errors import network_error
 from barnabas.client.cluster.nodes import ClusterNode, ClusterNodes
@@ -29,7 +29,7 @@ def ignore_error(_: KafkaError) -> None:
     """The error callback of clients without one."""
 
 
-class Cluster:
+class ClusterClient:
     """The brokers, topics and coordinators of one cluster, and the connections to them.
 
     With addresses of `controllers` it connects to the controllers instead: they are then
@@ -61,10 +61,10 @@ class Cluster:
             self._nodes.options.sasl.update_credentials(username, password)
 
     @property
-    def metadata(self) -> Metadata:
+    def metadata(self) -> MetadataSnapshot:
         return self._updater.metadata
 
-    def add_listener(self, listener: Callable[[Metadata], None]) -> None:
+    def add_listener(self, listener: Callable[[MetadataSnapshot], None]) -> None:
         """Calls `listener` after every metadata update."""
         self._updater.listeners.append(listener)
 

@@ -53,7 +53,7 @@ class TopicInfo:
 
 
 @dataclass(slots=True, frozen=True)
-class Metadata:
+class MetadataSnapshot:
     cluster_id: str | None = None
     controller_id: int = -1
     brokers: Mapping[int, BrokerInfo] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Metadata:
 
     def updated(
         self, response: MetadataResponse, topic_names: Collection[str], *, is_complete: bool = False
-    ) -> "Metadata":
+    ) -> "MetadataSnapshot":
         """Returns the metadata after a response, with the topics of `topic_names` only.
 
         A complete response has all topics of the cluster, and all of them stay.
@@ -89,7 +89,7 @@ class Metadata:
             broker.node_id: BrokerInfo(broker.node_id, broker.host, broker.port, broker.rack)
             for broker in response.brokers
         }
-        return Metadata(
+        return MetadataSnapshot(
             response.cluster_id,
             response.controller_id,
             MappingProxyType(brokers),

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from barnabas.client.backoff import Backoff, Deadline
-from barnabas.client.cluster.metadata import BrokerInfo, Metadata
+from barnabas.client.cluster.metadata import BrokerInfo, MetadataSnapshot
 from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.settings import ConnectionSettings
@@ -31,8 +31,8 @@ class MetadataUpdater:
     def __init__(
         self, nodes: ClusterNodes, send_request: SendRequest, settings: ConnectionSettings
     ) -> None:
-        self.metadata = Metadata()
-        self.listeners: list[Callable[[Metadata], None]] = []
+        self.metadata = MetadataSnapshot()
+        self.listeners: list[Callable[[MetadataSnapshot], None]] = []
         self._nodes = nodes
         self._send_request = send_request
         self._settings = settings
@@ -129,7 +129,7 @@ class MetadataUpdater:
         if self._has_new_topics:
             self._schedule(self._loop.time())
 
-    async def _fetch(self) -> Metadata:
+    async def _fetch(self) -> MetadataSnapshot:
         """Returns the metadata after a request. Raises KafkaException if it failed."""
         is_complete = self._has_all_topics
         request = MetadataRequest(
@@ -148,7 +148,7 @@ class MetadataUpdater:
         if error_code:
             raise KafkaException(broker_error(error_code, message))
 
-    def _apply(self, metadata: Metadata) -> None:
+    def _apply(self, metadata: MetadataSnapshot) -> None:
         if not metadata.brokers:
             raise KafkaException(
                 broker_error(ErrorCode.BROKER_NOT_AVAILABLE, "the response has no brokers")
@@ -169,7 +169,7 @@ class MetadataUpdater:
 class ControllerMetadataUpdater(MetadataUpdater):
     """Keeps the list of controllers up to date; controllers have no topics (KIP-919)."""
 
-    async def _fetch(self) -> Metadata:
+    async def _fetch(self) -> MetadataSnapshot:
         request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
         response: DescribeClusterResponse = await self._send_request(request)
         self._raise_error(response.error_code, response.error_message)
@@ -177,4 +177,4 @@ class ControllerMetadataUpdater(MetadataUpdater):
             broker.broker_id: BrokerInfo(broker.broker_id, broker.host, broker.port, broker.rack)
             for broker in response.brokers
         }
-        return Metadata(response.cluster_id, response.controller_id, controllers)
+        return MetadataSnapshot(response.cluster_id, response.controller_id, controllers)

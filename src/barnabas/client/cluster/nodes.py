@@ -23,7 +23,7 @@ from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 SendRequest = Callable[..., Coroutine[Any, Any, Any]]
-"""`Cluster.send_request`, for the parts of a cluster that send requests."""
+"""`ClusterClient.send_request`, for the parts of a cluster that send requests."""
 
 _NEXT_ADDRESS_MS = 1_000
 """How long to wait for one address to connect before the next is tried as well."""

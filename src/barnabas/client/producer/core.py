@@ -5,7 +5,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicInfo, network_error
+from barnabas.client.cluster import (
+    Backoff,
+    ClusterClient,
+    Deadline,
+    MetadataSnapshot,
+    TopicInfo,
+    network_error,
+)
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.metrics import Metrics
 from barnabas.client.producer._accumulator import RecordAccumulator
@@ -62,7 +69,7 @@ class ProducerCore:
             self._transaction = ProducerTransaction()
             self._transaction_manager = TransactionManager(settings, self, self._transaction)
             callbacks.set_produce_error(self._transaction.produce_error())
-        self.cluster = Cluster(settings, callbacks.on_error)
+        self.cluster = ClusterClient(settings, callbacks.on_error)
         self.cluster.add_listener(self._on_metadata)
         self.sender = Sender(settings, accumulator, self._transaction)
         self.producer_metrics = ProducerMetrics(settings)
@@ -274,7 +281,7 @@ class ProducerCore:
 
     # Metadata
 
-    def _on_metadata(self, metadata: Metadata) -> None:
+    def _on_metadata(self, metadata: MetadataSnapshot) -> None:
         self.sender.update_metadata(metadata)
         for name, topic in metadata.topics.items():
             if self._topics.get(name) == topic:

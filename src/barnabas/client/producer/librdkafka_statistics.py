@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from barnabas.client.broker_statistics import broker_statistics, traffic_totals
-from barnabas.client.cluster import Cluster, TopicInfo
+from barnabas.client.cluster import ClusterClient, TopicInfo
 from barnabas.client.producer._accumulator import RecordAccumulator
 from barnabas.client.producer.metrics import ProducerMetrics
 from barnabas.client.producer.sender import Sender
@@ -17,7 +17,7 @@ def statistics_json(
     settings: ProducerSettings,
     accumulator: RecordAccumulator,
     sender: Sender,
-    cluster: Cluster,
+    cluster: ClusterClient,
     metrics: ProducerMetrics,
     started_s: float,
 ) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from barnabas.client.cluster import Metadata
+from barnabas.client.cluster import MetadataSnapshot
 from barnabas.client.producer._batch import ProducerBatch
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -87,7 +87,7 @@ _ACTIONS: dict[int, BatchAction] = {
 
 
 def build_request(
-    settings: ProducerSettings, in_flight: InFlightProduce, metadata: Metadata
+    settings: ProducerSettings, in_flight: InFlightProduce, metadata: MetadataSnapshot
 ) -> ProduceRequest:
     """Returns the request. It refers to the buffers of the batches and does not copy them."""
     topics: dict[str, TopicProduceData] = {}

@@ -9,7 +9,7 @@ one at a time.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from barnabas.client.cluster import Backoff, Metadata
+from barnabas.client.cluster import Backoff, MetadataSnapshot
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.producer._accumulator import RecordAccumulator
 from barnabas.client.producer._batch import ProducerBatch
@@ -62,7 +62,7 @@ class Sender:
         self._retrying: set[TopicPartitionTuple] = set()  # partitions with batches to send again
         self._in_flight: dict[int, set[InFlightProduce]] = {}  # by node
         self._throttled_until_s: dict[int, float] = {}
-        self._metadata = Metadata()
+        self._metadata = MetadataSnapshot()
         self._leader_hints: dict[TopicPartitionTuple, tuple[int, int]] = {}  # node and epoch
         self._next_expiry_s = 0.0
         self._rotation = 0
@@ -101,7 +101,7 @@ class Sender:
         """Uses an id, or another epoch of it, that a coordinator has assigned."""
         self.producer = producer
 
-    def update_metadata(self, metadata: Metadata) -> None:
+    def update_metadata(self, metadata: MetadataSnapshot) -> None:
         self._metadata = metadata
         for topic_partition, (_, epoch) in list(self._leader_hints.items()):
             info = metadata.leader(*topic_partition)

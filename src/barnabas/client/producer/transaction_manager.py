@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from barnabas.client.cluster import Backoff, Cluster, CoordinatorType, Deadline
+from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.producer.batch_finisher import ProducerIdAndEpoch
 from barnabas.client.producer.sender import Sender
@@ -52,7 +52,7 @@ class TransactionalCore(Protocol):
     """The part of `ProducerCore` that is needed here."""
 
     @property
-    def cluster(self) -> Cluster: ...
+    def cluster(self) -> ClusterClient: ...
     @property
     def sender(self) -> Sender: ...
     def step(self) -> None: ...
