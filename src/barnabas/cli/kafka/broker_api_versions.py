@@ -16,12 +16,12 @@ LAST_KEY = 92
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = FlatParser(
+    parser = FlatParser(
         "kafka-broker-api-versions", "This tool helps to retrieve broker version information."
     )
-    options.add_connection_options()
-    args = options.parse(arguments)
-    options.require_options(args, "bootstrap-server")
+    parser.add_connection_options()
+    args = parser.parse(arguments)
+    parser.require_options(args, "bootstrap-server")
     with exit_on_error_to_stderr():
         connection_from(args).run(_print_versions)
     return 0

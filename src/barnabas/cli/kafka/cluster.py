@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _options().parse(arguments)
+    args = _build_parser().parse(arguments)
     work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = args.work
     with exit_on_error_to_stderr():
         connection_from(args).run(lambda admin: work(admin, args))
     return 0
 
 
-def _options() -> SubcommandParser:
-    options = SubcommandParser("kafka-cluster", "The Kafka cluster tool.")
-    verbs = options.add_subcommands()
+def _build_parser() -> SubcommandParser:
+    parser = SubcommandParser("kafka-cluster", "The Kafka cluster tool.")
+    verbs = parser.add_subcommands()
     cluster_id = verbs.add_parser("cluster-id", help="Show the id of the cluster.")
     cluster_id.set_defaults(work=_cluster_id)
     unregister = verbs.add_parser("unregister", help="Unregister a broker.")
@@ -37,7 +37,7 @@ def _options() -> SubcommandParser:
         verb.add_argument(
             "--config", dest="command_config", metavar="FILE", help="Deprecated: --command-config."
         )
-    return options
+    return parser
 
 
 async def _cluster_id(admin: "AioAdminClient", _args: Namespace) -> None:

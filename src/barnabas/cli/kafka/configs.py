@@ -57,11 +57,11 @@ class ConfigEntity(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    if options.only_one_of(args, "alter", "describe") is None:
-        options.print_usage_and_exit("Command must include exactly one action: --describe, --alter")
-    options.forbid_together(args, "describe", "add-config", "delete-config")
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    if parser.only_one_of(args, "alter", "describe") is None:
+        parser.print_usage_and_exit("Command must include exactly one action: --describe, --alter")
+    parser.forbid_together(args, "describe", "add-config", "delete-config")
     with exit_on_error_to_stderr():
         entities = _entities(args)
         _check(args, entities)
@@ -70,46 +70,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-configs",
         "This tool helps to manipulate and describe entity config for a topic, client, user, "
         "broker, ip, client-metrics or group",
     )
-    options.add_connection_options(controllers=True)
-    options.add_flag("--alter", "Alter the configs of the entity.")
-    options.add_flag("--describe", "List the configs of the entity.")
-    options.add_flag("--all", "List all configs, including defaults and static configs.")
-    options.add_value(
+    parser.add_connection_options(controllers=True)
+    parser.add_flag("--alter", "Alter the configs of the entity.")
+    parser.add_flag("--describe", "List the configs of the entity.")
+    parser.add_flag("--all", "List all configs, including defaults and static configs.")
+    parser.add_value(
         "--entity-type",
         "type",
         f"The entity type: one of {', '.join(ENTITY_TYPES)}.",
         action="append",
     )
-    options.add_argument(
+    parser.add_argument(
         "--entity-name",
         dest="entity_names",
         metavar="<name>",
         action="append",
         help="The entity name; the id of a broker.",
     )
-    options.add_argument(
+    parser.add_argument(
         "--entity-default",
         dest="entity_names",
         action="append_const",
         const="",
         help="The default of users, clients, brokers or ips.",
     )
-    options.add_value(
-        "--add-config", "k1=v1,k2=[v1,v2]", "Configs to add; brackets enclose a list."
-    )
-    options.add_value("--add-config-file", "file", "A properties file of configs to add.")
-    options.add_value("--delete-config", "k1,k2", "Configs to remove.", action="append")
+    parser.add_value("--add-config", "k1=v1,k2=[v1,v2]", "Configs to add; brackets enclose a list.")
+    parser.add_value("--add-config-file", "file", "A properties file of configs to add.")
+    parser.add_value("--delete-config", "k1,k2", "Configs to remove.", action="append")
     for name, kind in NAMED.items():
-        options.add_value(name, "name", f"The name of one of the {kind}.")
+        parser.add_value(name, "name", f"The name of one of the {kind}.")
     for name, kind in DEFAULTS.items():
-        options.add_flag(name, f"The default of {kind}.")
-    return options
+        parser.add_flag(name, f"The default of {kind}.")
+    return parser
 
 
 def _entities(args: Namespace) -> list[ConfigEntity]:

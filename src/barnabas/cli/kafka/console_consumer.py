@@ -29,32 +29,32 @@ _RENAMED = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
+    parser = _build_parser()
+    args = parser.parse(arguments)
     if (args.topic is None) == (args.include is None):
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Exactly one of the following arguments is required: [topic], [include]"
         )
-    options.require_options(args, "bootstrap-server")
-    _check_partition(options, args)
-    warn_of_deprecated(args, _RENAMED, options.print_usage_and_exit, "Option --{} is deprecated")
+    parser.require_options(args, "bootstrap-server")
+    _check_partition(parser, args)
+    warn_of_deprecated(args, _RENAMED, parser.print_usage_and_exit, "Option --{} is deprecated")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
 
-def _check_partition(options: FlatParser, args: Namespace) -> None:
+def _check_partition(parser: FlatParser, args: Namespace) -> None:
     if args.partition is not None and args.topic is None:
-        options.print_usage_and_exit("The topic is required when partition is specified.")
+        parser.print_usage_and_exit("The topic is required when partition is specified.")
     if args.offset is not None and args.partition is None:
-        options.print_usage_and_exit("The partition is required when offset is specified.")
+        parser.print_usage_and_exit("The partition is required when offset is specified.")
     if args.from_beginning and args.offset is not None:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Options from-beginning and offset cannot be specified together."
         )
     if args.group is not None and args.partition is not None:
-        options.print_usage_and_exit("Options group and partition cannot be specified together.")
+        parser.print_usage_and_exit("Options group and partition cannot be specified together.")
     if args.offset not in (None, *_ENDS) and not args.offset.isdigit():
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             f"The provided offset value '{args.offset}' is incorrect. Valid values are"
             f" 'earliest', 'latest', or a non-negative long."
         )
@@ -117,48 +117,48 @@ def _start(consumer: Any, args: Namespace) -> None:
     consumer.assign([TopicPartition(args.topic, args.partition, offset)])
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-console-consumer",
         "This tool helps to read data from Kafka topics and outputs it to standard output.",
     )
-    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.add_value("--topic", "topic", "The topic to consume from.")
-    options.add_value("--include", "regex", "Consume from all topics that match.")
-    options.add_value("--partition", "partition", "The partition to consume from.", type=int)
+    parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    parser.add_value("--topic", "topic", "The topic to consume from.")
+    parser.add_value("--include", "regex", "Consume from all topics that match.")
+    parser.add_value("--partition", "partition", "The partition to consume from.", type=int)
     offset = "The offset to start at: a number, earliest, or latest (the default)."
-    options.add_value("--offset", "offset", offset)
-    options.add_value("--group", "id", "The group to consume in.")
-    options.add_flag("--from-beginning", "Start at the earliest offset if none is committed.")
-    options.add_value(
+    parser.add_value("--offset", "offset", offset)
+    parser.add_value("--group", "id", "The group to consume in.")
+    parser.add_flag("--from-beginning", "Start at the earliest offset if none is committed.")
+    parser.add_value(
         "--max-messages", "count", "The number of messages to print before exiting.", type=int
     )
-    options.add_value("--timeout-ms", "ms", "Exit if no message arrives for this long.", type=int)
-    options.add_flag(
+    parser.add_value("--timeout-ms", "ms", "Exit if no message arrives for this long.", type=int)
+    parser.add_flag(
         "--skip-message-on-error", "Skip a message that cannot be printed instead of exiting."
     )
-    options.add_value("--isolation-level", "level", "read_uncommitted (default) or read_committed.")
-    options.add_value("--command-config", "file", "A file of settings.", type=Path)
-    options.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
+    parser.add_value("--isolation-level", "level", "read_uncommitted (default) or read_committed.")
+    parser.add_value("--command-config", "file", "A file of settings.", type=Path)
+    parser.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
     pairs = "A consumer setting, which overrides the file; can be repeated."
-    options.add_value("--command-property", "name=value", pairs, action="append", default=[])
+    parser.add_value("--command-property", "name=value", pairs, action="append", default=[])
     old = "(DEPRECATED) The same."
-    options.add_value("--consumer-property", "name=value", old, action="append", default=[])
+    parser.add_value("--consumer-property", "name=value", old, action="append", default=[])
     formatter = (
         "How records are printed: print.timestamp, print.key, print.offset, print.epoch,"
         " print.partition, print.headers, print.value, key.separator, line.separator,"
         " headers.separator, null.literal, key.deserializer, value.deserializer,"
         " header.deserializer."
     )
-    options.add_value("--formatter-property", "name=value", formatter, action="append", default=[])
-    options.add_value("--property", "name=value", old, action="append", default=[])
-    options.add_value("--formatter-config", "file", "A file of such properties.", type=Path)
+    parser.add_value("--formatter-property", "name=value", formatter, action="append", default=[])
+    parser.add_value("--property", "name=value", old, action="append", default=[])
+    parser.add_value("--formatter-config", "file", "A file of such properties.", type=Path)
     classes = "DefaultMessageFormatter, NoOpMessageFormatter, or a formatter of an internal topic."
-    options.add_value("--formatter", "class", classes)
+    parser.add_value("--formatter", "class", classes)
     for part in "key", "value":
-        options.add_value(f"--{part}-deserializer", "class", f"The deserializer of {part}s.")
-    options.add_flag("--enable-systest-events", "Ignored.")
-    return options
+        parser.add_value(f"--{part}-deserializer", "class", f"The deserializer of {part}s.")
+    parser.add_flag("--enable-systest-events", "Ignored.")
+    return parser
 
 
 def _settings(args: Namespace) -> dict[str, Any]:

@@ -39,10 +39,10 @@ _RENAMED = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
-    options.require_options(args, "topic", "bootstrap-server")
-    warn_of_deprecated(args, _RENAMED, options.print_usage_and_exit, "Warning: --{} is deprecated")
+    parser = _build_parser()
+    args = parser.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
+    parser.require_options(args, "topic", "bootstrap-server")
+    warn_of_deprecated(args, _RENAMED, parser.print_usage_and_exit, "Warning: --{} is deprecated")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
@@ -84,32 +84,32 @@ def _with_codec(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-console-producer",
         "This tool helps to read data from standard input and publish it to Kafka.",
     )
-    options.add_value("--topic", "topic", "REQUIRED: The topic to produce to.")
-    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.add_value("--command-config", "file", "A file of settings.", type=Path)
-    options.add_value("--producer.config", "file", "(DEPRECATED) The same.", dest="producer_config")
+    parser.add_value("--topic", "topic", "REQUIRED: The topic to produce to.")
+    parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    parser.add_value("--command-config", "file", "A file of settings.", type=Path)
+    parser.add_value("--producer.config", "file", "(DEPRECATED) The same.", dest="producer_config")
     pairs = "A producer setting, which overrides the file; can be repeated."
-    options.add_value("--command-property", "name=value", pairs, action="append", default=[])
+    parser.add_value("--command-property", "name=value", pairs, action="append", default=[])
     old = "(DEPRECATED) The same."
-    options.add_value("--producer-property", "name=value", old, action="append", default=[])
+    parser.add_value("--producer-property", "name=value", old, action="append", default=[])
     reader = (
         "How lines are read: parse.key, key.separator, parse.headers, headers.delimiter,"
         " headers.separator, headers.key.separator, null.marker, ignore.error."
     )
-    options.add_value("--reader-property", "name=value", reader, action="append", default=[])
-    options.add_value("--property", "name=value", old, action="append", default=[])
-    options.add_value("--reader-config", "file", "A file of such properties.", type=Path)
-    options.add_value("--line-reader", "class", "Ignored: lines are records.")
-    options.add_value("--compression-codec", "codec", "none, gzip (alone), snappy, lz4 or zstd.")
-    options.add_flag("--sync", "Send one record at a time.")
+    parser.add_value("--reader-property", "name=value", reader, action="append", default=[])
+    parser.add_value("--property", "name=value", old, action="append", default=[])
+    parser.add_value("--reader-config", "file", "A file of such properties.", type=Path)
+    parser.add_value("--line-reader", "class", "Ignored: lines are records.")
+    parser.add_value("--compression-codec", "codec", "none, gzip (alone), snappy, lz4 or zstd.")
+    parser.add_flag("--sync", "Send one record at a time.")
     for name, (setting, _, help_text) in _SETTINGS.items():
-        options.add_value(f"--{name.replace('_', '-')}", setting, help_text)
-    return options
+        parser.add_value(f"--{name.replace('_', '-')}", setting, help_text)
+    return parser
 
 
 def _settings(args: Namespace) -> dict[str, Any]:

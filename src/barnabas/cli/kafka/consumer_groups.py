@@ -29,15 +29,15 @@ GIVEN_EMPTY = ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
+    parser = _build_parser()
+    args = parser.parse(arguments)
     if args.validate_regex is not None:
         return _validate_regex(args.validate_regex)
-    _check(options, args)
+    _check(parser, args)
     try:
         connection_from(args).run(lambda admin: _act(admin, args))
     except CommandError as error:
-        options.print_usage_and_exit(str(error))
+        parser.print_usage_and_exit(str(error))
     except Exception as error:
         # Kafka's command prints the error and exits with 0.
         why = describe_java_error(error)
@@ -51,118 +51,116 @@ def print_error(message: str) -> None:
     print(f"\nError: {message}")
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-consumer-groups",
         "This tool helps to list all consumer groups, describe a consumer group, delete consumer "
         "group info, or reset consumer group offsets.",
     )
-    options.add_connection_options()
-    options.add_flag("--list", "List all consumer groups.")
-    options.add_flag("--describe", "Describe groups and their lag.")
-    options.add_flag("--delete", "Delete groups without members.")
-    options.add_flag("--delete-offsets", "Delete offsets that a group has committed.")
-    options.add_flag("--reset-offsets", "Reset the offsets of a group without members.")
-    options.add_value("--group", "group", "The group; can be repeated.", action="append")
-    options.add_flag("--all-groups", "All consumer groups.")
-    options.add_value(
+    parser.add_connection_options()
+    parser.add_flag("--list", "List all consumer groups.")
+    parser.add_flag("--describe", "Describe groups and their lag.")
+    parser.add_flag("--delete", "Delete groups without members.")
+    parser.add_flag("--delete-offsets", "Delete offsets that a group has committed.")
+    parser.add_flag("--reset-offsets", "Reset the offsets of a group without members.")
+    parser.add_value("--group", "group", "The group; can be repeated.", action="append")
+    parser.add_flag("--all-groups", "All consumer groups.")
+    parser.add_value(
         "--topic",
         "topic[:0,1,2]",
         "The topic, or some of its partitions; can be repeated.",
         action="append",
     )
-    options.add_flag("--all-topics", "All topics that the group has offsets of.")
-    options.add_value(
+    parser.add_flag("--all-topics", "All topics that the group has offsets of.")
+    parser.add_value(
         "--timeout", "ms", "How long to wait. (default: 30000)", type=int, default=30_000
     )
-    options.add_flag("--members", "Describe the members.")
-    options.add_flag("--offsets", "Describe the partitions and their lags. (default)")
-    options.add_argument(
+    parser.add_flag("--members", "Describe the members.")
+    parser.add_flag("--offsets", "Describe the partitions and their lags. (default)")
+    parser.add_argument(
         "--state",
         nargs="?",
         const=GIVEN_EMPTY,
         metavar="states",
         help="Describe or list the state, or list groups in these states.",
     )
-    options.add_argument(
+    parser.add_argument(
         "--type",
         nargs="?",
         const=GIVEN_EMPTY,
         metavar="types",
         help="List the types, or groups of these types.",
     )
-    options.add_flag("--verbose", "Describe in more detail.")
-    options.add_flag("--dry-run", "Only show what a reset would do. (default)")
-    options.add_flag("--execute", "Apply the reset.")
-    options.add_flag("--export", "Print the result as CSV.")
-    options.add_value("--to-offset", "offset", "Reset to this offset.", type=int)
-    options.add_value("--from-file", "file", "Reset to the offsets of a CSV file.")
-    options.add_value(
+    parser.add_flag("--verbose", "Describe in more detail.")
+    parser.add_flag("--dry-run", "Only show what a reset would do. (default)")
+    parser.add_flag("--execute", "Apply the reset.")
+    parser.add_flag("--export", "Print the result as CSV.")
+    parser.add_value("--to-offset", "offset", "Reset to this offset.", type=int)
+    parser.add_value("--from-file", "file", "Reset to the offsets of a CSV file.")
+    parser.add_value(
         "--to-datetime",
         "YYYY-MM-DDThh:mm:ss.sss",
         "Reset to the first offset at or after this time.",
     )
-    options.add_value("--by-duration", "PnDTnHnMnS", "Reset to the offset this long ago.")
-    options.add_flag("--to-earliest", "Reset to the beginning.")
-    options.add_flag("--to-latest", "Reset to the end.")
-    options.add_flag("--to-current", "Reset to the committed offset.")
-    options.add_value(
+    parser.add_value("--by-duration", "PnDTnHnMnS", "Reset to the offset this long ago.")
+    parser.add_flag("--to-earliest", "Reset to the beginning.")
+    parser.add_flag("--to-latest", "Reset to the end.")
+    parser.add_flag("--to-current", "Reset to the committed offset.")
+    parser.add_value(
         "--shift-by",
         "count",
         "Shift the committed offset by this number, which can be negative.",
         type=int,
     )
-    options.add_value("--validate-regex", "regex", "Check whether it is a valid RE2 expression.")
-    return options
+    parser.add_value("--validate-regex", "regex", "Check whether it is a valid RE2 expression.")
+    return parser
 
 
-def _check(options: FlatParser, args: Namespace) -> None:
-    if options.only_one_of(args, *ACTIONS) is None:
-        options.print_usage_and_exit(
+def _check(parser: FlatParser, args: Namespace) -> None:
+    if parser.only_one_of(args, *ACTIONS) is None:
+        parser.print_usage_and_exit(
             "Command must include exactly one action: --list, --describe, --delete, "
             "--reset-offsets, --delete-offsets"
         )
-    options.require_options(args, "bootstrap-server")
-    _check_groups(options, args)
+    parser.require_options(args, "bootstrap-server")
+    _check_groups(parser, args)
     if args.describe:
         details = ("members", "offsets", "state")
         if sum(is_given(args, detail) for detail in details) > 1:
-            options.print_usage_and_exit(
+            parser.print_usage_and_exit(
                 "Option [describe] takes at most one of these options: [members], [offsets], "
                 "[state]"
             )
         if args.state:
-            options.print_usage_and_exit("Option [describe] does not take a value for [state]")
+            parser.print_usage_and_exit("Option [describe] does not take a value for [state]")
     for detail in "members", "offsets", "verbose":
         if is_given(args, detail) and not args.describe:
-            options.print_usage_and_exit(
-                f"Option(s) [{detail}] are unavailable given other options"
-            )
+            parser.print_usage_and_exit(f"Option(s) [{detail}] are unavailable given other options")
     if args.delete and args.topic:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "The consumer does not support topic-specific offset deletion from a consumer group."
         )
     if args.reset_offsets:
-        _check_reset(options, args)
-    options.forbid_together(args, "group", "all-groups", "list")
-    options.forbid_together(args, "topic", "list", "describe")
+        _check_reset(parser, args)
+    parser.forbid_together(args, "group", "all-groups", "list")
+    parser.forbid_together(args, "topic", "list", "describe")
 
 
-def _check_groups(options: FlatParser, args: Namespace) -> None:
+def _check_groups(parser: FlatParser, args: Namespace) -> None:
     for action in "describe", "delete", "reset-offsets":
         if is_given(args, action) and not args.group and not args.all_groups:
-            options.print_usage_and_exit(
+            parser.print_usage_and_exit(
                 f"Option [{action}] takes one of these options: [group], [all-groups]"
             )
     if args.delete_offsets and not (args.group and args.topic):
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Option [delete-offsets] takes the following options: [group], [topic]"
         )
 
 
-def _check_reset(options: FlatParser, args: Namespace) -> None:
+def _check_reset(parser: FlatParser, args: Namespace) -> None:
     if args.dry_run and args.execute:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Option [reset-offsets] only accepts one of [execute] and [dry-run]"
         )
     if not args.dry_run and not args.execute:
@@ -172,29 +170,29 @@ def _check_reset(options: FlatParser, args: Namespace) -> None:
             file=sys.stderr,
         )
     for scenario in RESETS:
-        options.forbid_together(args, scenario, *(other for other in RESETS if other != scenario))
+        parser.forbid_together(args, scenario, *(other for other in RESETS if other != scenario))
     if not any(is_given(args, scenario) for scenario in RESETS):
         scenarios = ", ".join(f"[{scenario}]" for scenario in RESETS)
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             f"Option '[reset-offsets]' requires one of the following scenarios: [{scenarios}]"
         )
     if not (args.all_topics or args.topic or args.from_file):
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "One of the reset scopes should be defined: --all-topics, --topic."
         )
 
 
 async def _act(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.kafka import described_groups, reset_groups
+    from barnabas.cli.kafka import group_descriptions, group_offset_resets
     from barnabas.cli.operations.groups import list_group_ids
 
     if args.list:
         return await _list(admin, args)
     groups = await list_group_ids(admin) if args.all_groups else args.group
     if args.describe:
-        await described_groups.describe(admin, groups, args)
+        await group_descriptions.describe(admin, groups, args)
     elif args.reset_offsets:
-        await reset_groups.reset(admin, groups, args)
+        await group_offset_resets.reset(admin, groups, args)
     elif args.delete:
         await _delete(admin, groups)
     else:

@@ -24,12 +24,12 @@ _RENAMED = {"messages": "num-records", "consumer.config": "command-config"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    options.require_options(args, "bootstrap-server")
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    parser.require_options(args, "bootstrap-server")
     for one, other in ("messages", "num-records"), ("topic", "include"):
-        if options.only_one_of(args, one, other) is None:
-            options.print_usage_and_exit(
+        if parser.only_one_of(args, one, other) is None:
+            parser.print_usage_and_exit(
                 f"Exactly one of the following arguments is required: [{one}], [{other}]"
             )
     for old, new in _RENAMED.items():
@@ -93,36 +93,36 @@ def _cells(whole: ConsumeStats, part: ConsumeStats) -> list[str]:
     ]
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-consumer-perf-test", "This tool is used to verify consumer performance."
     )
-    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.add_value("--topic", "topic", "The topic to consume from.")
-    options.add_value("--include", "regex", "Consume from all topics that match.")
-    options.add_value("--num-records", "count", "REQUIRED: How many records to consume.", type=int)
-    options.add_value("--messages", "count", "(DEPRECATED) The same.", type=int)
+    parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    parser.add_value("--topic", "topic", "The topic to consume from.")
+    parser.add_value("--include", "regex", "Consume from all topics that match.")
+    parser.add_value("--num-records", "count", "REQUIRED: How many records to consume.", type=int)
+    parser.add_value("--messages", "count", "(DEPRECATED) The same.", type=int)
     group = f"perf-consumer-{random.randrange(100_000)}"
-    options.add_value("--group", "gid", "The group to consume in.", default=group)
-    options.add_value("--command-config", "file", "A file of settings.", type=Path)
-    options.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
+    parser.add_value("--group", "gid", "The group to consume in.", default=group)
+    parser.add_value("--command-config", "file", "A file of settings.", type=Path)
+    parser.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
     pairs = "A consumer setting, which overrides the file; can be repeated."
-    options.add_value("--command-property", "name=value", pairs, action="append", default=[])
-    options.add_value(
+    parser.add_value("--command-property", "name=value", pairs, action="append", default=[])
+    parser.add_value(
         "--fetch-size", "bytes", "The maximum bytes to fetch of a partition.", default="1048576"
     )
-    options.add_value("--socket-buffer-size", "bytes", "The TCP receive buffer.", default="2097152")
-    options.add_flag("--from-latest", "Start at the latest offset if none is committed.")
+    parser.add_value("--socket-buffer-size", "bytes", "The TCP receive buffer.", default="2097152")
+    parser.add_flag("--from-latest", "Start at the latest offset if none is committed.")
     timeout = "The maximum time between records before exiting."
-    options.add_value("--timeout", "ms", timeout, type=int, default=10_000)
-    options.add_flag("--show-detailed-stats", "Print a line every reporting interval.")
-    options.add_value(
+    parser.add_value("--timeout", "ms", timeout, type=int, default=10_000)
+    parser.add_flag("--show-detailed-stats", "Print a line every reporting interval.")
+    parser.add_value(
         "--reporting-interval", "ms", "The interval of those lines.", type=int, default=5000
     )
-    options.add_flag("--hide-header", "Do not print the header line.")
-    options.add_flag("--print-metrics", "Print the consumer's metrics at the end.")
-    options.add_value("--date-format", "format", "Ignored.")
-    return options
+    parser.add_flag("--hide-header", "Do not print the header line.")
+    parser.add_flag("--print-metrics", "Print the consumer's metrics at the end.")
+    parser.add_value("--date-format", "format", "Ignored.")
+    return parser
 
 
 def _settings(args: Namespace) -> dict[str, Any]:

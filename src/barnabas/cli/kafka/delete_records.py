@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = FlatParser(
+    parser = FlatParser(
         "kafka-delete-records",
         "This tool helps to delete records of the given partitions down to the specified offset.",
     )
-    options.add_connection_options()
-    options.add_value(
+    parser.add_connection_options()
+    parser.add_value(
         "--offset-json-file",
         "file",
         'The offsets: {"version": 1, "partitions": [{"topic": ..., "partition": 0, "offset": 3}]}.',
     )
-    args = options.parse(arguments)
-    options.require_options(args, "bootstrap-server", "offset-json-file")
+    args = parser.parse(arguments)
+    parser.require_options(args, "bootstrap-server", "offset-json-file")
     with exit_on_error_to_stderr():
         connection_from(args).run(lambda admin: _delete(admin, args))
     return 0

@@ -19,12 +19,12 @@ DEFAULT_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    options.require_options(args, "files")
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    parser.require_options(args, "files")
     from barnabas.cli.operations.dump import DumpOptions, dump_files
 
-    decode = _decoder(options, args)
+    decode = _decoder(parser, args)
     dump_options = DumpOptions(
         decode=decode,
         deep=args.deep_iteration or decode is not None,
@@ -47,30 +47,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options() -> FlatParser:
-    options = FlatParser("kafka-dump-log", PURPOSE)
-    options.add_value("--files", "file1, file2, ...", "REQUIRED: The data and index files to dump.")
-    options.add_flag("--print-data-log", "Print keys and values as well.")
-    options.add_flag("--deep-iteration", "Print each record, not only batches.")
-    options.add_flag("--skip-record-metadata", "Print only keys and values.")
-    options.add_flag("--verify-index-only", "Verify indexes without printing their entries.")
-    options.add_flag("--index-sanity-check", "Check indexes as a broker does when it starts.")
+def _build_parser() -> FlatParser:
+    parser = FlatParser("kafka-dump-log", PURPOSE)
+    parser.add_value("--files", "file1, file2, ...", "REQUIRED: The data and index files to dump.")
+    parser.add_flag("--print-data-log", "Print keys and values as well.")
+    parser.add_flag("--deep-iteration", "Print each record, not only batches.")
+    parser.add_flag("--skip-record-metadata", "Print only keys and values.")
+    parser.add_flag("--verify-index-only", "Verify indexes without printing their entries.")
+    parser.add_flag("--index-sanity-check", "Check indexes as a broker does when it starts.")
     size = "The maximum bytes of a log file to read."
-    options.add_value("--max-bytes", "size", size, type=int, default=2**31 - 1)
+    parser.add_value("--max-bytes", "size", size, type=int, default=2**31 - 1)
     largest = "Ignored: batches of any size are read."
-    options.add_value("--max-message-size", "size", largest, type=int)
+    parser.add_value("--max-message-size", "size", largest, type=int)
     decoded = "The decoder of {}: StringDecoder, IntegerDecoder, LongDecoder or DoubleDecoder."
     for part in "key", "value":
-        options.add_value(f"--{part}-decoder-class", "class", decoded.format(f"{part}s"))
-    options.add_flag("--offsets-decoder", "Read the records of __consumer_offsets.")
-    options.add_flag("--transaction-log-decoder", "Read the records of __transaction_state.")
-    options.add_flag("--cluster-metadata-decoder", "Read the records of __cluster_metadata.")
-    options.add_flag("--share-group-state-decoder", "Read the records of __share_group_state.")
-    options.add_flag("--remote-log-metadata-decoder", "Read the records of __remote_log_metadata.")
-    return options
+        parser.add_value(f"--{part}-decoder-class", "class", decoded.format(f"{part}s"))
+    parser.add_flag("--offsets-decoder", "Read the records of __consumer_offsets.")
+    parser.add_flag("--transaction-log-decoder", "Read the records of __transaction_state.")
+    parser.add_flag("--cluster-metadata-decoder", "Read the records of __cluster_metadata.")
+    parser.add_flag("--share-group-state-decoder", "Read the records of __share_group_state.")
+    parser.add_flag("--remote-log-metadata-decoder", "Read the records of __remote_log_metadata.")
+    return parser
 
 
-def _decoder(options: FlatParser, args: Namespace) -> "Decoder | None":
+def _decoder(parser: FlatParser, args: Namespace) -> "Decoder | None":
     from barnabas.cli.operations.dump import decoders
 
     of_topics: dict[str, Decoder] = {
@@ -87,16 +87,16 @@ def _decoder(options: FlatParser, args: Namespace) -> "Decoder | None":
     if not args.print_data_log and classes == [None, None]:
         return None
     return decoders.key_value_decoder(
-        *(_class(options, name or DEFAULT_DECODER) for name in classes)
+        *(_class(parser, name or DEFAULT_DECODER) for name in classes)
     )
 
 
-def _class(options: FlatParser, name: str) -> Callable[[bytes], str]:
+def _class(parser: FlatParser, name: str) -> Callable[[bytes], str]:
     from barnabas.cli.operations.dump.decoders import DECODER_CLASSES
 
     decode = DECODER_CLASSES.get(name.rpartition(".")[2])
     if decode is None:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             f"Unknown decoder {name}; use one of {', '.join(DECODER_CLASSES)}."
         )
     return decode

@@ -22,20 +22,20 @@ _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "recor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
+    parser = _build_parser()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and not words[0].startswith("-"):
         words = _named(words)
-    args = options.parse(words)
-    options.require_options(args, *_REQUIRED)
+    args = parser.parse(words)
+    parser.require_options(args, *_REQUIRED)
     if args.producer_acks not in ("1", "all"):
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Invalid value for --producer-acks. Latency testing requires synchronous"
             " acknowledgement. Please use '1' or 'all'."
         )
     for name in "num_records", "record_size":
         if getattr(args, name) <= 0:
-            options.print_usage_and_exit(f"--{name.replace('_', '-')} must be greater than 0.")
+            parser.print_usage_and_exit(f"--{name.replace('_', '-')} must be greater than 0.")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
@@ -57,23 +57,23 @@ def _named(words: list[str]) -> list[str]:
     return [part for pair in zip(names, words, strict=False) for part in pair]
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-e2e-latency",
         "This tool measures end to end latency in Kafka by sending messages and timing their"
         " reception.",
     )
-    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.add_value("--topic", "topic", "REQUIRED: The topic to use for the test.")
-    options.add_value("--num-records", "count", "REQUIRED: How many records to send.", type=int)
-    options.add_value("--producer-acks", "acks", "REQUIRED: 1 or all.")
-    options.add_value("--record-size", "bytes", "REQUIRED: The size of each value.", type=int)
-    options.add_value("--record-key-size", "bytes", "The size of each key.", type=int, default=0)
-    options.add_value("--num-headers", "count", "How many headers.", type=int, default=0)
-    options.add_value("--record-header-key-size", "bytes", "Of each header.", type=int, default=0)
-    options.add_value("--record-header-size", "bytes", "Of each header.", type=int, default=0)
-    options.add_value("--command-config", "file", "A file of settings.", type=Path)
-    return options
+    parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    parser.add_value("--topic", "topic", "REQUIRED: The topic to use for the test.")
+    parser.add_value("--num-records", "count", "REQUIRED: How many records to send.", type=int)
+    parser.add_value("--producer-acks", "acks", "REQUIRED: 1 or all.")
+    parser.add_value("--record-size", "bytes", "REQUIRED: The size of each value.", type=int)
+    parser.add_value("--record-key-size", "bytes", "The size of each key.", type=int, default=0)
+    parser.add_value("--num-headers", "count", "How many headers.", type=int, default=0)
+    parser.add_value("--record-header-key-size", "bytes", "Of each header.", type=int, default=0)
+    parser.add_value("--record-header-size", "bytes", "Of each header.", type=int, default=0)
+    parser.add_value("--command-config", "file", "A file of settings.", type=Path)
+    return parser
 
 
 def _run(args: Namespace) -> int:

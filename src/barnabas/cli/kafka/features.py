@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _options().parse(arguments)
+    args = _build_parser().parse(arguments)
     with exit_on_error_to_stderr():
         status: int = args.act(args)
     return status
 
 
-def _options() -> SubcommandParser:
-    options = SubcommandParser("kafka-features", "This tool manages feature flags in Kafka.")
-    options.add_connection_options(required=False)
-    verbs = options.add_subcommands()
+def _build_parser() -> SubcommandParser:
+    parser = SubcommandParser("kafka-features", "This tool manages feature flags in Kafka.")
+    parser.add_connection_options(required=False)
+    verbs = parser.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the features and their levels.")
     describe.add_argument("--node-id", type=int, help="The node to query. (default: any)")
     describe.set_defaults(act=_with_admin(_describe))
@@ -46,7 +46,7 @@ def _options() -> SubcommandParser:
             verb.add_argument("--unsafe", action="store_true", help="Allow the loss of metadata.")
         verb.add_argument("--dry-run", action="store_true", help="Validate only.")
     add_release_verbs(verbs)
-    return options
+    return parser
 
 
 def _with_admin(

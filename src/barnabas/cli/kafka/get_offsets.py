@@ -26,11 +26,11 @@ _PATTERN = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    options.require_options(args, "bootstrap-server")
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    parser.require_options(args, "bootstrap-server")
     if args.topic_partitions and (args.topic or args.partitions):
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "--topic-partitions cannot be used with --topic or --partitions"
         )
     with exit_on_error(lambda why: print(f"Error occurred: {why}", file=sys.stderr)):
@@ -38,26 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-get-offsets", "An interactive shell for getting topic-partition offsets."
     )
-    options.add_connection_options()
-    options.add_value("--topic", "topic", "The topic, or a regular expression. (default: all)")
-    options.add_value("--partitions", "0,1,...", "Its partitions. (default: all)")
-    options.add_value(
+    parser.add_connection_options()
+    parser.add_value("--topic", "topic", "The topic, or a regular expression. (default: all)")
+    parser.add_value("--partitions", "0,1,...", "Its partitions. (default: all)")
+    parser.add_value(
         "--topic-partitions",
         "topic1:1,topic2:0-3,topic3",
         "Topics with partitions: a number, or a range with an exclusive end.",
     )
-    options.add_value(
+    parser.add_value(
         "--time",
         "timestamp",
         f"In milliseconds, or one of {', '.join(TIMES)}. (default: latest)",
         default="latest",
     )
-    options.add_flag("--exclude-internal-topics", "Exclude internal topics.")
-    return options
+    parser.add_flag("--exclude-internal-topics", "Exclude internal topics.")
+    return parser
 
 
 async def _print_offsets(admin: "AioAdminClient", args: Namespace) -> None:

@@ -16,14 +16,14 @@ TYPES = ("classic", "consumer", "share", "streams")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    options.require_options(args, "bootstrap-server")
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    parser.require_options(args, "bootstrap-server")
     if not args.list:
-        options.print_usage_and_exit("Command must include exactly one action: --list.")
+        parser.print_usage_and_exit("Command must include exactly one action: --list.")
     for shortcut in "consumer", "share", "streams":
         others = [other for other in ("consumer", "share", "streams") if other != shortcut]
-        options.forbid_together(args, shortcut, "group-type", "protocol", *others)
+        parser.forbid_together(args, shortcut, "group-type", "protocol", *others)
     with exit_on_error_to_stderr():
         if args.group_type is not None and args.group_type.lower() not in TYPES:
             raise CommandError("--group-type must be a valid group type.")
@@ -31,16 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options() -> FlatParser:
-    options = FlatParser("kafka-groups", "This tool helps to list groups of all types.")
-    options.add_connection_options()
-    options.add_flag("--list", "List the groups.")
-    options.add_value("--group-type", "type", f"Only groups of this type: {', '.join(TYPES)}.")
-    options.add_value("--protocol", "protocol", "Only groups with this protocol.")
-    options.add_flag("--consumer", "Only consumer groups, classic ones included.")
-    options.add_flag("--share", "Only share groups.")
-    options.add_flag("--streams", "Only streams groups.")
-    return options
+def _build_parser() -> FlatParser:
+    parser = FlatParser("kafka-groups", "This tool helps to list groups of all types.")
+    parser.add_connection_options()
+    parser.add_flag("--list", "List the groups.")
+    parser.add_value("--group-type", "type", f"Only groups of this type: {', '.join(TYPES)}.")
+    parser.add_value("--protocol", "protocol", "Only groups with this protocol.")
+    parser.add_flag("--consumer", "Only consumer groups, classic ones included.")
+    parser.add_flag("--share", "Only share groups.")
+    parser.add_flag("--streams", "Only streams groups.")
+    return parser
 
 
 async def _list(admin: "AioAdminClient", args: Namespace) -> None:

@@ -16,39 +16,39 @@ SCOPES = ("topic", "all-topic-partitions", "path-to-json-file")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
+    parser = _build_parser()
+    args = parser.parse(arguments)
     with exit_on_error_to_stderr():
         _check(args)
         return connection_from(args).run(lambda admin: _elect(admin, args))
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-leader-election",
         "This tool attempts to elect a new leader for a set of topic partitions. The type of "
         "elections supported are preferred replicas and unclean replicas.",
     )
-    options.add_connection_options()
-    options.add_value(
+    parser.add_connection_options()
+    parser.add_value(
         "--admin.config", "file", "The same as --command-config.", dest="command_config"
     )
-    options.add_value(
+    parser.add_value(
         "--election-type",
         "PREFERRED|UNCLEAN",
         "PREFERRED, or UNCLEAN, which may lose records.",
         type=str.upper,
         choices=("PREFERRED", "UNCLEAN"),
     )
-    options.add_value("--topic", "topic", "The topic of the partition.")
-    options.add_value("--partition", "id", "The partition.", type=int)
-    options.add_flag("--all-topic-partitions", "All partitions that need an election.")
-    options.add_value(
+    parser.add_value("--topic", "topic", "The topic of the partition.")
+    parser.add_value("--partition", "id", "The partition.", type=int)
+    parser.add_flag("--all-topic-partitions", "All partitions that need an election.")
+    parser.add_value(
         "--path-to-json-file",
         "file",
         'The partitions: {"partitions": [{"topic": ..., "partition": 1}]}.',
     )
-    return options
+    return parser
 
 
 def _check(args: Namespace) -> None:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = FlatParser(
+    parser = FlatParser(
         "kafka-log-dirs",
         "This tool helps to query log directory usage on the specified brokers.",
     )
-    options.add_connection_options()
-    options.add_flag("--describe", "Describe the log directories.")
-    options.add_value("--broker-list", "0,1,2", "The brokers. (default: all)", default="")
-    options.add_value("--topic-list", "t1,t2", "The topics. (default: all)", default="")
-    args = options.parse(arguments)
-    options.require_options(args, "bootstrap-server", "describe")
+    parser.add_connection_options()
+    parser.add_flag("--describe", "Describe the log directories.")
+    parser.add_value("--broker-list", "0,1,2", "The brokers. (default: all)", default="")
+    parser.add_value("--topic-list", "t1,t2", "The topics. (default: all)", default="")
+    args = parser.parse(arguments)
+    parser.require_options(args, "bootstrap-server", "describe")
     with exit_on_error_to_stderr():
         connection_from(args).run(lambda admin: _describe(admin, args))
     return 0

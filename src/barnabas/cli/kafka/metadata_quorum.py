@@ -20,18 +20,18 @@ NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _options().parse(arguments)
+    args = _build_parser().parse(arguments)
     with exit_on_error_to_stderr():
         args.act(args)
     return 0
 
 
-def _options() -> SubcommandParser:
-    options = SubcommandParser(
+def _build_parser() -> SubcommandParser:
+    parser = SubcommandParser(
         "kafka-metadata-quorum", "This tool describes kraft metadata quorum status."
     )
-    options.add_connection_options()
-    verbs = options.add_subcommands()
+    parser.add_connection_options()
+    verbs = parser.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the quorum.")
     describe.set_defaults(act=_describe)
     describe.add_argument("--status", action="store_true", help="Describe the status.")
@@ -55,7 +55,7 @@ def _options() -> SubcommandParser:
         verb.add_argument(
             "--dry-run", action="store_true", help="Print the change without doing it."
         )
-    return options
+    return parser
 
 
 def _describe(args: Namespace) -> None:

@@ -17,11 +17,11 @@ ONE_SHOT_COMMANDS = ("cat", "find", "ls", "tree")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = PlainParser("kafka-metadata-shell", "The Apache Kafka metadata shell")
+    parser = PlainParser("kafka-metadata-shell", "The Apache Kafka metadata shell")
     help_text = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
-    options.add_argument("--snapshot", "-s", required=True, type=Path, help=help_text)
-    options.add_argument("command", nargs="*", help="The command to run.")
-    args = options.parse(arguments)
+    parser.add_argument("--snapshot", "-s", required=True, type=Path, help=help_text)
+    parser.add_argument("command", nargs="*", help="The command to run.")
+    args = parser.parse(arguments)
     if args.command and args.command[0] not in ONE_SHOT_COMMANDS:
         choices = ", ".join(f"'{command}'" for command in ONE_SHOT_COMMANDS)
         print(f"invalid choice: '{args.command[0]}' (choose from {choices})", file=sys.stderr)

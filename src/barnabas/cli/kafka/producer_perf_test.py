@@ -49,33 +49,33 @@ _BOOTSTRAP_OPTIONS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    _check(options, args)
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    _check(parser, args)
     with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(options, args)
+        return _run(parser, args)
 
 
-def _check(options: PlainParser, args: Namespace) -> None:
+def _check(parser: PlainParser, args: Namespace) -> None:
     if not any(has_value(args, option) for option in _BOOTSTRAP_OPTIONS):
         *names, last = (f"--{option}" for option in _BOOTSTRAP_OPTIONS)
-        options.error(f"At least one of {', '.join(names)} or {last} must be specified.")
+        parser.error(f"At least one of {', '.join(names)} or {last} must be specified.")
     if args.record_size is not None and args.record_size <= 0:
-        options.error("--record-size should be greater than zero.")
+        parser.error("--record-size should be greater than zero.")
     if args.transaction_duration_ms is not None and args.transaction_duration_ms <= 0:
-        options.error("--transaction-duration-ms should be greater than zero.")
+        parser.error("--transaction-duration-ms should be greater than zero.")
     if args.warmup_records >= args.num_records > 0:
-        options.error(
+        parser.error(
             "The value for --warmup-records must be strictly fewer than the number of records in"
             " the test, --num-records."
         )
 
 
-def _run(options: PlainParser, args: Namespace) -> int:
+def _run(parser: PlainParser, args: Namespace) -> int:
     from barnabas import Producer
 
     values = _values(args)
-    warn_of_deprecated(args, _RENAMED, options.error, "Option --{} has been deprecated")
+    warn_of_deprecated(args, _RENAMED, parser.error, "Option --{} has been deprecated")
     settings, transaction_ms = _settings(args)
     load = ProduceLoad(
         args.topic,
@@ -118,9 +118,9 @@ def _values(args: Namespace) -> Iterator[bytes]:
     return increasing_numbers() if args.payload_monotonic else random_letters(args.record_size)
 
 
-def _options() -> PlainParser:
-    options = PlainParser("kafka-producer-perf-test", PURPOSE)
-    option = options.add_argument
+def _build_parser() -> PlainParser:
+    parser = PlainParser("kafka-producer-perf-test", PURPOSE)
+    option = parser.add_argument
     option("--bootstrap-server", metavar="HOST:PORT,...", help="The brokers to connect to.")
     option("--topic", required=True, help="Produce records to this topic.")
     option("--num-records", required=True, type=int, help="Number of records to produce.")
@@ -154,7 +154,7 @@ def _options() -> PlainParser:
         metavar="MS",
         help="The interval of progress lines.",
     )
-    payload = options.add_mutually_exclusive_group(required=True)
+    payload = parser.add_mutually_exclusive_group(required=True)
     payload.add_argument("--record-size", type=int, help="Record size in bytes.")
     payload.add_argument("--payload-file", type=Path, help="Use random lines of this file.")
     payload.add_argument(
@@ -165,7 +165,7 @@ def _options() -> PlainParser:
         default="\n",
         help="The delimiter of payloads in the file (new line).",
     )
-    return options
+    return parser
 
 
 def _settings(args: Namespace) -> tuple[dict[str, Any], int | None]:

@@ -41,9 +41,9 @@ START_TIMEOUT_MS = 10_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    action = _check(options, args)
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    action = _check(parser, args)
     act = {
         "generate": _generate,
         "execute": _execute,
@@ -64,68 +64,68 @@ class PlainError(Exception):
     """An error that is printed without "Error:" before it."""
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-reassign-partitions",
         "This tool helps to move topic partitions between replicas.",
     )
-    options.add_connection_options(controllers=True)
-    options.add_flag("--generate", "Propose a reassignment.")
-    options.add_flag("--execute", "Start the reassignment in --reassignment-json-file.")
-    options.add_flag("--verify", "Verify whether it is completed, and remove its throttles.")
-    options.add_flag("--cancel", "Cancel it.")
-    options.add_flag("--list", "List all reassignments in progress.")
-    options.add_value(
+    parser.add_connection_options(controllers=True)
+    parser.add_flag("--generate", "Propose a reassignment.")
+    parser.add_flag("--execute", "Start the reassignment in --reassignment-json-file.")
+    parser.add_flag("--verify", "Verify whether it is completed, and remove its throttles.")
+    parser.add_flag("--cancel", "Cancel it.")
+    parser.add_flag("--list", "List all reassignments in progress.")
+    parser.add_value(
         "--reassignment-json-file",
         "file",
         'The reassignment: {"version": 1, "partitions": [{"topic": ..., "partition": 1, '
         '"replicas": [1, 2], "log_dirs": ["any", "/path"]}]}.',
     )
-    options.add_value(
+    parser.add_value(
         "--topics-to-move-json-file",
         "file",
         'The topics to move: {"version": 1, "topics": [{"topic": ...}]}.',
     )
-    options.add_value("--broker-list", "0,1,2", "The brokers to move them to.")
-    options.add_flag("--disable-rack-aware", "Ignore racks in a proposal.")
-    options.add_value("--throttle", "bytes/s", "The throttle of moves between brokers.", type=int)
-    options.add_value(
+    parser.add_value("--broker-list", "0,1,2", "The brokers to move them to.")
+    parser.add_flag("--disable-rack-aware", "Ignore racks in a proposal.")
+    parser.add_value("--throttle", "bytes/s", "The throttle of moves between brokers.", type=int)
+    parser.add_value(
         "--replica-alter-log-dirs-throttle",
         "bytes/s",
         "The throttle of moves between log directories.",
         type=int,
     )
-    options.add_value(
+    parser.add_value(
         "--timeout", "ms", f"How long to wait for a move to start. ({START_TIMEOUT_MS})", type=int
     )
-    options.add_flag("--additional", "Start it in addition to others, or change a throttle.")
-    options.add_flag("--preserve-throttles", "Do not change throttles.")
-    options.add_flag(
+    parser.add_flag("--additional", "Start it in addition to others, or change a throttle.")
+    parser.add_flag("--preserve-throttles", "Do not change throttles.")
+    parser.add_flag(
         "--disallow-replication-factor-change", "Reject a change of the replication factor."
     )
-    return options
+    return parser
 
 
-def _check(options: FlatParser, args: Namespace) -> str:
-    action = options.only_one_of(args, *ACTIONS)
+def _check(parser: FlatParser, args: Namespace) -> str:
+    action = parser.only_one_of(args, *ACTIONS)
     if action is None:
         names = ", ".join(f"--{action}" for action in ACTIONS)
-        options.print_usage_and_exit(f"Command must include exactly one action: {names}")
+        parser.print_usage_and_exit(f"Command must include exactly one action: {names}")
     if args.bootstrap_server and args.bootstrap_controller:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Please don't specify both --bootstrap-server and --bootstrap-controller"
         )
     if not args.bootstrap_server and not args.bootstrap_controller:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Please specify either --bootstrap-server or --bootstrap-controller"
         )
-    options.require_options(args, *REQUIRED[action])
+    parser.require_options(args, *REQUIRED[action])
     possible = {
         name for table in (REQUIRED, PERMITTED) for names in table.values() for name in names
     }
     for name in sorted(possible - {*REQUIRED[action], *PERMITTED[action]}):
         if is_given(args, name):
-            options.print_usage_and_exit(
+            parser.print_usage_and_exit(
                 f'Option "[{name}]" can\'t be used with action "[{action}]"'
             )
     return action

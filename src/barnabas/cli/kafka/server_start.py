@@ -25,26 +25,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _run(words)
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-server-start", "[-daemon] server.properties [--override property=value]*"
     )
-    options.add_argument("file", nargs="?", type=Path, help="The node's server.properties.")
-    options.add_value(
+    parser.add_argument("file", nargs="?", type=Path, help="The node's server.properties.")
+    parser.add_value(
         "--override",
         "property=value",
         "A property that overrides the file; can be repeated.",
         action="append",
         default=[],
     )
-    return options
+    return parser
 
 
 def _run(arguments: Sequence[str]) -> int:
-    options = _options()
-    args = options.parse(arguments)
+    parser = _build_parser()
+    args = parser.parse(arguments)
     if args.file is None:
-        options.print_usage_and_exit("Give a server.properties file.")
+        parser.print_usage_and_exit("Give a server.properties file.")
     from barnabas.cli.foreground import run_node
     from barnabas.cli.operations.settings import load_settings, parse_pairs
 

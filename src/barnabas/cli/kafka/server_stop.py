@@ -16,12 +16,12 @@ from barnabas.cli.operations.errors import CommandError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = FlatParser("kafka-server-stop", "Stop the nodes that run on this machine.")
-    options.add_value("--process-role", "role", "Only those with these roles (process.roles).")
-    options.add_value("--node-id", "id", "Only the one with this id.")
-    args = options.parse_args(words)
+    parser = FlatParser("kafka-server-stop", "Stop the nodes that run on this machine.")
+    parser.add_value("--process-role", "role", "Only those with these roles (process.roles).")
+    parser.add_value("--node-id", "id", "Only the one with this id.")
+    args = parser.parse_args(words)
     if args.help or args.version:
-        options.parse(words)
+        parser.parse(words)
     if args.node_id and args.process_role:
         print(
             "When both node-id and process-role are provided, the value for node-id will take "

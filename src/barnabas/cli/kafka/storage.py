@@ -10,15 +10,15 @@ from barnabas.cli.kafka.options import SubcommandParser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _options().parse(arguments)
+    args = _build_parser().parse(arguments)
     with exit_on_error_to_stderr():
         status: int = args.act(args)
     return status
 
 
-def _options() -> SubcommandParser:
-    options = SubcommandParser("kafka-storage", "The Kafka storage tool.")
-    verbs = options.add_subcommands()
+def _build_parser() -> SubcommandParser:
+    parser = SubcommandParser("kafka-storage", "The Kafka storage tool.")
+    verbs = parser.add_subcommands()
     info = verbs.add_parser("info", help="Show the log directories of this node.")
     info.set_defaults(act=_info)
     format_ = verbs.add_parser("format", help="Format the log directories of this node.")
@@ -27,14 +27,14 @@ def _options() -> SubcommandParser:
         verb.add_argument(
             "--config", "-c", required=True, type=Path, help="The node's server.properties."
         )
-    _format_options(format_)
+    _add_format_options(format_)
     add_release_verbs(verbs, letters=True)
     uuid = verbs.add_parser("random-uuid", help="Print a random id.")
     uuid.set_defaults(act=_random_uuid)
-    return options
+    return parser
 
 
-def _format_options(format_: SubcommandParser) -> None:
+def _add_format_options(format_: SubcommandParser) -> None:
     format_.add_argument(
         "--cluster-id", "-t", required=True, help="The cluster id, the same for all nodes."
     )

@@ -22,96 +22,94 @@ REPORTS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
-    _check(options, args)
+    parser = _build_parser()
+    args = parser.parse(arguments)
+    _check(parser, args)
     act = {
         "list": _list,
         "describe": _describe,
         "create": _create,
         "alter": _alter,
         "delete": _delete,
-    }[options.only_one_of(args, *ACTIONS) or "list"]
+    }[parser.only_one_of(args, *ACTIONS) or "list"]
     with exit_on_error(lambda why: print(f"Error while executing topic command : {why}")):
         connection_from(args).run(lambda admin: act(admin, args))
     return 0
 
 
-def _options() -> FlatParser:
-    options = FlatParser(
+def _build_parser() -> FlatParser:
+    parser = FlatParser(
         "kafka-topics", "This tool helps to create, delete, describe, or change a topic."
     )
-    options.add_connection_options()
-    options.add_flag("--list", "List all available topics.")
-    options.add_flag("--create", "Create a new topic.")
-    options.add_flag("--delete", "Delete a topic.")
-    options.add_flag("--alter", "Alter the number of partitions and replica assignment.")
-    options.add_flag("--describe", "List details for the given topics.")
-    options.add_value(
+    parser.add_connection_options()
+    parser.add_flag("--list", "List all available topics.")
+    parser.add_flag("--create", "Create a new topic.")
+    parser.add_flag("--delete", "Delete a topic.")
+    parser.add_flag("--alter", "Alter the number of partitions and replica assignment.")
+    parser.add_flag("--describe", "List details for the given topics.")
+    parser.add_value(
         "--topic", "topic", "The topic, or, except for --create, a regular expression."
     )
-    options.add_value("--topic-id", "id", "The id of the topic to describe.")
-    options.add_value(
+    parser.add_value("--topic-id", "id", "The id of the topic to describe.")
+    parser.add_value(
         "--config",
         "name=value",
         "A config of the topic to create; can be repeated.",
         action="append",
         default=None,
     )
-    options.add_value(
+    parser.add_value(
         "--delete-config", "name", "No longer supported: see kafka-configs.", action="append"
     )
-    options.add_value("--partitions", "count", "The number of partitions.", type=int)
-    options.add_value("--replication-factor", "count", "The replication factor.", type=int)
-    options.add_value("--replica-assignment", "id:id,id:id,...", "The replicas of each partition.")
-    options.add_flag("--under-replicated-partitions", "Describe only under-replicated partitions.")
-    options.add_flag("--unavailable-partitions", "Describe only partitions without a leader.")
-    options.add_flag(
+    parser.add_value("--partitions", "count", "The number of partitions.", type=int)
+    parser.add_value("--replication-factor", "count", "The replication factor.", type=int)
+    parser.add_value("--replica-assignment", "id:id,id:id,...", "The replicas of each partition.")
+    parser.add_flag("--under-replicated-partitions", "Describe only under-replicated partitions.")
+    parser.add_flag("--unavailable-partitions", "Describe only partitions without a leader.")
+    parser.add_flag(
         "--under-min-isr-partitions", "Describe only partitions under min.insync.replicas."
     )
-    options.add_flag("--at-min-isr-partitions", "Describe only partitions at min.insync.replicas.")
-    options.add_flag("--topics-with-overrides", "Describe only topics with overridden configs.")
-    options.add_flag("--if-exists", "Do nothing if the topic does not exist.")
-    options.add_flag("--if-not-exists", "Do not fail if the topic exists.")
-    options.add_flag("--exclude-internal", "Exclude internal topics.")
-    options.add_value(
+    parser.add_flag("--at-min-isr-partitions", "Describe only partitions at min.insync.replicas.")
+    parser.add_flag("--topics-with-overrides", "Describe only topics with overridden configs.")
+    parser.add_flag("--if-exists", "Do nothing if the topic does not exist.")
+    parser.add_flag("--if-not-exists", "Do not fail if the topic exists.")
+    parser.add_flag("--exclude-internal", "Exclude internal topics.")
+    parser.add_value(
         "--partition-size-limit-per-response",
         "count",
         "The maximum number of partitions in a response.",
         type=int,
     )
-    return options
+    return parser
 
 
-def _check(options: FlatParser, args: Namespace) -> None:
-    action = options.only_one_of(args, *ACTIONS)
+def _check(parser: FlatParser, args: Namespace) -> None:
+    action = parser.only_one_of(args, *ACTIONS)
     if action is None:
-        options.print_usage_and_exit(
+        parser.print_usage_and_exit(
             "Command must include exactly one action: "
             "--list, --describe, --create, --alter or --delete"
         )
     if not args.bootstrap_server:
-        options.print_usage_and_exit("--bootstrap-server must be specified")
+        parser.print_usage_and_exit("--bootstrap-server must be specified")
     if action == "describe" and args.if_exists and not (args.topic or args.topic_id):
-        options.print_usage_and_exit("--topic or --topic-id is required to describe a topic")
+        parser.print_usage_and_exit("--topic or --topic-id is required to describe a topic")
     if action in ("create", "alter", "delete"):
-        options.require_options(args, "topic")
+        parser.require_options(args, "topic")
     if action == "alter":
         if args.config:
-            options.print_usage_and_exit(
+            parser.print_usage_and_exit(
                 'Option combination "[bootstrap-server],[config]" can\'t be used with option '
                 '"[alter]" (the kafka-configs CLI supports altering topic configs with a '
                 "--bootstrap-server option)"
             )
-        options.require_options(args, "partitions")
+        parser.require_options(args, "partitions")
     for used, allowed in _ALLOWED.items():
-        options.forbid_together(
-            args, used, *(action for action in ACTIONS if action not in allowed)
-        )
-    options.forbid_together(args, "replica-assignment", "replication-factor")
+        parser.forbid_together(args, used, *(action for action in ACTIONS if action not in allowed))
+    parser.forbid_together(args, "replica-assignment", "replication-factor")
     if action == "create":
-        options.forbid_together(args, "replica-assignment", "partitions")
-    options.forbid_together(args, "topics-with-overrides", *REPORTS)
+        parser.forbid_together(args, "replica-assignment", "partitions")
+    parser.forbid_together(args, "topics-with-overrides", *REPORTS)
 
 
 _ALLOWED = {

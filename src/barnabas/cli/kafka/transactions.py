@@ -18,23 +18,23 @@ DEFAULT_TIMEOUT_MINUTES = 15
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _options().parse(arguments)
+    args = _build_parser().parse(arguments)
     work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = args.work
     with exit_on_error_to_stderr():
         connection_from(args).run(lambda admin: work(admin, args))
     return 0
 
 
-def _options() -> SubcommandParser:
-    options = SubcommandParser(
+def _build_parser() -> SubcommandParser:
+    parser = SubcommandParser(
         "kafka-transactions",
         "This tool is used to analyze the transactional state of producers in the cluster. It can "
         "be used to detect and recover from hanging transactions.",
     )
-    options.add_argument("-v", "--version", action="version", version=VERSION)
-    options.add_argument("--command-config", metavar="FILE", help="A file of client settings.")
-    options.add_argument("--bootstrap-server", metavar="host:port", required=True)
-    verbs = options.add_subcommands()
+    parser.add_argument("-v", "--version", action="version", version=VERSION)
+    parser.add_argument("--command-config", metavar="FILE", help="A file of client settings.")
+    parser.add_argument("--bootstrap-server", metavar="host:port", required=True)
+    verbs = parser.add_subcommands()
     listing = verbs.add_parser("list", help="list transactions")
     listing.set_defaults(work=_list)
     listing.add_argument(
@@ -68,7 +68,7 @@ def _options() -> SubcommandParser:
     )
     terminate.set_defaults(work=_terminate)
     terminate.add_argument("--transactionalId", dest="transactional_id", required=True)
-    return options
+    return parser
 
 
 async def _list(admin: "AioAdminClient", args: Namespace) -> None:

@@ -21,17 +21,17 @@ _POLL_S = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
+    parser = _build_parser()
+    args = parser.parse(arguments)
     renamed = {"consumer.config": "command-config"}
-    warn_of_deprecated(args, renamed, options.error, "Option --{} has been deprecated")
+    warn_of_deprecated(args, renamed, parser.error, "Option --{} has been deprecated")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
 
-def _options() -> PlainParser:
-    options = PlainParser("verifiable-consumer", PURPOSE)
-    option = options.add_argument
+def _build_parser() -> PlainParser:
+    parser = PlainParser("verifiable-consumer", PURPOSE)
+    option = parser.add_argument
     option("--topic", required=True, help="Consumes messages from this topic.")
     servers = "The brokers to connect to."
     option("--bootstrap-server", required=True, metavar="HOST:PORT,...", help=servers)
@@ -47,7 +47,7 @@ def _options() -> PlainParser:
     option("--assignment-strategy", help="The assignor, in the classic protocol.")
     option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
     option("--consumer.config", dest="consumer_config", metavar="FILE", help="The same.")
-    return options
+    return parser
 
 
 def _run(args: Namespace) -> int:

@@ -22,17 +22,17 @@ PURPOSE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options()
-    args = options.parse(arguments)
+    parser = _build_parser()
+    args = parser.parse(arguments)
     renamed = {"producer.config": "command-config"}
-    warn_of_deprecated(args, renamed, options.error, "Option --{} has been deprecated")
+    warn_of_deprecated(args, renamed, parser.error, "Option --{} has been deprecated")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
 
-def _options() -> PlainParser:
-    options = PlainParser("verifiable-producer", PURPOSE)
-    option = options.add_argument
+def _build_parser() -> PlainParser:
+    parser = PlainParser("verifiable-producer", PURPOSE)
+    option = parser.add_argument
     option("--topic", required=True, help="Produce messages to this topic.")
     servers = "The brokers to connect to."
     option("--bootstrap-server", required=True, metavar="HOST:PORT,...", help=servers)
@@ -46,7 +46,7 @@ def _options() -> PlainParser:
     option("--repeating-keys", type=int, help="Repeat keys from 0 up to this number.")
     option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
     option("--producer.config", dest="producer_config", metavar="FILE", help="The same.")
-    return options
+    return parser
 
 
 class _Run:
