@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from barnabas.registry.service import SchemaRegistry
 from barnabas.spark.session import settings
 from barnabas.spark.sink.options import OPTIONS
-from barnabas.spark.source.known import KNOWN
+from barnabas.spark.source.option_names import OPTION_NAMES
 from barnabas.testing import Broker
 
 ROOT = Path(__file__).parents[2]
@@ -58,4 +58,4 @@ def programs(page: Path) -> list[str]:
 
 def test_the_guide_names_every_option_and_setting() -> None:
     named = set(re.findall(r"`([A-Za-z.]+)`", GUIDE.read_text()))
-    assert not {*KNOWN, *OPTIONS, *settings()} - named
+    assert not {*OPTION_NAMES, *OPTIONS, *settings()} - named

@@ -13,7 +13,7 @@ import pytest
 from tests.wait import wait_until
 
 from barnabas.spark.interpreter import for_workers
-from barnabas.spark.warm import RUNNER
+from barnabas.spark.runner_forkserver import RUNNER
 
 DEADLINE_S = 60.0
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-    from barnabas.spark.source.formats import Formats
+    from barnabas.spark.source.formats import ColumnFormats
 
 
 class BarnabasDataSource(DataSource):
     """What Spark asks for; each part is loaded where it is needed."""
 
-    _formats: "Formats | None" = None
+    _formats: "ColumnFormats | None" = None
     """As they were when the columns were declared. Spark hands them on with this object: so all
     who read agree with the frame, whatever is registered meanwhile."""
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.spark import warm
+from barnabas.spark import runner_forkserver
 
 SCRIPT = "barnabas-spark-python"
 _PATH = "PYTHONPATH"
@@ -52,8 +52,8 @@ def _run_here(module: str, arguments: list[str], left_out: set[str]) -> None:
     if not sys.flags.safe_path:
         sys.path[0] = str(Path.cwd())  # for the script's folder
     sys.argv[1:] = arguments
-    if module == warm.RUNNER:
-        warm.run()
+    if module == runner_forkserver.RUNNER:
+        runner_forkserver.run()
     else:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 

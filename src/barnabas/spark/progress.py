@@ -32,7 +32,7 @@ Partition = tuple[str, int]
 
 
 @dataclass(slots=True, frozen=True)
-class Reading:
+class SourceProgress:
     """What a micro-batch took from one source, and what it left there."""
 
     topics: tuple[str, ...]
@@ -49,13 +49,13 @@ class Reading:
 
 
 @dataclass(slots=True, frozen=True)
-class Batch:
+class BatchProgress:
     """What a query did last."""
 
     query: str
     number: int
     duration_ms: int
-    readings: tuple[Reading, ...]
+    readings: tuple[SourceProgress, ...]
     """Of its sources that are topics, whichever connector reads them."""
     bytes_by_frame: Mapping[str, int]
     """Of the frames whose bytes are counted, by the names they were given."""
@@ -82,9 +82,9 @@ class Batch:
         return "; ".join(parts)
 
 
-def batch(progress: "StreamingQueryProgress") -> Batch:
+def batch(progress: "StreamingQueryProgress") -> BatchProgress:
     """What one of Spark's reports says about topics."""
-    return Batch(
+    return BatchProgress(
         progress.name or str(progress.id)[:8],
         progress.batchId,
         progress.batchDuration,
@@ -143,7 +143,7 @@ class ProgressLines(StreamingQueryListener):
             self._say(f"{name} failed: {event.exception.splitlines()[0]}")
 
 
-def _readings(sources: Iterable[Any]) -> Iterable[Reading]:
+def _readings(sources: Iterable[Any]) -> Iterable[SourceProgress]:
     for source in sources:
         reached = _offsets(source.endOffset)
         if reached is None:
@@ -151,7 +151,7 @@ def _readings(sources: Iterable[Any]) -> Iterable[Reading]:
         ends = _offsets(source.latestOffset) or {}
         lag = {each: max(end - reached.get(each, 0), 0) for each, end in ends.items()}
         topics = sorted({topic for topic, _ in reached.keys() | ends.keys()})
-        yield Reading(tuple(topics), source.numInputRows, source.processedRowsPerSecond, lag)
+        yield SourceProgress(tuple(topics), source.numInputRows, source.processedRowsPerSecond, lag)
 
 
 def _offsets(text: str | None) -> dict[Partition, int] | None:

@@ -25,7 +25,7 @@ data sources on it, in executors too."""
 
 
 @dataclass(slots=True, frozen=True)
-class Setting:
+class SparkSetting:
     name: str
     value: str
     why: str
@@ -34,18 +34,18 @@ class Setting:
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 SETTINGS = (
-    Setting(
+    SparkSetting(
         "spark.sql.streaming.checkpointFileManagerClass",
         f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
         "starts fewer processes to write a checkpoint's files on a local disk, where Hadoop has one"
         " for each mode it sets: 25 ms a log entry where there were 110",
     ),
-    Setting(
+    SparkSetting(
         "spark.python.unix.domain.socket.enabled",
         "true",
         "passes rows between the JVM and Python without TCP, its copies and its secrets",
     ),
-    Setting(
+    SparkSetting(
         "spark.python.daemon.module",
         "barnabas.spark.daemon",
         "forks workers that have imported already what tasks use, and do not spend 20 to 50 ms on"

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from itertools import count
 
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.sink.decision import Decision, decode, encode
+from barnabas.spark.sink.commit_decision import CommitDecision, decode, encode
 
 PREFIX = "query"
 LAST_EPOCH = 6
@@ -62,7 +62,7 @@ class Brokers:
     _producer_ids: "count[int]" = field(default_factory=count)
 
     @property
-    def last(self) -> Decision | None:
+    def last(self) -> CommitDecision | None:
         return decode(PREFIX, self.pieces) if self.pieces else None
 
     def init(self, transactional_id: str) -> PreparedTransaction:
@@ -116,7 +116,7 @@ class Brokers:
         self._end(it, committed=False)
         self._bump(it)
 
-    def open_now(self) -> list[PreparedTransaction]:
+    def open_transactions(self) -> list[PreparedTransaction]:
         return [
             PreparedTransaction(name, it.producer_id, it.epoch)
             for name, it in self.ids.items()
@@ -159,11 +159,11 @@ class SimulatedLedger:
         self._meanwhile = meanwhile
         self._epoch: int | None = None
 
-    def read(self) -> Decision | None:
+    def read(self) -> CommitDecision | None:
         self._step()
         return self._brokers.last
 
-    def take_over(self) -> Decision | None:
+    def take_over(self) -> CommitDecision | None:
         if self._epoch is None:
             self._step()
             self._brokers.driver_epoch += 1
@@ -173,7 +173,7 @@ class SimulatedLedger:
     def hand_over(self) -> None:
         self._epoch = None
 
-    def decide(self, decision: Decision) -> None:
+    def decide(self, decision: CommitDecision) -> None:
         self._step()
         if self._epoch != self._brokers.driver_epoch:
             raise Fenced
@@ -197,9 +197,9 @@ class SimulatedLedger:
         self._step()
         return [each for each in transactions if not self._brokers.is_open(each)]
 
-    def open_now(self) -> list[PreparedTransaction]:
+    def open_transactions(self) -> list[PreparedTransaction]:
         self._step()
-        return self._brokers.open_now()
+        return self._brokers.open_transactions()
 
     def fence(self, transactions: Sequence[PreparedTransaction]) -> None:
         for transaction in transactions:

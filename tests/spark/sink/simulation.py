@@ -22,9 +22,9 @@ from tests.spark.sink.simulated_brokers import (
 )
 
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.sink import names, protocol
-from barnabas.spark.sink.decision import Decision, Written
-from barnabas.spark.sink.protocol import Job, LostRowsError, OtherWriterError, Report
+from barnabas.spark.sink import protocol, transactional_ids
+from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
+from barnabas.spark.sink.protocol import LostRowsError, OtherWriterError, TaskReport, WriteJob
 
 
 @dataclass(slots=True)
@@ -33,13 +33,13 @@ class Worker:
 
     name: str
     lanes: dict[str, int] = field(default_factory=dict)
-    met: dict[str, Decision | None] = field(default_factory=dict)
+    met: dict[str, CommitDecision | None] = field(default_factory=dict)
 
-    def lane(self, batch: int, last: Decision | None) -> str:
+    def lane(self, batch: int, last: CommitDecision | None) -> str:
         listed = () if last is None else last.written
         decided = {each.transaction.transactional_id for each in listed}
         free = [it for it, used in self.lanes.items() if used < batch and it not in decided]
-        chosen = free[0] if free else names.of_task(PREFIX, self.name, len(self.lanes))
+        chosen = free[0] if free else transactional_ids.of_task(PREFIX, self.name, len(self.lanes))
         self.lanes[chosen] = batch
         return chosen
 
@@ -48,8 +48,8 @@ class Worker:
 class Zombie:
     """A driver that is thought dead, and what it was about to commit."""
 
-    job: Job
-    reports: list[Report]
+    job: WriteJob
+    reports: list[TaskReport]
 
 
 class _Standstill(Death):
@@ -102,7 +102,7 @@ class Spark:
                 rows = sorted(set(rows) & set(found))
             assert found == rows or may_lack, f"batch {batch}: {found} instead of {rows}"
         if self.is_swept and not self.is_stuck:
-            assert not self.brokers.open_now(), "readers would wait"
+            assert not self.brokers.open_transactions(), "readers would wait"
 
     def play(self) -> None:
         deadliness = self.seed.choice([0.01, 0.05, 0.15])
@@ -137,8 +137,8 @@ class Spark:
             self.committed = batch
 
     def _batch(self, batch: int) -> None:
-        job = Job(PREFIX, str(self.run), batch, "totals", self.in_order)
-        reports: list[Report] = []
+        job = WriteJob(PREFIX, str(self.run), batch, "totals", self.in_order)
+        reports: list[TaskReport] = []
         ledger = self._driver()
         try:
             reports = [self._task(job, task) for task in range(self.tasks)]
@@ -156,7 +156,12 @@ class Spark:
             raise
 
     def _commit(
-        self, ledger: SimulatedLedger, job: Job, reports: list[Report], *, is_late: bool = False
+        self,
+        ledger: SimulatedLedger,
+        job: WriteJob,
+        reports: list[TaskReport],
+        *,
+        is_late: bool = False,
     ) -> None:
         """As the writer does."""
         try:
@@ -175,7 +180,7 @@ class Spark:
             self.drivers.append(SimulatedLedger(self.brokers, self.fate, self._meanwhile))
         return self.seed.choice(self.drivers)
 
-    def _task(self, job: Job, task: int) -> Report:
+    def _task(self, job: WriteJob, task: int) -> TaskReport:
         for attempt in range(20):
             worker = self._worker()
             if self.fate.likelihood and self._is(0.03):
@@ -192,7 +197,7 @@ class Spark:
             return report
         raise Death
 
-    def _attempt(self, worker: Worker, job: Job, task: int, attempt: int) -> Report:
+    def _attempt(self, worker: Worker, job: WriteJob, task: int, attempt: int) -> TaskReport:
         ledger = SimulatedLedger(self.brokers, self.fate, self._meanwhile)
         if job.run not in worker.met:
             worker.met[job.run] = ledger.read()
@@ -209,8 +214,8 @@ class Spark:
             for row in rows:
                 self._step()
                 self.brokers.write(prepared, [row])
-            written = Written(task, len(rows), prepared)
-        return Report(task, attempt, is_decided, written, plan.replaces)
+            written = TaskTransaction(task, len(rows), prepared)
+        return TaskReport(task, attempt, is_decided, written, plan.replaces)
 
     def _worker(self) -> Worker:
         if not self.workers or self._is(0.2):
@@ -229,7 +234,7 @@ class Spark:
             self.workers.clear()  # they die with their driver, unless it was only stopped
             self.drivers.clear()
         if self.has_timeouts and self._is(0.2):  # it took long to start again
-            for transaction in self.brokers.open_now():
+            for transaction in self.brokers.open_transactions():
                 if self._is(0.7):
                     self._time_out(transaction)
 
@@ -246,7 +251,7 @@ class Spark:
                 self.late.pop()()
             except (Death, Fenced, Forgotten, OtherWriterError):
                 return
-        if self.has_timeouts and self._is(0.005) and (left := self.brokers.open_now()):
+        if self.has_timeouts and self._is(0.005) and (left := self.brokers.open_transactions()):
             self._time_out(self.seed.choice(left))
 
     def _zombie_commits(self, zombie: Zombie) -> None:
@@ -261,7 +266,7 @@ class Spark:
 
     def _sweep_late(self) -> None:
         """What it has found is fenced when others have gone on, or ended it."""
-        left = self.brokers.open_now()
+        left = self.brokers.open_transactions()
         ledger = SimulatedLedger(self.brokers, self.fate)
         self.late.append(lambda: ledger.fence(left))
         self.may_lose = True

@@ -12,16 +12,16 @@ from tests.spark.sink.topics import Topic
 
 from barnabas import KafkaError, KafkaException
 from barnabas.admin import AdminClient, FeatureUpdate, TransactionState, UpgradeType
+from barnabas.client.lru_cache import LruCache
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.kept import Kept
-from barnabas.spark.sink import pool, protocol
-from barnabas.spark.sink.decision import TOPIC as DECISIONS
-from barnabas.spark.sink.decision import Decision, Written
-from barnabas.spark.sink.ledger import BrokerLedger
+from barnabas.spark.sink import producer_pool, protocol
+from barnabas.spark.sink.commit_decision import TOPIC as DECISIONS
+from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
 from barnabas.spark.sink.options import SinkOptions, read_options
-from barnabas.spark.sink.protocol import Job, LostRowsError, OtherWriterError, Report
-from barnabas.spark.sink.rows import shape_of
+from barnabas.spark.sink.protocol import LostRowsError, OtherWriterError, TaskReport, WriteJob
+from barnabas.spark.sink.row_encoder import shape_of
 from barnabas.spark.sink.task import write_once
+from barnabas.spark.sink.transaction_log import BrokerTransactionLog
 from barnabas.spark.sink.writer import TaskMessage, stream_writer
 from barnabas.testing import Broker
 
@@ -62,20 +62,20 @@ class Query:
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
         self.options: SinkOptions = read_options(topic.options)
-        self.job = Job(f"test-{uuid.uuid4().hex[:8]}", "run 1", 0, topic.name)
+        self.job = WriteJob(f"test-{uuid.uuid4().hex[:8]}", "run 1", 0, topic.name)
 
-    def task(self, task: int, *values: str, attempt: int = 0) -> Report:
+    def task(self, task: int, *values: str, attempt: int = 0) -> TaskReport:
         rows = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.string())})
         shape = shape_of(SCHEMA, self.options)
         return write_once(self.job, task, attempt, self.options.conf, shape, iter([rows]))
 
-    def ledger(self) -> BrokerLedger:
-        return BrokerLedger(self.options.conf, self.job.prefix)
+    def ledger(self) -> BrokerTransactionLog:
+        return BrokerTransactionLog(self.options.conf, self.job.prefix)
 
-    def decision(self, tasks: int, written: tuple[Written, ...]) -> Decision:
-        return Decision(self.job.batch, tasks, written, self.job.topic)
+    def decision(self, tasks: int, written: tuple[TaskTransaction, ...]) -> CommitDecision:
+        return CommitDecision(self.job.batch, tasks, written, self.job.topic)
 
-    def commit(self, *reports: Report) -> None:
+    def commit(self, *reports: TaskReport) -> None:
         protocol.commit(self.ledger(), self.job, reports)
 
     def go_on(self) -> None:
@@ -85,7 +85,7 @@ class Query:
         self.job = replace(self.job, run=f"{self.job.run}+")
 
     def left_open(self) -> list[PreparedTransaction]:
-        return self.ledger().open_now()
+        return self.ledger().open_transactions()
 
 
 @pytest.fixture
@@ -163,10 +163,10 @@ def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
 def test_a_batch_is_committed_though_nobody_can_look_for_what_was_left(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def loading(_: BrokerLedger) -> list[PreparedTransaction]:
+    def loading(_: BrokerTransactionLog) -> list[PreparedTransaction]:
         raise KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
 
-    monkeypatch.setattr(BrokerLedger, "open_now", loading)
+    monkeypatch.setattr(BrokerTransactionLog, "open_transactions", loading)
     writer = stream_writer(query.topic.options, SCHEMA)
     writer.commit([TaskMessage(query.job, query.task(0, "a"))], query.job.batch)
     assert query.topic.values() == ["a"]
@@ -236,7 +236,9 @@ def test_other_rows_are_not_taken_for_those_that_were_lost(query: Query) -> None
 
 def test_an_id_is_never_used_by_two(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     first = query.task(0, "a")
-    monkeypatch.setattr(pool, "_pools", Kept(pool.MOST_KEPT))  # as if others had taken its place
+    monkeypatch.setattr(
+        producer_pool, "_pools", LruCache(producer_pool.MAX_CACHED)
+    )  # as if others had taken its place
     second = query.task(1, "b")
     query.commit(first, second)
     assert query.topic.values() == ["a", "b"]
@@ -245,7 +247,7 @@ def test_an_id_is_never_used_by_two(query: Query, monkeypatch: pytest.MonkeyPatc
 def test_a_batch_has_more_tasks_than_producers_stay_connected(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "MOST_CONNECTED", 1)
+    monkeypatch.setattr(producer_pool, "MOST_CONNECTED", 1)
     for batch in range(2):
         query.commit(*(query.task(task, f"{batch}{task}") for task in range(3)))
         query.go_on()

@@ -5,24 +5,30 @@ import random
 import pytest
 
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.sink import names
-from barnabas.spark.sink.decision import Decision, DecisionError, Written, decode, encode
+from barnabas.spark.sink import transactional_ids
+from barnabas.spark.sink.commit_decision import (
+    CommitDecision,
+    DecisionError,
+    TaskTransaction,
+    decode,
+    encode,
+)
 
 PREFIX = "barnabas-sink-0b1c"
 MOST_BYTES = 4_096
 """Of metadata that brokers take with an offset."""
 
 
-def decision(tasks: int, seed: int = 1) -> Decision:
+def decision(tasks: int, seed: int = 1) -> CommitDecision:
     chance = random.Random(seed)
     workers = [f"{chance.getrandbits(64):016x}" for _ in range(max(1, tasks // 4))]
 
-    def written(task: int) -> Written:
-        name = names.of_task(PREFIX, chance.choice(workers), chance.randrange(4))
+    def written(task: int) -> TaskTransaction:
+        name = transactional_ids.of_task(PREFIX, chance.choice(workers), chance.randrange(4))
         prepared = PreparedTransaction(name, chance.randrange(100_000), chance.randrange(2_000))
-        return Written(task, chance.randrange(1_000_000), prepared)
+        return TaskTransaction(task, chance.randrange(1_000_000), prepared)
 
-    return Decision(12, tasks, tuple(map(written, range(tasks))), "totals")
+    return CommitDecision(12, tasks, tuple(map(written, range(tasks))), "totals")
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 50, 1_000, 2_000])
@@ -52,9 +58,11 @@ def test_what_is_no_decision_is_not_taken_for_one(metadata: str) -> None:
 def test_ids_of_a_prefix_are_told_from_those_of_another() -> None:
     import re
 
-    worker = names.new_worker()
-    mine = names.of_task("app", worker, 3)
-    assert re.fullmatch(names.pattern("app"), mine)
-    assert not re.fullmatch(names.pattern("app"), names.of_task("app-2", "0" * 16, 0))
-    assert not re.fullmatch(names.pattern("a.p"), mine)
-    assert names.parts_of("app", mine) == (worker, 3)
+    worker = transactional_ids.new_worker()
+    mine = transactional_ids.of_task("app", worker, 3)
+    assert re.fullmatch(transactional_ids.pattern("app"), mine)
+    assert not re.fullmatch(
+        transactional_ids.pattern("app"), transactional_ids.of_task("app-2", "0" * 16, 0)
+    )
+    assert not re.fullmatch(transactional_ids.pattern("a.p"), mine)
+    assert transactional_ids.parts_of("app", mine) == (worker, 3)

@@ -4,10 +4,10 @@ import pytest
 from pyspark.sql.types import StructType
 from tests.spark.sink.topics import Topic
 
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink import batch_writer, stream_writer
 from barnabas.spark.sink.options import Guarantee, read_options
-from barnabas.spark.sink.rows import shape_of
+from barnabas.spark.sink.row_encoder import shape_of
 from barnabas.testing import Broker
 
 ADDRESS = {"kafka.bootstrap.servers": "localhost:9092"}

@@ -9,9 +9,9 @@ from pyspark.sql.types import StructType
 
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import SchemaRegistryClient
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink.options import read_options
-from barnabas.spark.sink.rows import RowShape, shape_of
+from barnabas.spark.sink.row_encoder import RowShape, shape_of
 from barnabas.testing import Broker
 
 ORDER = StructType().add("id", "long").add("item", "string")

@@ -2,44 +2,49 @@
 
 import pytest
 
-from barnabas.spark.source.advance import Pace, limited, news, ranges_between
+from barnabas.spark.source.admission import (
+    AdmissionPacer,
+    apply_rate_limit,
+    available_records,
+    ranges_between,
+)
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.loss import Loss
-from barnabas.spark.source.offsets import OffsetRange, Partition
-from barnabas.spark.source.options import Limits
+from barnabas.spark.source.data_loss import DataLossPolicy
+from barnabas.spark.source.offsets import OffsetRange, SourcePartition
+from barnabas.spark.source.options import AdmissionLimits
 
-A, B, C = (Partition("t", index) for index in range(3))
-STRICT, LENIENT = Loss(True, 1000), Loss(False, 1000)
+A, B, C = (SourcePartition("t", index) for index in range(3))
+STRICT, LENIENT = DataLossPolicy(True, 1000), DataLossPolicy(False, 1000)
 
 
 def test_the_limit_is_shared_in_proportion_to_what_there_is() -> None:
-    ends = limited({A: 0, B: 0, C: 50}, {A: 1000, B: 3000, C: 50}, 400)
+    ends = apply_rate_limit({A: 0, B: 0, C: 50}, {A: 1000, B: 3000, C: 50}, 400)
     assert ends == {A: 100, B: 300, C: 50}
 
 
 def test_a_small_partition_goes_on_by_one_at_least() -> None:
-    assert limited({A: 0, B: 0}, {A: 1, B: 100_000}, 10) == {A: 1, B: 9}
+    assert apply_rate_limit({A: 0, B: 0}, {A: 1, B: 100_000}, 10) == {A: 1, B: 9}
 
 
 def test_below_the_limit_all_is_read() -> None:
-    assert limited({A: 0, B: 7}, {A: 5, B: 9}, 7) == {A: 5, B: 9}
+    assert apply_rate_limit({A: 0, B: 7}, {A: 5, B: 9}, 7) == {A: 5, B: 9}
 
 
 def test_what_went_back_is_nothing_to_read() -> None:
-    assert news({A: 10, B: 0}, {A: 3, B: 4}) == 4
+    assert available_records({A: 10, B: 0}, {A: 3, B: 4}) == 4
 
 
 def test_too_few_are_put_off_until_they_have_waited_long_enough() -> None:
-    pace = Pace(Limits(min_offsets=10, max_delay_ms=60_000))
-    assert not pace.puts_off(1, 100.0)  # the first batch never waits
-    assert pace.puts_off(9, 101.0)
-    assert not pace.puts_off(10, 102.0)
-    assert pace.puts_off(9, 161.0)
-    assert not pace.puts_off(9, 162.0)
+    pace = AdmissionPacer(AdmissionLimits(min_offsets=10, max_delay_ms=60_000))
+    assert not pace.should_wait(1, 100.0)  # the first batch never waits
+    assert pace.should_wait(9, 101.0)
+    assert not pace.should_wait(10, 102.0)
+    assert pace.should_wait(9, 161.0)
+    assert not pace.should_wait(9, 162.0)
 
 
 def test_without_a_least_nothing_is_put_off() -> None:
-    assert not Pace(Limits()).puts_off(0, 0.0)
+    assert not AdmissionPacer(AdmissionLimits()).should_wait(0, 0.0)
 
 
 def test_new_partitions_are_read_from_where_they_begin() -> None:
@@ -57,9 +62,9 @@ def test_new_partitions_are_read_from_where_they_begin() -> None:
     ],
 )
 def test_what_is_lost_is_told_or_passed_over(
-    start: dict[Partition, int],
-    end: dict[Partition, int],
-    new: dict[Partition, int],
+    start: dict[SourcePartition, int],
+    end: dict[SourcePartition, int],
+    new: dict[SourcePartition, int],
     what: str,
 ) -> None:
     with pytest.raises(SourceError, match=what):

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from barnabas import Producer, TopicPartition
 from barnabas.admin import AdminClient
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.source.connection import SourceError
 from barnabas.testing import Broker
 
@@ -171,7 +171,7 @@ def test_a_topic_that_is_not_known_everywhere_yet_is_asked_for_again(
         if pause_s > 0:
             broker.create_topic(topic)
 
-    monkeypatch.setattr("barnabas.spark.source.broker.sleep", sleep)
+    monkeypatch.setattr("barnabas.spark.source.cluster_client.sleep", sleep)
     assert reads.tasks(topic) == []
 
 

@@ -4,24 +4,24 @@ from collections.abc import Mapping
 
 import pytest
 
-from barnabas.spark.naming import OptionError
-from barnabas.spark.source.bounds import depends_on_now, resolve
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.source.connection import SourceError
+from barnabas.spark.source.offset_bounds import depends_on_now, resolve
 from barnabas.spark.source.offsets import (
     EARLIEST,
     LATEST,
-    AtTime,
-    AtTimes,
     Bound,
-    Everywhere,
-    Given,
-    Partition,
+    PartitionOffsets,
+    PartitionTimestamps,
+    SameOffset,
+    SourcePartition,
+    Timestamp,
 )
 
-A, B = Partition("t", 0), Partition("t", 1)
+A, B = SourcePartition("t", 0), SourcePartition("t", 1)
 
 
-def ask(wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+def ask(wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
     """Two partitions of 100 records, of which record n was written at time n."""
     known = {EARLIEST: 0, LATEST: 100}
     return {
@@ -31,38 +31,38 @@ def ask(wanted: Mapping[Partition, int]) -> dict[Partition, int]:
     }
 
 
-def resolved(bound: Bound, *, is_late_latest: bool = False) -> dict[Partition, int]:
+def resolved(bound: Bound, *, is_late_latest: bool = False) -> dict[SourcePartition, int]:
     return resolve(bound, {A, B}, ask, named="startingOffsets", is_late_latest=is_late_latest)
 
 
 def test_offsets_are_taken_and_words_are_asked() -> None:
-    assert resolved(Everywhere(EARLIEST)) == {A: 0, B: 0}
-    assert resolved(Given({A: 7, B: LATEST})) == {A: 7, B: 100}
+    assert resolved(SameOffset(EARLIEST)) == {A: 0, B: 0}
+    assert resolved(PartitionOffsets({A: 7, B: LATEST})) == {A: 7, B: 100}
 
 
 def test_times_are_asked() -> None:
-    assert resolved(AtTime(40)) == {A: 40, B: 40}
-    assert resolved(AtTimes({A: 40, B: 50})) == {A: 40, B: 50}
+    assert resolved(Timestamp(40)) == {A: 40, B: 40}
+    assert resolved(PartitionTimestamps({A: 40, B: 50})) == {A: 40, B: 50}
 
 
 def test_a_time_after_the_last_record_is_the_end_if_that_was_asked_for() -> None:
-    assert resolved(AtTimes({A: 40, B: 500}), is_late_latest=True) == {A: 40, B: 100}
+    assert resolved(PartitionTimestamps({A: 40, B: 500}), is_late_latest=True) == {A: 40, B: 100}
     with pytest.raises(SourceError, match=r"t \[1\] has no record at or after 500 ms"):
-        resolved(AtTimes({A: 40, B: 500}))
+        resolved(PartitionTimestamps({A: 40, B: 500}))
 
 
 def test_all_partitions_are_named_and_no_others() -> None:
     with pytest.raises(OptionError, match=r"t \[1\] is missing"):
-        resolved(Given({A: 7}))
+        resolved(PartitionOffsets({A: 7}))
     with pytest.raises(OptionError, match=r"not read or does not exist: t \[9\]"):
-        resolved(Given({A: 7, B: 7, Partition("t", 9): 7}))
+        resolved(PartitionOffsets({A: 7, B: 7, SourcePartition("t", 9): 7}))
 
 
 def test_a_partition_that_does_not_exist_is_named() -> None:
     with pytest.raises(SourceError, match=r"no partition u \[0\]"):
         resolve(
-            Everywhere(EARLIEST),
-            {Partition("u", 0)},
+            SameOffset(EARLIEST),
+            {SourcePartition("u", 0)},
             ask,
             named="startingOffsets",
             is_late_latest=False,
@@ -70,7 +70,7 @@ def test_a_partition_that_does_not_exist_is_named() -> None:
 
 
 def test_only_what_is_latest_depends_on_when_it_is_asked() -> None:
-    assert depends_on_now(Everywhere(LATEST))
-    assert depends_on_now(AtTime(5))
-    assert not depends_on_now(Everywhere(EARLIEST))
-    assert not depends_on_now(Given({A: 5, B: EARLIEST}))
+    assert depends_on_now(SameOffset(LATEST))
+    assert depends_on_now(Timestamp(5))
+    assert not depends_on_now(SameOffset(EARLIEST))
+    assert not depends_on_now(PartitionOffsets({A: 5, B: EARLIEST}))

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from barnabas.spark.source import broker as broker_module
-from barnabas.spark.source.broker import Broker as Driver
+from barnabas.spark.source import cluster_client as broker_module
+from barnabas.spark.source.cluster_client import SourceClusterClient as Driver
 from barnabas.spark.source.connection import connect
-from barnabas.spark.source.offsets import Partition
+from barnabas.spark.source.offsets import SourcePartition
 from barnabas.testing import Broker
 
-A = Partition("t", 0)
+A = SourcePartition("t", 0)
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_an_end_before_what_was_read_is_asked_for_again_before_it_is_believed(
 ) -> None:
     told = iter([3, 6, 2, 2, 2, 2, 2])
 
-    def offsets(_: Driver, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+    def offsets(_: Driver, wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
         return dict.fromkeys(wanted, next(told))
 
     monkeypatch.setattr(Driver, "offsets", offsets)

@@ -13,11 +13,11 @@ from barnabas.client.cluster import Deadline, TopicInfo
 from barnabas.client.consumer import range_reader
 from barnabas.client.consumer.offset_lookup import MAX_UNKNOWN_TOPIC_ATTEMPTS
 from barnabas.client.consumer.range_reader import RangeReader
-from barnabas.spark.source import fetching
+from barnabas.spark.source import range_fetcher
 from barnabas.spark.source.connection import SourceError, connect
-from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.data_loss import DataLossPolicy
 from barnabas.spark.source.offsets import EARLIEST, LATEST, OffsetRange
-from barnabas.spark.source.reading import read
+from barnabas.spark.source.task import read
 from barnabas.testing import Broker
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
@@ -106,7 +106,9 @@ def test_a_topic_that_is_gone_is_not_asked_for_any_more(
     gone = topic_of(1, partitions=1).name
     client = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "looks for what is gone"}
     broker.delete_topic(gone)
-    assert [*read([OffsetRange(gone, 0, 0, 1)], client, Loss(False, int(DEADLINE_S * 1000)))] == []
+    assert [
+        *read([OffsetRange(gone, 0, 0, 1)], client, DataLossPolicy(False, int(DEADLINE_S * 1000)))
+    ] == []
     cluster = connect(client).cluster
     assert gone not in cluster._watch._wanted
 
@@ -120,7 +122,9 @@ def test_time_in_which_nobody_takes_records_is_not_the_brokers(
     client = {"bootstrap.servers": broker.bootstrap_servers, "fetch.max.bytes": "1"}
     patience_s = 0.5
     wanted = OffsetRange(topic.name, 0, 0, 2)
-    task = fetching.Fetching(connect(client), [wanted], Loss(True, int(patience_s * 1000)))
+    task = range_fetcher.RangeFetcher(
+        connect(client), [wanted], DataLossPolicy(True, int(patience_s * 1000))
+    )
     answers = iter(task)
     (first,) = next(answers)
     assert first.fetched.next_offset == 1
@@ -151,7 +155,7 @@ def read_scripted(count: int, *brokers: ScriptedBroker, **client: str) -> list[i
                 await running.enter_async_context(broker)
             servers = {"bootstrap.servers": f"127.0.0.1:{brokers[0].port}"}
             ranges = [OffsetRange("t", index, 0, 2) for index in range(count)]
-            task = read(ranges, servers | client, Loss(True, int(DEADLINE_S * 1000)))
+            task = read(ranges, servers | client, DataLossPolicy(True, int(DEADLINE_S * 1000)))
             return await asyncio.to_thread(list, task)
 
     return [number for batch in asyncio.run(batches()) for number in numbers(batch)]
@@ -174,15 +178,15 @@ def test_records_are_read_from_the_replica_that_the_leader_says_is_near(
     leader = ScriptedBroker({ApiKey.FETCH: lead}, node_id=1, topics={"t": 1})
     follower = ScriptedBroker({ApiKey.FETCH: follow}, node_id=2)
     for each in (leader, follower):
-        each.answers[ApiKey.METADATA] = lambda request: metadata_of([leader, follower], request)
+        each.handlers[ApiKey.METADATA] = lambda request: metadata_of([leader, follower], request)
     assert read_scripted(1, leader, follower, **{"client.rack": "r2"}) == [0, 1]
-    assert len(follower.asked(ApiKey.FETCH)) == 1
-    assert len(leader.asked(ApiKey.FETCH)) == 1 + follower_fails
+    assert len(follower.requests_of(ApiKey.FETCH)) == 1
+    assert len(leader.requests_of(ApiKey.FETCH)) == 1 + follower_fails
 
 
 def test_an_offset_that_is_in_the_log_after_all_is_asked_for_again() -> None:
     def fetch(request: FetchRequest) -> FetchResponse:
-        if len(broker.asked(ApiKey.FETCH)) == 2:
+        if len(broker.requests_of(ApiKey.FETCH)) == 2:
             return answer(told(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
         offset = request.topics[0].partitions[0].fetch_offset
         record = batch_of(b"%d" % offset, base_offset=offset)
@@ -213,7 +217,7 @@ def test_a_topic_that_was_found_again_has_as_many_looks_as_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fetch(request: FetchRequest) -> FetchResponse:
-        if len(broker.asked(ApiKey.FETCH)) == 1:
+        if len(broker.requests_of(ApiKey.FETCH)) == 1:
             return answer(told(0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
         return answer(told(0, records=batch_of(b"0", b"1")))
 

@@ -3,7 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.spark.source.broker import Broker as Driver
+from barnabas.spark.source.cluster_client import SourceClusterClient as Driver
 from barnabas.spark.source.connection import connect
 from barnabas.spark.source.offsets import Offsets
 from barnabas.testing import Broker
@@ -17,7 +17,7 @@ def driver(broker: Broker, ends: Offsets) -> Driver:
     """One that knows who leads these partitions."""
     made = Driver(connect({"bootstrap.servers": broker.bootstrap_servers}))
     deadline_s = time.monotonic() + DEADLINE_S
-    while made.wait_for_news(ends, 10) is None:
+    while made.wait_for_records(ends, 10) is None:
         assert time.monotonic() < deadline_s
     return made
 
@@ -27,10 +27,10 @@ def test_whoever_waits_is_told_where_partitions_end_now(broker: Broker, topic_of
     ends = {(topic.name, 0): 2, (topic.name, 1): 2}
     waits = driver(broker, ends)
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(waits.wait_for_news, ends, TOO_LONG_MS)
+        waiting = thread.submit(waits.wait_for_records, ends, TOO_LONG_MS)
         topic.add(1)
         assert waiting.result(DEADLINE_S) == {(topic.name, 0): 3}
-    assert waits.wait_for_news(ends | {(topic.name, 0): 3}, 1) == {}
+    assert waits.wait_for_records(ends | {(topic.name, 0): 3}, 1) == {}
 
 
 def test_waiting_on_says_no_partition_twice(broker: Broker, topic_of) -> None:
@@ -46,7 +46,7 @@ def test_waiting_on_says_no_partition_twice(broker: Broker, topic_of) -> None:
     with broker.faults.drop("Fetch", when=is_heard):
         waits = driver(broker, ends)
         for _ in range(3):
-            assert waits.wait_for_news(ends, 20) == {}
+            assert waits.wait_for_records(ends, 20) == {}
     assert said[0] == 50
     assert set(said[1:]) == {0}
 
@@ -56,6 +56,6 @@ def test_whoever_waits_is_sent_to_look_where_a_broker_cannot_tell(broker: Broker
     ends = {(topic.name, 0): 1}
     waits = driver(broker, ends)
     with broker.faults.fail("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1):
-        assert waits.wait_for_news(ends, TOO_LONG_MS) is None
-    assert waits.wait_for_news({("nowhere", 0): 1}, 1) is None
-    assert waits.wait_for_news({}, 1) is None
+        assert waits.wait_for_records(ends, TOO_LONG_MS) is None
+    assert waits.wait_for_records({("nowhere", 0): 1}, 1) is None
+    assert waits.wait_for_records({}, 1) is None

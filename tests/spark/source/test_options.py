@@ -2,11 +2,18 @@
 
 import pytest
 
-from barnabas.spark.naming import OptionError
-from barnabas.spark.source.offsets import EARLIEST, LATEST, AtTime, AtTimes, Everywhere, Given
+from barnabas.spark.options_parser import OptionError
+from barnabas.spark.source.offsets import (
+    EARLIEST,
+    LATEST,
+    PartitionOffsets,
+    PartitionTimestamps,
+    SameOffset,
+    Timestamp,
+)
 from barnabas.spark.source.options import (
     SourceOptions,
-    Topics,
+    TopicSelection,
     batch_options,
     require_readable,
     stream_options,
@@ -22,34 +29,38 @@ def stream(**more: str) -> SourceOptions:
 
 
 def test_a_batch_reads_everything_and_a_stream_what_comes() -> None:
-    assert (batch().starting, batch().ending) == (Everywhere(EARLIEST), Everywhere(LATEST))
-    assert stream().starting == Everywhere(LATEST)
+    assert (batch().starting, batch().ending) == (SameOffset(EARLIEST), SameOffset(LATEST))
+    assert stream().starting == SameOffset(LATEST)
 
 
 def test_names_and_words_are_read_in_any_case() -> None:
     read = batch(STARTINGOFFSETS="Earliest", failondataloss="FALSE")
-    assert read.starting == Everywhere(EARLIEST)
+    assert read.starting == SameOffset(EARLIEST)
     assert not read.fail_on_data_loss
 
 
 def test_offsets_are_given_as_json() -> None:
     given = stream(startingOffsets='{"t":{"0":23,"1":-2,"2":-1}}')
-    assert given.starting == Given({("t", 0): 23, ("t", 1): -2, ("t", 2): -1})
+    assert given.starting == PartitionOffsets({("t", 0): 23, ("t", 1): -2, ("t", 2): -1})
 
 
 def test_a_time_for_all_stands_before_times_and_those_before_offsets() -> None:
     times = {"startingOffsetsByTimestamp": '{"t":{"0":5}}', "startingOffsets": "earliest"}
-    assert batch(**times).starting == AtTimes({("t", 0): 5})
-    assert batch(**times, startingTimestamp="7").starting == AtTime(7)
-    assert batch(endingTimestamp="8").ending == AtTime(8)
+    assert batch(**times).starting == PartitionTimestamps({("t", 0): 5})
+    assert batch(**times, startingTimestamp="7").starting == Timestamp(7)
+    assert batch(endingTimestamp="8").ending == Timestamp(8)
 
 
 def test_topics_are_named_matched_or_assigned() -> None:
     servers = {"kafka.bootstrap.servers": "a:1"}
-    assert batch_options(servers | {"subscribe": "a, b,a"}).topics == Topics(names=("a", "b"))
-    assert batch_options(servers | {"subscribePattern": "t.*"}).topics == Topics(pattern="t.*")
+    assert batch_options(servers | {"subscribe": "a, b,a"}).topics == TopicSelection(
+        names=("a", "b")
+    )
+    assert batch_options(servers | {"subscribePattern": "t.*"}).topics == TopicSelection(
+        pattern="t.*"
+    )
     assigned = batch_options(servers | {"assign": '{"t":[0,2]}'}).topics
-    assert assigned == Topics(partitions=frozenset({("t", 0), ("t", 2)}))
+    assert assigned == TopicSelection(partitions=frozenset({("t", 0), ("t", 2)}))
 
 
 def test_what_begins_with_kafka_is_passed_on() -> None:

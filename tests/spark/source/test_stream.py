@@ -12,9 +12,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from barnabas import ConsumerGroupTopicPartitions, TopicPartition
 from barnabas.admin import AdminClient, NewPartitions
 from barnabas.spark.source import stream as stream_module
-from barnabas.spark.source.broker import Broker as Driver
+from barnabas.spark.source.cluster_client import SourceClusterClient as Driver
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.offsets import Offsets, Partition
+from barnabas.spark.source.offsets import Offsets, SourcePartition
 from barnabas.testing import Broker
 
 DEADLINE_S = 30.0
@@ -181,8 +181,8 @@ def test_a_stream_that_waits_asks_for_nothing_else(
     latest = Driver.latest
 
     def noted(
-        driver: Driver, partitions: Iterable[Partition], *, read: Offsets | None
-    ) -> dict[Partition, int]:
+        driver: Driver, partitions: Iterable[SourcePartition], *, read: Offsets | None
+    ) -> dict[SourcePartition, int]:
         looks.append(partitions)
         return latest(driver, partitions, read=read)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.spark.source.offsets import OffsetRange
-from barnabas.spark.source.options import Sizing
-from barnabas.spark.source.tasks import MOST_TASKS, plan
+from barnabas.spark.source.options import TaskSizing
+from barnabas.spark.source.task_planner import MAX_TASKS, plan
 
 
 def ranges(*sizes: int) -> list[OffsetRange]:
@@ -13,32 +13,32 @@ def ranges(*sizes: int) -> list[OffsetRange]:
 
 
 def test_many_partitions_with_little_are_one_task() -> None:
-    (task,) = plan(ranges(*[10] * 200), Sizing())
+    (task,) = plan(ranges(*[10] * 200), TaskSizing())
     assert len(task) == 200
 
 
 def test_nothing_is_no_task() -> None:
-    assert plan(ranges(0, 0), Sizing()) == []
+    assert plan(ranges(0, 0), TaskSizing()) == []
 
 
 def test_a_large_partition_each_is_a_task_each() -> None:
-    assert [len(task) for task in plan(ranges(*[500_000] * 4), Sizing())] == [1, 1, 1, 1]
+    assert [len(task) for task in plan(ranges(*[500_000] * 4), TaskSizing())] == [1, 1, 1, 1]
 
 
 def test_a_thousand_large_partitions_are_not_a_thousand_tasks() -> None:
-    tasks = plan(ranges(*[50_000] * 1000), Sizing())
-    assert len(tasks) == MOST_TASKS
+    tasks = plan(ranges(*[50_000] * 1000), TaskSizing())
+    assert len(tasks) == MAX_TASKS
     assert {len(task) for task in tasks} <= {3, 4}
 
 
 def test_min_partitions_splits_the_largest() -> None:
-    tasks = plan(ranges(100, 700), Sizing(min_partitions=8))
+    tasks = plan(ranges(100, 700), TaskSizing(min_partitions=8))
     assert len(tasks) == 8
     assert sum(each.partition for task in tasks for each in task) == 7
 
 
 def test_max_records_bounds_each_task() -> None:
-    tasks = plan(ranges(1000, 30, 30), Sizing(max_records=300))
+    tasks = plan(ranges(1000, 30, 30), TaskSizing(max_records=300))
     assert max(sum(map(len, task)) for task in tasks) <= 300
 
 
@@ -51,7 +51,7 @@ def test_every_offset_is_read_by_one_task_after_those_before_it(
     sizes: list[int], min_partitions: int | None, max_records: int | None
 ) -> None:
     wanted = ranges(*sizes)
-    tasks = plan(wanted, Sizing(min_partitions, max_records))
+    tasks = plan(wanted, TaskSizing(min_partitions, max_records))
     read: dict[int, list[OffsetRange]] = {}
     for task in tasks:
         for each in task:

@@ -14,7 +14,7 @@ from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 from barnabas.schema_registry.avro import AvroSerializer
 from barnabas.serialization import MessageField, SerializationContext
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.source.connection import SourceError
 from barnabas.testing import Broker
 

@@ -6,8 +6,8 @@ import pickle
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from barnabas.spark.kept import Kept
-from barnabas.spark.naming import OptionError
+from barnabas.client.lru_cache import LruCache
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink.options import SinkOptions
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_FORMATS = 64
 
-_prepared: Kept[tuple[bytes, pa.DataType], ColumnFormat] = Kept(MOST_FORMATS)
+_prepared: LruCache[tuple[bytes, pa.DataType], ColumnFormat] = LruCache(MOST_FORMATS)
 
 
 def column_format(column: str, options: SinkOptions, arrow_type: pa.DataType) -> ColumnFormat:
@@ -30,6 +30,8 @@ def column_format(column: str, options: SinkOptions, arrow_type: pa.DataType) ->
     if asked.subject is None and options.topic is not None:
         asked = replace(asked, subject=f"{options.topic}-{column}")
     try:
-        return _prepared.get((pickle.dumps(asked), arrow_type), lambda: asked.prepared(arrow_type))
+        return _prepared.get_or_create(
+            (pickle.dumps(asked), arrow_type), lambda: asked.prepared(arrow_type)
+        )
     except ValueError as problem:
         raise OptionError(f"{column}Format {asked.name}: {problem}") from problem

@@ -7,8 +7,14 @@ from enum import StrEnum
 from barnabas.client.errors import KafkaException, error_in
 from barnabas.client.settings import producer_settings
 from barnabas.columns.format import ColumnFormat
-from barnabas.spark.formats import asked_format
-from barnabas.spark.naming import PASSED_ON, REGISTRY, TYPED, OptionError, Told
+from barnabas.spark.formats import requested_format
+from barnabas.spark.options_parser import (
+    CLIENT_PREFIX,
+    FORMAT_OPTIONS,
+    REGISTRY_PREFIX,
+    OptionError,
+    ParsedOptions,
+)
 
 OPTIONS = (
     "topic",
@@ -16,9 +22,9 @@ OPTIONS = (
     "transactionalIdPrefix",
     "txnAppId",
     "txnVersion",
-    *TYPED,
-    f"{REGISTRY}url",
-    f"{PASSED_ON}bootstrap.servers",
+    *FORMAT_OPTIONS,
+    f"{REGISTRY_PREFIX}url",
+    f"{CLIENT_PREFIX}bootstrap.servers",
 )
 _HARMLESS = ("path", "checkpointLocation", "queryName", "includeHeaders", "outputMode")
 """Spark's own, and what is said of the connector's writer without effect."""
@@ -58,11 +64,11 @@ class SinkOptions:
 
 def read_options(options: Mapping[str, str]) -> SinkOptions:
     """OptionError says what is wrong."""
-    told = Told(options, (*OPTIONS, *_HARMLESS), purpose="the barnabas sink")
+    told = ParsedOptions(options, (*OPTIONS, *_HARMLESS), purpose="the barnabas sink")
     application, version = told.text("txnAppId"), _version(told)
     if (application is None) != (version is None):
         raise OptionError("txnAppId and txnVersion belong together: set both or none.")
-    guarantee = Guarantee(told.word("deliveryGuarantee", tuple(Guarantee)))
+    guarantee = Guarantee(told.choice("deliveryGuarantee", tuple(Guarantee)))
     return SinkOptions(
         conf=_conf(told, guarantee),
         topic=told.text("topic"),
@@ -75,8 +81,8 @@ def read_options(options: Mapping[str, str]) -> SinkOptions:
     )
 
 
-def _conf(told: Told, guarantee: Guarantee) -> Mapping[str, str]:
-    conf = _DEFAULTS | told.client(_DECIDED_HERE)
+def _conf(told: ParsedOptions, guarantee: Guarantee) -> Mapping[str, str]:
+    conf = _DEFAULTS | told.client_settings(_DECIDED_HERE)
     try:
         producer_settings(conf)
     except KafkaException as failure:
@@ -97,13 +103,13 @@ def _require_transactions(conf: Mapping[str, str]) -> None:
         ) from None
 
 
-def _version(told: Told) -> int | None:
+def _version(told: ParsedOptions) -> int | None:
     """A number that grows with each batch, from 0 on."""
-    return None if told.text("txnVersion") is None else told.whole("txnVersion", 0)
+    return None if told.text("txnVersion") is None else told.integer("txnVersion", 0)
 
 
-def _format(told: Told, column: str) -> ColumnFormat | None:
-    asked = asked_format(told, column)
+def _format(told: ParsedOptions, column: str) -> ColumnFormat | None:
+    asked = requested_format(told, column)
     if asked is None and (told.text(f"{column}Subject") or told.text(f"{column}Schema")):
         raise OptionError(f"{column}Subject and {column}Schema need a {column}Format.")
     return asked

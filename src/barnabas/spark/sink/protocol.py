@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.sink.decision import Decision, Written
+from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
 
 
 class LostRowsError(RuntimeError):
@@ -34,7 +34,7 @@ class OtherWriterError(RuntimeError):
 
 
 @dataclass(slots=True, frozen=True)
-class Job:
+class WriteJob:
     """A micro-batch, or a save: what tasks and a driver write for."""
 
     prefix: str
@@ -51,23 +51,23 @@ class Job:
 
 
 @dataclass(slots=True, frozen=True)
-class Report:
+class TaskReport:
     """What a task tells the driver."""
 
     task: int
     attempt: int
     is_decided: bool
     """Whether the batch was decided when the task began."""
-    written: Written | None
+    written: TaskTransaction | None
     """None where there were no rows, or they had been written before."""
     replaces: PreparedTransaction | None = None
     """Decided on for this task, and lost: it has written the rows again."""
 
 
-class Decisions(Protocol):
+class DecisionReader(Protocol):
     """What tasks ask for."""
 
-    def read(self) -> Decision | None:
+    def read(self) -> CommitDecision | None:
         """The last decision, when whatever is about to be decided is."""
         ...
 
@@ -78,14 +78,14 @@ class Decisions(Protocol):
         ...
 
 
-class Ledger(Decisions, Protocol):
+class TransactionLog(DecisionReader, Protocol):
     """What the driver asks for."""
 
-    def take_over(self) -> Decision | None:
+    def take_over(self) -> CommitDecision | None:
         """The last decision; nobody who has taken over before can decide any more."""
         ...
 
-    def decide(self, decision: Decision) -> None:
+    def decide(self, decision: CommitDecision) -> None:
         """Fails if somebody else has taken over, or leaves open whether it was done."""
         ...
 
@@ -93,7 +93,7 @@ class Ledger(Decisions, Protocol):
         """Those that are not open any more."""
         ...
 
-    def open_now(self) -> list[PreparedTransaction]:
+    def open_transactions(self) -> list[PreparedTransaction]:
         """What tasks of this query have open, with rows still coming or prepared."""
         ...
 
@@ -106,29 +106,31 @@ class Ledger(Decisions, Protocol):
 
 
 @dataclass(slots=True, frozen=True)
-class Task:
+class TaskPlan:
     """What a task has to do."""
 
     writes: bool
     replaces: PreparedTransaction | None = None
 
 
-def begin_task(decisions: Decisions, last: Decision | None, job: Job, task: int) -> Task:
+def begin_task(
+    decisions: DecisionReader, last: CommitDecision | None, job: WriteJob, task: int
+) -> TaskPlan:
     """Whether a task writes, given the last decision."""
     if last is None or last.batch < job.batch:
-        return Task(writes=True)
+        return TaskPlan(writes=True)
     _require_own(last, job, may_be_older=not job.in_order)
     if last.batch > job.batch:
-        return Task(writes=False)
+        return TaskPlan(writes=False)
     mine = [each.transaction for each in last.written if each.task == task]
     lost = decisions.complete(mine, committed=True)
-    return Task(writes=True, replaces=lost[0]) if lost else Task(writes=False)
+    return TaskPlan(writes=True, replaces=lost[0]) if lost else TaskPlan(writes=False)
 
 
 # The driver
 
 
-def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> bool:
+def commit(ledger: TransactionLog, job: WriteJob, reports: Sequence[TaskReport]) -> bool:
     """When this returns, each row of the batch is committed once, and nothing else.
 
     Whether there was anything to decide.
@@ -141,7 +143,7 @@ def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> bool:
         if last is not None and not job.in_order:
             _finish(ledger, last)
         _require_open(ledger, job.batch, written)
-        last = Decision(job.batch, len(reports), tuple(written), job.topic)
+        last = CommitDecision(job.batch, len(reports), tuple(written), job.topic)
         ledger.decide(last)
     elif last.batch == job.batch:
         last = _replayed(ledger, last, reports)
@@ -152,7 +154,7 @@ def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> bool:
     return True
 
 
-def abort(ledger: Ledger, job: Job, reports: Iterable[Report]) -> None:
+def abort(ledger: TransactionLog, job: WriteJob, reports: Iterable[TaskReport]) -> None:
     """After a failure: of tasks, or of `commit` itself, which may have decided before it failed."""
     last = ledger.take_over()
     decided = set() if last is None else {each.transaction for each in last.written}
@@ -162,7 +164,7 @@ def abort(ledger: Ledger, job: Job, reports: Iterable[Report]) -> None:
         _finish(ledger, last)
 
 
-def sweep(ledger: Ledger) -> list[PreparedTransaction]:
+def sweep(ledger: TransactionLog) -> list[PreparedTransaction]:
     """Abort what attempts that died, lost or were stopped have left open; readers wait for it.
 
     After a batch was decided, so that nobody else decides on any of it; or after the abort of a
@@ -170,13 +172,13 @@ def sweep(ledger: Ledger) -> list[PreparedTransaction]:
     """
     last = ledger.read()
     decided = set() if last is None else {each.transaction for each in last.written}
-    left = [each for each in ledger.open_now() if each not in decided]
+    left = [each for each in ledger.open_transactions() if each not in decided]
     if left:
         ledger.fence(left)
     return left
 
 
-def _require_own(last: Decision, job: Job, *, may_be_older: bool) -> None:
+def _require_own(last: CommitDecision, job: WriteJob, *, may_be_older: bool) -> None:
     """The batch was decided before, or one after it: is that what this job asks for?"""
     if last.topic != job.topic:
         raise OtherWriterError(
@@ -194,7 +196,9 @@ def _require_own(last: Decision, job: Job, *, may_be_older: bool) -> None:
         )
 
 
-def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Decision:
+def _replayed(
+    ledger: TransactionLog, last: CommitDecision, reports: Sequence[TaskReport]
+) -> CommitDecision:
     """The batch is decided; what was lost of it may have been written again."""
     again = {each.replaces: each.written for each in reports if each.replaces and each.written}
     rewritten = [(old, again[old.transaction]) for old in last.written if old.transaction in again]
@@ -216,7 +220,7 @@ def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Deci
     return decision
 
 
-def _require_open(ledger: Ledger, batch: int, written: Sequence[Written]) -> None:
+def _require_open(ledger: TransactionLog, batch: int, written: Sequence[TaskTransaction]) -> None:
     """A last look: better to fail before the decision than after."""
     ended = ledger.ended([each.transaction for each in written])
     if ended:
@@ -229,7 +233,7 @@ def _require_open(ledger: Ledger, batch: int, written: Sequence[Written]) -> Non
         )
 
 
-def _finish(ledger: Ledger, decision: Decision) -> None:
+def _finish(ledger: TransactionLog, decision: CommitDecision) -> None:
     lost = set(ledger.complete([each.transaction for each in decision.written], committed=True))
     if lost:
         rows = sum(each.rows for each in decision.written if each.transaction in lost)
@@ -241,5 +245,5 @@ def _finish(ledger: Ledger, decision: Decision) -> None:
         )
 
 
-def _abort(ledger: Ledger, transactions: Iterable[PreparedTransaction]) -> None:
+def _abort(ledger: TransactionLog, transactions: Iterable[PreparedTransaction]) -> None:
     ledger.complete(list(transactions), committed=False)

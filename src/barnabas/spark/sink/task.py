@@ -8,13 +8,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from barnabas.client.errors import KafkaException
-from barnabas.spark.kept import Kept
+from barnabas.client.lru_cache import LruCache
 from barnabas.spark.sink import protocol
-from barnabas.spark.sink.decision import Decision, Written
-from barnabas.spark.sink.ledger import BrokerDecisions, require_topic
-from barnabas.spark.sink.pool import Lane, plain_producer, pool_for
-from barnabas.spark.sink.protocol import Job, Report
-from barnabas.spark.sink.rows import RowShape
+from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
+from barnabas.spark.sink.producer_pool import TransactionalProducerSlot, plain_producer, pool_for
+from barnabas.spark.sink.protocol import TaskReport, WriteJob
+from barnabas.spark.sink.row_encoder import RowShape
+from barnabas.spark.sink.transaction_log import BrokerDecisionReader, require_topic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,31 +25,31 @@ class DeliveryError(RuntimeError):
 
 
 def write_once(
-    job: Job,
+    job: WriteJob,
     task: int,
     attempt: int,
     conf: Mapping[str, str],
     shape: RowShape,
     batches: Iterator[pa.RecordBatch],
-) -> Report:
+) -> TaskReport:
     """Leaves the rows in an open transaction, unless the batch has been decided already."""
     last = _met(conf, job)
-    plan = protocol.begin_task(BrokerDecisions(conf, job.prefix), last, job, task)
+    plan = protocol.begin_task(BrokerDecisionReader(conf, job.prefix), last, job, task)
     is_decided = last is not None and last.batch >= job.batch
     written = None
     if plan.writes:
         listed = () if last is None else last.written
         decided = {each.transaction.transactional_id for each in listed}
         pool = pool_for(conf, job.prefix)
-        lane = pool.take(job.batch, decided)
+        lane = pool.acquire(job.batch, decided)
         try:
             written = _fill(lane, task, _parts(conf, shape, batches))
         except BaseException:
             _give_up(lane)
             pool.discard(lane)
             raise
-        pool.put_back(lane)
-    return Report(task, attempt, is_decided, written, plan.replaces)
+        pool.release(lane)
+    return TaskReport(task, attempt, is_decided, written, plan.replaces)
 
 
 def write_at_least_once(
@@ -71,14 +71,16 @@ def write_at_least_once(
     return rows
 
 
-def _fill(lane: Lane, task: int, parts: Iterator[tuple[str, pa.RecordBatch]]) -> Written | None:
+def _fill(
+    lane: TransactionalProducerSlot, task: int, parts: Iterator[tuple[str, pa.RecordBatch]]
+) -> TaskTransaction | None:
     """None where there are no rows: nobody need hear of a transaction without any."""
     first = next(parts, None)
     if first is None:
         return None
     producer = lane.begin()
     rows = sum(producer.produce_arrow(topic, part) for topic, part in chain([first], parts))
-    return Written(task, rows, lane.prepare())
+    return TaskTransaction(task, rows, lane.prepare())
 
 
 def _parts(
@@ -92,15 +94,17 @@ def _parts(
             yield topic, part
 
 
-def _give_up(lane: Lane) -> None:
+def _give_up(lane: TransactionalProducerSlot) -> None:
     """Abort; where that fails it is left to the driver, and in the end to the timeout."""
     with contextlib.suppress(KafkaException, RuntimeError):
         lane.abort()
 
 
-_last_met: Kept[tuple[str, str], Decision | None] = Kept(64)
+_last_met: LruCache[tuple[str, str], CommitDecision | None] = LruCache(64)
 
 
-def _met(conf: Mapping[str, str], job: Job) -> Decision | None:
+def _met(conf: Mapping[str, str], job: WriteJob) -> CommitDecision | None:
     """What was decided when this process met the run: since then it is the run that decides."""
-    return _last_met.get((job.prefix, job.run), BrokerDecisions(conf, job.prefix).read)
+    return _last_met.get_or_create(
+        (job.prefix, job.run), BrokerDecisionReader(conf, job.prefix).read
+    )

@@ -17,13 +17,17 @@ from pyspark.sql.datasource import (
 )
 
 from barnabas.client.errors import KafkaError, KafkaException, error_in
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink import protocol
-from barnabas.spark.sink.ledger import BrokerLedger, ledger_for, require_topic
 from barnabas.spark.sink.options import Guarantee, SinkOptions, read_options
-from barnabas.spark.sink.protocol import Job, Report
-from barnabas.spark.sink.rows import RowShape, shape_of
+from barnabas.spark.sink.protocol import TaskReport, WriteJob
+from barnabas.spark.sink.row_encoder import RowShape, shape_of
 from barnabas.spark.sink.task import write_at_least_once, write_once
+from barnabas.spark.sink.transaction_log import (
+    BrokerTransactionLog,
+    require_topic,
+    transaction_log_for,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,12 +40,12 @@ log = logging.getLogger("barnabas.spark")
 class TaskMessage(WriterCommitMessage):
     """What a task tells the driver: the driver learns from it for which query it is called."""
 
-    job: Job
-    report: Report
+    job: WriteJob
+    report: TaskReport
 
 
 @dataclass(slots=True, frozen=True)
-class PlainMessage(WriterCommitMessage):
+class EmptyMessage(WriterCommitMessage):
     """What a task tells that has nothing left to be committed."""
 
     rows: int
@@ -56,24 +60,24 @@ def batch_writer(
     if overwrite:
         raise OptionError("A topic is written to with mode('append'): it is never overwritten.")
     told = read_options(options)
-    return BatchWriter(told, _shape(schema, told))
+    return TopicBatchWriter(told, _shape(schema, told))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceStreamArrowWriter:
     told = read_options(options)
     if told.application is not None:
         raise OptionError("txnAppId and txnVersion are for batches: a streaming query has its own.")
-    return StreamWriter(told, _shape(schema, told))
+    return TopicStreamWriter(told, _shape(schema, told))
 
 
-class BatchWriter(DataSourceArrowWriter):
+class TopicBatchWriter(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, shape: RowShape) -> None:
         self._options = options
         self._shape = shape
         save = uuid.uuid4().hex
         prefix = f"{options.id_prefix}-{options.application or save}"
         in_order = options.application is None
-        self._job = Job(prefix, save, options.version or 0, options.topic, in_order)
+        self._job = WriteJob(prefix, save, options.version or 0, options.topic, in_order)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return _write(self._options, self._shape, self._job, iterator)
@@ -96,11 +100,11 @@ class BatchWriter(DataSourceArrowWriter):
             self._ledger.forget()
 
     @property
-    def _ledger(self) -> BrokerLedger:
-        return ledger_for(self._options.conf, self._job.prefix)
+    def _ledger(self) -> BrokerTransactionLog:
+        return transaction_log_for(self._options.conf, self._job.prefix)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class TopicStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions, shape: RowShape) -> None:
         self._options = options
         self._shape = shape
@@ -125,17 +129,17 @@ def _shape(schema: StructType, options: SinkOptions) -> RowShape:
 
 
 def _write(
-    options: SinkOptions, shape: RowShape, job: Job, batches: Iterator[pa.RecordBatch]
+    options: SinkOptions, shape: RowShape, job: WriteJob, batches: Iterator[pa.RecordBatch]
 ) -> WriterCommitMessage:
     if options.guarantee is Guarantee.AT_LEAST_ONCE:
-        return PlainMessage(write_at_least_once(options.conf, shape, batches))
+        return EmptyMessage(write_at_least_once(options.conf, shape, batches))
     context = TaskContext.get()
     assert context is not None, "Spark calls it in a task"
     task, attempt = context.partitionId(), context.attemptNumber()
     return TaskMessage(job, write_once(job, task, attempt, options.conf, shape, batches))
 
 
-def _micro_batch(options: SinkOptions) -> Job:
+def _micro_batch(options: SinkOptions) -> WriteJob:
     context = TaskContext.get()
     assert context is not None, "Spark calls it in a task"
     query = context.getLocalProperty("sql.streaming.queryId")
@@ -145,7 +149,7 @@ def _micro_batch(options: SinkOptions) -> Job:
     run = next((each for each in told if each is not None), None)
     if query is None or run is None or batch is None:
         raise RuntimeError("Spark does not tell the task for which query and batch it writes.")
-    return Job(f"{options.id_prefix}-{query}", run, int(batch), options.topic)
+    return WriteJob(f"{options.id_prefix}-{query}", run, int(batch), options.topic)
 
 
 # For the driver
@@ -155,7 +159,7 @@ def _commit(options: SinkOptions, messages: Messages) -> None:
     job, reports = _told(messages)
     if job is None:
         return
-    ledger = ledger_for(options.conf, job.prefix)
+    ledger = transaction_log_for(options.conf, job.prefix)
     try:
         is_decided = protocol.commit(ledger, job, reports)
     except KafkaException as failure:
@@ -163,7 +167,7 @@ def _commit(options: SinkOptions, messages: Messages) -> None:
             raise
         # Another process of this driver has committed a batch since this one did; or a driver
         # that is thought dead has. Who takes over now finds out.
-        ledger.hand_over()
+        ledger.reset()
         is_decided = protocol.commit(ledger, job, reports)
     if not is_decided:
         return
@@ -174,12 +178,12 @@ def _commit(options: SinkOptions, messages: Messages) -> None:
 def _abort(options: SinkOptions, messages: Messages) -> None:
     job, reports = _told(messages)
     if job is not None:
-        ledger = ledger_for(options.conf, job.prefix)
-        ledger.hand_over()  # a decision that is still under way must not come after this
+        ledger = transaction_log_for(options.conf, job.prefix)
+        ledger.reset()  # a decision that is still under way must not come after this
         protocol.abort(ledger, job, reports)
 
 
-def _sweep(ledger: BrokerLedger, job: Job) -> None:
+def _sweep(ledger: BrokerTransactionLog, job: WriteJob) -> None:
     """As well as it can be done now: what counts is committed."""
     try:
         left = protocol.sweep(ledger)
@@ -191,6 +195,6 @@ def _sweep(ledger: BrokerLedger, job: Job) -> None:
         log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, ids)
 
 
-def _told(messages: Messages) -> tuple[Job | None, list[Report]]:
+def _told(messages: Messages) -> tuple[WriteJob | None, list[TaskReport]]:
     told = [each for each in messages if isinstance(each, TaskMessage)]
     return (told[0].job if told else None), [each.report for each in told]

@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
-    from barnabas.spark.source.formats import Formats
+    from barnabas.spark.source.formats import ColumnFormats
 
 
-def settle(options: Mapping[str, str]) -> Formats:
+def settle(options: Mapping[str, str]) -> ColumnFormats:
     """How keys and values are decoded, with the schemas that the registry has now."""
     from barnabas.spark.source.formats import formats_of
-    from barnabas.spark.source.known import told
+    from barnabas.spark.source.option_names import parse_options
     from barnabas.spark.source.options import require_readable
 
     require_readable(options)
-    return formats_of(told(options))
+    return formats_of(parse_options(options))
 
 
-def schema(options: Mapping[str, str], formats: Formats) -> StructType:
+def schema(options: Mapping[str, str], formats: ColumnFormats) -> StructType:
     """The columns that there are."""
-    from barnabas.spark.source.declaring import declared
-    from barnabas.spark.source.known import told
+    from barnabas.spark.source.option_names import parse_options
+    from barnabas.spark.source.schema import declared_schema
 
-    return declared(told(options), formats)
+    return declared_schema(parse_options(options), formats)
 
 
 def batch_reader(
-    options: Mapping[str, str], schema: StructType, declared: Formats | None
+    options: Mapping[str, str], schema: StructType, declared: ColumnFormats | None
 ) -> DataSourceReader:
     """Of the columns in `schema`, with the formats that were declared, unless that is a user's."""
-    from barnabas.spark.source.batch import BatchReader
+    from barnabas.spark.source.batch import TopicBatchReader
     from barnabas.spark.source.options import batch_options
-    from barnabas.spark.source.shaping import shape_of
+    from barnabas.spark.source.row_decoder import row_decoder
 
-    return BatchReader(batch_options(options), shape_of(options, schema, declared))
+    return TopicBatchReader(batch_options(options), row_decoder(options, schema, declared))
 
 
 def stream_reader(
-    options: Mapping[str, str], schema: StructType, declared: Formats | None
+    options: Mapping[str, str], schema: StructType, declared: ColumnFormats | None
 ) -> DataSourceStreamReader:
     from barnabas.spark.source.options import stream_options
-    from barnabas.spark.source.shaping import shape_of
-    from barnabas.spark.source.stream import StreamReader
+    from barnabas.spark.source.row_decoder import row_decoder
+    from barnabas.spark.source.stream import TopicStreamReader
 
-    return StreamReader(stream_options(options), shape_of(options, schema, declared))
+    return TopicStreamReader(stream_options(options), row_decoder(options, schema, declared))

@@ -7,38 +7,38 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from barnabas.spark.source.bounds import resolve
-from barnabas.spark.source.broker import Broker
+from barnabas.spark.source.cluster_client import SourceClusterClient
 from barnabas.spark.source.connection import SourceError, connect
-from barnabas.spark.source.loss import Loss
-from barnabas.spark.source.offsets import Given, OffsetRange, Partition
+from barnabas.spark.source.data_loss import DataLossPolicy
+from barnabas.spark.source.offset_bounds import resolve
+from barnabas.spark.source.offsets import OffsetRange, PartitionOffsets, SourcePartition
 from barnabas.spark.source.options import SourceOptions
-from barnabas.spark.source.shaping import Shape
-from barnabas.spark.source.tasks import Ranges, plan
+from barnabas.spark.source.row_decoder import RowDecoder
+from barnabas.spark.source.task_planner import TaskRanges, plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class BatchReader(DataSourceReader):
-    def __init__(self, options: SourceOptions, shape: Shape) -> None:
+class TopicBatchReader(DataSourceReader):
+    def __init__(self, options: SourceOptions, shape: RowDecoder) -> None:
         self._options = options
         self._shape = shape
 
     def partitions(self) -> list[InputPartition]:
-        ranges = planned_ranges(self._options, Broker(connect(self._options.client)))
-        return [Ranges(task) for task in plan(ranges, self._options.sizing)]
+        ranges = planned_ranges(self._options, SourceClusterClient(connect(self._options.client)))
+        return [TaskRanges(task) for task in plan(ranges, self._options.sizing)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # Spark's own, where there is nothing to read
             return iter(())
-        from barnabas.spark.source.reading import read  # the driver starts sooner without
+        from barnabas.spark.source.task import read  # the driver starts sooner without
 
         records = read(partition.value, self._options.client, self._options.loss)
         return map(self._shape.apply, records)
 
 
-def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
+def planned_ranges(options: SourceOptions, broker: SourceClusterClient) -> list[OffsetRange]:
     """All that is to be read."""
     partitions = broker.partitions(options.topics)
     starts = resolve(
@@ -51,15 +51,15 @@ def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
     ends = resolve(
         options.ending, partitions, broker.offsets, named="endingOffsets", is_late_latest=True
     )
-    if isinstance(options.ending, Given):
+    if isinstance(options.ending, PartitionOffsets):
         ends = _ends_there(ends, broker.latest(partitions), options.loss)
     _require_order(starts, ends)
     return [OffsetRange(*each, start, ends[each]) for each, start in sorted(starts.items())]
 
 
 def _ends_there(
-    ends: dict[Partition, int], latest: dict[Partition, int], loss: Loss
-) -> dict[Partition, int]:
+    ends: dict[SourcePartition, int], latest: dict[SourcePartition, int], loss: DataLossPolicy
+) -> dict[SourcePartition, int]:
     """What does not exist yet would be waited for in vain."""
     for each, end in sorted(ends.items()):
         last = latest.get(each, 0)  # it may be gone since it was planned
@@ -68,7 +68,7 @@ def _ends_there(
     return {each: min(end, latest.get(each, 0)) for each, end in ends.items()}
 
 
-def _require_order(starts: dict[Partition, int], ends: dict[Partition, int]) -> None:
+def _require_order(starts: dict[SourcePartition, int], ends: dict[SourcePartition, int]) -> None:
     """As in the connector, such a read is a mistake and not an empty one."""
     for each, start in sorted(starts.items()):
         end = ends[each]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from barnabas.client.consumer._completed_fetch import CompletedFetch, ConsumerProgress
 from barnabas.client.settings import ConsumerSettings
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.fetching import Fetched
+from barnabas.spark.source.range_fetcher import Fetched
 from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
 from barnabas.wire.records.read import Run
@@ -44,16 +44,16 @@ def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
         while (run := cursor.take_run(_ALL)) is not None and run.base_offset < wanted.end:
             yield run
     except WireError as error:
-        raise SourceError(f"{wanted.place}: {error}") from None
+        raise SourceError(f"{wanted.topic_partition}: {error}") from None
 
 
-class Gathering:
+class RecordBatchBuilder:
     """The records of one RecordBatch while they are gathered."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
         self._sizes: list[Sizes] = []
-        self._places: list[tuple[_Place, int]] = []  # and how many rows
+        self._places: list[tuple[_RowOrigin, int]] = []  # and how many rows
         self._size_bytes = 0
 
     @property
@@ -70,12 +70,12 @@ class Gathering:
         try:
             self._sizes.append(measure(run))
         except WireError as error:
-            raise SourceError(f"{wanted.place}: {error}") from None
+            raise SourceError(f"{wanted.topic_partition}: {error}") from None
         self._runs.append(run)
         self._size_bytes += len(run.records)
         timestamp_type = CREATE_TIME if run.append_time is None else LOG_APPEND_TIME
         is_cut = fetched.fetched.next_offset > wanted.end
-        place = _Place(wanted.topic, wanted.partition, timestamp_type, wanted.end, is_cut)
+        place = _RowOrigin(wanted.topic, wanted.partition, timestamp_type, wanted.end, is_cut)
         if self._places and self._places[-1][0] == place:
             self._places[-1] = place, self._places[-1][1] + run.record_count
         else:
@@ -105,7 +105,7 @@ class Gathering:
 
 
 @dataclass(slots=True, frozen=True)
-class _Place:
+class _RowOrigin:
     """Where rows that follow each other came from."""
 
     topic: str

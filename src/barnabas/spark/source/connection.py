@@ -3,16 +3,16 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import KafkaException, error_in
 from barnabas.client.loop_thread import LoopThread
+from barnabas.client.lru_cache import LruCache
 from barnabas.client.settings import ConsumerSettings, consumer_settings
-from barnabas.spark.kept import Kept
-from barnabas.spark.naming import PASSED_ON, OptionError
+from barnabas.spark.options_parser import CLIENT_PREFIX, OptionError
 
 T = TypeVar("T")
 
-MOST_KEPT = 8
+MAX_CONNECTIONS = 8
 """Clusters that a process stays connected to."""
 
 
@@ -20,7 +20,7 @@ class SourceError(RuntimeError):
     """A topic cannot be read; one line says which, why, and what can be done."""
 
 
-class Connection:
+class ClusterConnection:
     """A cluster, reached through the loop of the clients' thread."""
 
     def __init__(self, settings: ConsumerSettings) -> None:
@@ -46,16 +46,18 @@ class Connection:
             self.thread.release()
 
 
-_connections: Kept[frozenset[tuple[str, str]], Connection] = Kept(
-    MOST_KEPT,
-    let_go=Connection.close,
-    is_of_use=lambda connection: not connection.thread.is_in_forked_child,
+_connections: LruCache[frozenset[tuple[str, str]], ClusterConnection] = LruCache(
+    MAX_CONNECTIONS,
+    on_evict=ClusterConnection.close,
+    is_valid=lambda connection: not connection.thread.is_in_forked_child,
 )
 
 
-def connect(client: Mapping[str, str]) -> Connection:
+def connect(client: Mapping[str, str]) -> ClusterConnection:
     """The process's connection for these settings."""
-    return _connections.get(frozenset(client.items()), lambda: Connection(_settings(client)))
+    return _connections.get_or_create(
+        frozenset(client.items()), lambda: ClusterConnection(_settings(client))
+    )
 
 
 def require_settings(client: Mapping[str, str]) -> None:
@@ -68,8 +70,10 @@ def _settings(client: Mapping[str, str]) -> ConsumerSettings:
         return consumer_settings(client)
     except KafkaException as failure:
         reason = error_in(failure).str()
-        raise OptionError(f"An option that begins with {PASSED_ON} is wrong: {reason}") from None
+        raise OptionError(
+            f"An option that begins with {CLIENT_PREFIX} is wrong: {reason}"
+        ) from None
 
 
-async def _cluster(settings: ConsumerSettings) -> Cluster:
-    return Cluster(settings)
+async def _cluster(settings: ConsumerSettings) -> ClusterClient:
+    return ClusterClient(settings)

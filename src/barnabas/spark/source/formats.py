@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from barnabas.client.lru_cache import LruCache
 from barnabas.columns.format import ColumnFormat
-from barnabas.spark.formats import asked_format
-from barnabas.spark.kept import Kept
-from barnabas.spark.naming import REGISTRY, OptionError, Told
+from barnabas.spark.formats import requested_format
+from barnabas.spark.options_parser import REGISTRY_PREFIX, OptionError, ParsedOptions
 from barnabas.spark.source.options import topics_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_DECODERS = 32
 """That a process keeps for the tasks that follow."""
 
 
-class Mode(Enum):
+class CorruptRecordMode(Enum):
     """What becomes of a record that cannot be decoded."""
 
     FAILFAST = "failfast"
@@ -29,28 +29,28 @@ class Mode(Enum):
 
 
 @dataclass(slots=True, frozen=True)
-class Formats:
+class ColumnFormats:
     """Of the columns that are not left as binary."""
 
     key: ColumnFormat | None
     value: ColumnFormat | None
-    mode: Mode
+    mode: CorruptRecordMode
     corrupt_column: str
 
     @property
     def has_corrupt_column(self) -> bool:
-        return self.mode is Mode.PERMISSIVE and bool(self.key or self.value)
+        return self.mode is CorruptRecordMode.PERMISSIVE and bool(self.key or self.value)
 
 
-def formats_of(told: Told) -> Formats:
+def formats_of(told: ParsedOptions) -> ColumnFormats:
     """With the schemas that the registry has now."""
-    mode = Mode(told.word("mode", tuple(mode.value for mode in Mode)))
+    mode = CorruptRecordMode(told.choice("mode", tuple(mode.value for mode in CorruptRecordMode)))
     corrupt_column = told.text("columnNameOfCorruptRecord") or "_corrupt_record"
-    return Formats(_format(told, "key"), _format(told, "value"), mode, corrupt_column)
+    return ColumnFormats(_format(told, "key"), _format(told, "value"), mode, corrupt_column)
 
 
-def _format(told: Told, column: str) -> ColumnFormat | None:
-    asked = asked_format(told, column)
+def _format(told: ParsedOptions, column: str) -> ColumnFormat | None:
+    asked = requested_format(told, column)
     if asked is None or asked.name == "binary":
         return None
     if asked.name != "string" and asked.schema_text is None:
@@ -58,14 +58,14 @@ def _format(told: Told, column: str) -> ColumnFormat | None:
     return asked.resolved()
 
 
-def _subject(told: Told, column: str) -> str:
+def _subject(told: ParsedOptions, column: str) -> str:
     """That of the one topic which is read, unless it is told."""
     subject = told.text(f"{column}Subject")
     if subject is not None:
         return subject
-    if told.text(f"{REGISTRY}url") is None:
+    if told.text(f"{REGISTRY_PREFIX}url") is None:
         raise OptionError(
-            f"{column}Format needs {REGISTRY}url, whose schema gives the columns, or a"
+            f"{column}Format needs {REGISTRY_PREFIX}url, whose schema gives the columns, or a"
             f" {column}Schema for payloads that bear no schema's id."
         )
     topic = topics_of(told).only
@@ -74,9 +74,9 @@ def _subject(told: Told, column: str) -> str:
     return f"{topic}-{column}"
 
 
-_decoders: Kept[bytes, Decoder] = Kept(MOST_DECODERS)
+_decoders: LruCache[bytes, Decoder] = LruCache(MOST_DECODERS)
 
 
 def decoder(format_: ColumnFormat) -> Decoder:
     """The process's one: making it takes longer than a small batch."""
-    return _decoders.get(pickle.dumps(format_), format_.decoder)
+    return _decoders.get_or_create(pickle.dumps(format_), format_.decoder)

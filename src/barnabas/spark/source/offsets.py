@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 
 LATEST = -1
 EARLIEST = -2
 
 
-class Partition(NamedTuple):
+class SourcePartition(NamedTuple):
     topic: str
     number: int
 
@@ -24,39 +24,39 @@ class Partition(NamedTuple):
         return f"{self.topic} [{self.number}]"
 
 
-Offsets = Mapping[Partition, int]
+Offsets = Mapping[SourcePartition, int]
 Document = dict[str, dict[str, int]]
 
 
 @dataclass(slots=True, frozen=True)
-class Everywhere:
+class SameOffset:
     """The same for all partitions: LATEST or EARLIEST."""
 
     offset: int
 
 
 @dataclass(slots=True, frozen=True)
-class Given:
+class PartitionOffsets:
     """An offset, LATEST or EARLIEST for each partition."""
 
     offsets: Offsets
 
 
 @dataclass(slots=True, frozen=True)
-class AtTime:
+class Timestamp:
     """The first record at or after a time, in every partition."""
 
     timestamp_ms: int
 
 
 @dataclass(slots=True, frozen=True)
-class AtTimes:
+class PartitionTimestamps:
     """The first record at or after a time of the partition's own."""
 
     timestamps_ms: Offsets
 
 
-Bound = Everywhere | Given | AtTime | AtTimes
+Bound = SameOffset | PartitionOffsets | Timestamp | PartitionTimestamps
 """Where reading begins or ends."""
 
 
@@ -70,8 +70,8 @@ class OffsetRange:
     end: int
 
     @property
-    def place(self) -> Partition:
-        return Partition(self.topic, self.partition)
+    def topic_partition(self) -> SourcePartition:
+        return SourcePartition(self.topic, self.partition)
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -85,15 +85,15 @@ def to_document(offsets: Offsets) -> Document:
     return document
 
 
-def from_document(document: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
+def from_document(document: Mapping[str, Mapping[str, int]]) -> dict[SourcePartition, int]:
     return {
-        Partition(topic, int(partition)): offset
+        SourcePartition(topic, int(partition)): offset
         for topic, partitions in document.items()
         for partition, offset in partitions.items()
     }
 
 
-def parse_offsets(option: str, text: str, *, least: int) -> dict[Partition, int]:
+def parse_offsets(option: str, text: str, *, least: int) -> dict[SourcePartition, int]:
     """What an option says of each partition; nothing in it is below `least`."""
     wrong = OptionError(
         f'{option} must be JSON such as {{"orders":{{"0":23,"1":42}}}}, not {text!r}.'
@@ -109,7 +109,7 @@ def parse_offsets(option: str, text: str, *, least: int) -> dict[Partition, int]
     return offsets
 
 
-def parse_partitions(option: str, text: str) -> frozenset[Partition]:
+def parse_partitions(option: str, text: str) -> frozenset[SourcePartition]:
     """The partitions that an option lists."""
     wrong = OptionError(f'{option} must be JSON such as {{"orders":[0,1]}}, not {text!r}.')
     found = set()
@@ -119,7 +119,7 @@ def parse_partitions(option: str, text: str) -> frozenset[Partition]:
         for partition in partitions:
             if type(partition) is not int or partition < 0:
                 raise wrong
-            found.add(Partition(topic, partition))
+            found.add(SourcePartition(topic, partition))
     if not found:
         raise OptionError(f"{option} names no partition.")
     return frozenset(found)

@@ -8,29 +8,29 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from barnabas.spark.naming import OptionError, Told
-from barnabas.spark.source import known
+from barnabas.spark.options_parser import OptionError, ParsedOptions
+from barnabas.spark.source import option_names
 from barnabas.spark.source.connection import require_settings
-from barnabas.spark.source.known import ENDING, STARTING, STRATEGIES
-from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.data_loss import DataLossPolicy
 from barnabas.spark.source.offsets import (
     EARLIEST,
     LATEST,
-    AtTime,
-    AtTimes,
     Bound,
-    Everywhere,
-    Given,
-    Partition,
+    PartitionOffsets,
+    PartitionTimestamps,
+    SameOffset,
+    SourcePartition,
+    Timestamp,
     parse_offsets,
     parse_partitions,
 )
+from barnabas.spark.source.option_names import ENDING, STARTING, STRATEGIES
 
 DEFAULT_DELAY_MS = 15 * 60 * 1000
 DEFAULT_POLL_TIMEOUT_MS = 120_000
 DEFAULT_LONG_POLL_MS = 200
 
-FETCHING = {
+FETCH_DEFAULTS = {
     "max.partition.fetch.bytes": str(8 << 20),
     "fetch.max.bytes": str(16 << 20),
 }
@@ -48,12 +48,12 @@ _REFUSED = {
 
 
 @dataclass(slots=True, frozen=True)
-class Topics:
+class TopicSelection:
     """Which topics are read: just one of the three is set."""
 
     names: tuple[str, ...] = ()
     pattern: str = ""
-    partitions: frozenset[Partition] = frozenset()
+    partitions: frozenset[SourcePartition] = frozenset()
 
     @property
     def only(self) -> str | None:
@@ -63,7 +63,7 @@ class Topics:
 
 
 @dataclass(slots=True, frozen=True)
-class Limits:
+class AdmissionLimits:
     """How much a micro-batch takes at most, and what it waits for."""
 
     max_offsets: int | None = None
@@ -72,7 +72,7 @@ class Limits:
 
 
 @dataclass(slots=True, frozen=True)
-class Sizing:
+class TaskSizing:
     """How ranges become tasks."""
 
     min_partitions: int | None = None
@@ -83,35 +83,35 @@ class Sizing:
 class SourceOptions:
     """What was asked for, read and checked."""
 
-    topics: Topics
+    topics: TopicSelection
     client: Mapping[str, str]
     starting: Bound
     ending: Bound
     is_late_latest: bool = False  # a time after the last record means the end of the partition
     fail_on_data_loss: bool = True
-    limits: Limits = field(default_factory=Limits)
-    sizing: Sizing = field(default_factory=Sizing)
+    limits: AdmissionLimits = field(default_factory=AdmissionLimits)
+    sizing: TaskSizing = field(default_factory=TaskSizing)
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
     long_poll_ms: int = DEFAULT_LONG_POLL_MS
     commit_group_id: str | None = None
 
     @property
-    def loss(self) -> Loss:
-        return Loss(self.fail_on_data_loss, self.poll_timeout_ms)
+    def loss(self) -> DataLossPolicy:
+        return DataLossPolicy(self.fail_on_data_loss, self.poll_timeout_ms)
 
 
 def require_readable(given: Mapping[str, str]) -> None:
     """OptionError for what is wrong whether the read ends or not."""
-    told = known.told(given)
+    told = option_names.parse_options(given)
     topics_of(told)
     require_settings(_client(told))
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
     """For a read that ends."""
-    told = known.told(given)
-    starting = _bound(told, STARTING, Everywhere(EARLIEST))
-    ending = _bound(told, ENDING, Everywhere(LATEST))
+    told = option_names.parse_options(given)
+    starting = _bound(told, STARTING, SameOffset(EARLIEST))
+    ending = _bound(told, ENDING, SameOffset(LATEST))
     if _has(starting, LATEST):
         raise OptionError("startingOffsets must not be latest, -1, in a batch: nothing would come.")
     if _has(ending, EARLIEST):
@@ -121,22 +121,22 @@ def batch_options(given: Mapping[str, str]) -> SourceOptions:
 
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
     """For a read that goes on."""
-    told = known.told(given)
+    told = option_names.parse_options(given)
     for name in ENDING:
         if told.text(name) is not None:
             raise OptionError(f"{name} is not for streams, which have no end.")
-    return _options(told, _bound(told, STARTING, Everywhere(LATEST)), Everywhere(LATEST))
+    return _options(told, _bound(told, STARTING, SameOffset(LATEST)), SameOffset(LATEST))
 
 
-def _options(told: Told, starting: Bound, ending: Bound) -> SourceOptions:
-    limits = Limits(
-        told.count("maxOffsetsPerTrigger"),
-        told.count("minOffsetsPerTrigger"),
+def _options(told: ParsedOptions, starting: Bound, ending: Bound) -> SourceOptions:
+    limits = AdmissionLimits(
+        told.positive_integer("maxOffsetsPerTrigger"),
+        told.positive_integer("minOffsetsPerTrigger"),
         told.duration_ms("maxTriggerDelay", DEFAULT_DELAY_MS),
     )
     if limits.max_offsets and limits.min_offsets and limits.min_offsets > limits.max_offsets:
         raise OptionError("minOffsetsPerTrigger must not be greater than maxOffsetsPerTrigger.")
-    strategy = told.word("startingOffsetsByTimestampStrategy", ("error", "latest"))
+    strategy = told.choice("startingOffsetsByTimestampStrategy", ("error", "latest"))
     return SourceOptions(
         topics_of(told),
         _client(told),
@@ -145,14 +145,16 @@ def _options(told: Told, starting: Bound, ending: Bound) -> SourceOptions:
         strategy == "latest",
         told.flag("failOnDataLoss", default=True),
         limits,
-        Sizing(told.count("minPartitions"), told.count("maxRecordsPerPartition")),
-        told.count("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
-        told.whole("longPollMs", DEFAULT_LONG_POLL_MS),
+        TaskSizing(
+            told.positive_integer("minPartitions"), told.positive_integer("maxRecordsPerPartition")
+        ),
+        told.positive_integer("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
+        told.integer("longPollMs", DEFAULT_LONG_POLL_MS),
         told.text("commitGroupId"),
     )
 
 
-def topics_of(told: Told) -> Topics:
+def topics_of(told: ParsedOptions) -> TopicSelection:
     named = [name for name in STRATEGIES if told.text(name) is not None]
     if len(named) != 1:
         said = f"not {' and '.join(named)}" if named else "and none is given"
@@ -160,13 +162,13 @@ def topics_of(told: Told) -> Topics:
     (strategy,) = named
     text = told.text(strategy) or ""
     if strategy == "assign":
-        return Topics(partitions=parse_partitions(strategy, text))
+        return TopicSelection(partitions=parse_partitions(strategy, text))
     if strategy == "subscribePattern":
-        return Topics(pattern=_pattern(text))
+        return TopicSelection(pattern=_pattern(text))
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise OptionError("subscribe names no topic.")
-    return Topics(names=names)
+    return TopicSelection(names=names)
 
 
 def _pattern(text: str) -> str:
@@ -179,33 +181,33 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _client(told: Told) -> dict[str, str]:
-    return FETCHING | told.client(_REFUSED)
+def _client(told: ParsedOptions) -> dict[str, str]:
+    return FETCH_DEFAULTS | told.client_settings(_REFUSED)
 
 
-def _bound(told: Told, names: tuple[str, str, str], default: Bound) -> Bound:
+def _bound(told: ParsedOptions, names: tuple[str, str, str], default: Bound) -> Bound:
     """The first of the three options that is given counts, as in the connector."""
     timestamp, by_timestamp, offsets = names
     if told.text(timestamp) is not None:
-        return AtTime(told.whole(timestamp, 0))
+        return Timestamp(told.integer(timestamp, 0))
     text = told.text(by_timestamp)
     if text is not None:
-        return AtTimes(parse_offsets(by_timestamp, text, least=0))
+        return PartitionTimestamps(parse_offsets(by_timestamp, text, least=0))
     text = told.text(offsets)
     if text is None:
         return default
     word = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
     if word is not None:
-        return Everywhere(word)
+        return SameOffset(word)
     if not text.startswith("{"):
         raise OptionError(f"{offsets} must be earliest, latest or JSON, not {text!r}.")
-    return Given(parse_offsets(offsets, text, least=EARLIEST))
+    return PartitionOffsets(parse_offsets(offsets, text, least=EARLIEST))
 
 
 def _has(bound: Bound, offset: int) -> bool:
     match bound:
-        case Everywhere():
+        case SameOffset():
             return bound.offset == offset
-        case Given():
+        case PartitionOffsets():
             return offset in bound.offsets.values()
     return False

@@ -18,22 +18,27 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from barnabas.spark.source.advance import Pace, limited, news, ranges_between
-from barnabas.spark.source.bounds import depends_on_now, resolve
-from barnabas.spark.source.broker import Broker
+from barnabas.spark.source.admission import (
+    AdmissionPacer,
+    apply_rate_limit,
+    available_records,
+    ranges_between,
+)
+from barnabas.spark.source.cluster_client import SourceClusterClient
 from barnabas.spark.source.connection import connect
-from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.data_loss import DataLossPolicy
+from barnabas.spark.source.offset_bounds import depends_on_now, resolve
 from barnabas.spark.source.offsets import (
     Document,
     OffsetRange,
     Offsets,
-    Partition,
+    SourcePartition,
     from_document,
     to_document,
 )
 from barnabas.spark.source.options import SourceOptions
-from barnabas.spark.source.shaping import Shape
-from barnabas.spark.source.tasks import Ranges, plan
+from barnabas.spark.source.row_decoder import RowDecoder
+from barnabas.spark.source.task_planner import TaskRanges, plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,10 +51,10 @@ _QUIET_LOOK_S = 1.0
 """How often partitions are looked at where nothing comes: there may be new ones, or fewer."""
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """What Spark asks for; the driver's part is made where it is first needed."""
 
-    def __init__(self, options: SourceOptions, shape: Shape) -> None:
+    def __init__(self, options: SourceOptions, shape: RowDecoder) -> None:
         self._options = options
         self._shape = shape
         self._loss = options.loss
@@ -82,7 +87,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Document, end: Document) -> list[InputPartition]:
         driver = self._in_driver()
         ranges = driver.ranges(from_document(start), from_document(end))
-        return [Ranges(task) for task in plan(ranges, self._options.sizing)]
+        return [TaskRanges(task) for task in plan(ranges, self._options.sizing)]
 
     def commit(self, end: Document) -> None:
         self._in_driver().commit(from_document(end))
@@ -99,7 +104,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In the executors
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from barnabas.spark.source.reading import read  # the driver starts sooner without
+        from barnabas.spark.source.task import read  # the driver starts sooner without
 
         read_task = read(partition.value, self._options.client, self._loss)
         return map(self._shape.apply, read_task)
@@ -108,23 +113,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 class _Driver:
     """The state of one query's source."""
 
-    def __init__(self, options: SourceOptions, loss: Loss) -> None:
-        self.ends: dict[Partition, int] | None = None  # of all partitions, when last asked
+    def __init__(self, options: SourceOptions, loss: DataLossPolicy) -> None:
+        self.ends: dict[SourcePartition, int] | None = None  # of all partitions, when last asked
         self._options = options
         self._loss = loss
-        self._broker = Broker(connect(options.client))
-        self._pace = Pace(options.limits)
-        self._last: dict[Partition, int] | None = None  # where Trigger.AvailableNow ends
-        self._first: dict[Partition, int] | None = None  # where it begins, until it advances
-        self._anchor: dict[Partition, int] | None = None  # where "latest" was when it began
+        self._broker = SourceClusterClient(connect(options.client))
+        self._pace = AdmissionPacer(options.limits)
+        self._last: dict[SourcePartition, int] | None = None  # where Trigger.AvailableNow ends
+        self._first: dict[SourcePartition, int] | None = None  # where it begins, until it advances
+        self._anchor: dict[SourcePartition, int] | None = None  # where "latest" was when it began
         self._is_anchored = False
-        self._committed: dict[Partition, int] = {}
+        self._committed: dict[SourcePartition, int] = {}
         self._may_wait = True
         self._waited_in_vain = False
         self._look_by_s = -math.inf  # while nothing comes
         self._committing: Future[None] | None = None
 
-    def begin(self) -> dict[Partition, int]:
+    def begin(self) -> dict[SourcePartition, int]:
         """The offsets to start from, where there is no checkpoint."""
         options = self._options
         first = resolve(
@@ -147,7 +152,9 @@ class _Driver:
         if self._anchor is not None:
             self._last = _farther(self._last, self._anchor)
 
-    def advance(self, start: dict[Partition, int], *, is_limited: bool) -> dict[Partition, int]:
+    def advance(
+        self, start: dict[SourcePartition, int], *, is_limited: bool
+    ) -> dict[SourcePartition, int]:
         """Where the next micro-batch ends; at `start` if there is to be none."""
         self._first = None
         if start == self._anchor and not self._is_anchored:
@@ -167,7 +174,9 @@ class _Driver:
         ends = self._wait(start)
         return self._limit(start, ends) if is_limited else ends
 
-    def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list[OffsetRange]:
+    def ranges(
+        self, start: dict[SourcePartition, int], end: dict[SourcePartition, int]
+    ) -> list[OffsetRange]:
         """What the micro-batch between these reads."""
         if start == self._first:
             # The first batch of an earlier run again, which did not know of partitions made since.
@@ -178,7 +187,7 @@ class _Driver:
         begins = self._broker.earliest(new) if new else {}
         return ranges_between(start, end, begins, self._loss)
 
-    def commit(self, end: dict[Partition, int]) -> None:
+    def commit(self, end: dict[SourcePartition, int]) -> None:
         """A batch is done, of this source or of another in the same query."""
         self._may_wait = end != self._committed
         self._committed = end
@@ -190,21 +199,21 @@ class _Driver:
         if self._committing is not None:
             wait([self._committing], _LAST_COMMIT_S)
 
-    def _is_quiet(self, start: dict[Partition, int]) -> bool:
+    def _is_quiet(self, start: dict[SourcePartition, int]) -> bool:
         """Whether nothing came when last waited for, and partitions were looked at just now."""
         return self._waited_in_vain and start == self.ends and time.monotonic() < self._look_by_s
 
-    def _wait(self, start: Offsets) -> dict[Partition, int]:
+    def _wait(self, start: Offsets) -> dict[SourcePartition, int]:
         """The ends once there is news, or the time is over."""
         assert self.ends is not None
-        grown = self._broker.wait_for_news(self.ends, self._options.long_poll_ms)
+        grown = self._broker.wait_for_records(self.ends, self._options.long_poll_ms)
         if grown is None:
             return self._look(start)
         self._waited_in_vain = not grown
         self.ends = self.ends | grown
         return self.ends
 
-    def _look(self, start: Offsets | None = None) -> dict[Partition, int]:
+    def _look(self, start: Offsets | None = None) -> dict[SourcePartition, int]:
         self._waited_in_vain = False
         self._look_by_s = time.monotonic() + _QUIET_LOOK_S
         may_be_gone = not self._loss.fails
@@ -213,19 +222,21 @@ class _Driver:
         return self.ends
 
     def _limit(
-        self, start: dict[Partition, int], ends: dict[Partition, int]
-    ) -> dict[Partition, int]:
+        self, start: dict[SourcePartition, int], ends: dict[SourcePartition, int]
+    ) -> dict[SourcePartition, int]:
         limits = self._options.limits
         new = ends.keys() - start.keys()
         begins = start | (self._broker.earliest(new) if new else {})
-        if self._last is None and self._pace.puts_off(news(begins, ends), time.monotonic()):
+        if self._last is None and self._pace.should_wait(
+            available_records(begins, ends), time.monotonic()
+        ):
             return start
         if limits.max_offsets is None:
             return ends
-        return limited(begins, ends, limits.max_offsets)
+        return apply_rate_limit(begins, ends, limits.max_offsets)
 
 
-def _farther(ends: Offsets, others: Offsets) -> dict[Partition, int]:
+def _farther(ends: Offsets, others: Offsets) -> dict[SourcePartition, int]:
     """Asked one after the other, partitions and what is latest may have grown in between."""
     return {
         each: max(ends.get(each, 0), others.get(each, 0)) for each in ends.keys() | others.keys()

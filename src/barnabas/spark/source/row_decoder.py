@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.declaring import SIZE, declared
-from barnabas.spark.source.formats import Formats, Mode, decoder, formats_of
-from barnabas.spark.source.known import told
+from barnabas.spark.source.formats import ColumnFormats, CorruptRecordMode, decoder, formats_of
+from barnabas.spark.source.option_names import parse_options
+from barnabas.spark.source.schema import SIZE, declared_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -30,11 +30,13 @@ _CORRUPT_FIELDS = [
 ]
 
 
-def shape_of(options: Mapping[str, str], schema: StructType, formats: Formats | None) -> Shape:
+def row_decoder(
+    options: Mapping[str, str], schema: StructType, formats: ColumnFormats | None
+) -> RowDecoder:
     """OptionError where the schema has columns that there are not."""
-    asked = told(options)
+    asked = parse_options(options)
     formats = formats or formats_of(asked)
-    there = declared(asked, formats)
+    there = declared_schema(asked, formats)
     types = {field.name: field.dataType for field in there}
     for field in schema:
         if types.get(field.name) != field.dataType:
@@ -42,15 +44,15 @@ def shape_of(options: Mapping[str, str], schema: StructType, formats: Formats | 
                 f"The schema has a column {field.name} of type {field.dataType.simpleString()};"
                 f" there are {there.simpleString()}."
             )
-    return Shape(tuple(field.name for field in schema), formats)
+    return RowDecoder(tuple(field.name for field in schema), formats)
 
 
 @dataclass(slots=True, frozen=True)
-class Shape:
+class RowDecoder:
     """The columns that are handed to Spark, in their order."""
 
     names: tuple[str, ...]
-    formats: Formats
+    formats: ColumnFormats
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -60,14 +62,14 @@ class Shape:
             if format_ is not None and (reason := _decode(columns, name, format_)) is not None
         ]
         why = _together(reasons)
-        if why is not None and self.formats.mode is Mode.FAILFAST:
+        if why is not None and self.formats.mode is CorruptRecordMode.FAILFAST:
             raise _undecodable(batch, why)
         if SIZE in self.names:
             columns[SIZE] = _size(batch)
         if self.formats.has_corrupt_column:
             columns[self.formats.corrupt_column] = _corrupt(batch, why)
         shaped = pa.RecordBatch.from_pydict({name: columns[name] for name in self.names})
-        if why is not None and self.formats.mode is Mode.DROPMALFORMED:
+        if why is not None and self.formats.mode is CorruptRecordMode.DROPMALFORMED:
             return shaped.filter(why.is_null())
         return shaped
 

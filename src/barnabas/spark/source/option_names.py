@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from barnabas.spark.naming import TYPED, Told
+from barnabas.spark.options_parser import FORMAT_OPTIONS, ParsedOptions
 
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
-HARMLESS = (
+IGNORED_OPTIONS = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
     "groupIdPrefix",
@@ -15,13 +15,13 @@ HARMLESS = (
 )
 """Of the connector, and without effect: our client asks again by itself, and joins no group."""
 
-KNOWN = frozenset(
+OPTION_NAMES = frozenset(
     (
         *STRATEGIES,
         *STARTING,
         *ENDING,
-        *TYPED,
-        *HARMLESS,
+        *FORMAT_OPTIONS,
+        *IGNORED_OPTIONS,
         "startingOffsetsByTimestampStrategy",
         "failOnDataLoss",
         "minPartitions",
@@ -40,6 +40,6 @@ KNOWN = frozenset(
 )
 
 
-def told(given: Mapping[str, str]) -> Told:
+def parse_options(given: Mapping[str, str]) -> ParsedOptions:
     """OptionError for one that is not known."""
-    return Told(given, KNOWN, purpose="reading")
+    return ParsedOptions(given, OPTION_NAMES, purpose="reading")

@@ -4,13 +4,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
-PASSED_ON = "kafka."
+CLIENT_PREFIX = "kafka."
 """How options for the client begin."""
 
-REGISTRY = "schema.registry."
+REGISTRY_PREFIX = "schema.registry."
 """How options for the registry's client begin."""
 
-TYPED = tuple(
+FORMAT_OPTIONS = tuple(
     f"{column}{what}"
     for column in ("key", "value")
     for what in ("Format", "Subject", "Schema", "Message")
@@ -22,7 +22,7 @@ class OptionError(ValueError):
     """An option that is unknown, missing, or does not have a value it may have."""
 
 
-class Told:
+class ParsedOptions:
     """Options by their names, each read as what it is."""
 
     def __init__(self, given: Mapping[str, str], known: Collection[str], *, purpose: str) -> None:
@@ -33,7 +33,7 @@ class Told:
         value = self._given.get(name.lower())
         return None if value is None else value.strip()
 
-    def under(self, prefix: str) -> dict[str, str]:
+    def with_prefix(self, prefix: str) -> dict[str, str]:
         """Those that begin with it, by the rest of their names."""
         return {
             name.removeprefix(prefix): value
@@ -41,18 +41,18 @@ class Told:
             if name.startswith(prefix)
         }
 
-    def client(self, refused: Mapping[str, str]) -> dict[str, str]:
+    def client_settings(self, refused: Mapping[str, str]) -> dict[str, str]:
         """What is passed on to a client, in Kafka's names; `refused` says what to do instead."""
-        passed = self.under(PASSED_ON)
+        passed = self.with_prefix(CLIENT_PREFIX)
         for name in passed.keys() & refused.keys():
-            raise OptionError(f"{PASSED_ON}{name} must not be set: {refused[name]}.")
+            raise OptionError(f"{CLIENT_PREFIX}{name} must not be set: {refused[name]}.")
         if not passed.get("bootstrap.servers", "").strip():
             raise OptionError(
-                f"{PASSED_ON}bootstrap.servers must say where the brokers are: host:port,..."
+                f"{CLIENT_PREFIX}bootstrap.servers must say where the brokers are: host:port,..."
             )
         return passed
 
-    def word(self, name: str, allowed: tuple[str, ...]) -> str:
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         """One of the words; the first of them unless told."""
         value = (self.text(name) or allowed[0]).lower()
         if value not in allowed:
@@ -61,9 +61,9 @@ class Told:
 
     def flag(self, name: str, *, default: bool) -> bool:
         words = ("true", "false") if default else ("false", "true")
-        return self.word(name, words) == "true"
+        return self.choice(name, words) == "true"
 
-    def whole(self, name: str, default: int) -> int:
+    def integer(self, name: str, default: int) -> int:
         value = self.text(name)
         if value is None:
             return default
@@ -71,11 +71,11 @@ class Told:
             raise OptionError(f"{name} must be a whole number, not {value!r}.")
         return int(value)
 
-    def count(self, name: str) -> int | None:
+    def positive_integer(self, name: str) -> int | None:
         """A number of things, at least one; None unless told."""
         if self.text(name) is None:
             return None
-        value = self.whole(name, 0)
+        value = self.integer(name, 0)
         if value == 0:
             raise OptionError(f"{name} must be positive.")
         return value
@@ -108,7 +108,7 @@ def require_known(given: Iterable[str], known: Collection[str], *, purpose: str)
     """OptionError for the first that is not known, with the name that was probably meant."""
     by_lower = {name.lower(): name for name in known}
     for name in given:
-        if name.lower() in by_lower or name.lower().startswith((PASSED_ON, REGISTRY)):
+        if name.lower() in by_lower or name.lower().startswith((CLIENT_PREFIX, REGISTRY_PREFIX)):
             continue
         near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
         advice = f" Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -7,30 +7,30 @@ nothing is sent for partitions in which nothing happens, however many they are.
 import asyncio
 from collections import defaultdict
 
-from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.cluster.metadata import NO_LEADER
 from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
 from barnabas.client.errors import KafkaException
 from barnabas.client.settings import ConsumerSettings
-from barnabas.spark.source.offsets import Offsets, Partition
+from barnabas.spark.source.offsets import Offsets, SourcePartition
 from barnabas.wire.errors import ErrorCode
 
 _Wanted = dict[tuple[str, int], PartitionFetch]
 """Of partitions."""
 
 
-class News:
+class NewRecordWaiter:
     """Of one stream; lives on the loop."""
 
-    def __init__(self, cluster: Cluster, settings: ConsumerSettings) -> None:
+    def __init__(self, cluster: ClusterClient, settings: ConsumerSettings) -> None:
         self._cluster = cluster
         self._settings = settings
         self._isolation = int(settings.isolation_level == "read_committed")
         self._topics: set[str] = set()
         self._sessions: defaultdict[int, FetchSession] = defaultdict(FetchSession)
-        self._parked: dict[int, asyncio.Future[dict[Partition, int] | None]] = {}
+        self._parked: dict[int, asyncio.Future[dict[SourcePartition, int] | None]] = {}
 
-    async def wait(self, ends: Offsets, timeout_ms: int) -> dict[Partition, int] | None:
+    async def wait(self, ends: Offsets, timeout_ms: int) -> dict[SourcePartition, int] | None:
         """Where partitions end that have grown past these offsets; none when the time is over.
 
         None if a broker cannot tell: whoever waits has to look.
@@ -43,7 +43,7 @@ class News:
                 self._parked[leader] = asyncio.ensure_future(asking)
             waiting = [self._parked[leader] for leader in wanted]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            grown: dict[Partition, int] = {}
+            grown: dict[SourcePartition, int] = {}
             for leader in [leader for leader in wanted if self._parked[leader].done()]:
                 told = self._parked.pop(leader).result()
                 if told is None:
@@ -76,7 +76,7 @@ class News:
 
     async def _ask(
         self, leader: int, wanted: _Wanted, timeout_ms: int
-    ) -> dict[Partition, int] | None:
+    ) -> dict[SourcePartition, int] | None:
         session = self._sessions[leader]
         request = session.request(wanted)
         request.max_wait_ms = timeout_ms
@@ -98,7 +98,7 @@ class News:
             if said.error_code != ErrorCode.NONE:
                 self._cluster.refresh()
                 return None
-            ends[Partition(*each)] = (
+            ends[SourcePartition(*each)] = (
                 said.last_stable_offset if self._isolation else said.high_watermark
             )
         return ends

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from barnabas.spark.source.columns import Gathering, runs_of
+from barnabas.spark.source.columns import RecordBatchBuilder, runs_of
 from barnabas.spark.source.connection import connect
-from barnabas.spark.source.fetching import Fetching
-from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.data_loss import DataLossPolicy
 from barnabas.spark.source.offsets import OffsetRange
+from barnabas.spark.source.range_fetcher import RangeFetcher
 
 
 def read(
-    ranges: Sequence[OffsetRange], client: Mapping[str, str], loss: Loss
+    ranges: Sequence[OffsetRange], client: Mapping[str, str], loss: DataLossPolicy
 ) -> Iterator[pa.RecordBatch]:
     """The records of all ranges in the connector's columns, those of a range in their order."""
     connection = connect(client)
-    fetching = Fetching(connection, ranges, loss)
-    gathering = Gathering()
+    fetching = RangeFetcher(connection, ranges, loss)
+    gathering = RecordBatchBuilder()
     try:
         for answer in fetching:
             for fetched in answer:
@@ -27,10 +27,10 @@ def read(
                     gathering.add(fetched, run)
                     if gathering.is_full:
                         yield gathering.batch()
-                        gathering = Gathering()
+                        gathering = RecordBatchBuilder()
             if fetching.is_idle and not gathering.is_empty:
                 yield gathering.batch()
-                gathering = Gathering()
+                gathering = RecordBatchBuilder()
         if not gathering.is_empty:
             yield gathering.batch()
     finally:

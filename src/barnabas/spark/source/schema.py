@@ -12,8 +12,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from barnabas.spark.naming import OptionError, Told
-from barnabas.spark.source.formats import Formats
+from barnabas.spark.options_parser import OptionError, ParsedOptions
+from barnabas.spark.source.formats import ColumnFormats
 
 SIZE = "size"
 """Bytes of a record's key and value, before they are decoded."""
@@ -28,9 +28,9 @@ CORRUPT = StructType(
 )
 
 
-def declared(asked: Told, formats: Formats) -> StructType:
+def declared_schema(asked: ParsedOptions, formats: ColumnFormats) -> StructType:
     """The columns, as options and formats make them."""
-    columns = fields(headers=asked.flag("includeHeaders", default=False))
+    columns = connector_fields(headers=asked.flag("includeHeaders", default=False))
     if asked.flag("includeSize", default=False):
         columns.append(StructField(SIZE, IntegerType()))
     for index, format_ in enumerate((formats.key, formats.value)):
@@ -46,7 +46,7 @@ def declared(asked: Told, formats: Formats) -> StructType:
     return StructType(columns)
 
 
-def fields(*, headers: bool) -> list[StructField]:
+def connector_fields(*, headers: bool) -> list[StructField]:
     """The columns of Spark's Kafka connector."""
     columns = [
         StructField("key", BinaryType()),

@@ -17,10 +17,10 @@ from barnabas.client.consumer.offset_lookup import MAX_UNKNOWN_TOPIC_ATTEMPTS
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartition
-from barnabas.spark.source.connection import Connection, SourceError
-from barnabas.spark.source.news import News
-from barnabas.spark.source.offsets import EARLIEST, LATEST, Offsets, Partition
-from barnabas.spark.source.options import Topics
+from barnabas.spark.source.connection import ClusterConnection, SourceError
+from barnabas.spark.source.new_record_waiter import NewRecordWaiter
+from barnabas.spark.source.offsets import EARLIEST, LATEST, Offsets, SourcePartition
+from barnabas.spark.source.options import TopicSelection
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
@@ -29,21 +29,25 @@ log = logging.getLogger(__name__)
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, KafkaError._UNKNOWN_PARTITION})
 
 
-class Broker:
+class SourceClusterClient:
     """Answers about topics, at any number of partitions with a request or two to each broker."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ClusterConnection) -> None:
         self._connection = connection
         self._cluster = connection.cluster
         self._settings = connection.settings
         self._isolation = IsolationLevel(int(self._settings.isolation_level == "read_committed"))
         settings = AdminSettings(default_api_timeout_ms=self._settings.default_api_timeout_ms)
         self._admin = AdminRequests(self._cluster, settings)
-        self._news = News(self._cluster, self._settings)
-        self._seen: frozenset[Partition] = frozenset()  # of the topics, when last asked
-        self._gone: set[str | Partition] = set()  # what was asked for repeatedly, and is not there
+        self._news = NewRecordWaiter(self._cluster, self._settings)
+        self._seen: frozenset[SourcePartition] = frozenset()  # of the topics, when last asked
+        self._gone: set[str | SourcePartition] = (
+            set()
+        )  # what was asked for repeatedly, and is not there
 
-    def partitions(self, topics: Topics, *, may_be_gone: bool = False) -> frozenset[Partition]:
+    def partitions(
+        self, topics: TopicSelection, *, may_be_gone: bool = False
+    ) -> frozenset[SourcePartition]:
         """Those there are now. SourceError for a named topic that is not, unless it may be gone."""
         if topics.partitions:
             return topics.partitions
@@ -60,12 +64,12 @@ class Broker:
             raise SourceError(f"There is no topic {named!r}: create it, or correct subscribe.")
         return found
 
-    def offsets(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+    def offsets(self, wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
         """By time in ms, LATEST or EARLIEST; -1 where no record is as young as that.
 
         Partitions that do not exist are left out.
         """
-        found: dict[Partition, int] = {}
+        found: dict[SourcePartition, int] = {}
         missing = dict(wanted)
         for pause_s in self._pauses_s():
             sleep(pause_s)
@@ -77,8 +81,8 @@ class Broker:
         return found
 
     def latest(
-        self, partitions: Iterable[Partition], *, read: Offsets | None = None
-    ) -> dict[Partition, int]:
+        self, partitions: Iterable[SourcePartition], *, read: Offsets | None = None
+    ) -> dict[SourcePartition, int]:
         """Their ends; asked for again where one is before what was `read`.
 
         A leader that is new may not know yet how far its partition goes.
@@ -92,10 +96,10 @@ class Broker:
                 break
         return ends
 
-    def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+    def earliest(self, partitions: Iterable[SourcePartition]) -> dict[SourcePartition, int]:
         return self.offsets(dict.fromkeys(partitions, EARLIEST))
 
-    def wait_for_news(self, ends: Offsets, timeout_ms: int) -> dict[Partition, int] | None:
+    def wait_for_records(self, ends: Offsets, timeout_ms: int) -> dict[SourcePartition, int] | None:
         """Where partitions end that have grown past these offsets; none when the time is over.
 
         None if a broker cannot tell: ask for offsets.
@@ -119,7 +123,7 @@ class Broker:
             return
         for told in committed:
             if told.error is not None:
-                place, reason = Partition(told.topic, told.partition), told.error.str()
+                place, reason = SourcePartition(told.topic, told.partition), told.error.str()
                 log.warning("group %s: %s is not committed: %s", group_id, place, reason)
 
     def _pauses_s(self) -> Iterator[float]:
@@ -132,7 +136,7 @@ class Broker:
         for _ in range(1, MAX_UNKNOWN_TOPIC_ATTEMPTS):
             yield backoff.next_ms() / 1000
 
-    def _described(self, topics: Topics) -> list[MetadataResponseTopic]:
+    def _described(self, topics: TopicSelection) -> list[MetadataResponseTopic]:
         """Those that are named, or match."""
         timeout_ms = self._settings.default_api_timeout_ms
         told: MetadataResponse = self._connection.run(
@@ -147,7 +151,7 @@ class Broker:
             if topic.name and not topic.is_internal and pattern.fullmatch(topic.name)
         ]
 
-    def _listed(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+    def _listed(self, wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
         if not wanted:
             return {}
         asked = {TopicPartition(*each): OffsetSpec(when) for each, when in wanted.items()}
@@ -156,7 +160,7 @@ class Broker:
         )
         found = {}
         for each in results:
-            place, error = Partition(each.topic, each.partition), results.errors.get(each)
+            place, error = SourcePartition(each.topic, each.partition), results.errors.get(each)
             if error is None:
                 found[place] = results[each].offset
             elif error.code() not in _UNKNOWN:
@@ -169,10 +173,12 @@ def _unknown(topics: Iterable[MetadataResponseTopic]) -> set[str]:
     return {topic.name or "" for topic in topics if topic.error_code == unknown}
 
 
-def _partitions(topics: Iterable[MetadataResponseTopic]) -> frozenset[Partition]:
-    found: set[Partition] = set()
+def _partitions(topics: Iterable[MetadataResponseTopic]) -> frozenset[SourcePartition]:
+    found: set[SourcePartition] = set()
     for topic in topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
             raise SourceError(f"{topic.name}: {broker_error(topic.error_code).str()}")
-        found.update(Partition(topic.name or "", each.partition_index) for each in topic.partitions)
+        found.update(
+            SourcePartition(topic.name or "", each.partition_index) for each in topic.partitions
+        )
     return frozenset(found)

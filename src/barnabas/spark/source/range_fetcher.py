@@ -6,17 +6,19 @@ from concurrent.futures import Future
 
 from barnabas.client.consumer.range_reader import FetchedRange, RangeReader, RangeReadError
 from barnabas.client.errors import KafkaException
-from barnabas.spark.source.connection import Connection, SourceError
-from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.connection import ClusterConnection, SourceError
+from barnabas.spark.source.data_loss import DataLossPolicy
 from barnabas.spark.source.offsets import OffsetRange
 
 Fetched = FetchedRange[OffsetRange]
 
 
-class Fetching:
+class RangeFetcher:
     """An iterator of what responses brought; `close` ends it early."""
 
-    def __init__(self, connection: Connection, ranges: Sequence[OffsetRange], loss: Loss) -> None:
+    def __init__(
+        self, connection: ClusterConnection, ranges: Sequence[OffsetRange], loss: DataLossPolicy
+    ) -> None:
         self._connection = connection
         self._fetched: queue.SimpleQueue[list[Fetched] | None] = queue.SimpleQueue()
         self._reader: RangeReader[OffsetRange] | None = None
@@ -43,7 +45,7 @@ class Fetching:
     def close(self) -> None:
         self._done.cancel()
 
-    async def _read(self, ranges: Sequence[OffsetRange], loss: Loss) -> None:
+    async def _read(self, ranges: Sequence[OffsetRange], loss: DataLossPolicy) -> None:
         """Reads every range to its end; None follows the last response."""
         cluster, settings = self._connection.cluster, self._connection.settings
         try:

@@ -15,7 +15,7 @@ ADVICE = (
 
 
 @dataclass(slots=True, frozen=True)
-class Loss:
+class DataLossPolicy:
     """Whether to fail, and how long a partition may make no progress."""
 
     fails: bool

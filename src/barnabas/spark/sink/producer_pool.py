@@ -8,18 +8,18 @@ long as the run lasts in which it was read, since it may not be carried out yet.
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
+from barnabas.client.lru_cache import LruCache
 from barnabas.client.producer import Producer
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.kept import Kept
-from barnabas.spark.sink import names
-from barnabas.spark.sink.ledger import MOST_KEPT, PATIENCE_S
+from barnabas.spark.sink import transactional_ids
+from barnabas.spark.sink.transaction_log import MAX_CACHED, REQUEST_TIMEOUT_S
 
 MOST_CONNECTED = 64
 """Producers of a query that stay connected: a batch may have thousands of tasks."""
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
+class TransactionalProducerSlot:
     """One transactional id of this process."""
 
     conf: Mapping[str, str]
@@ -35,13 +35,13 @@ class Lane:
     def begin(self) -> Producer:
         if self._producer is None:
             self._producer = Producer(dict(self.conf))
-        self._producer.init_transactions(PATIENCE_S)
+        self._producer.init_transactions(REQUEST_TIMEOUT_S)
         self._producer.begin_transaction()
         return self._producer
 
     def prepare(self) -> PreparedTransaction:
         assert self._producer is not None, "what is prepared has begun"
-        return self._producer.prepare_transaction(PATIENCE_S)
+        return self._producer.prepare_transaction(REQUEST_TIMEOUT_S)
 
     def abort(self) -> None:
         """KafkaException where there is nothing to abort, or nobody who does it soon."""
@@ -56,16 +56,16 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Pool:
+class TransactionalProducerPool:
     """The lanes of one query."""
 
     conf: Mapping[str, str]
     prefix: str
-    worker: str = field(default_factory=names.new_worker)
-    lanes: list[Lane] = field(default_factory=list)
+    worker: str = field(default_factory=transactional_ids.new_worker)
+    lanes: list[TransactionalProducerSlot] = field(default_factory=list)
     made: int = 0
 
-    def take(self, batch: int, decided: Container[str]) -> Lane:
+    def acquire(self, batch: int, decided: Container[str]) -> TransactionalProducerSlot:
         """A lane in which nothing is left that may count."""
         for lane in self.lanes:
             if lane.batch < batch and lane.transactional_id not in decided:
@@ -75,12 +75,12 @@ class Pool:
         lane.batch = batch
         return lane
 
-    def put_back(self, lane: Lane) -> None:
+    def release(self, lane: TransactionalProducerSlot) -> None:
         """For a later batch."""
         if self.lanes.index(lane) >= MOST_CONNECTED:
             lane.disconnect()
 
-    def discard(self, lane: Lane) -> None:
+    def discard(self, lane: TransactionalProducerSlot) -> None:
         """Never use it again: its task has failed."""
         self.lanes.remove(lane)
         lane.disconnect()
@@ -89,24 +89,30 @@ class Pool:
         for lane in self.lanes:
             lane.disconnect()
 
-    def _another(self) -> Lane:
-        transactional_id = names.of_task(self.prefix, self.worker, self.made)
+    def _another(self) -> TransactionalProducerSlot:
+        transactional_id = transactional_ids.of_task(self.prefix, self.worker, self.made)
         self.made += 1
-        self.lanes.append(Lane({**self.conf, "transactional.id": transactional_id}))
+        self.lanes.append(
+            TransactionalProducerSlot({**self.conf, "transactional.id": transactional_id})
+        )
         return self.lanes[-1]
 
 
-_pools: Kept[tuple[frozenset[tuple[str, str]], str], Pool] = Kept(MOST_KEPT, let_go=Pool.close)
-_plain: Kept[frozenset[tuple[str, str]], Producer] = Kept(
-    MOST_KEPT, let_go=lambda producer: producer.close(0)
+_pools: LruCache[tuple[frozenset[tuple[str, str]], str], TransactionalProducerPool] = LruCache(
+    MAX_CACHED, on_evict=TransactionalProducerPool.close
+)
+_plain: LruCache[frozenset[tuple[str, str]], Producer] = LruCache(
+    MAX_CACHED, on_evict=lambda producer: producer.close(0)
 )
 
 
-def pool_for(conf: Mapping[str, str], prefix: str) -> Pool:
+def pool_for(conf: Mapping[str, str], prefix: str) -> TransactionalProducerPool:
     """This process's for a query."""
-    return _pools.get((frozenset(conf.items()), prefix), lambda: Pool(conf, prefix))
+    return _pools.get_or_create(
+        (frozenset(conf.items()), prefix), lambda: TransactionalProducerPool(conf, prefix)
+    )
 
 
 def plain_producer(conf: Mapping[str, str]) -> Producer:
     """This process's producer without transactions."""
-    return _plain.get(frozenset(conf.items()), lambda: Producer(dict(conf)))
+    return _plain.get_or_create(frozenset(conf.items()), lambda: Producer(dict(conf)))

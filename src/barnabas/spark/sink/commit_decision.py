@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from barnabas.client.values import PreparedTransaction
-from barnabas.spark.sink import names
+from barnabas.spark.sink import transactional_ids
 
 TOPIC = "__barnabas_sink"
 PIECES = 16
@@ -32,7 +32,7 @@ class DecisionError(ValueError):
 
 
 @dataclass(slots=True, frozen=True)
-class Written:
+class TaskTransaction:
     """What one task has left behind: rows in an open transaction."""
 
     task: int
@@ -41,21 +41,21 @@ class Written:
 
 
 @dataclass(slots=True, frozen=True)
-class Decision:
+class CommitDecision:
     batch: int
     tasks: int
     """How many the batch had, with those that had no rows to write."""
-    written: tuple[Written, ...]
+    written: tuple[TaskTransaction, ...]
     topic: str | None
     """Of all rows; None where each names its own."""
 
 
-def encode(prefix: str, decision: Decision) -> list[str]:
+def encode(prefix: str, decision: CommitDecision) -> list[str]:
     """The metadata of the first partitions, in their order."""
     workers: dict[str, list[list[int]]] = {}
     for each in decision.written:
         it = each.transaction
-        worker, number = names.parts_of(prefix, it.transactional_id)
+        worker, number = transactional_ids.parts_of(prefix, it.transactional_id)
         entry = [each.task, each.rows, number, it.producer_id, it.epoch]
         workers.setdefault(worker, []).append(entry)
     content = [decision.batch, decision.tasks, decision.topic, workers]
@@ -70,7 +70,7 @@ def encode(prefix: str, decision: Decision) -> list[str]:
     return [f"{len(pieces)}:{piece}" for piece in pieces]
 
 
-def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> Decision:
+def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> CommitDecision:
     """From the metadata of partitions; there may be older ones behind those that count."""
     try:
         count, _, _ = pieces[0].partition(":")
@@ -78,7 +78,11 @@ def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> Decision:
         unpacked = zlib.decompressobj().decompress(base64.b85decode(text), _MOST_BYTES)
         batch, tasks, topic, workers = json.loads(unpacked)
         written = [
-            Written(task, rows, PreparedTransaction(names.of_task(prefix, worker, n), pid, epoch))
+            TaskTransaction(
+                task,
+                rows,
+                PreparedTransaction(transactional_ids.of_task(prefix, worker, n), pid, epoch),
+            )
             for worker, entries in workers.items()
             for task, rows, n, pid, epoch in entries
         ]
@@ -86,4 +90,4 @@ def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> Decision:
         raise DecisionError(
             f"group {prefix} has offsets of {TOPIC} that are no decision of this sink: {problem!r}"
         ) from None
-    return Decision(batch, tasks, tuple(sorted(written, key=lambda each: each.task)), topic)
+    return CommitDecision(batch, tasks, tuple(sorted(written, key=lambda each: each.task)), topic)

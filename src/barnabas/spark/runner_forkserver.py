@@ -29,7 +29,7 @@ from typing import NoReturn
 RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """What Spark starts."""
 
-_IMPORTED = (RUNNER, "barnabas.spark.source.shaping", "barnabas.spark.source.stream")
+_IMPORTED = (RUNNER, "barnabas.spark.source.row_decoder", "barnabas.spark.source.stream")
 _FOLDERS = "SPARK_LOCAL_DIRS"
 _STANDARD_STREAMS = (0, 1, 2)
 _SIZE = struct.Struct("!I")

@@ -18,47 +18,47 @@ from barnabas.admin import (
 )
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.errors import KafkaError, KafkaException, error_in
+from barnabas.client.lru_cache import LruCache
 from barnabas.client.producer import Producer
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
-from barnabas.spark.kept import Kept
-from barnabas.spark.naming import OptionError
-from barnabas.spark.sink import names
-from barnabas.spark.sink.decision import PIECES, TOPIC, Decision, decode, encode
+from barnabas.spark.options_parser import OptionError
+from barnabas.spark.sink import transactional_ids
+from barnabas.spark.sink.commit_decision import PIECES, TOPIC, CommitDecision, decode, encode
 
-PATIENCE_S = 120.0
+REQUEST_TIMEOUT_S = 120.0
 """For what a cluster may need a while for, as when a coordinator moves."""
 
-MOST_KEPT = 8
+MAX_CACHED = 8
 """Queries whose connections a process keeps."""
 
 SWEEP_S = 60.0
 """How often a driver looks for what attempts have left open that nobody has heard of."""
 
-SWEEP_PATIENCE_S = 10.0
+SWEEP_TIMEOUT_S = 10.0
 """Every broker is asked for it, and batches wait behind it."""
 
-_administrators: Kept[frozenset[tuple[str, str]], AdminClient] = Kept(MOST_KEPT)
+_administrators: LruCache[frozenset[tuple[str, str]], AdminClient] = LruCache(MAX_CACHED)
 
 
-def administrator(conf: Mapping[str, str]) -> AdminClient:
+def admin_client(conf: Mapping[str, str]) -> AdminClient:
     """This process's, for a cluster."""
-    return _administrators.get(frozenset(conf.items()), lambda: AdminClient(dict(conf)))
+    return _administrators.get_or_create(frozenset(conf.items()), lambda: AdminClient(dict(conf)))
 
 
-class BrokerDecisions:
+class BrokerDecisionReader:
     """What was decided for a prefix, and the ends of transactions: see `protocol.Decisions`."""
 
     def __init__(self, conf: Mapping[str, str], prefix: str) -> None:
         self._conf = conf
         self._prefix = prefix
-        self._admin = administrator(conf)
+        self._admin = admin_client(conf)
 
-    def read(self) -> Decision | None:
+    def read(self) -> CommitDecision | None:
         asked = [TopicPartition(TOPIC, index) for index in range(PIECES)]
         request = [ConsumerGroupTopicPartitions(self._prefix, asked)]
         # Where a decision is about to be made it is waited for: it is a transaction, too.
         told = self._admin.list_consumer_group_offsets(
-            request, require_stable=True, request_timeout=PATIENCE_S
+            request, require_stable=True, request_timeout=REQUEST_TIMEOUT_S
         )
         group: ConsumerGroupTopicPartitions = told[self._prefix].result()
         pieces = {
@@ -74,7 +74,7 @@ class BrokerDecisions:
         if not transactions:
             return []
         asked = self._admin.complete_transactions(
-            list(transactions), committed, request_timeout=PATIENCE_S
+            list(transactions), committed, request_timeout=REQUEST_TIMEOUT_S
         )
         lost = []
         for transaction, future in asked.items():
@@ -87,7 +87,7 @@ class BrokerDecisions:
         return lost
 
 
-class BrokerLedger(BrokerDecisions):
+class BrokerTransactionLog(BrokerDecisionReader):
     """The driver's: see `protocol.Ledger`."""
 
     def __init__(self, conf: Mapping[str, str], prefix: str) -> None:
@@ -96,20 +96,20 @@ class BrokerLedger(BrokerDecisions):
         self._swept_run = ""
         self._swept_s = 0.0
 
-    def take_over(self) -> Decision | None:
+    def take_over(self) -> CommitDecision | None:
         if self._producer is None:
             _ensure_decision_topic(self._admin)
             own = {"transactional.id": self._prefix, "transaction.timeout.ms": "60000"}
             producer = Producer({**self._conf, **own})
             try:
-                producer.init_transactions(PATIENCE_S)
+                producer.init_transactions(REQUEST_TIMEOUT_S)
             except BaseException:
                 producer.close(0)
                 raise
             self._producer = producer
         return self.read()
 
-    def decide(self, decision: Decision) -> None:
+    def decide(self, decision: CommitDecision) -> None:
         pieces = encode(self._prefix, decision)
         assert self._producer is not None, "who decides has taken over"
         offsets = [
@@ -119,11 +119,11 @@ class BrokerLedger(BrokerDecisions):
         try:
             self._producer.begin_transaction()
             group = ConsumerGroupMetadata(self._prefix)
-            self._producer.send_offsets_to_transaction(offsets, group, PATIENCE_S)
-            self._producer.commit_transaction(PATIENCE_S)
+            self._producer.send_offsets_to_transaction(offsets, group, REQUEST_TIMEOUT_S)
+            self._producer.commit_transaction(REQUEST_TIMEOUT_S)
         except BaseException:
             # Whether it was decided is not known. Who takes over next will.
-            self.hand_over()
+            self.reset()
             raise
 
     def is_sweeping_due(self, run: str, now_s: float) -> bool:
@@ -133,7 +133,7 @@ class BrokerLedger(BrokerDecisions):
         self._swept_run, self._swept_s = run, now_s
         return True
 
-    def hand_over(self) -> None:
+    def reset(self) -> None:
         """Take over anew before the next decision."""
         if self._producer is not None:
             producer, self._producer = self._producer, None
@@ -141,20 +141,22 @@ class BrokerLedger(BrokerDecisions):
 
     def forget(self) -> None:
         """Nobody will ask what was decided; a group that stays is seen by whoever lists them."""
-        self.hand_over()
+        self.reset()
         with contextlib.suppress(KafkaException):
-            asked = self._admin.delete_consumer_groups([self._prefix], request_timeout=PATIENCE_S)
+            asked = self._admin.delete_consumer_groups(
+                [self._prefix], request_timeout=REQUEST_TIMEOUT_S
+            )
             asked[self._prefix].result()
 
     def ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
         told = self._describe([each.transactional_id for each in transactions])
         return [it for it in transactions if not _is_open(it, told[it.transactional_id])]
 
-    def open_now(self) -> list[PreparedTransaction]:
+    def open_transactions(self) -> list[PreparedTransaction]:
         asked = self._admin.list_transactions(
-            states=[TransactionState.ONGOING], request_timeout=SWEEP_PATIENCE_S
+            states=[TransactionState.ONGOING], request_timeout=SWEEP_TIMEOUT_S
         )
-        pattern = re.compile(names.pattern(self._prefix))
+        pattern = re.compile(transactional_ids.pattern(self._prefix))
         # Brokers before 4.1 know no pattern: what they list is looked through here.
         listed = [
             each.transactional_id
@@ -169,14 +171,18 @@ class BrokerLedger(BrokerDecisions):
         ]
 
     def fence(self, transactions: Sequence[PreparedTransaction]) -> None:
-        asked = self._admin.fence_transactions(list(transactions), request_timeout=PATIENCE_S)
+        asked = self._admin.fence_transactions(
+            list(transactions), request_timeout=REQUEST_TIMEOUT_S
+        )
         for future in asked.values():
             future.result()
 
     def _describe(self, transactional_ids: list[str]) -> dict[str, TransactionDescription]:
         if not transactional_ids:
             return {}
-        told = self._admin.describe_transactions(transactional_ids, request_timeout=PATIENCE_S)
+        told = self._admin.describe_transactions(
+            transactional_ids, request_timeout=REQUEST_TIMEOUT_S
+        )
         return {name: future.result() for name, future in told.items()}
 
 
@@ -187,10 +193,12 @@ def _is_open(it: PreparedTransaction, found: TransactionDescription) -> bool:
 
 def _ensure_decision_topic(admin: AdminClient) -> None:
     """Offsets are committed for topics that exist; this one holds no records."""
-    if admin.list_topics(TOPIC, PATIENCE_S).topics[TOPIC].error is None:
+    if admin.list_topics(TOPIC, REQUEST_TIMEOUT_S).topics[TOPIC].error is None:
         return  # who may not create topics can have it created by others
     try:
-        admin.create_topics([NewTopic(TOPIC, PIECES)], request_timeout=PATIENCE_S)[TOPIC].result()
+        admin.create_topics([NewTopic(TOPIC, PIECES)], request_timeout=REQUEST_TIMEOUT_S)[
+            TOPIC
+        ].result()
     except KafkaException as failure:
         if error_in(failure) != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
@@ -198,12 +206,12 @@ def _ensure_decision_topic(admin: AdminClient) -> None:
 
 def require_topic(conf: Mapping[str, str], topic: str) -> None:
     """OptionError unless the topic exists, or comes to be when it is written to."""
-    _require_topic(administrator(conf), topic)
+    _require_topic(admin_client(conf), topic)
 
 
 @functools.lru_cache(1024)
 def _require_topic(admin: AdminClient, topic: str) -> None:
-    if admin.list_topics(topic, PATIENCE_S).topics[topic].error is None:
+    if admin.list_topics(topic, REQUEST_TIMEOUT_S).topics[topic].error is None:
         return
     if not _creates_topics(admin):
         raise OptionError(
@@ -213,7 +221,7 @@ def _require_topic(admin: AdminClient, topic: str) -> None:
 
 
 def _creates_topics(admin: AdminClient) -> bool:
-    (broker, *_) = admin.list_topics(timeout=PATIENCE_S).brokers
+    (broker, *_) = admin.list_topics(timeout=REQUEST_TIMEOUT_S).brokers
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
     try:
         settings: Any = admin.describe_configs([resource])[resource].result()
@@ -222,11 +230,13 @@ def _creates_topics(admin: AdminClient) -> bool:
     return str(settings["auto.create.topics.enable"].value) == "true"
 
 
-_ledgers: Kept[tuple[frozenset[tuple[str, str]], str], BrokerLedger] = Kept(
-    MOST_KEPT, let_go=BrokerLedger.hand_over
+_ledgers: LruCache[tuple[frozenset[tuple[str, str]], str], BrokerTransactionLog] = LruCache(
+    MAX_CACHED, on_evict=BrokerTransactionLog.reset
 )
 
 
-def ledger_for(conf: Mapping[str, str], prefix: str) -> BrokerLedger:
+def transaction_log_for(conf: Mapping[str, str], prefix: str) -> BrokerTransactionLog:
     """This process's for a query."""
-    return _ledgers.get((frozenset(conf.items()), prefix), lambda: BrokerLedger(conf, prefix))
+    return _ledgers.get_or_create(
+        (frozenset(conf.items()), prefix), lambda: BrokerTransactionLog(conf, prefix)
+    )

@@ -7,25 +7,25 @@ from collections.abc import Iterable
 from pyspark.sql.datasource import InputPartition
 
 from barnabas.spark.source.offsets import OffsetRange
-from barnabas.spark.source.options import Sizing
+from barnabas.spark.source.options import TaskSizing
 
 RECORDS_PER_TASK = 5_000
 """Fewer are not worth a task of their own: starting one takes longer than reading them."""
 
-MOST_TASKS = 256
+MAX_TASKS = 256
 """More than these only where minPartitions or maxRecordsPerPartition ask for them."""
 
 Task = tuple[OffsetRange, ...]
 
 
-class Ranges(InputPartition):
+class TaskRanges(InputPartition):
     """What one task reads, as it travels to it."""
 
     def __init__(self, value: Task) -> None:
         super().__init__(value)
 
 
-def plan(ranges: Iterable[OffsetRange], sizing: Sizing) -> list[Task]:
+def plan(ranges: Iterable[OffsetRange], sizing: TaskSizing) -> list[Task]:
     """The tasks that read the ranges, about as large as each other.
 
     What is cut is larger than what shares a task with it, and comes first in it: so tasks in the
@@ -35,7 +35,7 @@ def plan(ranges: Iterable[OffsetRange], sizing: Sizing) -> list[Task]:
     if not pieces:
         return []
     total = sum(map(len, pieces))
-    wanted = min(-(-total // RECORDS_PER_TASK), MOST_TASKS)
+    wanted = min(-(-total // RECORDS_PER_TASK), MAX_TASKS)
     count = min(max(wanted, sizing.min_partitions or 1), len(pieces))
     loads: list[tuple[int, int]] = [(0, index) for index in range(count)]
     tasks: list[list[OffsetRange]] = [[] for _ in range(count)]
@@ -50,7 +50,7 @@ def plan(ranges: Iterable[OffsetRange], sizing: Sizing) -> list[Task]:
     return [tuple(sorted(task)) for task in sorted(tasks)]
 
 
-def _split(ranges: list[OffsetRange], sizing: Sizing) -> list[OffsetRange]:
+def _split(ranges: list[OffsetRange], sizing: TaskSizing) -> list[OffsetRange]:
     """Cut what is too large for one task, or too few for as many as are asked for."""
     if sizing.max_records is not None:
         most = sizing.max_records

@@ -3,22 +3,22 @@
 import math
 from collections.abc import Mapping
 
-from barnabas.spark.source.loss import Loss
-from barnabas.spark.source.offsets import OffsetRange, Offsets, Partition
-from barnabas.spark.source.options import Limits
+from barnabas.spark.source.data_loss import DataLossPolicy
+from barnabas.spark.source.offsets import OffsetRange, Offsets, SourcePartition
+from barnabas.spark.source.options import AdmissionLimits
 
 
-def news(start: Offsets, ends: Offsets) -> int:
+def available_records(start: Offsets, ends: Offsets) -> int:
     """How many offsets there are to read."""
     return sum(max(0, end - start.get(each, end)) for each, end in ends.items())
 
 
-def limited(start: Offsets, ends: Offsets, most: int) -> dict[Partition, int]:
+def apply_rate_limit(start: Offsets, ends: Offsets, most: int) -> dict[SourcePartition, int]:
     """Ends that are `most` offsets away at most, each partition in proportion to what it has.
 
     As in the connector each goes on by one at least, so that it may be a few more.
     """
-    total = news(start, ends)
+    total = available_records(start, ends)
     if total <= most:
         return dict(ends)
     near = {}
@@ -29,14 +29,14 @@ def limited(start: Offsets, ends: Offsets, most: int) -> dict[Partition, int]:
     return near
 
 
-class Pace:
+class AdmissionPacer:
     """Whether a micro-batch waits for more, until there is enough or it has waited too long."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: AdmissionLimits) -> None:
         self._limits = limits
         self._last_s = -math.inf  # when there was a batch
 
-    def puts_off(self, offsets: int, now_s: float) -> bool:
+    def should_wait(self, offsets: int, now_s: float) -> bool:
         """Whether so many are too few to go on with now."""
         least = self._limits.min_offsets
         if least is None:
@@ -48,7 +48,7 @@ class Pace:
 
 
 def ranges_between(
-    start: Offsets, end: Offsets, new: Mapping[Partition, int], loss: Loss
+    start: Offsets, end: Offsets, new: Mapping[SourcePartition, int], loss: DataLossPolicy
 ) -> list[OffsetRange]:
     """What is to be read from `start` to `end`; `new` has where partitions begin that start lacks.
 

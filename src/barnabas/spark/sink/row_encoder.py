@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from barnabas.spark.naming import OptionError
+from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink.formats import column_format
 from barnabas.spark.sink.options import SinkOptions
 
@@ -36,7 +36,7 @@ _OF_READERS = ("offset", "timestampType")
 
 
 @dataclass(slots=True, frozen=True)
-class Typed:
+class EncodedColumn:
     """A column to be encoded: its own, or fields that are one value together."""
 
     name: str
@@ -53,7 +53,7 @@ class RowShape:
     topic: str | None
     """Of all rows; None where each names its own."""
     plain: tuple[str, ...]
-    typed: tuple[Typed, ...]
+    typed: tuple[EncodedColumn, ...]
 
     def encoder(self) -> RowEncoder:
         return RowEncoder(self)
@@ -88,7 +88,7 @@ def shape_of(schema: StructType, options: SinkOptions) -> RowShape:
     return RowShape(options.topic, plain, tuple(typed.values()))
 
 
-def _typed(name: str, schema: StructType, options: SinkOptions) -> Typed:
+def _typed(name: str, schema: StructType, options: SinkOptions) -> EncodedColumn:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType as Struct
 
@@ -102,7 +102,7 @@ def _typed(name: str, schema: StructType, options: SinkOptions) -> Typed:
     arrow = to_arrow_schema(Struct(fields), timezone="UTC")
     arrow_type = arrow.field(0).type if own else pa.struct(list(arrow))
     names = () if own else tuple(field.name for field in fields)
-    return Typed(name, names, column_format(name, options, arrow_type), arrow_type)
+    return EncodedColumn(name, names, column_format(name, options, arrow_type), arrow_type)
 
 
 class RowEncoder:
@@ -133,7 +133,7 @@ class RowEncoder:
         return pa.RecordBatch.from_pydict(columns)
 
 
-def _values(rows: pa.RecordBatch, typed: Typed) -> pa.Array:
+def _values(rows: pa.RecordBatch, typed: EncodedColumn) -> pa.Array:
     import pyarrow as pa
 
     if not typed.fields:
