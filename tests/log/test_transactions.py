@@ -109,7 +109,7 @@ def test_a_retry_is_recognised_without_verification(log: Log) -> None:
 
 
 def test_a_batch_does_not_overtake_one_that_could_not_be_verified(log: Log) -> None:
-    verify(log, of_transaction(0))  # the coordinator gives no answer: the client will retry
+    verify(log, of_transaction(0))  # the coordinator does not respond: the client will retry
     later = verify(log, of_transaction(1))
     with rejects_with(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
         append_verified(log, of_transaction(1), later)

@@ -40,7 +40,7 @@ class Cluster:
         """What the controller has committed."""
         self.down: set[int] = set()
         self.missed_metadata: dict[int, list[Message]] = {}
-        """Who is down, or deaf for a while, and what it has not heard meanwhile."""
+        """The records that a broker has missed while it is down or gets no metadata."""
         self.commit_metadata(*(registration(broker_id, epoch=EPOCH) for broker_id in broker_ids))
 
     # What the controller does

@@ -1,4 +1,4 @@
-"""A fresh broker for each test, and as many as they like for the laws."""
+"""A new broker for each test, and as many as property tests need."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -32,7 +32,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert cluster[101].commit_result(acknowledged, -1) is ErrorCode.NONE
     assert [offsets(cluster, each) for each in (101, 102, 103)] == [(3, 3), (3, 3), (3, 3)]
 
-    # Two more come in. 102 fetches the first of them, 103 none; neither counts.
+    # Two more come in. 102 fetches the first of them, 103 none; neither is committed.
     unpromised = cluster.append(b"m3")
     cluster.fetch(102)
     cluster.append(b"m4")
@@ -42,7 +42,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert offsets(cluster, 103) == (3, 3)
 
     # 101 dies. The controller lets 103 lead with epoch 2: it is in sync, for it has all that
-    # counts. Its epoch begins at offset 3, where 102 has m3 of epoch 1 already.
+    # is committed. Its epoch begins at offset 3, where 102 has m3 of epoch 1 already.
     cluster.kill(101)
     cluster.elect(103, isr=(102, 103))
     assert cluster.state.leader_epoch == 2
@@ -68,7 +68,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert offsets(cluster, 102) == (3, 3)
     assert contents(cluster[102]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]
 
-    # From there on it follows, and with it what 103 has written counts.
+    # From there on it follows, and with it what 103 has written is committed.
     cluster.fetch(102)
     assert offsets(cluster, 103) == (3, 5)
     cluster.fetch(102)
@@ -77,7 +77,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert cluster[103].commit_result(acknowledged, -1) is ErrorCode.NONE
     assert contents(cluster[102]) == contents(cluster[103])
 
-    # 101 comes back with m3 and m4 in its log, which never counted, and a high watermark that it
+    # 101 comes back with m3 and m4 in its log, never committed, and a high watermark that it
     # had no time to write down. It no longer leads: the metadata has epoch 2, and it follows.
     cluster.restart(101)
     assert cluster[101].log.log_end_offset == 5
@@ -90,7 +90,7 @@ def test_after_a_failover_all_logs_become_equal_again(
     assert cluster[101].log.log_end_offset == 3
     assert contents(cluster[101]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]
 
-    # It is not in sync before it has all that counts; then 103 proposes it, and it is.
+    # It is not in sync before it has all committed records; then 103 submits it.
     assert cluster.submitted_isrs() == []
     cluster.fetch(101)
     assert cluster[101].log.log_end_offset == 5

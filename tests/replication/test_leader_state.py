@@ -16,7 +16,7 @@ def rejects_with(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
     return pytest.raises(KafkaError, match=code.name)
 
 
-# What counts
+# Committing
 
 
 def test_a_record_is_committed_once_every_in_sync_replica_fetches_the_next(
@@ -109,7 +109,7 @@ def test_the_last_stable_offset_stops_at_the_high_watermark(cluster: Cluster) ->
     assert cluster.leader.last_stable_offset == 1
 
 
-# Who leads
+# Leading
 
 
 def test_a_new_leader_does_not_guess_what_was_committed_before(cluster: Cluster) -> None:
@@ -167,7 +167,7 @@ def test_a_follower_beyond_the_log_or_before_it_is_out_of_range(cluster: Cluster
             )
 
 
-# Who is in sync
+# In-sync replicas
 
 
 def test_a_follower_that_lags_too_long_is_removed_from_the_isr(cluster: Cluster) -> None:
@@ -364,7 +364,7 @@ def test_metadata_older_than_the_controllers_response_is_ignored(cluster: Cluste
     assert leader.state == cluster.state
 
 
-# Records that go
+# Deleting records
 
 
 def test_records_are_deleted_when_every_live_follower_has_deleted_them(

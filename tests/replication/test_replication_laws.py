@@ -46,7 +46,7 @@ AHEAD_OF_WHO_JOINS = [
     ("fetch in vain", 3),
     ("decide", 0),
 ]
-"""Who joins must have what counts."""
+"""A follower that joins must have every committed record."""
 
 AHEAD_OF_WHAT_LEADERS_KNOW = [
     ("append", -1),
@@ -66,7 +66,7 @@ JOINED_UNKNOWN_TO_THE_LEADER = [
     ("fetch", 2),
     ("fetch", 2),
 ]
-"""Who may have joined must be waited for."""
+"""A follower that may have joined counts for the high watermark."""
 
 
 OUT_OF_DATE = (

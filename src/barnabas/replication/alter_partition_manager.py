@@ -5,7 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.replication.leader_state import NO_BROKER_EPOCH, Brokers, PendingIsrChange
+from barnabas.metadata.states import BrokerRegistration
+from barnabas.replication.leader_state import NO_BROKER_EPOCH, PendingIsrChange
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SendToController = Callable[[Message], "asyncio.Future[Message]"]
 """Sends a request to the active controller; the future raises OSError or KafkaError."""
+
+Brokers = Callable[[int], BrokerRegistration | None]
+"""Returns a broker of the cluster by its id."""
 
 RETRY_S = 0.05
 

@@ -7,11 +7,10 @@ replica that may be in sync, by the old ISR or the new one (KIP-497), so that no
 that the next leader might not have.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.metadata.states import BrokerRegistration, PartitionRegistration
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.replication import errors
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import ResponsePartitionData
@@ -25,9 +24,6 @@ NO_BROKER_EPOCH = -1
 
 NEVER_FETCHED = -2
 """The broker epoch of a follower that has not fetched from this leader."""
-
-Brokers = Callable[[int], BrokerRegistration | None]
-"""Returns a broker of the cluster by its id."""
 
 _METADATA_WILL_TELL = frozenset(
     (

@@ -1,4 +1,4 @@
-"""Two brokers for each test, and as many as they like for the laws."""
+"""Two brokers for each test, and as many as property tests need."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
