@@ -25,13 +25,13 @@ class Listener:
     """A state that records its calls."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
 
     def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
-        self.heard.append((record.key.partition, record.value and record.value.offset, producer_id))
+        self.calls.append((record.key.partition, record.value and record.value.offset, producer_id))
 
     def replay_end(self, producer_id: int, committed: bool) -> None:
-        self.heard.append((producer_id, committed))
+        self.calls.append((producer_id, committed))
 
     def loaded(self) -> None: ...
 
@@ -64,9 +64,9 @@ def heard_in_slices(log: MemoryLog) -> list[list[tuple[Any, ...]]]:
     listener = Listener()
     slices = []
     for _ in load(log, TYPES, listener):
-        slices.append(listener.heard)
-        listener.heard = []
-    return [*slices, listener.heard]
+        slices.append(listener.calls)
+        listener.calls = []
+    return [*slices, listener.calls]
 
 
 def test_batches_of_all_kinds_are_replayed_in_order(log: MemoryLog) -> None:
@@ -125,14 +125,14 @@ def test_the_log_is_read_a_piece_at_a_time(log: MemoryLog, monkeypatch: pytest.M
     assert [received[0] for received in heard_in_slices(log)[0]] == list(range(100))
 
 
-def test_loading_begins_where_the_log_does(log: MemoryLog) -> None:
+def test_loading_begins_at_the_log_start_offset(log: MemoryLog) -> None:
     for partition in range(3):
         log.append(build_batch(records(range(partition, partition + 1))))
     log.start_offset = 1
     assert [received[0] for received in heard_in_slices(log)[0]] == [1, 2]
 
 
-def test_records_of_other_kinds_and_without_keys_are_passed_over(log: MemoryLog) -> None:
+def test_records_of_unknown_types_and_without_keys_are_skipped(log: MemoryLog) -> None:
     stranger = encode(CoordinatorRecord(GroupMetadataKey(group="g"), None), 0)
     (known,) = records(range(1))
     log.append(build_batch([stranger, Record(0, 0, None, b"?", []), known]))

@@ -23,9 +23,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
         ("", set()),
     ],
 )
-def test_a_pattern_finds_the_names_that_it_matches_as_a_whole(
-    pattern: str, names: set[str]
-) -> None:
+def test_a_pattern_matches_whole_names(pattern: str, names: set[str]) -> None:
     topics = ["orders", "orders-eu", "clicks", "__consumer_offsets"]
     assert {name for actual in regex.search(pattern, topics) for name in actual} == names
 

@@ -247,7 +247,7 @@ def test_a_timer_that_is_started_only_if_absent_is_not_postponed(
     assert environment.shard.state.numbers == {"a": 1}
 
 
-def test_many_tombstones_are_cut_into_batches_of_bounded_size(
+def test_many_tombstones_are_split_into_batches_of_bounded_size(
     environment: CoordinatorEnvironment,
 ) -> None:
     records = [put(f"name-{number:0100d}", None) for number in range(20_000)]
@@ -266,7 +266,7 @@ def test_loading_restores_the_written_state(environment: CoordinatorEnvironment)
     assert after.events == ["loaded"]
 
 
-def test_records_of_a_kind_from_the_future_are_passed_over(
+def test_records_of_unknown_types_are_skipped(
     environment: CoordinatorEnvironment,
 ) -> None:
     environment.shard.write(add_one("a"))
@@ -359,7 +359,7 @@ def test_transactional_records_are_dropped_with_the_abort(
     assert lead(environment).numbers == {}
 
 
-def test_time_decides_as_requests_do(environment: CoordinatorEnvironment) -> None:
+def test_a_timer_writes_its_decision_as_requests_do(environment: CoordinatorEnvironment) -> None:
     shard = environment.shard
     shard.timers.start(
         StartTimer("soon", 100, lambda *_: CoordinatorDecision([put("time", 1)], None))
@@ -399,7 +399,7 @@ def test_a_timers_decision_is_retried_until_it_is_written(
     assert environment.shard.state.numbers == {"a": 1}
 
 
-def test_alarms_end_with_the_leadership(environment: CoordinatorEnvironment) -> None:
+def test_timers_are_cancelled_with_the_leadership(environment: CoordinatorEnvironment) -> None:
     environment.shard.timers.start(
         StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None))
     )
@@ -419,5 +419,5 @@ def test_alarms_end_with_the_leadership(environment: CoordinatorEnvironment) -> 
         ("𝄞", 1772394),
     ],
 )
-def test_keys_are_placed_as_kafka_places_them(key: str, hash_code: int) -> None:
+def test_keys_are_hashed_to_kafkas_partitions(key: str, hash_code: int) -> None:
     assert java_hash(key) == hash_code

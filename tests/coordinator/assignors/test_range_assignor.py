@@ -30,7 +30,7 @@ def test_every_partition_has_exactly_one_subscriber(subscribers: Subscribers) ->
 
 @settings(deadline=None)
 @given(any_group)
-def test_subscribers_of_a_topic_get_runs_of_one_length(subscribers: Subscribers) -> None:
+def test_subscribers_of_a_topic_get_ranges_of_equal_length(subscribers: Subscribers) -> None:
     assignments = assign(subscribers)
     for topic in subscribers.topics:
         runs = [
@@ -45,7 +45,7 @@ def test_subscribers_of_a_topic_get_runs_of_one_length(subscribers: Subscribers)
 
 @settings(deadline=None)
 @given(homogeneous_groups())
-def test_topics_of_one_size_are_cut_alike(subscribers: Subscribers) -> None:
+def test_topics_of_one_size_are_assigned_alike(subscribers: Subscribers) -> None:
     for owned in assign(subscribers).values():
         by_size: dict[int, set[frozenset[int]]] = {}
         for topic, shape in subscribers.topics.items():
@@ -56,7 +56,7 @@ def test_topics_of_one_size_are_cut_alike(subscribers: Subscribers) -> None:
 
 @settings(deadline=None)
 @given(with_any_past(any_group), st.randoms())
-def test_neither_the_past_nor_the_order_of_members_matters(
+def test_the_range_assignor_ignores_the_current_assignment_and_the_order(
     subscribers: Subscribers, random: Random
 ) -> None:
     members = list(subscribers.members.items())

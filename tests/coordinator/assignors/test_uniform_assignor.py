@@ -40,7 +40,7 @@ def test_a_topic_of_which_a_member_gets_nothing_is_not_named(subscribers: Subscr
 
 @settings(deadline=None)
 @given(homogeneous_groups() | with_any_past(homogeneous_groups()))
-def test_members_with_equal_subscriptions_get_shares_of_one_size(subscribers: Subscribers) -> None:
+def test_members_with_equal_subscriptions_get_equal_shares(subscribers: Subscribers) -> None:
     loads = sizes(assign(subscribers)).values()
     assert max(loads) - min(loads) <= 1
 

@@ -140,9 +140,9 @@ class ClassicHarness:
     def heartbeat(
         self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
     ) -> ErrorCode:
-        return code_of(self.beat(member_id, generation, instance, group))
+        return code_of(self.send_heartbeat(member_id, generation, instance, group))
 
-    def beat(
+    def send_heartbeat(
         self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
     ) -> PendingResponse[HeartbeatResponse]:
         request = HeartbeatRequest(
@@ -159,9 +159,9 @@ class ClassicHarness:
         )
 
     def leave(self, *members: tuple[str, str | None], group: str = GROUP) -> LeaveGroupResponse:
-        return self.go(*members, group=group).result()
+        return self.request_leave(*members, group=group).result()
 
-    def go(
+    def request_leave(
         self, *members: tuple[str, str | None], group: str = GROUP
     ) -> PendingResponse[LeaveGroupResponse]:
         """Leave. Each is a member id and an instance id."""

@@ -38,7 +38,7 @@ def describe(harness: ClassicHarness, group: str = GROUP, version: int = 6) -> D
     return classic.describe(group, harness.groups, context)
 
 
-def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
+def test_a_record_of_a_group_without_members_is_minimal() -> None:
     group = ClassicGroup("offsets", 1_000)
     assert group.state_name == "Empty"
     assert group.is_empty
@@ -51,12 +51,12 @@ def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
     assert commit_code(group) == ErrorCode.NONE
 
 
-def test_there_is_no_way_back_from_the_dead() -> None:
+def test_a_dead_group_stays_dead() -> None:
     assert TRANSITIONS[ClassicState.DEAD] == {ClassicState.DEAD}
     assert all(ClassicState.DEAD in moves for moves in TRANSITIONS.values())
 
 
-def test_a_move_that_is_not_in_the_table_is_a_fault() -> None:
+def test_a_transition_that_is_not_in_the_table_is_a_bug() -> None:
     with pytest.raises(AssertionError):
         ClassicGroup("g", 0).transition(ClassicState.STABLE, 0)
 
@@ -139,7 +139,9 @@ def test_offsets_of_a_group_that_is_not_of_consumers_are_not_deleted(
     assert not harness.group.is_subscribed_to("t")
 
 
-def test_offsets_of_an_empty_group_expire_from_when_it_became_so(harness: ClassicHarness) -> None:
+def test_offsets_of_an_empty_group_expire_from_when_it_became_empty(
+    harness: ClassicHarness,
+) -> None:
     (member,) = harness.stable()
     assert harness.group.retention_start_ms(5) == 5
     harness.advance(100)
@@ -153,7 +155,7 @@ def test_offsets_do_not_expire_while_a_group_rebalances(harness: ClassicHarness)
     assert harness.group.retention_start_ms(5) is None
 
 
-def test_a_tombstone_takes_the_group_back(harness: ClassicHarness) -> None:
+def test_a_tombstone_deletes_the_group(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     harness.leave((member, None))
     harness.join()
@@ -189,7 +191,7 @@ def test_a_subscription_that_cannot_be_read_may_be_to_anything(
     assert harness.group.retention_start_ms(5) is None
 
 
-def test_a_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known(
+def test_a_subscription_of_a_future_version_is_read_as_far_as_known(
     harness: ClassicHarness,
 ) -> None:
     harness.stable(metadata=b"\x00\x63" + subscription("t")[2:] + b"more")
@@ -210,7 +212,7 @@ def test_a_stable_group_is_described_with_its_members_metadata(harness: ClassicH
     assert (each.member_metadata, each.member_assignment) == (subscription("t"), member.encode())
 
 
-def test_a_group_that_rebalances_is_described_without(harness: ClassicHarness) -> None:
+def test_a_rebalancing_group_is_described_without_metadata(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     harness.enter()
     described = describe(harness)
@@ -219,7 +221,7 @@ def test_a_group_that_rebalances_is_described_without(harness: ClassicHarness) -
     assert described.members[0].member_assignment == member.encode()
 
 
-def test_a_group_that_is_not_there_is_dead(harness: ClassicHarness) -> None:
+def test_an_unknown_group_is_described_as_dead(harness: ClassicHarness) -> None:
     for version in range(7):
         described = describe(harness, "nobody's", version)
         assert described.group_state == "Dead"

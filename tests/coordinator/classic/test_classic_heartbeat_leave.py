@@ -19,7 +19,9 @@ def harness() -> ClassicHarness:
 # Heartbeat
 
 
-def test_a_heartbeat_is_well_in_a_stable_group_and_before_the_sync(harness: ClassicHarness) -> None:
+def test_a_heartbeat_succeeds_in_a_stable_group_and_before_the_sync(
+    harness: ClassicHarness,
+) -> None:
     member, _ = harness.enter()
     harness.advance(DELAY_MS)
     assert harness.heartbeat(member, 1) == ErrorCode.NONE
@@ -39,7 +41,7 @@ def test_a_heartbeat_is_well_in_a_stable_group_and_before_the_sync(harness: Clas
         ({"generation": 2}, ErrorCode.ILLEGAL_GENERATION),
     ],
 )
-def test_a_heartbeat_is_held_against_group_member_and_generation(
+def test_a_heartbeat_checks_group_member_and_generation(
     harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
     (member,) = harness.stable()
@@ -110,7 +112,9 @@ def test_the_rebalance_completes_when_the_last_absent_member_leaves(
     assert [len(each.result().members) for each in joining] == [2, 0]
 
 
-def test_a_pending_member_that_leaves_is_waited_for_no_longer(harness: ClassicHarness) -> None:
+def test_the_rebalance_does_not_wait_for_a_pending_member_that_left(
+    harness: ClassicHarness,
+) -> None:
     (old,) = harness.stable()
     response = harness.join().result()
     harness.enter()
@@ -121,7 +125,7 @@ def test_a_pending_member_that_leaves_is_waited_for_no_longer(harness: ClassicHa
     assert code_of(harness.join(response.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_leaving_does_not_end_the_wait_for_company(harness: ClassicHarness) -> None:
+def test_leaving_does_not_end_the_initial_delay(harness: ClassicHarness) -> None:
     member, _ = harness.enter()
     other, joining = harness.enter()
     harness.leave((member, None))
@@ -169,7 +173,7 @@ def test_a_leave_without_members_is_valid(harness: ClassicHarness) -> None:
     assert harness.heartbeat(member, 1) == ErrorCode.NONE
 
 
-def test_a_group_to_leave_has_a_name(harness: ClassicHarness) -> None:
+def test_leaving_a_group_without_a_name_is_an_error(harness: ClassicHarness) -> None:
     raised = harness.leave(("a", None), group="")
     assert (raised.error_code, raised.members) == (ErrorCode.INVALID_GROUP_ID, [])
 

@@ -144,7 +144,7 @@ def test_of_two_protocols_with_one_name_the_first_is_used(harness: ClassicHarnes
 # The initial delay
 
 
-def test_an_empty_group_waits_for_company(harness: ClassicHarness) -> None:
+def test_an_empty_group_waits_for_the_initial_delay(harness: ClassicHarness) -> None:
     _, joining = harness.enter()
     harness.advance(DELAY_MS - 1)
     assert not joining.is_done
@@ -162,7 +162,7 @@ def test_each_member_that_joins_in_time_extends_the_initial_delay(harness: Class
     assert first.result().generation_id == second.result().generation_id == 1
 
 
-def test_the_wait_for_company_ends_with_the_rebalance_timeout(harness: ClassicHarness) -> None:
+def test_the_initial_delay_ends_with_the_rebalance_timeout(harness: ClassicHarness) -> None:
     _, first = harness.enter(rebalance_ms=7_000)
     for _ in range(2):
         harness.advance(DELAY_MS - 1)
@@ -174,7 +174,7 @@ def test_the_wait_for_company_ends_with_the_rebalance_timeout(harness: ClassicHa
     assert len(first.result().members) == 4
 
 
-def test_a_group_that_was_empty_waits_for_company_again(harness: ClassicHarness) -> None:
+def test_a_group_that_became_empty_has_an_initial_delay_again(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     harness.leave((member, None))
     _, joining = harness.enter()
@@ -184,7 +184,7 @@ def test_a_group_that_was_empty_waits_for_company_again(harness: ClassicHarness)
     assert joining.result().generation_id == 3
 
 
-def test_without_a_delay_the_first_to_join_is_a_generation() -> None:
+def test_without_a_delay_the_first_member_is_a_generation() -> None:
     harness = ClassicHarness(group_initial_rebalance_delay_ms=0)
     _, joining = harness.enter()
     harness.advance(0)
@@ -194,7 +194,7 @@ def test_without_a_delay_the_first_to_join_is_a_generation() -> None:
 # Joining again
 
 
-def test_a_newcomer_makes_all_join_again(harness: ClassicHarness) -> None:
+def test_a_new_member_makes_all_members_rejoin(harness: ClassicHarness) -> None:
     (old,) = harness.stable()
     _, joining = harness.enter()
     assert harness.group.state is ClassicState.PREPARING_REBALANCE
@@ -272,7 +272,7 @@ def test_a_pending_id_is_not_for_a_static_member(harness: ClassicHarness) -> Non
     assert not harness.group.members
 
 
-def test_an_unknown_member_is_not_taken_in(harness: ClassicHarness) -> None:
+def test_an_unknown_member_cannot_join(harness: ClassicHarness) -> None:
     harness.stable()
     assert code_of(harness.join("nobody")) == ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -289,7 +289,7 @@ def test_a_full_group_rejects_new_members() -> None:
     assert harness.join(second).result().generation_id == 2
 
 
-def test_members_over_the_limit_are_dropped_when_they_are_last_to_join_again() -> None:
+def test_the_last_members_to_rejoin_are_rejected_above_the_limit() -> None:
     harness = ClassicHarness()
     first, second, third = harness.stable(3)
     harness.environment.settings = type(harness.environment.settings)(group_max_size=2)

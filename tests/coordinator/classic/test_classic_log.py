@@ -155,7 +155,7 @@ def test_a_new_group_is_in_the_log_before_it_has_members(harness: ClassicHarness
 # What cannot be written
 
 
-def test_a_group_that_cannot_be_written_is_not_there(harness: ClassicHarness) -> None:
+def test_a_group_that_cannot_be_written_is_not_created(harness: ClassicHarness) -> None:
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     raised = harness.join()
     assert isinstance(raised.error, KafkaError)
@@ -172,7 +172,7 @@ def test_a_join_to_a_group_that_cannot_be_written_fails(harness: ClassicHarness)
     assert harness.alarm_count == 0
 
 
-def test_a_group_that_went_on_is_not_abandoned_when_its_first_record_is_late() -> None:
+def test_a_group_with_a_generation_is_not_removed_when_its_first_record_fails() -> None:
     harness = ClassicHarness(group_initial_rebalance_delay_ms=0)
     harness.environment.log.is_committing = False
     joining = harness.join(instance="printer")
@@ -182,7 +182,7 @@ def test_a_group_that_went_on_is_not_abandoned_when_its_first_record_is_late() -
     assert len(harness.group.members) == 1
 
 
-def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same(
+def test_an_empty_generation_that_cannot_be_written_is_empty_in_memory(
     harness: ClassicHarness,
 ) -> None:
     harness.stable(session_ms=6_000)

@@ -42,7 +42,7 @@ def test_a_leader_comes_back_and_skips_its_assignment(harness: ClassicHarness) -
 
 
 @pytest.mark.parametrize("version", [5, 8])
-def test_before_v9_a_leader_comes_back_as_if_another_led(
+def test_before_v9_a_returning_leader_gets_another_leader(
     harness: ClassicHarness, version: int
 ) -> None:
     old, _ = stable_static(harness, "a", "b")
@@ -79,7 +79,9 @@ def test_the_new_member_id_is_committed_before_the_response(harness: ClassicHarn
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_an_id_that_cannot_be_written_is_taken_back(harness: ClassicHarness, is_late: bool) -> None:
+def test_a_static_member_keeps_its_id_if_the_new_one_cannot_be_written(
+    harness: ClassicHarness, is_late: bool
+) -> None:
     (old,) = stable_static(harness, "a", protocols=("range", "sticky"), session_ms=60_000)
     if is_late:
         harness.environment.log.is_committing = False
@@ -123,7 +125,9 @@ def test_the_second_replacement_of_a_static_member_fences_the_first(
     assert set(harness.group.members) == {second.result().member_id}
 
 
-def test_another_choice_of_protocol_rebalances(harness: ClassicHarness) -> None:
+def test_a_static_member_that_changes_the_elected_protocol_rebalances(
+    harness: ClassicHarness,
+) -> None:
     stable_static(harness, "a", protocols=("range", "sticky"))
     back = harness.join(instance="a", protocols=("sticky", "range")).result()
     assert (back.generation_id, back.protocol_name) == (2, "sticky")
@@ -154,7 +158,7 @@ def test_a_member_replaced_while_it_syncs_is_fenced_and_all_rebalance(
     assert back.result().generation_id == again.result().generation_id == 2
 
 
-def test_a_known_member_does_not_take_on_an_instance_id(harness: ClassicHarness) -> None:
+def test_an_existing_member_cannot_add_an_instance_id(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     assert code_of(harness.join(member, instance="a")) == ErrorCode.UNKNOWN_MEMBER_ID
 

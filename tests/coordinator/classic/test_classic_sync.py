@@ -139,7 +139,7 @@ def test_an_assignment_that_is_not_committed_in_time_rebalances(
     assert harness.group.state is ClassicState.PREPARING_REBALANCE
 
 
-def test_an_assignment_committed_after_its_generation_ended_is_nobodys(
+def test_an_assignment_committed_after_its_generation_is_ignored(
     harness: ClassicHarness, pair: tuple[str, str]
 ) -> None:
     leader, follower = pair
@@ -169,7 +169,7 @@ def test_an_assignment_committed_after_its_generation_ended_is_nobodys(
         ({"protocol": None, "protocol_type": None, "version": 4}, ErrorCode.NONE),
     ],
 )
-def test_a_sync_is_held_against_group_member_generation_and_protocol(
+def test_a_sync_checks_group_member_generation_and_protocol(
     harness: ClassicHarness, terms: dict[str, object], code: ErrorCode
 ) -> None:
     (member,) = harness.stable()

@@ -28,7 +28,7 @@ def test_a_silent_member_is_removed_and_the_others_rebalance(harness: ClassicHar
     assert harness.join(follower).result().leader == follower
 
 
-def test_heartbeats_keep_a_member_in(harness: ClassicHarness) -> None:
+def test_heartbeats_keep_a_member_in_the_group(harness: ClassicHarness) -> None:
     (member,) = harness.stable()
     for _ in range(10):
         harness.advance(SESSION_MS - 1)
@@ -82,7 +82,7 @@ def test_a_session_is_restarted_with_the_response(harness: ClassicHarness) -> No
     assert not harness.group.members
 
 
-def test_joining_or_syncing_again_keeps_a_member_in(harness: ClassicHarness) -> None:
+def test_joining_or_syncing_again_restarts_the_session(harness: ClassicHarness) -> None:
     leader, follower = harness.stable(2)
     for again in (
         lambda: harness.join(follower).result(),
@@ -111,7 +111,7 @@ def test_a_leader_that_dies_before_its_assignment_is_followed_by_another(
     assert harness.sync(follower, 2, {follower: b"F"}).result().assignment == b"F"
 
 
-def test_a_new_member_does_not_wait_for_ever(harness: ClassicHarness) -> None:
+def test_a_new_member_times_out(harness: ClassicHarness) -> None:
     longer_ms = NEW_MEMBER_TIMEOUT_MS + 60_000
     (old,) = harness.stable(rebalance_ms=longer_ms)
     new, joining = harness.enter()
@@ -221,14 +221,14 @@ def test_a_group_left_by_all_but_a_pending_member_is_empty(harness: ClassicHarne
     assert joining.result().generation_id == 3
 
 
-def test_an_id_that_is_not_joined_with_in_time_is_forgotten(harness: ClassicHarness) -> None:
+def test_a_pending_id_that_does_not_join_in_time_expires(harness: ClassicHarness) -> None:
     response = harness.join(session_ms=6_000).result()
     harness.advance(6_000)
     assert not harness.group.pending
     assert code_of(harness.join(response.member_id)) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_does_not_wait_for_an_id_that_is_forgotten(harness: ClassicHarness) -> None:
+def test_a_rebalance_does_not_wait_for_an_expired_pending_id(harness: ClassicHarness) -> None:
     (old,) = harness.stable()
     harness.join(session_ms=6_000)
     again = harness.join(old)
@@ -238,7 +238,7 @@ def test_a_rebalance_does_not_wait_for_an_id_that_is_forgotten(harness: ClassicH
     assert again.result().generation_id == 2
 
 
-def test_an_id_that_is_forgotten_ends_the_wait_for_company(harness: ClassicHarness) -> None:
+def test_an_expired_pending_id_ends_the_initial_delay(harness: ClassicHarness) -> None:
     response = harness.join(session_ms=6_000).result()
     harness.advance(5_000)
     _, joining = harness.enter()
@@ -247,7 +247,7 @@ def test_an_id_that_is_forgotten_ends_the_wait_for_company(harness: ClassicHarne
     assert joining.result().generation_id == 1
 
 
-def test_nothing_is_left_to_wait_for_in_an_empty_group(harness: ClassicHarness) -> None:
+def test_an_empty_group_has_no_timers(harness: ClassicHarness) -> None:
     members = harness.stable(3)
     harness.leave(*((member, None) for member in members))
     harness.join()

@@ -52,7 +52,7 @@ class Walk:
             group_max_size=GROUP_SIZE, group_initial_rebalance_delay_ms=50
         )
         self.clients = [self.client() for _ in range(CLIENTS)]
-        self.asked: list[PendingResponse[Any]] = []
+        self.responses: list[PendingResponse[Any]] = []
         self.assigned: dict[int, bytes] = {}
         """The assignment that members got, by generation."""
 
@@ -102,7 +102,7 @@ class Walk:
             version=version,
         )
         client.is_waiting = True
-        self.asked.append(joining)
+        self.responses.append(joining)
         joining.when_done(lambda response: self.joined(client, response))
 
     def joined(self, client: Consumer, response: PendingResponse[JoinGroupResponse]) -> None:
@@ -129,7 +129,7 @@ class Walk:
             protocol=client.protocol or "range",
         )
         client.is_waiting = True
-        self.asked.append(syncing)
+        self.responses.append(syncing)
         generation = client.generation
         syncing.when_done(lambda response: self.synced(client, generation, response))
 
@@ -137,7 +137,7 @@ class Walk:
         self, client: Consumer, generation: int, response: PendingResponse[SyncGroupResponse]
     ) -> None:
         client.is_waiting = False
-        self.heed(client, code_of(response))
+        self.handle_error(client, code_of(response))
         if code_of(response) is not ErrorCode.NONE:
             return
         client.is_synced = True
@@ -147,19 +147,21 @@ class Walk:
             assert self.assigned.setdefault(generation, tag) == tag
 
     def beat(self, client: Consumer) -> None:
-        def heed(response: PendingResponse[HeartbeatResponse]) -> None:
-            self.heed(client, code_of(response))
+        def handle_error(response: PendingResponse[HeartbeatResponse]) -> None:
+            self.handle_error(client, code_of(response))
 
-        self.harness.beat(client.member_id, client.generation, client.instance).when_done(heed)
+        self.harness.send_heartbeat(client.member_id, client.generation, client.instance).when_done(
+            handle_error
+        )
 
-    def heed(self, client: Consumer, code: ErrorCode) -> None:
+    def handle_error(self, client: Consumer, code: ErrorCode) -> None:
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
             client.generation = -1
         elif code is not ErrorCode.NONE:
             client.forget()
 
     def leave(self, client: Consumer) -> None:
-        self.harness.go((self.random.choice((client.member_id, "")), client.instance))
+        self.harness.request_leave((self.random.choice((client.member_id, "")), client.instance))
 
     # The environment
 
@@ -237,7 +239,7 @@ def test_a_random_walk_leaves_a_consistent_group_without_pending_responses(
         walk.step()
     walk.end()
     check_whole(walk.harness)
-    assert all(response.is_done for response in walk.asked)
+    assert all(response.is_done for response in walk.responses)
     assert walk.harness.groups.by_id.get(GROUP) is None or walk.harness.group.is_empty
     assert walk.harness.alarm_count == 0
     assert not logged(caplog), "a timer's decision failed"

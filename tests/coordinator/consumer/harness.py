@@ -57,7 +57,7 @@ class ConsumerHarness:
         self.environment.image.offset += 1
         return self.environment.create_topic(name, partitions)
 
-    def ask(
+    def send(
         self, member_id: str, epoch: int, *, version: int = 1, group: str = GROUP, **fields: Any
     ) -> PendingResponse[ConsumerGroupHeartbeatResponse]:
         request = ConsumerGroupHeartbeatRequest(
@@ -73,11 +73,11 @@ class ConsumerHarness:
     def heartbeat(
         self, member_id: str, epoch: int, **fields: Any
     ) -> ConsumerGroupHeartbeatResponse:
-        return self.ask(member_id, epoch, **fields).result()
+        return self.send(member_id, epoch, **fields).result()
 
     def code(self, member_id: str, epoch: int, **fields: Any) -> ErrorCode:
         """Returns the error code of the response."""
-        error = self.ask(member_id, epoch, **fields).error
+        error = self.send(member_id, epoch, **fields).error
         assert error is None or isinstance(error, KafkaError), error
         return error.code if error is not None else ErrorCode.NONE
 
@@ -93,7 +93,7 @@ class ConsumerHarness:
         self.advance(INTERVAL_MS)
         for _ in range(3):
             for member in members.values():
-                member.beat()
+                member.heartbeat()
         assert self.group.state_name == "Stable"
         return self.group.epoch
 
@@ -112,15 +112,15 @@ class Member:
 
     def join(self, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         self.epoch, self.owned = 0, set()
-        return self._told(
+        return self._adopt(
             self.harness.heartbeat(
                 self.member_id, 0, **joining(topics), instance_id=self.instance, **fields
             )
         )
 
-    def beat(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+    def heartbeat(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """Reports its partitions, and adopts those of the response."""
-        return self._told(
+        return self._adopt(
             self.harness.heartbeat(
                 self.member_id,
                 self.epoch,
@@ -130,7 +130,7 @@ class Member:
             )
         )
 
-    def _told(self, response: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResponse:
+    def _adopt(self, response: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResponse:
         self.epoch = response.member_epoch
         if response.assignment is not None:
             self.owned = assigned(response)

@@ -40,7 +40,9 @@ def test_a_heartbeat_looks_at_no_other_member(harness: ConsumerHarness) -> None:
     harness.heartbeat("m3", epoch, rack_id="r")
 
 
-def test_neither_does_a_join_that_waits_for_the_next_assignment(harness: ConsumerHarness) -> None:
+def test_a_join_before_the_next_assignment_looks_at_no_other_member(
+    harness: ConsumerHarness,
+) -> None:
     harness.group.assignment_timestamp_ms = harness.environment.clock.now_ms
     harness.join("new", "t")
 

@@ -61,7 +61,7 @@ def test_an_older_epoch_may_commit_partitions_owned_since_then(harness: Consumer
     old = member.epoch
     harness.topic("t", 3)
     harness.advance(INTERVAL_MS)
-    member.beat()
+    member.heartbeat()
     assert member.epoch == old + 1
     assert commit(harness, "m", old, ("t", topic_id, 0)) == ErrorCode.NONE
     assert commit(harness, "m", old, ("t", topic_id, 2)) == ErrorCode.STALE_MEMBER_EPOCH
@@ -115,7 +115,7 @@ def test_only_an_empty_group_may_be_deleted(harness: ConsumerHarness) -> None:
     harness.group.check_delete()
 
 
-def test_its_tombstones_leave_nothing_of_a_group(harness: ConsumerHarness) -> None:
+def test_the_tombstones_of_a_group_delete_all_of_it(harness: ConsumerHarness) -> None:
     harness.stable("m", "n")
     harness.heartbeat("m", 3, subscribed_topic_regex="t.*", topic_partitions=None)
     harness.advance(0)
@@ -180,7 +180,7 @@ def test_a_deleted_topic_is_not_described(harness: ConsumerHarness) -> None:
     assert member.assignment.topic_partitions == []
 
 
-def test_a_group_that_is_not_there_is_not_described(harness: ConsumerHarness) -> None:
+def test_an_unknown_consumer_group_is_not_described(harness: ConsumerHarness) -> None:
     with pytest.raises(KafkaError) as append_error:
         consumer.describe(GROUP, harness.groups, harness.environment.coordinator._timer_context())
     assert append_error.value.code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -79,14 +79,14 @@ def test_an_invalid_regular_expression_writes_no_records(
     assert not harness.written
 
 
-def test_before_v1_the_coordinator_makes_up_the_member_id(harness: ConsumerHarness) -> None:
+def test_before_v1_the_coordinator_generates_the_member_id(harness: ConsumerHarness) -> None:
     response = harness.heartbeat("", 0, **JOIN, version=0)
     assert response.member_id
     assert len(response.member_id) == 22
     assert harness.code(response.member_id, response.member_epoch, version=0) == ErrorCode.NONE
 
 
-def test_a_group_that_is_not_there_can_only_be_joined(harness: ConsumerHarness) -> None:
+def test_an_unknown_group_can_only_be_joined(harness: ConsumerHarness) -> None:
     assert harness.code("m", 3) == ErrorCode.GROUP_ID_NOT_FOUND
     assert harness.code("m", -1) == ErrorCode.GROUP_ID_NOT_FOUND
     assert harness.code("m", 0, **JOIN) == ErrorCode.NONE
@@ -147,7 +147,7 @@ def test_a_second_member_waits_until_the_first_has_revoked(harness: ConsumerHarn
     assert harness.group.state_name == "Stable"
 
 
-def test_assignments_keep_an_interval_between_them(harness: ConsumerHarness) -> None:
+def test_assignments_have_a_minimum_interval(harness: ConsumerHarness) -> None:
     harness.topic("t", 4)
     harness.join("a", "t")
     harness.join("b", "t")
@@ -158,7 +158,7 @@ def test_assignments_keep_an_interval_between_them(harness: ConsumerHarness) -> 
     assert harness.group.assignment_timestamp_ms == harness.environment.clock.now_ms
 
 
-def test_a_clock_that_is_set_back_does_not_put_off_the_next_assignment(
+def test_a_clock_that_is_set_back_does_not_delay_the_next_assignment(
     harness: ConsumerHarness,
 ) -> None:
     harness.topic("t", 4)
@@ -197,10 +197,10 @@ def test_a_member_may_retry_with_its_previous_epoch(
     assert (
         harness.code("m", member.epoch, topic_partitions=stranger) == ErrorCode.FENCED_MEMBER_EPOCH
     )
-    assert member.beat().member_epoch == lost.member_epoch
+    assert member.heartbeat().member_epoch == lost.member_epoch
 
 
-def test_a_member_that_joins_again_keeps_its_part(harness: ConsumerHarness) -> None:
+def test_a_member_that_rejoins_keeps_its_assignment(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     before = harness.group.members["m"].assigned
     response = harness.join("m", "t")
@@ -208,7 +208,7 @@ def test_a_member_that_joins_again_keeps_its_part(harness: ConsumerHarness) -> N
     assert harness.group.members["m"].assigned == before
 
 
-def test_another_subscription_moves_the_group_epoch_on(harness: ConsumerHarness) -> None:
+def test_another_subscription_bumps_the_group_epoch(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     assert (
         harness.heartbeat("m", epoch, subscribed_topic_names=["t", "u"]).member_epoch == epoch + 1
@@ -240,7 +240,7 @@ def test_a_change_that_is_not_of_the_subscription_is_written_without_a_new_epoch
     assert harness.group.epoch == epoch
 
 
-def test_most_members_choose_the_assignor(harness: ConsumerHarness) -> None:
+def test_the_assignor_of_most_members_is_used(harness: ConsumerHarness) -> None:
     harness.topic("t", 4)
     harness.join("a", "t", server_assignor="range")
     assert harness.group.preferred_assignor() == "range"
@@ -289,7 +289,7 @@ def test_a_heartbeat_that_cannot_be_written_changes_nothing(harness: ConsumerHar
 def test_a_response_waits_until_its_records_are_committed(harness: ConsumerHarness) -> None:
     harness.topic("t", 1)
     harness.environment.log.is_committing = False
-    response = harness.ask("m", 0, **JOIN)
+    response = harness.send("m", 0, **JOIN)
     assert not response.is_done
     harness.environment.log.commit()
     assert response.result().member_epoch == 2

@@ -95,7 +95,7 @@ def test_a_state_of_the_future_is_unknown(harness: ConsumerHarness) -> None:
     assert harness.group.members["m"].state is MemberState.UNKNOWN
 
 
-def test_partition_metadata_of_old_is_taken_back_at_the_next_change(
+def test_old_partition_metadata_is_deleted_at_the_next_change(
     harness: ConsumerHarness,
 ) -> None:
     epoch = harness.stable("m")

@@ -43,23 +43,23 @@ def test_the_next_heartbeat_returns_the_matching_topics(harness: ConsumerHarness
     assert resolved.topics == {"foo-a"}
     assert resolved.version == harness.environment.image.offset
     assert harness.group.epoch == 2
-    member.beat()
+    member.heartbeat()
     assert topics_of(member) == {harness.topic("foo-a", 2)}
     assert harness.group.is_subscribed_to("foo-a")
 
 
-def test_a_pattern_that_is_known_needs_no_resolving(harness: ConsumerHarness) -> None:
-    subscribed(harness, "m", "foo.*").beat()
+def test_a_resolved_pattern_is_not_resolved_again(harness: ConsumerHarness) -> None:
+    subscribed(harness, "m", "foo.*").heartbeat()
     subscribed(harness, "n", "foo.*")
     assert patterns_written(harness) == ["foo.*"]
     assert harness.group.epoch == 3
 
 
-def test_names_and_a_pattern_add_up(harness: ConsumerHarness) -> None:
+def test_names_and_a_pattern_are_combined(harness: ConsumerHarness) -> None:
     member = Member(harness, "m")
     member.join("bar", subscribed_topic_regex="foo.*")
     harness.advance(INTERVAL_MS)
-    member.beat()
+    member.heartbeat()
     assert topics_of(member) == {harness.topic("foo-a", 2), harness.topic("bar", 2)}
 
 
@@ -67,66 +67,68 @@ def test_a_pattern_of_internal_names_and_none_at_all_is_no_error(harness: Consum
     member = subscribed(harness, "m", "nothing-.*")
     assert harness.group.resolved_regexes["nothing-.*"].topics == frozenset()
     assert harness.group.epoch == 1
-    assert member.beat().member_epoch == 1
+    assert member.heartbeat().member_epoch == 1
 
 
-def test_a_topic_that_is_created_is_found_after_a_while(harness: ConsumerHarness) -> None:
+def test_a_pattern_matches_a_created_topic_after_the_interval(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
-    member.beat()
+    member.heartbeat()
     created = harness.topic("foo-b", 1)
     harness.advance(MIN_INTERVAL_MS)
-    member.beat()
+    member.heartbeat()
     harness.advance(0)
     assert harness.group.resolved_regexes["foo.*"].topics == {"foo-a"}
     harness.advance(1)
-    member.beat()
+    member.heartbeat()
     harness.advance(0)
-    member.beat()
+    member.heartbeat()
     assert created in topics_of(member)
 
 
 def test_a_clock_that_is_set_back_does_not_hide_new_topics(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
-    member.beat()
+    member.heartbeat()
     created = harness.topic("foo-b", 1)
     harness.environment.clock.now_ms -= 3_600_000
-    member.beat()
+    member.heartbeat()
     harness.advance(0)
-    member.beat()
+    member.heartbeat()
     assert created in topics_of(member)
 
 
-def test_all_are_resolved_again_now_and_then(harness: ConsumerHarness) -> None:
+def test_all_patterns_are_resolved_again_periodically(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
     for _ in range(600_000 // 40_000 + 1):
         harness.advance(40_000)
-        member.beat()
+        member.heartbeat()
         harness.advance(0)
     assert patterns_written(harness) == ["foo.*", "foo.*"]
     assert harness.group.epoch == 2
 
 
-def test_a_new_coordinator_looks_for_topics_that_came_meanwhile(harness: ConsumerHarness) -> None:
+def test_a_new_coordinator_resolves_patterns_with_topics_created_meanwhile(
+    harness: ConsumerHarness,
+) -> None:
     member = subscribed(harness, "m", "foo.*")
-    member.beat()
+    member.heartbeat()
     harness.environment.runtime.close()
     harness.topic("foo-b", 1)
     harness.lead()
     harness.advance(MIN_INTERVAL_MS + 1)
-    member.beat()
+    member.heartbeat()
     harness.advance(0)
     assert harness.group.resolved_regexes["foo.*"].topics == {"foo-a", "foo-b"}
 
 
 def test_an_unused_pattern_is_deleted(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
-    member.beat()
+    member.heartbeat()
     harness.advance(INTERVAL_MS)
-    member.beat(subscribed_topic_regex="", subscribed_topic_names=["bar"])
+    member.heartbeat(subscribed_topic_regex="", subscribed_topic_names=["bar"])
     assert not harness.group.resolved_regexes
     assert harness.group.subscribed_topics == {"bar": 1}
-    member.beat()
-    member.beat()
+    member.heartbeat()
+    member.heartbeat()
     assert topics_of(member) == {harness.topic("bar", 2)}
 
 
@@ -142,8 +144,8 @@ def test_a_pattern_is_deleted_with_its_last_member(harness: ConsumerHarness) -> 
 
 def test_another_pattern_revokes_topics_that_do_not_match_at_once(harness: ConsumerHarness) -> None:
     member = subscribed(harness, "m", "foo.*")
-    member.beat()
-    response = member.beat(subscribed_topic_regex="bar")
+    member.heartbeat()
+    response = member.heartbeat(subscribed_topic_regex="bar")
     assert (response.member_epoch, member.owned) == (2, set())
 
 

@@ -50,7 +50,7 @@ def test_each_heartbeat_restarts_the_session(harness: ConsumerHarness) -> None:
     assert "m" in harness.group.members
 
 
-def test_the_settings_of_the_group_count_as_soon_as_they_change(harness: ConsumerHarness) -> None:
+def test_changed_settings_of_the_group_are_used_at_once(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     harness.environment.settings.groups["g"] = {
         "consumer.session.timeout.ms": 50_000,
@@ -68,15 +68,15 @@ def test_a_member_that_does_not_revoke_in_time_is_fenced(harness: ConsumerHarnes
     for _ in range(2):
         harness.advance(REBALANCE_MS // 2 - 1)
         member.owned = {(topic, p) for topic in harness.group.owners for p in range(4)}
-        member.beat()
+        member.heartbeat()
     harness.advance(2)
     assert harness.group.members.keys() == {"b"}
 
 
-def test_a_member_that_revoked_has_no_limit_any_more(harness: ConsumerHarness) -> None:
+def test_a_member_that_revoked_has_no_revocation_timer(harness: ConsumerHarness) -> None:
     member = revoking(harness)
     member.owned = {(topic, p) for topic in harness.group.owners for p in range(2)}
-    member.beat()
+    member.heartbeat()
     assert ("rebalance", "g", "a") not in harness.groups.timers
 
 
@@ -90,7 +90,7 @@ def test_a_fencing_that_cannot_be_written_is_retried(harness: ConsumerHarness) -
     assert harness.group.is_empty
 
 
-def test_a_leave_that_could_not_be_written_leaves_the_session_running(
+def test_a_leave_that_cannot_be_written_leaves_the_session_running(
     harness: ConsumerHarness,
 ) -> None:
     harness.stable("m")
@@ -101,7 +101,7 @@ def test_a_leave_that_could_not_be_written_leaves_the_session_running(
     assert harness.group.is_empty
 
 
-def test_a_step_that_could_not_be_written_leaves_the_limit_of_the_revocation(
+def test_a_step_that_cannot_be_written_leaves_the_revocation_timer_running(
     harness: ConsumerHarness,
 ) -> None:
     member = revoking(harness)
@@ -110,7 +110,7 @@ def test_a_step_that_could_not_be_written_leaves_the_limit_of_the_revocation(
     assert ("rebalance", "g", "a") in harness.groups.timers
 
 
-def test_after_a_failover_members_have_their_full_time(harness: ConsumerHarness) -> None:
+def test_after_a_failover_members_have_a_full_session(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m", "n")
     harness.advance(SESSION_MS - 1)
     harness.lead()
@@ -120,7 +120,7 @@ def test_after_a_failover_members_have_their_full_time(harness: ConsumerHarness)
     assert harness.group.members.keys() == {"m"}
 
 
-def test_after_a_failover_a_revocation_still_has_its_limit(harness: ConsumerHarness) -> None:
+def test_after_a_failover_a_revocation_still_has_its_timer(harness: ConsumerHarness) -> None:
     revoking(harness)
     harness.lead()
     assert ("rebalance", "g", "a") in harness.groups.timers

@@ -35,7 +35,7 @@ def test_an_instance_that_has_not_left_cannot_be_replaced(
 ) -> None:
     code = harness.code("s2", 0, instance_id="i", **JOIN)
     assert code == ErrorCode.UNRELEASED_INSTANCE_ID
-    assert static.beat().member_epoch == static.epoch
+    assert static.heartbeat().member_epoch == static.epoch
 
 
 def test_a_temporary_leaver_keeps_its_partitions(harness: ConsumerHarness, static: Member) -> None:
@@ -70,7 +70,7 @@ def test_a_successor_with_another_subscription_starts_a_rebalance(
     assert harness.group.subscribed_topics == {"u": 1}
 
 
-def test_the_one_that_was_replaced_is_fenced(harness: ConsumerHarness, static: Member) -> None:
+def test_a_replaced_static_consumer_is_fenced(harness: ConsumerHarness, static: Member) -> None:
     harness.heartbeat("s1", -2, instance_id="i")
     harness.join("s2", "t", instance_id="i")
     assert harness.code("s1", 2, instance_id="i") == ErrorCode.FENCED_INSTANCE_ID
@@ -95,7 +95,7 @@ def test_a_temporary_leaver_that_does_not_return_in_time_is_fenced(
     assert not harness.group.static_members
 
 
-def test_the_session_of_one_that_was_replaced_ends_without_harm(
+def test_the_session_of_a_replaced_member_ends_without_effect(
     harness: ConsumerHarness, static: Member
 ) -> None:
     harness.heartbeat("s1", -2, instance_id="i")
@@ -103,10 +103,10 @@ def test_the_session_of_one_that_was_replaced_ends_without_harm(
     successor = Member(harness, "s2", "i")
     successor.join("t")
     harness.advance(1)
-    assert successor.beat().member_epoch == successor.epoch
+    assert successor.heartbeat().member_epoch == successor.epoch
 
 
-def test_a_static_member_may_leave_for_good(harness: ConsumerHarness, static: Member) -> None:
+def test_a_static_member_may_leave_permanently(harness: ConsumerHarness, static: Member) -> None:
     harness.heartbeat("s1", -1, instance_id="i")
     assert harness.group.is_empty
     assert harness.code("s2", 0, instance_id="i", **JOIN) == ErrorCode.NONE

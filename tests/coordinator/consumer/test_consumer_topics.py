@@ -39,16 +39,16 @@ def test_a_topic_may_be_created_after_it_is_subscribed_to(harness: ConsumerHarne
     assert assigned(harness.heartbeat("m", response.member_epoch)) == {(topic_id, 0)}
 
 
-def test_a_topic_that_is_deleted_is_taken_from_its_owner(harness: ConsumerHarness) -> None:
+def test_a_deleted_topic_is_revoked_from_its_owner(harness: ConsumerHarness) -> None:
     harness.topic("t", 2)
     harness.topic("u", 1)
     member = Member(harness, "m")
     member.join("t", "u")
     harness.environment.delete_topic("t")
     harness.advance(INTERVAL_MS)
-    member.beat()
+    member.heartbeat()
     assert {topic_id for topic_id, _ in member.owned} == {harness.topic("u", 1)}
-    member.beat()
+    member.heartbeat()
     assert harness.group.state_name == "Stable"
 
 
@@ -70,7 +70,9 @@ def test_only_subscribers_of_a_topic_check_it_again(harness: ConsumerHarness) ->
     assert harness.groups.by_id["h"].has_new_topics  # type: ignore[attr-defined]
 
 
-def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(harness: ConsumerHarness) -> None:
+def test_a_metadata_change_without_effect_on_the_topic_bumps_no_epoch(
+    harness: ConsumerHarness,
+) -> None:
     epoch = harness.stable("m", partitions=2)
     harness.topic("t", 2)
     assert harness.group.has_new_topics
@@ -88,7 +90,7 @@ def test_new_topics_are_checked_again_after_a_failed_write(harness: ConsumerHarn
     assert harness.group.epoch == epoch + 1
 
 
-def test_after_a_failover_topics_are_looked_at_again(harness: ConsumerHarness) -> None:
+def test_after_a_failover_topics_are_checked_again(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m", partitions=2)
     harness.environment.runtime.close()
     harness.environment.create_topic("t", 3)
@@ -128,6 +130,6 @@ def test_racks_are_hashed_as_kafka_hashes_them() -> None:
     assert metadata_hash([zeta[0], alpha[0]], known) == 2583310666413916317
 
 
-def test_topics_that_do_not_exist_do_not_count() -> None:
+def test_topics_that_do_not_exist_are_not_hashed() -> None:
     assert metadata_hash(["foo", "bar"], image(FOO)) == metadata_hash(["foo"], image(FOO))
     assert metadata_hash(["bar"], image(FOO)) == 0

@@ -78,7 +78,7 @@ class Client:
         if self.epoch == 0 or self.says_all:
             fields |= {"rebalance_timeout_ms": REBALANCE_MS, **self.subscription}
         fields["topic_partitions"] = report(self.consumes)
-        self.unanswered = harness.ask(self.member_id, self.epoch, **fields)
+        self.unanswered = harness.send(self.member_id, self.epoch, **fields)
 
     def hear(self) -> None:
         """Handles the response. Without one it does not adopt an earlier assignment: what it
@@ -127,7 +127,7 @@ class Walk:
 
     def run(self) -> None:
         moves = {
-            self.beat: 20, self.revoke_or_adopt: 10, self.pass_time: 6, self.join: 2,
+            self.heartbeat: 20, self.revoke_or_adopt: 10, self.pass_time: 6, self.join: 2,
             self.crash: 0.5, self.leave: 0.5, self.resubscribe: 1, self.change_topics: 1,
             self.refuse_writes: 0.5, self.hold_back: 0.5, self.fail_over: 0.5,
             self.restart_static: 0.5,
@@ -144,7 +144,7 @@ class Walk:
 
     # Moves
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         client = self.somebody()
         if client is not None:
             client.heartbeat(self.harness)
@@ -189,7 +189,7 @@ class Walk:
         client = self.somebody()
         if client is not None:
             self.clients.remove(client)
-            self.harness.ask(client.member_id, -1, instance_id=client.instance)
+            self.harness.send(client.member_id, -1, instance_id=client.instance)
 
     def restart_static(self) -> None:
         """It goes for a while, and comes back under another id."""
@@ -197,7 +197,7 @@ class Walk:
         if static:
             client = self.random.choice(static)
             self.clients.remove(client)
-            self.harness.ask(client.member_id, -2, instance_id=client.instance)
+            self.harness.send(client.member_id, -2, instance_id=client.instance)
             self.named += 1
             successor = Client(f"m{self.named}", client.instance, client.subscription)
             self.clients.append(successor)
@@ -339,5 +339,5 @@ def check_counts(group: ConsumerGroup, harness: ConsumerHarness) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_group_keeps_its_promises_whatever_happens(seed: int) -> None:
+def test_a_consumer_group_keeps_its_invariants_in_a_random_walk(seed: int) -> None:
     Walk(seed).run()

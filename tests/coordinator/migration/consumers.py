@@ -49,7 +49,7 @@ class ClassicConsumer:
 
     def step(self) -> None:
         if self._waiting is None:
-            self._speak()
+            self._send_request()
         kind, response = self._waiting or ("", None)
         if response is None or not response.is_done:
             return
@@ -75,7 +75,7 @@ class ClassicConsumer:
         if self._member_id:
             self.harness.leave((self._member_id, self.instance))
 
-    def _speak(self) -> None:
+    def _send_request(self) -> None:
         self._heard_ms = self.harness.environment.clock.now_ms
         if not self._has_to_join:
             code = self.harness.heartbeat(self._member_id, self._generation, self.instance)
@@ -166,7 +166,7 @@ class Consumer:
         owned: dict[bytes, list[int]] = {}
         for topic, partition in self.owned:
             owned.setdefault(self.harness.topic_id(topic), []).append(partition)
-        response = self.harness.beat(
+        response = self.harness.consumer_heartbeat(
             self.name, self._epoch, topics=self.topics, owned=owned, instance=self.instance
         )
         self._epoch = response.member_epoch
@@ -180,7 +180,7 @@ class Consumer:
     def leave(self) -> None:
         self.owned = set()
         if self._epoch:
-            self.harness.beat(self.name, -1, topics=None, instance=self.instance)
+            self.harness.consumer_heartbeat(self.name, -1, topics=None, instance=self.instance)
 
     def give_up_when_late(self) -> None:
         if self.harness.environment.clock.now_ms - self._heard_ms >= CONSUMER_SESSION_MS:

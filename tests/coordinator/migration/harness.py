@@ -76,7 +76,7 @@ class MigrationHarness:
     def written(self) -> list[CoordinatorRecord]:
         return self.environment.log.records(GROUP_RECORDS)
 
-    def ask(self, request: Message, version: int | None = None) -> PendingResponse[Any]:
+    def send(self, request: Message, version: int | None = None) -> PendingResponse[Any]:
         newest = type(request).STABLE_VERSIONS.max
         client = GroupClient("client", "/10.0.0.1", newest if version is None else version)
         coordinator = self.environment.coordinator
@@ -121,7 +121,7 @@ class MigrationHarness:
                 JoinGroupRequestProtocol(name=name, metadata=response) for name in protocols
             ],
         )
-        return self.ask(request, version)
+        return self.send(request, version)
 
     def sync(
         self,
@@ -146,7 +146,7 @@ class MigrationHarness:
                 SyncGroupRequestAssignment(member_id=m, assignment=a) for m, a in assigned
             ],
         )
-        return self.ask(request, version)
+        return self.send(request, version)
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(
@@ -155,14 +155,14 @@ class MigrationHarness:
             member_id=member_id,
             group_instance_id=instance,
         )
-        return code_of(self.ask(request))
+        return code_of(self.send(request))
 
     def leave(self, *members: tuple[str, str | None]) -> list[ErrorCode]:
         named = [MemberIdentity(member_id=m, group_instance_id=i) for m, i in members]
-        response = self.ask(LeaveGroupRequest(group_id=GROUP, members=named)).result()
+        response = self.send(LeaveGroupRequest(group_id=GROUP, members=named)).result()
         return [ErrorCode(each.error_code) for each in response.members]
 
-    def beat(
+    def consumer_heartbeat(
         self,
         member_id: str,
         epoch: int = 0,
@@ -186,7 +186,7 @@ class MigrationHarness:
                 for topic_id, partitions in (owned or {}).items()
             ],
         )
-        return self.ask(request).result()
+        return self.send(request).result()
 
     @staticmethod
     def leaving(member_id: str) -> ConsumerGroupHeartbeatRequest:

@@ -19,7 +19,7 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest
 def harness() -> MigrationHarness:
     """A group of one member, "new", who speaks the consumer protocol and has everything."""
     harness = MigrationHarness({"t": 4, "u": 2})
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     return harness
 
 
@@ -36,7 +36,7 @@ def release(harness: MigrationHarness, *partitions: int) -> None:
     """Have "new" say it has no more than these."""
     member = harness.consumer_group.members["new"]
     owned = {harness.topic_id("t"): partitions}
-    harness.beat("new", member.member_epoch, owned=owned)
+    harness.consumer_heartbeat("new", member.member_epoch, owned=owned)
 
 
 # JoinGroup
@@ -109,21 +109,21 @@ def test_classic_members_must_have_a_protocol_in_common(harness: MigrationHarnes
     assert code_of(harness.join("a", protocols=("range",))) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_full_group_takes_no_more() -> None:
+def test_a_full_consumer_group_rejects_new_members() -> None:
     harness = MigrationHarness(group_consumer_max_size=2)
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     harness.join("a")
     assert code_of(harness.join("b")) == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert code_of(harness.join("a")) == ErrorCode.NONE
 
 
-def test_a_policy_may_keep_classic_members_out() -> None:
+def test_a_policy_may_reject_classic_members() -> None:
     harness = MigrationHarness(group_consumer_migration_policy="disabled")
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     assert code_of(harness.join("a")) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_subscription_of_a_version_yet_to_come_is_read(harness: MigrationHarness) -> None:
+def test_a_subscription_of_a_future_version_is_read(harness: MigrationHarness) -> None:
     metadata = b"\0\x63" + subscription(["t", "u"])[2:] + b"more"
     joined = harness.join("a", metadata=metadata).result()
     assert harness.consumer_group.members["a"].subscribed_topic_names == {"t", "u"}
@@ -176,8 +176,8 @@ def test_a_cooperative_member_revokes_before_its_epoch_is_bumped(harness: Migrat
     generation = harness.join("a").result().generation_id
     release(harness, 0, 1)
     harness.join("a")
-    harness.beat("other")
-    epoch = harness.beat("another").member_epoch
+    harness.consumer_heartbeat("other")
+    epoch = harness.consumer_heartbeat("another").member_epoch
     assert harness.heartbeat("a", generation) == ErrorCode.REBALANCE_IN_PROGRESS
 
     held = {"t": [2, 3]}
@@ -193,8 +193,8 @@ def test_an_eager_member_has_revoked_everything_when_it_joins(harness: Migration
     harness.join("a")
     release(harness, 0, 1)
     harness.join("a")
-    harness.beat("other")
-    epoch = harness.beat("another").member_epoch
+    harness.consumer_heartbeat("other")
+    epoch = harness.consumer_heartbeat("another").member_epoch
     assert harness.join("a").result().generation_id == epoch
     assert len(assigned(harness, "a", epoch)) == 1
 
@@ -203,14 +203,16 @@ def test_a_sync_before_the_join_is_an_error_once_there_is_a_new_target(
     harness: MigrationHarness,
 ) -> None:
     generation = harness.join("a").result().generation_id
-    harness.beat("other")
+    harness.consumer_heartbeat("other")
     assert code_of(harness.sync("a", generation)) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 # Checks of the sender
 
 
-def test_strangers_and_members_of_the_other_protocol_are_unknown(harness: MigrationHarness) -> None:
+def test_unknown_members_and_those_of_the_other_protocol_are_rejected(
+    harness: MigrationHarness,
+) -> None:
     for member_id in ("nobody", "new", ""):
         assert harness.heartbeat(member_id, 2) == ErrorCode.UNKNOWN_MEMBER_ID
         assert code_of(harness.sync(member_id, 2)) == ErrorCode.UNKNOWN_MEMBER_ID
@@ -235,7 +237,7 @@ def test_a_sync_must_name_the_members_protocol(harness: MigrationHarness) -> Non
 # Static members
 
 
-def test_a_static_member_keeps_its_place_over_a_restart(harness: MigrationHarness) -> None:
+def test_a_static_member_keeps_its_partitions_over_a_restart(harness: MigrationHarness) -> None:
     first = harness.join(instance="i").result()
     release(harness, 0, 1)
     harness.join(first.member_id, instance="i")
@@ -254,7 +256,7 @@ def test_a_static_member_keeps_its_place_over_a_restart(harness: MigrationHarnes
     assert code_of(harness.sync(old, epoch, instance="i")) == ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_an_instance_that_is_not_known_cannot_be_anybodys(harness: MigrationHarness) -> None:
+def test_an_unknown_instance_id_is_an_error(harness: MigrationHarness) -> None:
     harness.join("a")
     assert code_of(harness.join("a", instance="i")) == ErrorCode.UNKNOWN_MEMBER_ID
     assert harness.heartbeat("a", 3, "i") == ErrorCode.UNKNOWN_MEMBER_ID
@@ -281,7 +283,9 @@ def test_members_leave_one_by_one_or_together(harness: MigrationHarness) -> None
     assert harness.leave() == []
 
 
-def test_members_of_the_consumer_protocol_can_be_removed_so_too(harness: MigrationHarness) -> None:
+def test_administrators_can_remove_members_of_the_consumer_protocol(
+    harness: MigrationHarness,
+) -> None:
     assert harness.leave(("new", None), ("new", None)) == [ErrorCode.NONE, ErrorCode.NONE]
     assert harness.consumer_group.is_empty
 
@@ -290,7 +294,7 @@ def test_old_clients_leave_one_at_a_time(harness: MigrationHarness) -> None:
     harness.join("a")
     for member_id, code in (("nobody", ErrorCode.UNKNOWN_MEMBER_ID), ("a", ErrorCode.NONE)):
         request = LeaveGroupRequest(group_id=GROUP, member_id=member_id)
-        response = harness.ask(request, 2).result()
+        response = harness.send(request, 2).result()
         assert (response.error_code, response.members) == (code, [])
     assert set(harness.consumer_group.members) == {"new"}
 
@@ -312,7 +316,7 @@ def test_a_silent_classic_member_is_fenced(harness: MigrationHarness) -> None:
 def test_a_member_that_does_not_rejoin_in_time_is_fenced(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     harness.sync("a", generation)
-    harness.beat("other")
+    harness.consumer_heartbeat("other")
     for _ in range(REBALANCE_MS // 5_000):
         assert harness.heartbeat("a", generation) == ErrorCode.REBALANCE_IN_PROGRESS
         harness.advance(5_000)
@@ -327,17 +331,17 @@ def test_a_member_that_joins_and_does_not_sync_is_fenced(harness: MigrationHarne
     assert "a" not in harness.consumer_group.members
 
 
-def test_one_that_does_both_stays(harness: MigrationHarness) -> None:
+def test_a_member_that_joins_and_syncs_stays(harness: MigrationHarness) -> None:
     generation = harness.join("a").result().generation_id
     harness.sync("a", generation)
-    harness.beat("other")
+    harness.consumer_heartbeat("other")
     harness.heartbeat("a", generation)
     generation = harness.join("a").result().generation_id
     harness.sync("a", generation)
     for _ in range(4 * REBALANCE_MS // 5_000):
         harness.advance(5_000)
         for each in ("new", "other"):
-            harness.beat(each, harness.consumer_group.members[each].member_epoch)
+            harness.consumer_heartbeat(each, harness.consumer_group.members[each].member_epoch)
         code = harness.heartbeat("a", harness.consumer_group.members["a"].member_epoch)
         if code:
             generation = harness.join("a").result().generation_id

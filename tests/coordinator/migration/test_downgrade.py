@@ -24,12 +24,14 @@ def mixed(
 ) -> int:
     """A stable consumer group of "new", who speaks the consumer protocol, and of classic members
     with these ids; the epoch of all."""
-    epoch = harness.beat("new", instance=instance).member_epoch
+    epoch = harness.consumer_heartbeat("new", instance=instance).member_epoch
     for member_id in ids:
         harness.join(member_id, **terms)  # type: ignore[arg-type]
     for _ in range(4):
         owned = harness.consumer_group.members["new"].assigned
-        epoch = harness.beat("new", epoch, owned=owned, instance=instance).member_epoch
+        epoch = harness.consumer_heartbeat(
+            "new", epoch, owned=owned, instance=instance
+        ).member_epoch
         for member_id in ids:
             member = harness.consumer_group.members[member_id]
             held = {"t": member.assigned.get(harness.topic_id("t"), {})}
@@ -47,7 +49,7 @@ def test_the_classic_group_has_the_assignment_and_rebalances(harness: MigrationH
     epoch = mixed(harness, "a", "b")
     targets = {each: harness.consumer_group.target(each) for each in ("a", "b")}
 
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
 
     group = harness.classic_group
     assert group.state is ClassicState.PREPARING_REBALANCE
@@ -64,7 +66,7 @@ def test_the_records_are_tombstones_and_the_classic_group(harness: MigrationHarn
     epoch = mixed(harness, "a", protocols=("range", "sticky"))
     before = len(harness.written)
 
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
 
     *tombstones, last = harness.written[before:]
     assert all(each.value is None for each in tombstones)
@@ -87,14 +89,14 @@ def test_the_records_are_tombstones_and_the_classic_group(harness: MigrationHarn
 
 def test_members_offer_all_their_protocols_again(harness: MigrationHarness) -> None:
     mixed(harness, "a", protocols=("range", "sticky"))
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     newcomer = harness.join(protocols=("sticky",), version=3)
     assert not newcomer.is_done  # no error: it waits for "a", which supports that as well
     harness.join("a", protocols=("range", "sticky"))
     assert newcomer.result().protocol_name == "sticky"
 
 
-def test_fencing_the_last_one_does_the_same(harness: MigrationHarness) -> None:
+def test_fencing_the_last_consumer_member_downgrades_the_group(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a")
     for _ in range(15):
         harness.advance(3_000)
@@ -114,14 +116,14 @@ def test_removing_the_last_consumer_member_by_an_administrator_downgrades(
 
 def test_sessions_of_the_classic_members_continue(harness: MigrationHarness) -> None:
     mixed(harness, "a")
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     harness.advance(10_000)
     assert harness.classic_group.state is ClassicState.EMPTY
 
 
 def test_members_that_do_not_join_the_rebalance_are_removed(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", "b")
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     waiting = harness.join("a")
     for _ in range(REBALANCE_MS // 5_000):
         harness.advance(5_000)
@@ -132,14 +134,14 @@ def test_members_that_do_not_join_the_rebalance_are_removed(harness: MigrationHa
 
 def test_the_last_to_leave_leaves_a_consumer_group_empty(harness: MigrationHarness) -> None:
     mixed(harness)
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     assert harness.consumer_group.state is ConsumerState.EMPTY
 
 
-def test_while_others_speak_the_consumer_protocol_nothing_moves(harness: MigrationHarness) -> None:
+def test_a_group_with_other_consumer_members_is_not_downgraded(harness: MigrationHarness) -> None:
     mixed(harness, "a")
-    harness.beat("other")
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("other")
+    harness.consumer_heartbeat("new", -1)
     assert set(harness.consumer_group.members) == {"a", "other"}
 
 
@@ -151,7 +153,7 @@ def test_a_policy_may_keep_it_a_consumer_group_and_it_still_assigns(policy: str)
         group_consumer_migration_policy=policy, group_consumer_assignment_interval_ms=0
     )
     harness.lead_again()
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     assert isinstance(harness.group, ConsumerGroup)
     if policy == "upgrade":
         epoch = harness.consumer_group.members["a"].member_epoch
@@ -167,13 +169,13 @@ def test_a_policy_may_keep_it_a_consumer_group_and_it_still_assigns(policy: str)
 def test_a_group_too_large_to_be_classic_stays(harness: MigrationHarness) -> None:
     harness = MigrationHarness(group_max_size=1)
     mixed(harness, "a", "b")
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     assert isinstance(harness.group, ConsumerGroup)
 
 
 def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", "b")
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     assigned = {each: assigned_to(harness, each) for each in ("a", "b")}
 
     harness.lead_again()
@@ -188,7 +190,7 @@ def test_the_next_coordinator_does_not_rebalance_a_stable_group(
     harness: MigrationHarness,
 ) -> None:
     epoch = mixed(harness, "a")
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     joined = harness.join("a").result()
     assert joined.leader == "a"
     harness.sync("a", epoch + 1).result()
@@ -206,19 +208,19 @@ def test_a_group_stays_as_it_is_if_its_migration_cannot_be_written(
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
 
     with pytest.raises(KafkaError):
-        harness.beat("new", -1)
+        harness.consumer_heartbeat("new", -1)
 
     harness.environment.log.append_error = None
     harness.advance(0)
     assert isinstance(harness.group, ConsumerGroup)
     assert harness.heartbeat("a", epoch) == ErrorCode.NONE
-    assert harness.beat("new", epoch).error_code == 0
+    assert harness.consumer_heartbeat("new", epoch).error_code == 0
 
 
-def test_no_topic_is_remembered_for_a_group_that_moved(harness: MigrationHarness) -> None:
+def test_a_downgraded_group_has_no_subscriptions(harness: MigrationHarness) -> None:
     mixed(harness, "a")
     assert harness.groups.subscriptions.of("t") == {"g"}
-    harness.beat("new", -1)
+    harness.consumer_heartbeat("new", -1)
     assert harness.groups.subscriptions.of("t") == set()
 
 
@@ -228,7 +230,7 @@ def test_no_topic_is_remembered_for_a_group_that_moved(harness: MigrationHarness
 def test_a_static_member_takes_over_without_a_rebalance(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", instance="i")
     target = harness.consumer_group.target("new")[harness.topic_id("t")]
-    harness.beat("new", -2, instance="i")
+    harness.consumer_heartbeat("new", -2, instance="i")
 
     joined = harness.join(instance="i").result()
 
@@ -250,7 +252,9 @@ def test_a_static_member_replaces_one_that_never_left(harness: MigrationHarness)
     assert assigned_to(harness, joined.member_id) == {0, 1, 2, 3}
 
 
-def test_with_another_subscription_it_rebalances(harness: MigrationHarness) -> None:
+def test_a_returning_static_member_with_another_subscription_rebalances(
+    harness: MigrationHarness,
+) -> None:
     harness.environment.create_topic("u", 2)
     epoch = mixed(harness, "a", instance="i")
     joined = harness.join(instance="i", topics=("t", "u")).result()
@@ -260,7 +264,9 @@ def test_with_another_subscription_it_rebalances(harness: MigrationHarness) -> N
     assert code_of(response) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_it_rebalances_if_topics_have_grown(harness: MigrationHarness) -> None:
+def test_a_returning_static_member_rebalances_if_topics_have_grown(
+    harness: MigrationHarness,
+) -> None:
     epoch = mixed(harness, "a", instance="i")
     harness.environment.create_topic("t", 5)
     harness.join(instance="i")
@@ -268,7 +274,7 @@ def test_it_rebalances_if_topics_have_grown(harness: MigrationHarness) -> None:
     assert harness.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_it_rebalances_if_others_were_not_done_with_the_last_one(harness: MigrationHarness) -> None:
+def test_a_returning_static_member_rebalances_an_unstable_group(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a", instance="i")
     harness.join("b")  # joins, and has no partitions yet
     harness.join(instance="i")
@@ -282,7 +288,7 @@ def test_a_downgraded_group_rebalances_once_before_the_commit(
 ) -> None:
     mixed(harness, "a")
     harness.environment.log.is_committing = False
-    left = harness.ask(harness.leaving("new"))
+    left = harness.send(harness.leaving("new"))
     assert not left.is_done
     assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
     joined = harness.join("a")

@@ -131,7 +131,7 @@ def test_a_rolling_upgrade_and_back(cooperative: bool) -> None:
         simulation.check_settled()
 
 
-def test_groups_assign_at_intervals_and_still_settle() -> None:
+def test_groups_assign_at_intervals_and_become_stable() -> None:
     simulation = Simulation(2, group_consumer_assignment_interval_ms=1_000)
     for _ in range(400):
         simulation.act()

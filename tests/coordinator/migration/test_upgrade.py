@@ -25,7 +25,7 @@ def test_members_keep_their_partitions_and_generation(harness: MigrationHarness)
     a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
     generation = harness.classic_group.generation
 
-    joined = harness.beat("new")
+    joined = harness.consumer_heartbeat("new")
 
     group, t = harness.consumer_group, harness.topic_id("t")
     assert joined.member_epoch == group.epoch == generation + 1
@@ -44,7 +44,7 @@ def test_the_records_are_kafkas_in_kafkas_order(harness: MigrationHarness) -> No
     a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]}, protocols=("range", "sticky"))
     before = len(harness.written)
 
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
 
     of_group, members = harness.written[before:], {a, b}
     assert [type(each.key).__name__ for each in of_group[:10]] == [
@@ -67,7 +67,7 @@ def test_the_records_are_kafkas_in_kafkas_order(harness: MigrationHarness) -> No
 
 def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) -> None:
     harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     before = harness.consumer_group
 
     harness.lead_again()
@@ -82,7 +82,7 @@ def test_classic_members_rejoin_and_reach_the_target(
     harness: MigrationHarness,
 ) -> None:
     a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
-    joined = harness.beat("new")
+    joined = harness.consumer_heartbeat("new")
     epoch = joined.member_epoch
 
     assert harness.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
@@ -101,7 +101,7 @@ def test_classic_members_rejoin_and_reach_the_target(
     again = harness.join(slow, owned=kept, generation=1).result()
     assert again.generation_id == epoch
     assert harness.heartbeat(slow, epoch) == ErrorCode.NONE
-    assigned = harness.beat("new", epoch)
+    assigned = harness.consumer_heartbeat("new", epoch)
     assert assigned.assignment is not None
     assert [len(each.partitions) for each in assigned.assignment.topic_partitions] == [1]
     assert harness.consumer_group.state is ConsumerState.STABLE
@@ -114,7 +114,7 @@ def test_pending_joins_get_rebalance_in_progress_after_the_upgrade(
     waiting = harness.join(version=3)
     assert not waiting.is_done
 
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
 
     response = waiting.result()
     assert response.error_code == ErrorCode.REBALANCE_IN_PROGRESS
@@ -132,14 +132,14 @@ def test_pending_syncs_get_rebalance_in_progress_after_the_upgrade(
     waiting = harness.sync(b, 2)
     assert not waiting.is_done
 
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
 
     assert code_of(waiting) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_the_classic_group_leaves_no_timers(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0]})
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     old_timers = [key for key in harness.groups.timers._tasks if "classic" in str(key)]
     assert old_timers == []
     assert harness.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
@@ -159,7 +159,7 @@ def test_reported_partitions_are_kept_if_a_rebalance_was_abandoned(
     assert not third.is_done
     assert all(not each.assignment for each in harness.classic_group.members.values())
 
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
 
     group, t = harness.consumer_group, harness.topic_id("t")
     assert set(group.members[a].assigned[t]) == {0, 1}
@@ -168,7 +168,7 @@ def test_reported_partitions_are_kept_if_a_rebalance_was_abandoned(
 
 def test_of_two_members_with_the_same_partition_one_keeps_it(harness: MigrationHarness) -> None:
     harness.stable_classic({"t": [0, 1]}, {"t": [1, 2]})
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     owned = [
         partition
         for member in harness.consumer_group.members.values()
@@ -177,9 +177,9 @@ def test_of_two_members_with_the_same_partition_one_keeps_it(harness: MigrationH
     assert sorted(owned) == sorted(set(owned))
 
 
-def test_partitions_and_topics_that_are_not_there_are_left_out(harness: MigrationHarness) -> None:
+def test_unknown_partitions_and_topics_are_left_out(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0, 77], "nowhere": [1]}, topics=("t", "nowhere"))
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
     assert set(harness.consumer_group.members[a].assigned[harness.topic_id("t")]) == {0}
 
 
@@ -188,7 +188,7 @@ def test_an_empty_classic_group_of_any_protocol_is_replaced(harness: MigrationHa
     harness.leave((a, None))
     assert harness.classic_group.state is ClassicState.EMPTY
 
-    harness.beat("new")
+    harness.consumer_heartbeat("new")
 
     assert isinstance(harness.group, ConsumerGroup)
     assert set(harness.consumer_group.members) == {"new"}
@@ -213,7 +213,7 @@ def test_a_group_with_an_unsupported_protocol_stays_classic(
     harness.classic_group.members[a].assignment = assigned
 
     with pytest.raises(KafkaError, match=reason) as append_error:
-        harness.beat("new")
+        harness.consumer_heartbeat("new")
 
     assert append_error.value.code is ErrorCode.GROUP_ID_NOT_FOUND
     assert isinstance(harness.group, ClassicGroup)
@@ -225,14 +225,14 @@ def test_a_policy_may_keep_groups_classic(policy: str) -> None:
     harness = MigrationHarness(group_consumer_migration_policy=policy)
     harness.stable_classic({"t": [0]})
     with pytest.raises(KafkaError, match="online upgrade is disabled"):
-        harness.beat("new")
+        harness.consumer_heartbeat("new")
 
 
 def test_a_group_that_is_too_large_for_a_consumer_group_stays_classic() -> None:
     harness = MigrationHarness(group_consumer_max_size=1)
     harness.stable_classic({"t": [0]}, {"t": [1]})
     with pytest.raises(KafkaError, match="exceeds the consumer group maximum size"):
-        harness.beat("new")
+        harness.consumer_heartbeat("new")
 
 
 def test_a_group_stays_as_it_is_if_its_migration_cannot_be_written(
@@ -243,21 +243,21 @@ def test_a_group_stays_as_it_is_if_its_migration_cannot_be_written(
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "too few")
 
     with pytest.raises(KafkaError):
-        harness.beat("new")
+        harness.consumer_heartbeat("new")
 
     harness.environment.log.append_error = None
     assert isinstance(harness.group, ClassicGroup)
     assert not waiting.is_done
     assert harness.join(a).result().generation_id == 2
     assert waiting.result().generation_id == 2
-    assert harness.beat("new").member_epoch == 3
+    assert harness.consumer_heartbeat("new").member_epoch == 3
 
 
 def test_a_member_may_change_to_the_other_protocol_under_its_own_id(
     harness: MigrationHarness,
 ) -> None:
     (a,) = harness.stable_classic({"t": [0, 1, 2, 3]})
-    joined = harness.beat(a)
+    joined = harness.consumer_heartbeat(a)
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
     assert not harness.consumer_group.members[a].uses_classic_protocol
@@ -277,36 +277,40 @@ def test_a_static_member_may_change_protocols_without_a_new_assignment(
     harness: MigrationHarness,
 ) -> None:
     stable_static(harness)
-    joined = harness.beat("new", instance="i")
+    joined = harness.consumer_heartbeat("new", instance="i")
     assert joined.member_epoch == harness.consumer_group.epoch == 1
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
 
 
-def test_it_is_if_the_group_was_about_to_rebalance(harness: MigrationHarness) -> None:
+def test_an_upgraded_group_is_assigned_again_if_it_had_to_rebalance(
+    harness: MigrationHarness,
+) -> None:
     stable_static(harness)
     joining = harness.join(instance="j")
     assert harness.classic_group.state is ClassicState.PREPARING_REBALANCE
-    harness.beat("new", instance="i")
+    harness.consumer_heartbeat("new", instance="i")
     assert code_of(joining) == ErrorCode.REBALANCE_IN_PROGRESS
     assert harness.consumer_group.epoch == 2
     assert set(harness.consumer_group.targets) == {"new", *harness.consumer_group.members}
 
 
-def test_it_is_if_topics_have_grown(harness: MigrationHarness) -> None:
+def test_an_upgraded_group_is_assigned_again_if_topics_have_grown(
+    harness: MigrationHarness,
+) -> None:
     stable_static(harness)
     harness.environment.create_topic("t", 5)
-    joined = harness.beat("new", instance="i")
+    joined = harness.consumer_heartbeat("new", instance="i")
     assert joined.assignment is not None
     assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3, 4]
 
 
 def test_silent_classic_members_are_fenced(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0]})
-    epoch = harness.beat("new").member_epoch
+    epoch = harness.consumer_heartbeat("new").member_epoch
     harness.advance(9_999)
     assert a in harness.consumer_group.members
     harness.advance(1)
     assert set(harness.consumer_group.members) == {"new"}
-    assert harness.beat("new", epoch).member_epoch == epoch + 1
+    assert harness.consumer_heartbeat("new", epoch).member_epoch == epoch + 1
     assert GROUP in harness.groups.by_id

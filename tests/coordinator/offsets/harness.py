@@ -253,7 +253,7 @@ class StubGroup(Group):
         self.partition_check: PartitionCheck | None = None
         self.subscribed: set[str] = set()
         self.expires_after_ms: int | None = None
-        self.asked: list[tuple[Any, ...]] = []
+        self.checked: list[tuple[Any, ...]] = []
 
     @property
     def state_name(self) -> str:
@@ -271,12 +271,12 @@ class StubGroup(Group):
         self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool,
         api_version: int,
     ) -> PartitionCheck | None:  # fmt: skip
-        self.asked.append((member_id, instance_id, epoch, transactional, api_version))
+        self.checked.append((member_id, instance_id, epoch, transactional, api_version))
         self._refuse()
         return self.partition_check
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        self.asked.append((member_id, member_epoch))
+        self.checked.append((member_id, member_epoch))
         self._refuse()
 
     def check_delete(self) -> None:

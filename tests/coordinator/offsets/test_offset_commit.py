@@ -17,7 +17,7 @@ def harness() -> OffsetHarness:
     return OffsetHarness()
 
 
-def test_a_commit_is_kept_and_written_as_kafka_writes_it(harness: OffsetHarness) -> None:
+def test_a_commit_is_stored_and_written_as_kafka_writes_it(harness: OffsetHarness) -> None:
     assert harness.commit({"t": {0: (7, "m"), 3: 8}, "u": {1: 9}}, leader_epoch=2) == {
         "t": {0: OK, 3: OK},
         "u": {1: OK},
@@ -31,7 +31,7 @@ def test_a_commit_is_kept_and_written_as_kafka_writes_it(harness: OffsetHarness)
     assert harness.groups.offsets.count == 3
 
 
-def test_a_later_commit_takes_the_place_of_an_earlier_one(harness: OffsetHarness) -> None:
+def test_a_later_commit_replaces_an_earlier_one(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: (7, "m")}})
     harness.commit({"t": {0: 5}})
     assert harness.held()["g", "t", 0][:3] == (5, -1, "")
@@ -73,7 +73,7 @@ def test_any_offset_may_be_committed(harness: OffsetHarness, offset: int) -> Non
     assert harness.held()["g", "t", 0][:2] == (offset, -5)
 
 
-def test_a_retention_of_its_own_makes_an_expiry(harness: OffsetHarness) -> None:
+def test_a_retention_in_the_request_sets_an_expiry(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: (7, "m")}}, retention_ms=1000, version=4)
     (record,) = harness.written
     assert record.version == 1
@@ -106,7 +106,7 @@ def test_a_generation_of_an_unknown_group_is_an_error(
 def test_the_group_checks_the_committing_member(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     assert harness.commit({"t": {0: 1}}, epoch=3, member="m", instance="i") == {"t": {0: OK}}
-    assert group.asked == [("m", "i", 3, False, 9)]
+    assert group.checked == [("m", "i", 3, False, 9)]
     group.append_error = KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")
     assert harness.commit({"t": {0: 2}, "nope": {0: 2}}) is ErrorCode.STALE_MEMBER_EPOCH
     assert harness.held()["g", "t", 0].offset == 1
@@ -132,7 +132,7 @@ def test_a_commit_that_cannot_be_written_changes_nothing(harness: OffsetHarness)
     assert not harness.groups.by_id
 
 
-def test_a_retention_for_ever_is_as_long_as_there_is_time(harness: OffsetHarness) -> None:
+def test_an_infinite_retention_is_the_largest_timestamp(harness: OffsetHarness) -> None:
     harness.commit({"t": {0: 1}}, retention_ms=(1 << 63) - 1, version=4)
     assert harness.groups.offsets.get("g", "t", 0).expire_timestamp == (1 << 63) - 1
 

@@ -30,7 +30,7 @@ def test_deleted_offsets_are_removed(harness: OffsetHarness) -> None:
     assert harness.fetch(None) == {"t": {1: 8}, "u": {1: 9}}
 
 
-def test_offsets_that_members_read_on_from_are_kept(harness: OffsetHarness) -> None:
+def test_offsets_of_subscribed_topics_do_not_expire(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     group.subscribed = {"t"}
     subscribed = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
@@ -41,7 +41,7 @@ def test_offsets_that_members_read_on_from_are_kept(harness: OffsetHarness) -> N
     assert harness.fetch(None) == {"t": {0: 7, 1: 8}}
 
 
-def test_offsets_are_deleted_from_a_group_that_is_there_and_lets_them(
+def test_offsets_are_deleted_from_an_existing_group_that_allows_it(
     harness: OffsetHarness,
 ) -> None:
     assert harness.delete_offsets({"t": [0]}, group="") is ErrorCode.INVALID_GROUP_ID
@@ -73,7 +73,7 @@ def test_a_group_with_members_is_not_deleted(harness: OffsetHarness) -> None:
     assert len(harness.held()) == 3
 
 
-def test_groups_are_listed_by_state_and_type_whatever_the_case(harness: OffsetHarness) -> None:
+def test_groups_are_listed_by_state_and_type_in_any_case(harness: OffsetHarness) -> None:
     harness.groups.by_id["c"] = StubGroup("c")
     assert harness.list() == ["c", "g"]
     assert harness.list(states=["EMPTY "]) == ["g"]

@@ -151,7 +151,9 @@ def test_transactional_offsets_of_a_recreated_topic_are_recognized_by_time(
     assert harness.fetch(None) == {"t": {1: 2}}
 
 
-def test_the_deletion_of_a_topic_is_tried_until_it_is_written(harness: OffsetHarness) -> None:
+def test_the_deletion_of_a_topics_offsets_is_retried_until_it_is_written(
+    harness: OffsetHarness,
+) -> None:
     harness.commit({"t": {0: 1}})
     harness.environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
     harness.environment.delete_topic("t")

@@ -15,7 +15,7 @@ def harness() -> OffsetHarness:
     return harness
 
 
-def test_an_offset_comes_with_all_that_was_committed(harness: OffsetHarness) -> None:
+def test_a_fetched_offset_has_its_metadata_and_epoch(harness: OffsetHarness) -> None:
     (topic,) = harness.fetch_whole({"t": [0]}).topics
     assert topic.partitions == [
         OffsetFetchResponsePartitions(
@@ -67,7 +67,7 @@ def test_offsets_of_a_deleted_topic_are_not_returned_by_topic_id(
     assert harness.fetch({"u": [1]}) == {"u": {1: 9}}
 
 
-def test_offsets_that_tell_no_topic_id_count_for_any(harness: OffsetHarness) -> None:
+def test_offsets_without_a_topic_id_are_returned_for_any(harness: OffsetHarness) -> None:
     harness.commit({"t": {1: 5}}, retention_ms=1000, version=4)
     assert harness.fetch({harness.ids["t"]: [1]}, version=10) == {harness.ids["t"]: {1: 5}}
 
@@ -75,7 +75,7 @@ def test_offsets_that_tell_no_topic_id_count_for_any(harness: OffsetHarness) -> 
 def test_the_group_checks_the_fetching_member(harness: OffsetHarness) -> None:
     group = harness.groups.by_id["g"] = StubGroup()
     assert harness.fetch({"t": [0]}, member="m", epoch=4) == {"t": {0: 7}}
-    assert group.asked == [("m", 4)]
+    assert group.checked == [("m", 4)]
     group.append_error = KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")
     with pytest.raises(KafkaError, match="STALE_MEMBER_EPOCH"):
         harness.fetch(None)

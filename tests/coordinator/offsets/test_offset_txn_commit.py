@@ -31,7 +31,7 @@ def test_pending_offsets_are_not_visible_before_the_marker(harness: OffsetHarnes
     assert harness.held()["g", "t", 1].metadata == "m"
 
 
-def test_it_is_written_as_kafka_writes_it_without_a_topic_id(harness: OffsetHarness) -> None:
+def test_a_transactional_commit_is_written_without_a_topic_id(harness: OffsetHarness) -> None:
     harness.txn_commit({"t": {0: (5, "m")}})
     (record,) = harness.written
     assert record == (("g", "t", 0), (5, -1, "m", START_MS, -1, ZERO), 4)
@@ -64,7 +64,7 @@ def test_of_two_transactions_the_later_commit_wins(
     assert offset_of(harness) == 6
 
 
-def test_a_producer_that_commits_again_is_the_later_one(harness: OffsetHarness) -> None:
+def test_a_repeated_commit_of_a_producer_is_the_later_one(harness: OffsetHarness) -> None:
     harness.txn_commit({"t": {0: 5}}, producer=1)
     harness.txn_commit({"t": {0: 6}}, producer=2)
     harness.txn_commit({"t": {0: 7}}, producer=1)
@@ -73,7 +73,7 @@ def test_a_producer_that_commits_again_is_the_later_one(harness: OffsetHarness) 
     assert offset_of(harness) == 7
 
 
-def test_an_aborted_transaction_overtakes_nothing(harness: OffsetHarness) -> None:
+def test_an_aborted_transaction_supersedes_nothing(harness: OffsetHarness) -> None:
     harness.txn_commit({"t": {0: 5}}, producer=1)
     harness.txn_commit({"t": {0: 6}}, producer=2)
     harness.end(committed=False, producer=2)
@@ -120,7 +120,7 @@ def test_pending_offsets_keep_group_and_offset_from_expiring(harness: OffsetHarn
     assert not harness.groups.by_id
 
 
-def test_a_group_that_only_waits_for_a_transaction_is_kept(harness: OffsetHarness) -> None:
+def test_a_group_with_only_pending_offsets_does_not_expire(harness: OffsetHarness) -> None:
     harness.txn_commit({"t": {0: 5}})
     harness.environment.advance(DAY_MS)
     assert harness.list() == ["g"]
@@ -152,7 +152,7 @@ def test_a_transactional_commit_checks_the_member_as_others_do(harness: OffsetHa
     assert harness.txn_commit({"t": {0: 1}}, member="m") == {"t": {0: OK}}
     group = harness.groups.by_id["g"] = StubGroup()
     harness.txn_commit({"t": {0: 1}}, epoch=4, member="m", instance="i")
-    assert group.asked == [("m", "i", 4, True, 5)]
+    assert group.checked == [("m", "i", 4, True, 5)]
     for code, response in (
         (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION),
         (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID),

@@ -136,10 +136,10 @@ class FakeBlocks:
         self.next_id = FIRST_ID
         self.error: Exception | None = None
         self.held: list[PendingResponse[range]] | None = None
-        self.asked = 0
+        self.request_count = 0
 
     def allocate(self) -> PendingResponse[range]:
-        self.asked += 1
+        self.request_count += 1
         if self.error is not None:
             return PendingResponse.failed(self.error)
         if self.held is not None:

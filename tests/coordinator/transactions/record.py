@@ -43,24 +43,24 @@ class Kafka(Coordinator):
         self._broker = broker
         self._side = Side("kafka", broker)
         topics = [CreatableTopic(name="t", num_partitions=4, replication_factor=1)]
-        self.ask(CreateTopicsRequest(topics=topics, timeout_ms=5_000), 5)
+        self.send(CreateTopicsRequest(topics=topics, timeout_ms=5_000), 5)
         for key_type in (0, 1):  # both internal topics are created by the first request
             request = FindCoordinatorRequest(coordinator_keys=["first"], key_type=key_type)
             wait_until(lambda request=request: self._finds(request), "a coordinator is found")  # type: ignore[misc]
 
     def _finds(self, request: FindCoordinatorRequest) -> bool:
-        return bool(self.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE)
+        return bool(self.send(request, 4).coordinators[0].error_code == ErrorCode.NONE)
 
-    def ask(self, request: Message, version: int) -> Any:
+    def send(self, request: Message, version: int) -> Any:
         while True:
-            response: Any = self._side.ask(request, version)
+            response: Any = self._side.send(request, version)
             if getattr(response, "error_code", ErrorCode.NONE) not in NOT_YET:
                 return response
             time.sleep(0.05)
 
     def settle(self, transactional_id: str) -> None:
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-        while self.ask(request, 0).transaction_states[0].transaction_state.startswith("Prepare"):
+        while self.send(request, 0).transaction_states[0].transaction_state.startswith("Prepare"):
             time.sleep(0.01)
         time.sleep(0.02)  # the last record is committed a moment later
 
@@ -71,7 +71,7 @@ class Kafka(Coordinator):
         request = InitProducerIdRequest(
             transactional_id=transactional_id, transaction_timeout_ms=60_000
         )
-        while (response := self.ask(request, 5)).producer_epoch < LAST_EPOCH:
+        while (response := self.send(request, 5)).producer_epoch < LAST_EPOCH:
             assert response.error_code == ErrorCode.NONE, response
 
     def finalize(self, transaction_version: int) -> None:
@@ -81,7 +81,7 @@ class Kafka(Coordinator):
                 max_version_level=transaction_version,
                 upgrade_type=upgrade_type,
             )
-            self.ask(UpdateFeaturesRequest(timeout_ms=5_000, feature_updates=[update]), 1)
+            self.send(UpdateFeaturesRequest(timeout_ms=5_000, feature_updates=[update]), 1)
         time.sleep(0.5)
 
     def records(self, transactional_id: str) -> list[tuple[int, TransactionLogValue | None]]:

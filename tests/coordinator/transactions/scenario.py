@@ -47,7 +47,7 @@ class Coordinator(ABC):
     """The coordinator that a conversation is held with."""
 
     @abstractmethod
-    def ask(self, request: Message, version: int) -> Any: ...
+    def send(self, request: Message, version: int) -> Any: ...
 
     @abstractmethod
     def settle(self, transactional_id: str) -> None:
@@ -96,9 +96,9 @@ class Conversation:
         )
         if words:
             request.producer_id, request.producer_epoch = self._identity(*words)
-        response = self._ask(request, version)
+        response = self._send(request, version)
         self._coordinator.settle(transactional_id)
-        yield self._told(response)
+        yield self._format(response)
 
     def _add(self, version: str, *words: str) -> Iterator[str]:
         yield from self._partitions(version, False, *words)
@@ -134,7 +134,7 @@ class Conversation:
                 topics=requests,
             )
             request = AddPartitionsToTxnRequest(transactions=[transaction])
-        response = self._ask(request, version)
+        response = self._send(request, version)
         results = response.results_by_topic_v3_and_below
         for transaction in response.results_by_transaction:
             results = transaction.topic_results
@@ -156,7 +156,7 @@ class Conversation:
             producer_epoch=producer_epoch,
             group_id=group_id,
         )
-        yield _code(self._ask(request, version).error_code)
+        yield _code(self._send(request, version).error_code)
 
     def _end(
         self, version: str, transactional_id: str, name: str, epoch: str, how: str
@@ -168,13 +168,13 @@ class Conversation:
             producer_epoch=producer_epoch,
             committed=how == "commit",
         )
-        response = self._ask(request, version)
+        response = self._send(request, version)
         self._coordinator.settle(transactional_id)
-        yield self._told(response) if int(version[1:]) >= 5 else _code(response.error_code)
+        yield self._format(response) if int(version[1:]) >= 5 else _code(response.error_code)
 
     def _describe(self, transactional_id: str) -> Iterator[str]:
         name = "" if transactional_id == "empty" else transactional_id
-        response = self._ask(DescribeTransactionsRequest(transactional_ids=[name]), "v0")
+        response = self._send(DescribeTransactionsRequest(transactional_ids=[name]), "v0")
         for each in response.transaction_states:
             partitions = sorted(
                 f"{topic.topic}-{index}" for topic in each.topics for index in topic.partitions
@@ -201,7 +201,7 @@ class Conversation:
             request.duration_filter = int(filters["duration"])
         if "pattern" in filters:
             request.transactional_id_pattern = filters["pattern"]
-        response = self._ask(request, version)
+        response = self._send(request, version)
         yield f"{_code(response.error_code)} unknown={','.join(response.unknown_state_filters)}"
         for each in sorted(response.transaction_states, key=lambda state: state.transactional_id):
             yield (
@@ -245,10 +245,10 @@ class Conversation:
             f"client={value.client_transaction_version} partitions={response}"
         )
 
-    def _ask(self, request: Message, version: str) -> Any:
-        return self._coordinator.ask(request, int(version[1:]))
+    def _send(self, request: Message, version: str) -> Any:
+        return self._coordinator.send(request, int(version[1:]))
 
-    def _told(self, response: Any) -> str:
+    def _format(self, response: Any) -> str:
         name = self._name(response.producer_id)
         return f"{_code(response.error_code)} {name} {response.producer_epoch}"
 

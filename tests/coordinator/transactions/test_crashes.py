@@ -164,7 +164,7 @@ def test_the_next_coordinator_waits_until_its_log_is_committed() -> None:
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_the_last_epoch_survives_no_reload_as_it_is_not_in_the_log() -> None:
+def test_the_last_producer_epoch_is_lost_in_a_failover() -> None:
     harness = TransactionHarness()
     producer = harness.producer()
     harness.init("x", producer)
@@ -173,7 +173,7 @@ def test_the_last_epoch_survives_no_reload_as_it_is_not_in_the_log() -> None:
     assert harness.init("x", producer).result().error_code == ErrorCode.PRODUCER_FENCED
 
 
-def test_everything_else_survives() -> None:
+def test_everything_in_the_log_survives_a_failover() -> None:
     harness = TransactionHarness()
     producer = harness.producer()
     harness.add(producer, 0, 1)

@@ -3,7 +3,7 @@
 from barnabas.coordinator.transactions.timeouts import IdDeadlines
 
 
-def test_ids_come_when_their_time_has_passed_and_once() -> None:
+def test_ids_are_returned_once_when_their_deadline_has_passed() -> None:
     due = IdDeadlines()
     due.watch("b", 20)
     due.watch("a", 10)
@@ -24,7 +24,7 @@ def test_an_earlier_deadline_is_used_and_a_later_one_is_not() -> None:
     assert list(due.passed(31, 99)) == ["a"]
 
 
-def test_putting_a_deadline_off_costs_no_memory() -> None:
+def test_extending_a_deadline_costs_no_memory() -> None:
     due = IdDeadlines()
     for moment in range(10_000):
         due.watch("a", moment)

@@ -132,7 +132,7 @@ def test_a_partition_with_a_retriable_error_gets_its_marker_later(
     assert harness.add(following, 0).result() == {T0: ErrorCode.NONE}
 
 
-def test_the_waits_between_attempts_grow_and_are_bounded(harness: TransactionHarness) -> None:
+def test_the_marker_backoff_grows_and_is_bounded(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.participants.errors[T0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
     harness.end(producer)
@@ -220,7 +220,7 @@ def test_a_transaction_whose_topics_are_all_deleted_ends_at_once(
     assert not harness.participants.requests
 
 
-def test_the_last_record_is_tried_until_the_log_takes_it(harness: TransactionHarness) -> None:
+def test_the_complete_record_is_retried_until_it_is_written(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     harness.participants.is_holding = True
     harness.end(producer)
@@ -376,7 +376,7 @@ def test_markers_of_a_coordinator_that_resigned_are_not_needed(
     assert not any(each.is_wanted() for each in harness.participants.held)
 
 
-def test_an_outcome_that_was_not_committed_is_forgotten_with_the_leadership(
+def test_an_uncommitted_outcome_is_dropped_with_the_leadership(
     harness: TransactionHarness,
 ) -> None:
     producer = ongoing(harness, 0)

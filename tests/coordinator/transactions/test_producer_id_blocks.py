@@ -19,13 +19,13 @@ def test_the_next_block_is_requested_before_this_one_ends() -> None:
     ids = ProducerIdManager(blocks)
     for _ in range(BLOCK_SIZE - BLOCK_SIZE // 10 - 1):
         ids.generate()
-    assert blocks.asked == 1
+    assert blocks.request_count == 1
     blocks.held = []
     ids.generate()
-    assert blocks.asked == 2
+    assert blocks.request_count == 2
     assert all(ids.generate().is_done for _ in range(BLOCK_SIZE // 10))
     assert not ids.generate().is_done
-    assert blocks.asked == 2, "one request at a time"
+    assert blocks.request_count == 2, "one request at a time"
 
 
 def test_every_waiting_producer_gets_its_own_id() -> None:

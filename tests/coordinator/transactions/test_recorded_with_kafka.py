@@ -32,7 +32,7 @@ class Barnabas(Coordinator):
             transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
         )
 
-    def ask(self, request: Message, version: int) -> Any:
+    def send(self, request: Message, version: int) -> Any:
         coordinator = self._harness.coordinator
         methods: dict[type[Message], Callable[[], Any]] = {
             InitProducerIdRequest: lambda: coordinator.init_producer_id(request, version),  # type: ignore[arg-type]

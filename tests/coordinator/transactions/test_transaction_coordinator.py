@@ -140,7 +140,9 @@ def test_a_request_that_waited_for_a_producer_id_is_decided_on_the_state_by_then
     assert (second.result().producer_id, second.result().producer_epoch) == (70, 1)
 
 
-def test_brokers_ask_for_several_transactions_at_once(harness: TransactionHarness) -> None:
+def test_brokers_add_partitions_to_several_transactions_at_once(
+    harness: TransactionHarness,
+) -> None:
     one, two, zombie = harness.producer("one"), harness.producer("two"), harness.producer("three")
     harness.producer("three")
     harness.add(two, 0)

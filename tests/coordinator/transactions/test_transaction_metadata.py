@@ -46,7 +46,7 @@ def test_a_decided_outcome_cannot_change() -> None:
     assert TRANSITIONS[TransactionState.PREPARE_ABORT] == {TransactionState.COMPLETE_ABORT}
 
 
-def test_a_step_off_the_table_is_a_fault_of_ours() -> None:
+def test_a_transition_off_the_table_is_a_bug() -> None:
     with pytest.raises(AssertionError, match="x: "):
         ended(ended(ONGOING))
 
@@ -67,12 +67,12 @@ def test_an_end_of_version_2_bumps_the_epoch_and_remembers_the_one_before() -> N
     assert prepared.completed(40).producer_epoch == 4
 
 
-def test_an_end_of_the_older_flow_keeps_the_epoch() -> None:
+def test_an_end_before_version_2_keeps_the_epoch() -> None:
     completed = ended(ONGOING, client_version=0).completed(40)
     assert (completed.producer_epoch, completed.last_producer_epoch) == (3, -1)
 
 
-def test_the_last_epoch_leads_over_to_the_next_producer_id() -> None:
+def test_the_last_epoch_is_followed_by_the_next_producer_id() -> None:
     worn = EMPTY.renewed(7, LAST_ASSIGNED_EPOCH, last_epoch=-1, timeout_ms=1, now_ms=11)
     prepared = ended(
         worn.with_partitions([("t", 0)], client_version=2, now_ms=20), next_producer_id=8

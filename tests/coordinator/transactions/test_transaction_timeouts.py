@@ -23,7 +23,7 @@ def harness(request: pytest.FixtureRequest) -> TransactionHarness:
 
 
 @pytest.fixture
-def calm_house() -> TransactionHarness:
+def slow_harness() -> TransactionHarness:
     """A harness where weeks pass quickly: time-outs are looked for but hourly."""
     return TransactionHarness(
         transaction_abort_timed_out_transaction_cleanup_interval_ms=EXPIRY_INTERVAL_MS
@@ -47,7 +47,7 @@ def test_a_transaction_is_aborted_when_it_lasts_longer_than_its_timeout(
     assert request.partitions == [("t", 0), ("t", 1)]
 
 
-def test_the_zombie_finds_itself_fenced(harness: TransactionHarness) -> None:
+def test_a_zombie_producer_is_fenced(harness: TransactionHarness) -> None:
     producer = harness.producer(timeout_ms=1_000)
     harness.add(producer, 0)
     harness.advance(2 * ABORT_INTERVAL_MS)
@@ -56,7 +56,7 @@ def test_the_zombie_finds_itself_fenced(harness: TransactionHarness) -> None:
     assert commit.error_code == ErrorCode.PRODUCER_FENCED
 
 
-def test_each_transaction_has_a_time_of_its_own(harness: TransactionHarness) -> None:
+def test_each_transaction_has_its_own_timeout(harness: TransactionHarness) -> None:
     producer = harness.producer(timeout_ms=15_000)
     for _ in range(10):
         harness.add(producer, 0)
@@ -143,60 +143,62 @@ def test_transactions_that_time_out_together_are_aborted_in_slices(
     assert max(slices) == ABORTED_AT_ONCE
 
 
-def test_an_unused_id_expires(calm_house: TransactionHarness) -> None:
-    calm_house.producer("unused")
-    calm_house.add(calm_house.producer("open", timeout_ms=900_000), 0)
-    calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
-    calm_house.producer("used")
-    calm_house.advance(2 * EXPIRY_INTERVAL_MS)
-    assert "unused" not in calm_house.transactions.by_id
-    assert "used" in calm_house.transactions.by_id
-    assert calm_house.values("unused")[-1] is None
-    calm_house.elect()
-    assert "unused" not in calm_house.transactions.by_id
+def test_an_unused_id_expires(slow_harness: TransactionHarness) -> None:
+    slow_harness.producer("unused")
+    slow_harness.add(slow_harness.producer("open", timeout_ms=900_000), 0)
+    slow_harness.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
+    slow_harness.producer("used")
+    slow_harness.advance(2 * EXPIRY_INTERVAL_MS)
+    assert "unused" not in slow_harness.transactions.by_id
+    assert "used" in slow_harness.transactions.by_id
+    assert slow_harness.values("unused")[-1] is None
+    slow_harness.elect()
+    assert "unused" not in slow_harness.transactions.by_id
 
 
-def test_an_id_that_is_used_now_and_then_stays(calm_house: TransactionHarness) -> None:
+def test_an_id_in_use_does_not_expire(slow_harness: TransactionHarness) -> None:
     for _ in range(5):
-        calm_house.producer()
-        calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
-    assert "x" in calm_house.transactions.by_id
+        slow_harness.producer()
+        slow_harness.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
+    assert "x" in slow_harness.transactions.by_id
 
 
-def test_an_id_with_a_transaction_pending_never_expires(calm_house: TransactionHarness) -> None:
-    producer = calm_house.producer()
-    calm_house.add(producer, 0)
-    calm_house.participants.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    calm_house.end(producer)
-    calm_house.participants.is_holding = True  # no partition responds any more
-    calm_house.advance(2 * EXPIRATION_MS)
-    assert calm_house.state_of() == "PrepareCommit"
+def test_an_id_with_a_transaction_pending_never_expires(slow_harness: TransactionHarness) -> None:
+    producer = slow_harness.producer()
+    slow_harness.add(producer, 0)
+    slow_harness.participants.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    slow_harness.end(producer)
+    slow_harness.participants.is_holding = True  # no partition responds any more
+    slow_harness.advance(2 * EXPIRATION_MS)
+    assert slow_harness.state_of() == "PrepareCommit"
 
 
-def test_an_expired_id_can_be_initialized_again(calm_house: TransactionHarness) -> None:
-    first = calm_house.producer()
-    calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
-    assert set(calm_house.add(first, 0).result().values()) == {
+def test_an_expired_id_can_be_initialized_again(slow_harness: TransactionHarness) -> None:
+    first = slow_harness.producer()
+    slow_harness.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
+    assert set(slow_harness.add(first, 0).result().values()) == {
         ErrorCode.INVALID_PRODUCER_ID_MAPPING
     }
-    second = calm_house.producer()
+    second = slow_harness.producer()
     assert second.epoch == 0
     assert second.producer_id != first.producer_id
 
 
-def test_ids_whose_expiration_cannot_be_written_are_retried(calm_house: TransactionHarness) -> None:
-    calm_house.producer()
-    calm_house.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
-    calm_house.advance(EXPIRATION_MS + 5 * EXPIRY_INTERVAL_MS)
-    assert "x" in calm_house.transactions.by_id
-    calm_house.log.append_error = None
-    calm_house.advance(EXPIRY_INTERVAL_MS)
-    assert "x" not in calm_house.transactions.by_id
+def test_ids_whose_expiration_cannot_be_written_are_retried(
+    slow_harness: TransactionHarness,
+) -> None:
+    slow_harness.producer()
+    slow_harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    slow_harness.advance(EXPIRATION_MS + 5 * EXPIRY_INTERVAL_MS)
+    assert "x" in slow_harness.transactions.by_id
+    slow_harness.log.append_error = None
+    slow_harness.advance(EXPIRY_INTERVAL_MS)
+    assert "x" not in slow_harness.transactions.by_id
 
 
-def test_many_ids_expire_together(calm_house: TransactionHarness) -> None:
+def test_many_ids_expire_together(slow_harness: TransactionHarness) -> None:
     for number in range(2 * EXPIRED_AT_ONCE + 5):
-        calm_house.producer(f"x{number}")
-    calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
-    assert not calm_house.transactions.by_id
-    assert not len(calm_house.transactions.idle)
+        slow_harness.producer(f"x{number}")
+    slow_harness.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
+    assert not slow_harness.transactions.by_id
+    assert not len(slow_harness.transactions.idle)

@@ -293,11 +293,11 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_transactions_keep_their_promises(seed: int) -> None:
+def test_transactions_keep_their_invariants_in_a_random_walk(seed: int) -> None:
     Walk(seed).run()
 
 
-def test_the_walk_gets_somewhere() -> None:
+def test_the_random_walk_reaches_interesting_states() -> None:
     walks = [Walk(seed) for seed in range(20)]
     for walk in walks:
         walk.run()
