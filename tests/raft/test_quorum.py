@@ -228,7 +228,9 @@ def test_an_observer_follows_and_never_votes(cluster: Cluster) -> None:
         second = await cluster.leader()
         second.append(b"two")
         await cluster.all_have(b"one", b"two")
-        vote_targets = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
+        vote_targets = {
+            target for _, target, name in cluster.network.requests if name == "VoteRequest"
+        }
         assert observer.node_id not in vote_targets
 
     simulated(scenario())

@@ -81,7 +81,9 @@ def test_an_observer_becomes_a_voter_that_can_lead(cluster: Cluster) -> None:
         second = await cluster.leader()
         second.append(b"two")
         await cluster.all_have(b"one", b"two")
-        vote_targets = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
+        vote_targets = {
+            target for _, target, name in cluster.network.requests if name == "VoteRequest"
+        }
         assert new.node_id in vote_targets
 
     simulated(scenario())

@@ -208,23 +208,24 @@ def parse_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | N
 def begin_response(
     response: EpochResponse, leader: QuorumLeader | None
 ) -> begin.BeginQuorumEpochResponse:
-    partition = begin.ResponsePartitionData(
-        error_code=response.error, leader_id=response.leader_id, leader_epoch=response.epoch
-    )
-    topic = begin.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    nodes = node_endpoints(begin.NodeEndpoint, leader)
-    return begin.BeginQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
+    return begin.BeginQuorumEpochResponse(**_epoch_response_fields(begin, response, leader))
 
 
 def end_response(
     response: EpochResponse, leader: QuorumLeader | None
 ) -> end.EndQuorumEpochResponse:
-    partition = end.ResponsePartitionData(
+    return end.EndQuorumEpochResponse(**_epoch_response_fields(end, response, leader))
+
+
+def _epoch_response_fields(
+    messages: Any, response: EpochResponse, leader: QuorumLeader | None
+) -> dict[str, Any]:
+    """Returns the fields of a response, of the same name in both modules of messages."""
+    partition = messages.ResponsePartitionData(
         error_code=response.error, leader_id=response.leader_id, leader_epoch=response.epoch
     )
-    topic = end.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    nodes = node_endpoints(end.NodeEndpoint, leader)
-    return end.EndQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
+    topic = messages.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return {"topics": [topic], "node_endpoints": node_endpoints(messages.NodeEndpoint, leader)}
 
 
 def parse_epoch_response(

@@ -59,9 +59,7 @@ class SnapshotWriter:
         file_name: str | None = None,
     ) -> None:
         self.snapshot_id = snapshot_id
-        self._path = Path(folder, file_name or snapshot_id.file_name)
-        self._part = self._path.with_name(self._path.name + ".part")
-        self._file = self._part.open("wb")
+        self._file = _PartFile(Path(folder, file_name or snapshot_id.file_name))
         self._offset = 0
         self._now_ms = now_ms
         self._write_control(snapshot_header(voters, last_timestamp_ms))
@@ -76,19 +74,12 @@ class SnapshotWriter:
 
         Finishing again has no effect.
         """
-        if self._file.closed:
-            return
-        self._write_control(snapshot_footer())
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._part.chmod(0o400)
-        self._part.rename(self._path)
-        sync_path(str(self._path.parent))
+        if not self._file.is_closed:
+            self._write_control(snapshot_footer())
+            self._file.finish()
 
     def abandon(self) -> None:
-        self._file.close()
-        self._part.unlink(missing_ok=True)
+        self._file.abandon()
 
     def _write_control(self, records: Sequence[tuple[ControlType, bytes]]) -> None:
         batch = control_batch(
@@ -173,14 +164,12 @@ def checked_batches(path: str | Path, content: bytes) -> Iterator[tuple[int, Bat
 class SnapshotDownload:
     """A leader's snapshot that is fetched into a `.part` file; it exists only after `finish`."""
 
-    __slots__ = ("_file", "_part", "_path", "position", "snapshot")
+    __slots__ = ("_file", "position", "snapshot")
 
     def __init__(self, folder: str, snapshot: SnapshotId) -> None:
         self.snapshot = snapshot
         self.position = 0
-        self._path = Path(folder, snapshot.file_name)
-        self._part = self._path.with_name(self._path.name + ".part")
-        self._file = self._part.open("wb")
+        self._file = _PartFile(Path(folder, snapshot.file_name))
 
     def append(self, chunk: bytes | memoryview) -> None:
         self._file.write(chunk)
@@ -191,9 +180,39 @@ class SnapshotDownload:
 
         Raises CorruptBatch if it is not a complete snapshot.
         """
-        self._file.flush()
-        for _ in read_snapshot(self._part):
+        for _ in read_snapshot(self._file.flush()):
             pass
+        self._file.finish()
+
+    def abandon(self) -> None:
+        self._file.abandon()
+
+
+class _PartFile:
+    """A file that has a `.part` name while it is written."""
+
+    __slots__ = ("_file", "_part", "_path")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(path.name + ".part")
+        self._file = self._part.open("wb")
+
+    @property
+    def is_closed(self) -> bool:
+        return self._file.closed
+
+    def write(self, content: bytes | bytearray | memoryview) -> None:
+        self._file.write(content)
+
+    def flush(self) -> Path:
+        """Makes what was written readable. Returns the path of the `.part` file."""
+        self._file.flush()
+        return self._part
+
+    def finish(self) -> None:
+        """Syncs the file and gives it its name."""
+        self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         self._part.chmod(0o400)

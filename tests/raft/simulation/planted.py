@@ -144,7 +144,7 @@ BUGS = [
 """,
     ),
     Bug(
-        "new-voters-get-no-vote-requests",
+        "old-voters-still-counted",
         "leadership.py",
         "        leader.progress.update_voters(self._node.voters)\n",
         "",
