@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from tests.wait import wait_until
 
 DEADLINE_S = 20
 QUIET = {"log_level": 0}
@@ -54,11 +55,12 @@ def values(bootstrap_servers: str, topic: str, count: int, **settings: Any) -> l
 
 def poll_until(client: Consumer, condition: Callable[[], bool]) -> None:
     """Polls a group member until the condition is true."""
-    for _ in range(10 * DEADLINE_S):
+
+    def is_met_after_a_poll() -> bool:
         client.poll(0.1)
-        if condition():
-            return
-    raise TimeoutError("the condition was not met")
+        return condition()
+
+    wait_until(is_met_after_a_poll, "the group reaches the condition", DEADLINE_S, poll_s=0)
 
 
 def _dotted(settings: dict[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 import json
 import signal
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.wait import wait_until
 
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
@@ -18,16 +18,17 @@ from barnabas.client.producer.arrow_encoder import ArrowBatchEncoder
 from barnabas.testing import Broker
 
 
-def wait_until(condition: Callable[[], object], producer: Producer) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to be"
+def poll_until(condition: Callable[[], object], producer: Producer) -> None:
+    def is_met_after_a_poll() -> object:
         producer.poll(0.05)
+        return condition()
+
+    wait_until(is_met_after_a_poll, "delivery reports", poll_s=0)
 
 
 def test_records_are_delivered_and_reported_in_order(make: Callable[..., Producer]) -> None:
     producer = make()
-    told: list[Any] = []
+    reports: list[Any] = []
     for index in range(100):
         producer.produce(
             "one",
@@ -35,13 +36,13 @@ def test_records_are_delivered_and_reported_in_order(make: Callable[..., Produce
             key=f"key {index}",
             headers={"n": str(index)},
             timestamp=1000 + index,
-            on_delivery=lambda error, message: told.append((error, message)),
+            on_delivery=lambda error, message: reports.append((error, message)),
         )
     assert len(producer) == 100
     assert producer.flush(20) == 0
     assert len(producer) == 0
-    assert all(error is None for error, _ in told)
-    messages = [message for _, message in told]
+    assert all(error is None for error, _ in reports)
+    messages = [message for _, message in reports]
     assert [message.value() for message in messages] == [b"value %d" % i for i in range(100)]
     first = messages[0].offset()
     assert [message.offset() - first for message in messages] == list(range(100))
@@ -55,11 +56,11 @@ def test_records_are_delivered_and_reported_in_order(make: Callable[..., Produce
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_every_compression_type_is_accepted(make: Callable[..., Producer], codec: str) -> None:
     producer = make(compression_type=codec)
-    told: list[Any] = []
+    reports: list[Any] = []
     for _ in range(100):
-        producer.produce("t", b"x" * 100, on_delivery=lambda error, _: told.append(error))
+        producer.produce("t", b"x" * 100, on_delivery=lambda error, _: reports.append(error))
     assert producer.flush(20) == 0
-    assert told == [None] * 100
+    assert reports == [None] * 100
     rate = producer.metrics()["producer-metrics:compression-rate-avg:{client-id=barnabas}"]
     assert float(rate) < 0.9
 
@@ -67,10 +68,12 @@ def test_every_compression_type_is_accepted(make: Callable[..., Producer], codec
 @pytest.mark.parametrize("acks", [0, 1, "all"])
 def test_every_acks_is_reported(make: Callable[..., Producer], acks: Any) -> None:
     producer = make(acks=acks, enable_idempotence=False)
-    told: list[Any] = []
-    producer.produce("one", b"x", on_delivery=lambda error, message: told.append((error, message)))
+    reports: list[Any] = []
+    producer.produce(
+        "one", b"x", on_delivery=lambda error, message: reports.append((error, message))
+    )
     assert producer.flush(20) == 0
-    ((error, message),) = told
+    ((error, message),) = reports
     assert error is None
     assert (message.offset() is None) == (acks == 0)
 
@@ -78,22 +81,22 @@ def test_every_acks_is_reported(make: Callable[..., Producer], acks: Any) -> Non
 def test_the_delivery_callback_of_the_settings_is_the_default(
     make: Callable[..., Producer],
 ) -> None:
-    told: list[bytes] = []
-    producer = make(on_delivery=lambda _, message: told.append(message.value()))
+    reports: list[bytes] = []
+    producer = make(on_delivery=lambda _, message: reports.append(message.value()))
     producer.produce("one", b"1")
-    producer.produce("one", b"2", callback=lambda *_: told.append(b"its own"))
+    producer.produce("one", b"2", callback=lambda *_: reports.append(b"its own"))
     producer.flush(20)
-    assert told == [b"1", b"its own"]
+    assert reports == [b"1", b"its own"]
 
 
 def test_flush_raises_what_a_callback_raises_and_continues(
     make: Callable[..., Producer],
 ) -> None:
     producer = make()
-    told: list[bytes] = []
+    reports: list[bytes] = []
 
     def report(_: object, message: Any) -> None:
-        told.append(message.value())
+        reports.append(message.value())
         if message.value() == b"0":
             raise LookupError("from a callback")
 
@@ -102,31 +105,31 @@ def test_flush_raises_what_a_callback_raises_and_continues(
     with pytest.raises(LookupError):
         producer.flush(20)
     assert producer.flush(20) == 0
-    assert told == [b"0", b"1", b"2"]
+    assert reports == [b"0", b"1", b"2"]
 
 
 def test_a_topic_is_created_by_the_first_record(make: Callable[..., Producer]) -> None:
     producer = make()
-    told: list[Any] = []
-    producer.produce("made-by-producing", b"x", on_delivery=lambda error, _: told.append(error))
+    reports: list[Any] = []
+    producer.produce("made-by-producing", b"x", on_delivery=lambda error, _: reports.append(error))
     assert producer.flush(30) == 0
-    assert told == [None]
+    assert reports == [None]
 
 
 def test_records_of_an_invalid_topic_are_reported(make: Callable[..., Producer]) -> None:
     producer = make()
-    told: list[Any] = []
-    producer.produce("no such topic!", b"x", on_delivery=lambda error, _: told.append(error))
+    reports: list[Any] = []
+    producer.produce("no such topic!", b"x", on_delivery=lambda error, _: reports.append(error))
     assert producer.flush(30) == 0
-    assert told[0].code() == KafkaError.TOPIC_EXCEPTION
+    assert reports[0].code() == KafkaError.TOPIC_EXCEPTION
 
 
 def test_records_time_out_without_a_broker() -> None:
     producer = Producer({"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 500})
-    told: list[Any] = []
-    producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+    reports: list[Any] = []
+    producer.produce("t", b"x", on_delivery=lambda error, _: reports.append(error))
     assert producer.flush(20) == 0
-    assert told[0].code() == KafkaError._MSG_TIMED_OUT
+    assert reports[0].code() == KafkaError._MSG_TIMED_OUT
     producer.close(5)
 
 
@@ -134,21 +137,21 @@ def test_flush_returns_what_is_left_after_its_timeout() -> None:
     producer = Producer({"bootstrap.servers": "127.0.0.1:1"})
     producer.produce("t", b"x")
     assert producer.flush(0.05) == 1
-    told: list[Any] = []
-    producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+    reports: list[Any] = []
+    producer.produce("t", b"x", on_delivery=lambda error, _: reports.append(error))
     producer.purge()
     producer.poll(0)
-    assert [error.code() for error in told] == [KafkaError._PURGE_QUEUE]
+    assert [error.code() for error in reports] == [KafkaError._PURGE_QUEUE]
     assert len(producer) == 0
     producer.close(5)
 
 
 def test_an_unreachable_broker_is_reported_to_error_cb() -> None:
-    told: list[Any] = []
-    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "error_cb": told.append})
+    reports: list[Any] = []
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "error_cb": reports.append})
     producer.produce("t", b"x")
-    wait_until(lambda: told, producer)
-    assert any("127.0.0.1:1" in error.str() for error in told)
+    poll_until(lambda: reports, producer)
+    assert any("127.0.0.1:1" in error.str() for error in reports)
     producer.purge()
     producer.close(5)
 
@@ -168,12 +171,12 @@ def test_a_full_queue_is_a_buffer_error_until_callbacks_have_run(
 def test_a_blocked_producer_runs_callbacks(
     make: Callable[..., Producer],
 ) -> None:
-    told: list[Any] = []
+    reports: list[Any] = []
     producer = make(queue_buffering_max_messages=10, max_block_ms=20_000)
     for _ in range(100):
-        producer.produce("one", b"x", on_delivery=lambda error, _: told.append(error))
+        producer.produce("one", b"x", on_delivery=lambda error, _: reports.append(error))
     assert producer.flush(20) == 0
-    assert told == [None] * 100
+    assert reports == [None] * 100
 
 
 def test_calls_on_a_closed_producer_raise(broker: Broker) -> None:
@@ -224,21 +227,21 @@ def test_interceptors_change_records_and_see_acknowledgements(
         def on_send(self, record: Any) -> Any:
             raise LookupError("from an interceptor")
 
-    told: list[bytes] = []
+    reports: list[bytes] = []
     producer = make(interceptors=[Interceptor(), Broken()])
-    producer.produce("one", "word", on_delivery=lambda _, message: told.append(message.value()))
+    producer.produce("one", "word", on_delivery=lambda _, message: reports.append(message.value()))
     producer.produce("one", "other")
     producer.flush(20)
-    assert told == [b"WORD"]
+    assert reports == [b"WORD"]
     assert heard == [(None, b"WORD"), (None, b"OTHER")]
 
 
 def test_statistics_are_json_in_librdkafkas_format(make: Callable[..., Producer]) -> None:
-    told: list[str] = []
-    producer = make(statistics_interval_ms=50, stats_cb=told.append)
+    reports: list[str] = []
+    producer = make(statistics_interval_ms=50, stats_cb=reports.append)
     producer.produce("one", b"x")
-    wait_until(lambda: told and json.loads(told[-1])["txmsgs"] == 1, producer)
-    told_last = json.loads(told[-1])
+    poll_until(lambda: reports and json.loads(reports[-1])["txmsgs"] == 1, producer)
+    told_last = json.loads(reports[-1])
     assert told_last["type"] == "producer"
     assert told_last["topics"]["one"]["partitions"]["0"]["txmsgs"] == 1
     assert "UP" in {broker["state"] for broker in told_last["brokers"].values()}
@@ -274,14 +277,15 @@ def test_rows_go_to_the_partitions_of_their_keys(make: Callable[..., Producer]) 
             on_delivery=lambda _, message: offsets.update({message.partition(): message.offset()}),
         )
     producer.flush(20)
-    told: list[tuple[Any, int]] = []
+    reports: list[tuple[Any, int]] = []
     rows = pa.record_batch({"key": keys, "value": [b"%d" % i for i in range(1000)]})
     assert (
-        producer.produce_arrow("t", rows, lambda error, count: told.append((error, count))) == 1000
+        producer.produce_arrow("t", rows, lambda error, count: reports.append((error, count)))
+        == 1000
     )
     assert producer.flush(20) == 0
-    assert {error for error, _ in told} == {None}
-    assert sum(count for _, count in told) == 1000
+    assert {error for error, _ in reports} == {None}
+    assert sum(count for _, count in reports) == 1000
     before = dict(offsets)
     for partition in range(3):
         producer.produce(
@@ -342,23 +346,23 @@ def test_ctrl_c_can_interrupt_a_poll(make: Callable[..., Producer]) -> None:
 
 
 def test_records_outlive_a_restart_of_the_broker_once_each_and_in_order() -> None:
-    told: list[Any] = []
+    reports: list[Any] = []
     with Broker() as broker:
         broker.create_topic("kept", 1)
         settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0}
         with Producer(settings) as producer:
             for index in range(3000):
                 producer.produce(
-                    "kept", b"%d" % index, on_delivery=lambda error, m: told.append((error, m))
+                    "kept", b"%d" % index, on_delivery=lambda error, m: reports.append((error, m))
                 )
                 if index % 100 == 0:
                     producer.poll(0.001)
                 if index == 1500:
                     broker.restart()
             assert producer.flush(60) == 0
-    assert {error for error, _ in told} == {None}
-    assert [message.value() for _, message in told] == [b"%d" % i for i in range(3000)]
-    assert [message.offset() for _, message in told] == list(range(3000))
+    assert {error for error, _ in reports} == {None}
+    assert [message.value() for _, message in reports] == [b"%d" % i for i in range(3000)]
+    assert [message.offset() for _, message in reports] == list(range(3000))
 
 
 def test_a_timeout_must_be_a_number(make: Callable[..., Producer]) -> None:
