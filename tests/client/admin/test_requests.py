@@ -45,7 +45,7 @@ async def administered(
 ) -> AsyncIterator[AioAdminClient]:
     """An admin client of these, which know of each other."""
     for broker in brokers:
-        broker.answers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
+        broker.handlers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
         await broker.start()
     connection = settings_of(brokers, default_api_timeout_ms=int(default_api_timeout_ms))
     fields = {each.name: getattr(connection, each.name) for each in dataclasses.fields(connection)}
@@ -114,7 +114,7 @@ async def test_each_leader_gets_one_request_for_all_its_partitions() -> None:
         found = await admin.list_offsets(latest("a", 500) | latest("b", 500))
         assert [each.offset for each in found.all().values()] == [*range(500), *range(500)]
         for broker in first, second:
-            assert len(broker.asked(ApiKey.LIST_OFFSETS)) == 1
+            assert len(broker.requests_of(ApiKey.LIST_OFFSETS)) == 1
 
 
 @on_a_loop
@@ -135,14 +135,14 @@ async def test_only_failed_items_are_sent_again() -> None:
     async with administered(broker) as admin:
         found = await admin.list_offsets(latest("a", 3))
         assert list(found) == list(latest("a", 3))
-        again = broker.asked(ApiKey.LIST_OFFSETS)[1].topics[0].partitions
+        again = broker.requests_of(ApiKey.LIST_OFFSETS)[1].topics[0].partitions
         assert [each.partition_index for each in again] == [0]
 
 
 @on_a_loop
 async def test_results_remain_when_brokers_stop_responding() -> None:
     def half(request: Any) -> ListOffsetsResponse:
-        broker.answers[ApiKey.METADATA] = hang_up
+        broker.handlers[ApiKey.METADATA] = hang_up
         response = ends()(request)
         response.topics[0].partitions[0].error_code = ErrorCode.LEADER_NOT_AVAILABLE
         return response
@@ -193,13 +193,13 @@ async def test_a_thousand_groups_take_one_lookup_and_one_request_per_coordinator
         )
 
     for broker in brokers:
-        broker.answers[ApiKey.FIND_COORDINATOR] = found
+        broker.handlers[ApiKey.FIND_COORDINATOR] = found
     async with administered(*brokers) as admin:
         groups = [str(number) for number in range(1000)]
         assert list((await admin.delete_consumer_groups(groups)).all()) == groups
-        searches = [len(broker.asked(ApiKey.FIND_COORDINATOR)) for broker in brokers]
+        searches = [len(broker.requests_of(ApiKey.FIND_COORDINATOR)) for broker in brokers]
         assert sum(searches) == 1
-        assert [len(broker.asked(ApiKey.DELETE_GROUPS)) for broker in brokers] == [1, 1]
+        assert [len(broker.requests_of(ApiKey.DELETE_GROUPS)) for broker in brokers] == [1, 1]
 
 
 @on_a_loop
@@ -225,7 +225,7 @@ async def test_a_coordinator_that_is_loading_is_retried() -> None:
     async with administered(broker) as admin:
         told = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")])
         assert told["g"].topic_partitions == []
-        versions = {each.version for each in broker.heard if each.key == ApiKey.OFFSET_FETCH}
+        versions = {each.version for each in broker.received if each.key == ApiKey.OFFSET_FETCH}
         assert versions == {9}, "the last version that knows topics by their names"
 
 
@@ -242,8 +242,8 @@ async def test_requests_go_to_the_active_one_of_several_controllers() -> None:
     leader = ScriptedBroker({ApiKey.CREATE_TOPICS: created()}, node_id=2)
     both = [follower, leader]
     for controller in both:
-        del controller.answers[ApiKey.METADATA]
-        controller.answers[ApiKey.DESCRIBE_CLUSTER] = lambda request: DescribeClusterResponse(
+        del controller.handlers[ApiKey.METADATA]
+        controller.handlers[ApiKey.DESCRIBE_CLUSTER] = lambda request: DescribeClusterResponse(
             endpoint_type=request.endpoint_type,
             cluster_id="castle",
             controller_id=leader.node_id,
@@ -257,7 +257,7 @@ async def test_requests_go_to_the_active_one_of_several_controllers() -> None:
     async with AioAdminClient(settings) as admin:
         for number in range(3):
             (await admin.create_topics([NewTopic(f"t{number}", 1, 1)])).all()
-        assert len(follower.asked(ApiKey.CREATE_TOPICS)) <= 2
+        assert len(follower.requests_of(ApiKey.CREATE_TOPICS)) <= 2
         assert [node.id for node in (await admin.describe_cluster()).nodes] == [1, 2]
     for controller in both:
         await controller.stop()
@@ -271,7 +271,7 @@ async def test_a_non_retriable_error_is_returned_at_once() -> None:
         assert results.errors == {"a": KafkaError(KafkaError.POLICY_VIOLATION)}
         with pytest.raises(KafkaException):
             results.all()
-        assert len(broker.asked(ApiKey.CREATE_TOPICS)) == 1
+        assert len(broker.requests_of(ApiKey.CREATE_TOPICS)) == 1
 
 
 @on_a_loop

@@ -125,7 +125,7 @@ async def read(
 
     async with contextlib.AsyncExitStack() as running:
         for broker in brokers:
-            broker.answers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
+            broker.handlers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
             await running.enter_async_context(broker)
         endpoints = tuple(broker.endpoint for broker in brokers)
         backoff = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 2}
@@ -166,7 +166,7 @@ async def test_no_more_is_read_ahead_than_the_limit(monkeypatch: pytest.MonkeyPa
 async def test_stale_metadata_is_refreshed_and_the_fetch_retried(code: ErrorCode) -> None:
     log = Log()
     broker = log.broker()
-    broker.answers[ApiKey.FETCH] = first(lambda _: response(error(0, code)), log.fetch)
+    broker.handlers[ApiKey.FETCH] = first(lambda _: response(error(0, code)), log.fetch)
     assert len(await read([Range(0, 3)], broker)) == 3
 
 
@@ -177,7 +177,7 @@ async def test_a_newer_leader_in_the_response_is_read_from() -> None:
     old = ScriptedBroker({ApiKey.FETCH: lambda _: moved}, node_id=1, topics={"t": 1})
     new = ScriptedBroker({ApiKey.FETCH: log.fetch}, node_id=2)
     assert len(await read([Range(0, 3)], old, new)) == 3
-    assert len(old.asked(ApiKey.FETCH)) == 1
+    assert len(old.requests_of(ApiKey.FETCH)) == 1
 
 
 @pytest.mark.parametrize("follower_fails", [False, True])
@@ -198,8 +198,8 @@ async def test_a_preferred_replica_is_read_from_until_it_fails(follower_fails: b
     leader = ScriptedBroker({ApiKey.FETCH: lead}, node_id=1, topics={"t": 1})
     follower = ScriptedBroker({ApiKey.FETCH: follow}, node_id=2)
     assert len(await read([Range(0, 1)], leader, follower, client_rack="r2")) == 1
-    assert len(follower.asked(ApiKey.FETCH)) == 1
-    assert len(leader.asked(ApiKey.FETCH)) == 1 + follower_fails
+    assert len(follower.requests_of(ApiKey.FETCH)) == 1
+    assert len(leader.requests_of(ApiKey.FETCH)) == 1 + follower_fails
 
 
 @on_a_loop
@@ -221,7 +221,7 @@ async def test_an_offset_that_is_in_range_after_all_is_fetched_again() -> None:
     log = Log()
     broker = log.broker()
     wrong = response(error(0, ErrorCode.OFFSET_OUT_OF_RANGE))
-    broker.answers[ApiKey.FETCH] = first(lambda _: wrong, log.fetch)
+    broker.handlers[ApiKey.FETCH] = first(lambda _: wrong, log.fetch)
     assert len(await read([Range(0, 3)], broker)) == 3
 
 
@@ -231,7 +231,7 @@ async def test_an_error_that_a_retry_does_not_fix_is_raised_at_once() -> None:
     broker = ScriptedBroker({ApiKey.FETCH: lambda _: denied}, topics={"t": 1})
     with pytest.raises(RangeReadError, match=r"t \[0\]: .*uthoriz"):
         await read([Range(0, 1)], broker)
-    assert len(broker.asked(ApiKey.FETCH)) == 1
+    assert len(broker.requests_of(ApiKey.FETCH)) == 1
 
 
 @on_a_loop

@@ -70,8 +70,8 @@ async def _describe_producers(
     if broker_id is None:
         outcomes = await admin.route_to_leaders(partitions, exchange, deadline)
     else:
-        asked = dict.fromkeys(partitions, broker_id)
-        outcomes = await admin.route_to_brokers(asked, exchange, deadline)
+        brokers = dict.fromkeys(partitions, broker_id)
+        outcomes = await admin.route_to_brokers(brokers, exchange, deadline)
     return Results(
         {
             partition: outcomes[partition.topic, partition.partition]

@@ -47,25 +47,25 @@ class FetchSession:
         ] = {}  # partitions of the session on the broker
         self._names: dict[bytes, str] = {}
 
-    def request(self, wanted: Mapping[TopicPartitionTuple, PartitionFetch]) -> FetchRequest:
+    def request(self, partitions: Mapping[TopicPartitionTuple, PartitionFetch]) -> FetchRequest:
         """Returns the request that fetches these partitions alone; the caller sets the limits."""
         if self._epoch == NEW_EPOCH:
             self._sent = {}
             self._names = {}
         changed = {
-            partition: want
-            for partition, want in wanted.items()
-            if self._sent.get(partition) != want
+            partition: fetch
+            for partition, fetch in partitions.items()
+            if self._sent.get(partition) != fetch
         }
         forgotten = {
-            partition: want.topic_id
-            for partition, want in self._sent.items()
-            if partition not in wanted or wanted[partition].topic_id != want.topic_id
+            partition: fetch.topic_id
+            for partition, fetch in self._sent.items()
+            if partition not in partitions or partitions[partition].topic_id != fetch.topic_id
         }
         for partition in forgotten:
             del self._sent[partition]
         self._sent.update(changed)
-        self._names.update({want.topic_id: topic for (topic, _), want in changed.items()})
+        self._names.update({fetch.topic_id: topic for (topic, _), fetch in changed.items()})
         return FetchRequest(
             session_id=self._id,
             session_epoch=self._epoch,

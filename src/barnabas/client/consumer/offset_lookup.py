@@ -89,7 +89,7 @@ class OffsetLookup:
                 for partition in topic.partitions
             }
 
-        return await self._send_until_answered(timestamps, request, read, deadline)
+        return await self._retry(timestamps, request, read, deadline)
 
     async def offsets_for_leader_epochs(
         self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline
@@ -119,9 +119,9 @@ class OffsetLookup:
                 for partition in topic.partitions
             }
 
-        return await self._send_until_answered(epochs, request, read, deadline)
+        return await self._retry(epochs, request, read, deadline)
 
-    async def _send_until_answered(
+    async def _retry(
         self,
         partitions: Iterable[TopicPartitionTuple],
         request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],

@@ -68,8 +68,8 @@ class PositionUpdater:
         for task in self._tasks:
             task.cancel()
 
-    def _start(self, asking: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(asking)
+    def _start(self, update: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(update)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -1,4 +1,4 @@
-"""Consumers that do nothing but be members, on a test's own loop."""
+"""Consumers that are members of a group and read nothing, on the test's loop."""
 
 import asyncio
 import functools
@@ -16,7 +16,7 @@ DEADLINE_S = 60.0
 
 
 def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Run an async test on a loop of its own, with a deadline."""
+    """Runs an async test on a loop of its own, with a deadline."""
 
     @functools.wraps(test)
     def run(*arguments: Any, **fixtures: Any) -> None:
@@ -29,7 +29,7 @@ def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 class Joined:
-    """A consumer that takes whatever it is given, and remembers what happened."""
+    """A consumer that accepts every assignment, and records what happened."""
 
     def __init__(self, bootstrap_servers: str, group_id: str = "g", **settings: Any) -> None:
         host, port = bootstrap_servers.rsplit(":", 1)
@@ -47,24 +47,24 @@ class Joined:
     async def on_partitions_assigned(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
-        await self._happened("assigned", partitions)
+        await self._record("assigned", partitions)
         self.partitions = frozenset(partitions) | (self.partitions if incremental else frozenset())
 
     async def on_partitions_revoked(
         self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
     ) -> None:
-        await self._happened("revoked", partitions)
+        await self._record("revoked", partitions)
         self.partitions -= frozenset(partitions)
         assert incremental or not self.partitions
 
     async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
-        await self._happened("lost", partitions)
+        await self._record("lost", partitions)
         self.partitions -= frozenset(partitions)
 
     def on_error(self, error: KafkaError) -> None:
         self.errors.append(error)
 
-    async def _happened(self, what: str, partitions: Collection[TopicPartitionTuple]) -> None:
+    async def _record(self, what: str, partitions: Collection[TopicPartitionTuple]) -> None:
         if self.during is not None:
             await self.during(what)
         self.events.append((what, frozenset(partitions)))

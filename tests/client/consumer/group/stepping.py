@@ -1,4 +1,4 @@
-"""Members stepped by hand: a test says what is answered, and what time it is."""
+"""Members stepped by hand: a test sets the responses and the time."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.schema import Message
 
-UNREACHABLE = KafkaError(KafkaError._TRANSPORT, "nobody there")
+UNREACHABLE = KafkaError(KafkaError._TRANSPORT, "no broker responds")
 
 
 def settings(**changed: Any) -> ConsumerSettings:
@@ -29,66 +29,66 @@ def settings(**changed: Any) -> ConsumerSettings:
 
 
 class Stepped:
-    """A member, its clock, and everything it wanted so far that is not answered."""
+    """A member, its clock, and its actions that are not complete yet."""
 
     def __init__(self, member: GroupMembership) -> None:
         self.member = member
         self.now_ms = 1_000_000.0
-        self.asked: list[SendToGroupCoordinator] = []
-        self.hand_overs: list[AssignmentChange] = []
-        self.told: list[KafkaError] = []
+        self.requests: list[SendToGroupCoordinator] = []
+        self.changes: list[AssignmentChange] = []
+        self.errors: list[KafkaError] = []
 
     def subscribe(self, *topics: str) -> None:
         self.member.subscribe(ResolvedSubscription(frozenset(topics)), self.now_ms)
-        self.look()
+        self.advance()
 
-    def hear(self, **partitions: int) -> None:
+    def set_metadata(self, **partitions: int) -> None:
         self.member.on_metadata(metadata(**partitions))
-        self.look()
+        self.advance()
 
     def wait(self, time_ms: float) -> None:
         self.now_ms += time_ms
-        self.look()
+        self.advance()
 
     def poll(self) -> None:
         self.member.on_poll(self.now_ms)
-        self.look()
+        self.advance()
 
     def leave(self) -> None:
         self.member.leave()
-        self.look()
+        self.advance()
 
-    def answer(self, outcome: Message | KafkaError) -> None:
-        """To what was asked first."""
-        self.member.on_response(self.asked.pop(0).request, outcome, self.now_ms)
-        self.look()
+    def respond(self, outcome: Message | KafkaError) -> None:
+        """Responds to the first request in flight."""
+        self.member.on_response(self.requests.pop(0).request, outcome, self.now_ms)
+        self.advance()
 
-    def hand_over(self) -> AssignmentChange:
-        """Let the assignee do what it is wanted to."""
-        (step,) = self.hand_overs
-        self.hand_overs.clear()
+    def complete_change(self) -> AssignmentChange:
+        """Completes the assignment change in progress, and returns it."""
+        (change,) = self.changes
+        self.changes.clear()
         self.member.on_assignment_changed()
-        self.look()
-        return step
+        self.advance()
+        return change
 
     def request(self) -> Any:
-        """The only one under way."""
-        (ask,) = self.asked
-        return ask.request
+        """Returns the only request in flight."""
+        (action,) = self.requests
+        return action.request
 
-    def look(self) -> None:
-        for step in self.member.advance(self.now_ms):
-            if isinstance(step, SendToGroupCoordinator):
-                self.asked.append(step)
-            elif isinstance(step, ReportError):
-                self.told.append(step.error)
+    def advance(self) -> None:
+        for action in self.member.advance(self.now_ms):
+            if isinstance(action, SendToGroupCoordinator):
+                self.requests.append(action)
+            elif isinstance(action, ReportError):
+                self.errors.append(action.error)
             else:
-                self.hand_overs.append(step)
-        assert self.member.next_deadline_ms > self.now_ms, "it would be woken again and again"
+                self.changes.append(action)
+        assert self.member.next_deadline_ms > self.now_ms, "it would be called again and again"
 
 
 def metadata(**partitions: int) -> MetadataSnapshot:
-    """Topics with so many partitions; the id of each is its name."""
+    """Returns topics with these partition counts; the id of a topic is its name."""
     topics = {
         name: TopicInfo(name, topic_id(name), tuple(PartitionInfo(n) for n in range(count)))
         for name, count in partitions.items()

@@ -115,7 +115,7 @@ async def test_commits_retry_retriable_errors_and_return_others(
         speaking = Speaking(broker, epoch=4)
         told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
         assert told == {("t", 0): outcome if outcome is None else KafkaError(outcome)}
-        request = broker.asked(ApiKey.OFFSET_COMMIT)[-1]
+        request = broker.requests_of(ApiKey.OFFSET_COMMIT)[-1]
         assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 4)
         await speaking.cluster.close()
 
@@ -132,10 +132,10 @@ async def test_a_commit_with_a_stale_epoch_is_retried_with_the_new_one() -> None
             response: OffsetCommitResponse = answer(request)
             return response
 
-        broker.answers[ApiKey.OFFSET_COMMIT] = beat_and_answer
+        broker.handlers[ApiKey.OFFSET_COMMIT] = beat_and_answer
         told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
         assert told == {("t", 0): None}
-        epochs = [r.generation_id_or_member_epoch for r in broker.asked(ApiKey.OFFSET_COMMIT)]
+        epochs = [r.generation_id_or_member_epoch for r in broker.requests_of(ApiKey.OFFSET_COMMIT)]
         assert epochs == [4, 5, 6]
         await speaking.cluster.close()
 
@@ -151,7 +151,7 @@ async def test_topic_ids_are_sent_only_if_all_are_known() -> None:
         offsets = TO_COMMIT | {("u", 0): TopicPartition("u", 0, 1)}
         assert set((await speaking.offsets.commit(TO_COMMIT, deadline)).values()) == {None}
         assert set((await speaking.offsets.commit(offsets, deadline)).values()) == {None}
-        versions = [each.version for each in broker.heard if each.key == ApiKey.OFFSET_COMMIT]
+        versions = [each.version for each in broker.received if each.key == ApiKey.OFFSET_COMMIT]
         assert versions == [10, 9]
         await speaking.cluster.close()
 
@@ -163,7 +163,7 @@ async def test_committed_waits_for_offsets_of_open_transactions() -> None:
         speaking = Speaking(broker)
         found = await speaking.offsets.committed([("t", 0)], Deadline.after(30_000))
         assert found["t", 0].offset == 9
-        requests = broker.asked(ApiKey.OFFSET_FETCH)
+        requests = broker.requests_of(ApiKey.OFFSET_FETCH)
         assert [each.require_stable for each in requests] == [True] * 3
         await speaking.cluster.close()
 
@@ -180,8 +180,10 @@ async def told_in_the_end(answers: int) -> KafkaError | None:
     unstable = fetching(repeat(int(ErrorCode.UNSTABLE_OFFSET_COMMIT)), moods())
     for timeout_s in TIMEOUTS_S:
         async with ScriptedBroker() as broker:
-            broker.answers[ApiKey.OFFSET_FETCH] = lambda request, broker=broker: (
-                unstable(request) if len(broker.asked(ApiKey.OFFSET_FETCH)) <= answers else None
+            broker.handlers[ApiKey.OFFSET_FETCH] = lambda request, broker=broker: (
+                unstable(request)
+                if len(broker.requests_of(ApiKey.OFFSET_FETCH)) <= answers
+                else None
             )
             speaking = Speaking(broker)
             asking = speaking.offsets.committed([("t", 0)], Deadline.after(timeout_s * 1000))

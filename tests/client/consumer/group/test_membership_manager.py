@@ -38,15 +38,15 @@ async def test_a_join_is_abandoned_when_the_coordinator_moves() -> None:
     works = ScriptedBroker(COORDINATING, node_id=2)
     async with hangs, works:
         for each in (hangs, works):
-            each.answers[ApiKey.METADATA] = lambda request: metadata_of([hangs, works], request)
-        works.answers[ApiKey.FIND_COORDINATOR] = hangs.answers[ApiKey.FIND_COORDINATOR]
+            each.handlers[ApiKey.METADATA] = lambda request: metadata_of([hangs, works], request)
+        works.handlers[ApiKey.FIND_COORDINATOR] = hangs.handlers[ApiKey.FIND_COORDINATOR]
         member = at(hangs, request_timeout_ms=100)
         member.group.subscribe(["t"])
-        await async_wait_until(lambda: hangs.asked(ApiKey.JOIN_GROUP))
+        await async_wait_until(lambda: hangs.requests_of(ApiKey.JOIN_GROUP))
         moved = ScriptedBroker(node_id=2)
         moved.port = works.port
         for each in (hangs, works):
-            each.answers[ApiKey.FIND_COORDINATOR] = moved.answers[ApiKey.FIND_COORDINATOR]
+            each.handlers[ApiKey.FIND_COORDINATOR] = moved.handlers[ApiKey.FIND_COORDINATOR]
         await async_wait_until(lambda: member.partitions == {("t", 0)})
         await member.close()
 
@@ -61,9 +61,9 @@ async def test_leaving_takes_seconds_although_the_coordinator_hangs(
         member = at(broker, request_timeout_ms=3_600_000)  # which is not what is waited for
         member.group.subscribe(["t"])
         await async_wait_until(lambda: member.partitions)
-        broker.answers[ApiKey.LEAVE_GROUP] = lambda _: None
+        broker.handlers[ApiKey.LEAVE_GROUP] = lambda _: None
         await member.close()
-        assert broker.asked(ApiKey.LEAVE_GROUP)
+        assert broker.requests_of(ApiKey.LEAVE_GROUP)
 
 
 @on_a_loop
@@ -71,7 +71,7 @@ async def test_a_subscribed_topic_that_does_not_exist_is_reported_once() -> None
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker, metadata_max_age_ms=10)
         member.group.subscribe(["t", "nowhere"])
-        await async_wait_until(lambda: len(broker.asked(ApiKey.METADATA)) > 5)
+        await async_wait_until(lambda: len(broker.requests_of(ApiKey.METADATA)) > 5)
         (error,) = member.errors
         assert error == KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         assert "nowhere" in error.str()
@@ -89,7 +89,7 @@ async def test_a_listener_that_raises_does_not_stop_the_group() -> None:
 
         member.during = fail
         member.group.subscribe(["t"])
-        await async_wait_until(lambda: broker.asked(ApiKey.HEARTBEAT))
+        await async_wait_until(lambda: broker.requests_of(ApiKey.HEARTBEAT))
         await member.close()
         assert [what for what, _ in member.events] == ["revoked"]
 
@@ -102,6 +102,6 @@ async def test_unsubscribed_topics_are_removed_from_metadata() -> None:
         await async_wait_until(lambda: member.partitions)
         member.group.subscribe(["u"])
         await async_wait_until(
-            lambda: [each.name for each in broker.asked(ApiKey.METADATA)[-1].topics] == ["u"]
+            lambda: [each.name for each in broker.requests_of(ApiKey.METADATA)[-1].topics] == ["u"]
         )
         await member.close()

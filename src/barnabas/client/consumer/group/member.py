@@ -90,7 +90,7 @@ class GroupMembership(Protocol):
     def next_deadline_ms(self) -> float:
         """When to call `advance` again if no event comes before."""
 
-    def subscribe(self, sought: ResolvedSubscription, now_ms: float) -> None:
+    def subscribe(self, subscription: ResolvedSubscription, now_ms: float) -> None:
         """Joins, or stays in, the group for these topics."""
 
     def on_poll(self, now_ms: float) -> None:

@@ -39,15 +39,15 @@ def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
     it = a_member(**changed)
     it.subscribe("t")
     follow(it, *partitions)
-    it.hand_over()
+    it.complete_change()
     return it
 
 
 def follow(it: Stepped, *partitions: TopicPartitionTuple, generation: int = 1) -> None:
     """Let it join, and be assigned these."""
     assert isinstance(it.request(), JoinGroupRequest)
-    it.answer(joined(it, generation))
-    it.answer(SyncGroupResponse(assignment=write_assignment(partitions)))
+    it.respond(joined(it, generation))
+    it.respond(SyncGroupResponse(assignment=write_assignment(partitions)))
 
 
 def joined(it: Stepped, generation: int = 1) -> JoinGroupResponse:
@@ -76,7 +76,7 @@ def test_a_member_joins_with_the_id_from_the_coordinator() -> None:
     it = a_member()
     it.subscribe("t")
     assert it.request().member_id == ""
-    it.answer(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me"))
+    it.respond(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me"))
     assert it.request().member_id == "me"
     assert it.request().rebalance_timeout_ms == 60_000
 
@@ -85,19 +85,19 @@ def test_a_follower_gets_the_assignment_of_the_leader() -> None:
     it = a_member()
     it.subscribe("t")
     follow(it, T0, T1)
-    assert it.hand_over() == Assign(frozenset({T0, T1}), incremental=False)
+    assert it.complete_change() == Assign(frozenset({T0, T1}), incremental=False)
     assert (it.member.member_id, it.member.epoch) == ("me", 1)
 
 
 def test_a_leader_assigns_once_it_has_metadata_of_all_topics() -> None:
     it = a_member()
-    it.hear(t=2)
+    it.set_metadata(t=2)
     it.subscribe("t")
     both = [SubscribedMember("a", frozenset({"t", "u"})), SubscribedMember("b", frozenset({"u"}))]
-    it.answer(leading("range", *both))
-    assert not it.asked
+    it.respond(leading("range", *both))
+    assert not it.requests
     assert it.member.needed_topics == {"t", "u"}
-    it.hear(t=2, u=2)
+    it.set_metadata(t=2, u=2)
     shares = {each.member_id: each.assignment for each in it.request().assignments}
     assert read_assignment(shares["a"]) == {T0, T1, ("u", 0)}
     assert read_assignment(shares["b"]) == {("u", 1)}
@@ -105,43 +105,43 @@ def test_a_leader_assigns_once_it_has_metadata_of_all_topics() -> None:
 
 def test_a_leader_waits_a_limited_time_for_unknown_topics() -> None:
     it = a_member()
-    it.hear(t=2)
+    it.set_metadata(t=2)
     it.subscribe("t")
-    it.answer(leading("range", SubscribedMember("a", frozenset({"t", "nowhere"}))))
+    it.respond(leading("range", SubscribedMember("a", frozenset({"t", "nowhere"}))))
     it.wait(3_000)
     assert isinstance(it.request(), SyncGroupRequest)
 
 
 def test_a_static_leader_that_rejoined_skips_the_assignment() -> None:
     it = a_member(group_instance_id="i")
-    it.hear(t=2)
+    it.set_metadata(t=2)
     it.subscribe("t")
     response = leading("range", SubscribedMember("a", frozenset({"t"})))
     response.skip_assignment = True
-    it.answer(response)
+    it.respond(response)
     assert it.request().assignments == []
 
 
 def test_a_leader_rejoins_when_a_topic_has_more_partitions() -> None:
     it = a_member(**COOPERATIVE)
-    it.hear(t=1)
+    it.set_metadata(t=1)
     it.subscribe("t")
-    it.answer(leading("cooperative-sticky", SubscribedMember("a", frozenset({"t"}))))
-    it.answer(SyncGroupResponse(assignment=write_assignment([T0])))
-    it.hand_over()
-    it.hear(t=1)
-    assert not it.asked
-    it.hear(t=2)
+    it.respond(leading("cooperative-sticky", SubscribedMember("a", frozenset({"t"}))))
+    it.respond(SyncGroupResponse(assignment=write_assignment([T0])))
+    it.complete_change()
+    it.set_metadata(t=1)
+    assert not it.requests
+    it.set_metadata(t=2)
     assert it.request().reason == "topics have changed: t"
 
 
 def test_an_eager_member_revokes_all_before_it_rejoins() -> None:
     it = settled(T0, T1)
     rebalance(it)
-    assert not it.asked
-    assert it.hand_over() == Revoke(frozenset({T0, T1}), incremental=False)
+    assert not it.requests
+    assert it.complete_change() == Revoke(frozenset({T0, T1}), incremental=False)
     follow(it, T1, generation=2)
-    assert it.hand_over() == Assign(frozenset({T1}), incremental=False)
+    assert it.complete_change() == Assign(frozenset({T1}), incremental=False)
 
 
 def test_a_cooperative_member_joins_with_its_owned_partitions() -> None:
@@ -156,15 +156,15 @@ def test_a_cooperative_member_revokes_what_its_assignment_lacks_and_rejoins() ->
     it = settled(T0, T1, **COOPERATIVE)
     rebalance(it)
     follow(it, T1, ("t", 2), generation=2)
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
-    assert it.hand_over() == Assign(frozenset({("t", 2)}), incremental=True)
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=True)
+    assert it.complete_change() == Assign(frozenset({("t", 2)}), incremental=True)
     assert isinstance(it.request(), JoinGroupRequest)
 
 
 def test_a_cooperative_member_revokes_topics_that_it_unsubscribes_from() -> None:
     it = settled(T0, ("u", 0), **COOPERATIVE)
     it.subscribe("u")
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=True)
     assert isinstance(it.request(), JoinGroupRequest)
 
 
@@ -173,7 +173,7 @@ def test_a_subscription_changed_during_a_join_makes_the_member_rejoin() -> None:
     it.subscribe("t")
     it.subscribe("t", "u")
     follow(it, T0)
-    it.hand_over()
+    it.complete_change()
     assert isinstance(it.request(), JoinGroupRequest)
 
 
@@ -184,9 +184,9 @@ def test_heartbeats_continue_during_a_slow_assignment() -> None:
     for _ in range(5):
         it.wait(3_000)
         assert isinstance(it.request(), HeartbeatRequest)
-        it.answer(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-    assert it.hand_over() == Assign(frozenset({T0}), incremental=False)
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=False)
+        it.respond(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    assert it.complete_change() == Assign(frozenset({T0}), incremental=False)
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=False)
     assert isinstance(it.request(), JoinGroupRequest)
 
 
@@ -199,38 +199,38 @@ def test_an_unknown_member_loses_all_partitions_and_rejoins(
 ) -> None:
     it = settled(T0)
     it.wait(3_000)
-    it.answer(HeartbeatResponse(error_code=error))
+    it.respond(HeartbeatResponse(error_code=error))
     assert it.member.epoch == -1
-    assert it.hand_over() == Lose(frozenset({T0}))
+    assert it.complete_change() == Lose(frozenset({T0}))
     assert it.request().member_id == rejoins_as
 
 
 def test_a_fenced_static_member_is_fatal() -> None:
     it = settled(T0, group_instance_id="i")
     it.wait(3_000)
-    it.answer(HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
-    assert it.hand_over() == Lose(frozenset({T0}))
-    assert it.told == [KafkaError(ErrorCode.FENCED_INSTANCE_ID)]
-    assert it.told[0].fatal()
+    it.respond(HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    assert it.complete_change() == Lose(frozenset({T0}))
+    assert it.errors == [KafkaError(ErrorCode.FENCED_INSTANCE_ID)]
+    assert it.errors[0].fatal()
     it.subscribe("t")
-    assert not it.asked
+    assert not it.requests
     assert it.member.has_left
 
 
 def test_a_session_without_responses_expires() -> None:
     it = settled(T0)
     it.wait(3_000)
-    it.answer(UNREACHABLE)
+    it.respond(UNREACHABLE)
     it.wait(7_000)
-    assert it.hand_over() == Lose(frozenset({T0}))
-    joins = [each.request for each in it.asked if isinstance(each.request, JoinGroupRequest)]
+    assert it.complete_change() == Lose(frozenset({T0}))
+    joins = [each.request for each in it.requests if isinstance(each.request, JoinGroupRequest)]
     assert [each.member_id for each in joins] == [""]
 
 
 def test_a_heartbeat_without_a_response_is_retried_after_a_backoff() -> None:
     it = settled(T0)
     it.wait(3_000)
-    it.answer(UNREACHABLE)
+    it.respond(UNREACHABLE)
     it.wait(120)
     assert isinstance(it.request(), HeartbeatRequest)
 
@@ -248,11 +248,11 @@ def test_a_heartbeat_without_a_response_is_retried_after_a_backoff() -> None:
 def test_retriable_errors_are_retried_after_a_backoff_without_a_report(outcome: Any) -> None:
     it = a_member()
     it.subscribe("t")
-    it.answer(outcome)
-    assert not it.asked
+    it.respond(outcome)
+    assert not it.requests
     it.wait(120)
     assert isinstance(it.request(), JoinGroupRequest)
-    assert not it.told
+    assert not it.errors
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ def test_retriable_errors_are_retried_after_a_backoff_without_a_report(outcome: 
 def test_other_errors_are_reported_and_retried(error: ErrorCode) -> None:
     it = a_member()
     it.subscribe("t")
-    it.answer(JoinGroupResponse(error_code=error))
-    assert it.told == [KafkaError(error)]
-    assert not it.told[0].fatal()
+    it.respond(JoinGroupResponse(error_code=error))
+    assert it.errors == [KafkaError(error)]
+    assert not it.errors[0].fatal()
     it.wait(1_000)
     assert isinstance(it.request(), JoinGroupRequest)
 
@@ -277,8 +277,8 @@ def test_other_errors_are_reported_and_retried(error: ErrorCode) -> None:
 def test_a_rebalance_during_a_sync_makes_the_member_rejoin() -> None:
     it = a_member()
     it.subscribe("t")
-    it.answer(joined(it))
-    it.answer(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    it.respond(joined(it))
+    it.respond(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
     it.wait(120)
     assert it.request().member_id == "me"
 
@@ -289,23 +289,23 @@ def test_unreadable_member_metadata_is_reported() -> None:
     gibberish = JoinGroupResponseMember(member_id="b", metadata=b"\0")
     response = leading("range", SubscribedMember("a", frozenset({"t"})))
     response.members.append(gibberish)
-    it.answer(response)
-    assert it.told == [KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
+    it.respond(response)
+    assert it.errors == [KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
 
 
 def test_a_member_that_does_not_poll_leaves_and_rejoins_at_the_next_poll() -> None:
     it = settled(T0)
-    while not it.told:
+    while not it.errors:
         it.wait(3_000)
-        if not it.told:
-            it.answer(HeartbeatResponse())
-    assert it.told == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
-    assert it.hand_over() == Lose(frozenset({T0}))
-    requests = [each.request for each in it.asked]
+        if not it.errors:
+            it.respond(HeartbeatResponse())
+    assert it.errors == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
+    assert it.complete_change() == Lose(frozenset({T0}))
+    requests = [each.request for each in it.requests]
     assert isinstance(requests[-1], LeaveGroupRequest)
-    it.asked.clear()
+    it.requests.clear()
     it.wait(100_000)
-    assert not it.asked
+    assert not it.requests
     it.poll()
     assert isinstance(it.request(), JoinGroupRequest)
 
@@ -314,24 +314,24 @@ def test_leaving_revokes_before_the_leave_heartbeat() -> None:
     it = settled(T0)
     it.leave()
     assert not it.member.has_left
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=False)
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=False)
     assert [each.member_id for each in it.request().members] == ["me"]
-    it.answer(LeaveGroupResponse())
+    it.respond(LeaveGroupResponse())
     assert it.member.has_left
 
 
 def test_leaving_ends_without_a_response() -> None:
     it = settled()
     it.leave()
-    it.answer(UNREACHABLE)
+    it.respond(UNREACHABLE)
     assert it.member.has_left
 
 
 def test_a_static_member_stays_in_the_group_when_it_closes() -> None:
     it = settled(T0, group_instance_id="i")
     it.leave()
-    it.hand_over()
-    assert not it.asked
+    it.complete_change()
+    assert not it.requests
     assert it.member.has_left
 
 
@@ -339,22 +339,22 @@ def test_leaving_does_not_wait_for_a_join_in_flight() -> None:
     it = settled(**COOPERATIVE)
     rebalance(it)
     it.leave()
-    late, leave = it.asked
+    late, leave = it.requests
     assert isinstance(leave.request, LeaveGroupRequest)
     it.member.on_response(leave.request, LeaveGroupResponse(), it.now_ms)
     it.member.on_response(late.request, JoinGroupResponse(member_id="me"), it.now_ms)
-    it.look()
+    it.advance()
     assert it.member.has_left
 
 
 def test_a_pattern_without_a_match_does_not_join() -> None:
     it = a_member()
     it.subscribe()
-    assert not it.asked
+    assert not it.requests
     it.subscribe("t")
     assert isinstance(it.request(), JoinGroupRequest)
 
 
 def rebalance(it: Stepped) -> None:
     it.wait(3_000)
-    it.answer(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    it.respond(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))

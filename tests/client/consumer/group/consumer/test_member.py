@@ -22,7 +22,7 @@ T0, T1, T2 = ("t", 0), ("t", 1), ("t", 2)
 
 def a_member(**changed: Any) -> Stepped:
     it = Stepped(ConsumerMember(settings(**changed), "me"))
-    it.hear(t=3, u=1)
+    it.set_metadata(t=3, u=1)
     return it
 
 
@@ -30,9 +30,9 @@ def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
     """In epoch 1, with these partitions, which the coordinator has heard of."""
     it = a_member(**changed)
     it.subscribe("t")
-    it.answer(beaten(1, *partitions))
-    it.hand_over()
-    it.answer(beaten(1))
+    it.respond(beaten(1, *partitions))
+    it.complete_change()
+    it.respond(beaten(1))
     return it
 
 
@@ -82,17 +82,17 @@ def test_the_joining_heartbeat_has_all_fields() -> None:
 def test_added_partitions_are_acknowledged_at_once_and_only_once() -> None:
     it = a_member()
     it.subscribe("t")
-    it.answer(beaten(1, T0, T1))
-    assert it.hand_over() == Assign(frozenset({T0, T1}), incremental=True)
+    it.respond(beaten(1, T0, T1))
+    assert it.complete_change() == Assign(frozenset({T0, T1}), incremental=True)
     assert it.request() == ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id="me",
         member_epoch=1,
         topic_partitions=assignment(T0, T1).topic_partitions,
     )
-    it.answer(beaten(1))
+    it.respond(beaten(1))
     it.wait(4_999)
-    assert not it.asked
+    assert not it.requests
     it.wait(1)
     assert it.request() == ConsumerGroupHeartbeatRequest(
         group_id="g", member_id="me", member_epoch=1
@@ -102,41 +102,41 @@ def test_added_partitions_are_acknowledged_at_once_and_only_once() -> None:
 def test_a_member_revokes_and_acknowledges_before_it_adds() -> None:
     it = settled(T0, T1)
     it.wait(5_000)
-    it.answer(beaten(2, T1, T2))
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    it.respond(beaten(2, T1, T2))
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=True)
     assert it.request().topic_partitions == assignment(T1).topic_partitions
-    assert it.hand_over() == Assign(frozenset({T2}), incremental=True)
-    it.answer(beaten(2))
+    assert it.complete_change() == Assign(frozenset({T2}), incremental=True)
+    it.respond(beaten(2))
     assert it.request().topic_partitions == assignment(T1, T2).topic_partitions
 
 
 def test_heartbeats_continue_during_a_slow_revocation() -> None:
     it = settled(T0)
     it.wait(5_000)
-    it.answer(beaten(2, T1))
+    it.respond(beaten(2, T1))
     for _ in range(3):
         it.wait(5_000)
-        it.answer(beaten(2))
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+        it.respond(beaten(2))
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=True)
 
 
 def test_assigned_topics_without_a_name_are_added_with_metadata() -> None:
     it = a_member()
     it.subscribe("t", "new")
-    it.answer(beaten(1, T0, ("new", 0)))
+    it.respond(beaten(1, T0, ("new", 0)))
     assert it.member.needs_metadata
-    assert it.hand_over() == Assign(frozenset({T0}), incremental=True)
-    it.hear(t=3, new=1)
+    assert it.complete_change() == Assign(frozenset({T0}), incremental=True)
+    it.set_metadata(t=3, new=1)
     assert not it.member.needs_metadata
-    assert it.hand_over() == Assign(frozenset({("new", 0)}), incremental=True)
+    assert it.complete_change() == Assign(frozenset({("new", 0)}), incremental=True)
 
 
 def test_partitions_of_a_topic_without_metadata_are_kept() -> None:
     it = settled(T0)
-    it.hear(u=1)
+    it.set_metadata(u=1)
     it.wait(5_000)
-    it.answer(beaten(2, T0, T1))
-    assert it.hand_over() == Assign(frozenset({T1}), incremental=True)
+    it.respond(beaten(2, T0, T1))
+    assert it.complete_change() == Assign(frozenset({T1}), incremental=True)
 
 
 def test_a_new_subscription_is_sent_at_once_without_other_fields() -> None:
@@ -149,10 +149,10 @@ def test_a_new_subscription_is_sent_at_once_without_other_fields() -> None:
 def test_a_pattern_is_sent_to_the_coordinator_and_cleared_by_an_empty_one() -> None:
     it = a_member()
     it.member.subscribe(ResolvedSubscription(pattern="^t.*", matching=frozenset({"t"})), it.now_ms)
-    it.look()
+    it.advance()
     request = it.request()
     assert (request.subscribed_topic_names, request.subscribed_topic_regex) == ([], "^t.*")
-    it.answer(beaten(1))
+    it.respond(beaten(1))
     it.subscribe("t")
     request = it.request()
     assert (request.subscribed_topic_names, request.subscribed_topic_regex) == (["t"], "")
@@ -161,7 +161,7 @@ def test_a_pattern_is_sent_to_the_coordinator_and_cleared_by_an_empty_one() -> N
 def test_the_heartbeat_after_one_without_a_response_has_all_fields() -> None:
     it = settled(T0)
     it.wait(5_000)
-    it.answer(UNREACHABLE)
+    it.respond(UNREACHABLE)
     it.wait(120)
     request = it.request()
     assert (request.member_epoch, request.subscribed_topic_names) == (1, ["t"])
@@ -180,10 +180,10 @@ def test_the_heartbeat_after_one_without_a_response_has_all_fields() -> None:
 def test_a_fenced_member_loses_all_partitions_and_rejoins(error: ErrorCode) -> None:
     it = settled(T0)
     it.wait(5_000)
-    it.answer(refused(error))
+    it.respond(refused(error))
     it.wait(120)
-    assert not it.asked
-    assert it.hand_over() == Lose(frozenset({T0}))
+    assert not it.requests
+    assert it.complete_change() == Lose(frozenset({T0}))
     assert (it.request().member_id, it.request().member_epoch) == ("me", 0)
     assert it.request().topic_partitions == []
 
@@ -202,20 +202,20 @@ def test_a_fenced_member_loses_all_partitions_and_rejoins(error: ErrorCode) -> N
 def test_non_recoverable_errors_are_fatal(error: ErrorCode) -> None:
     it = a_member()
     it.subscribe("t")
-    it.answer(refused(error))
-    assert it.told == [KafkaError(error)]
-    assert it.told[0].fatal()
+    it.respond(refused(error))
+    assert it.errors == [KafkaError(error)]
+    assert it.errors[0].fatal()
     it.subscribe("t")
     it.wait(100_000)
-    assert not it.asked
+    assert not it.requests
 
 
 def test_an_authorization_error_is_reported_and_retried() -> None:
     it = a_member()
     it.subscribe("t")
-    it.answer(refused(ErrorCode.GROUP_AUTHORIZATION_FAILED))
-    assert it.told == [KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)]
-    assert not it.told[0].fatal()
+    it.respond(refused(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    assert it.errors == [KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)]
+    assert not it.errors[0].fatal()
     it.wait(1_000)
     assert it.request().member_epoch == 0
 
@@ -224,10 +224,10 @@ def test_an_authorization_error_is_reported_and_retried() -> None:
 def test_leaving_revokes_before_the_leave_heartbeat(instance_id: str | None, epoch: int) -> None:
     it = settled(T0, group_instance_id=instance_id)
     it.leave()
-    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    assert it.complete_change() == Revoke(frozenset({T0}), incremental=True)
     assert (it.request().member_epoch, it.request().instance_id) == (epoch, instance_id)
     assert not it.member.has_left
-    it.answer(UNREACHABLE)
+    it.respond(UNREACHABLE)
     assert it.member.has_left
     it.subscribe("t")
     assert it.request().member_epoch == 0
@@ -235,15 +235,15 @@ def test_leaving_revokes_before_the_leave_heartbeat(instance_id: str | None, epo
 
 def test_a_member_that_does_not_poll_leaves_and_rejoins_at_the_next_poll() -> None:
     it = settled(T0)
-    while not it.told:
+    while not it.errors:
         it.wait(5_000)
-        if not it.told:
-            it.answer(beaten(1))
-    assert it.told == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
-    assert it.hand_over() == Lose(frozenset({T0}))
-    assert it.asked[-1].request.member_epoch == -1  # type: ignore[attr-defined]
-    it.asked.clear()
+        if not it.errors:
+            it.respond(beaten(1))
+    assert it.errors == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
+    assert it.complete_change() == Lose(frozenset({T0}))
+    assert it.requests[-1].request.member_epoch == -1  # type: ignore[attr-defined]
+    it.requests.clear()
     it.wait(100_000)
-    assert not it.asked
+    assert not it.requests
     it.poll()
     assert it.request().member_epoch == 0

@@ -22,12 +22,12 @@ NO_PATTERN = ""
 class HeartbeatFields:
     """The fields of a heartbeat that change: the subscription and the owned partitions."""
 
-    sought: ResolvedSubscription
+    subscription: ResolvedSubscription
     owned: frozenset[TopicPartitionTuple] = frozenset()
 
     @property
     def pattern(self) -> str:
-        return self.sought.pattern or NO_PATTERN
+        return self.subscription.pattern or NO_PATTERN
 
 
 class HeartbeatRequestBuilder:
@@ -44,8 +44,8 @@ class HeartbeatRequestBuilder:
     def has_changed(self, fields: HeartbeatFields) -> bool:
         acknowledged = self._acknowledged
         return acknowledged is not None and (
-            (acknowledged.sought.names, acknowledged.pattern)
-            != (fields.sought.names, fields.pattern)
+            (acknowledged.subscription.names, acknowledged.pattern)
+            != (fields.subscription.names, fields.pattern)
             or acknowledged.owned != fields.owned
         )
 
@@ -60,8 +60,8 @@ class HeartbeatRequestBuilder:
             request.rack_id = self._settings.client_rack or None
             request.rebalance_timeout_ms = self._settings.max_poll_interval_ms
             request.server_assignor = self._settings.group_remote_assignor
-        if acknowledged is None or acknowledged.sought.names != fields.sought.names:
-            request.subscribed_topic_names = sorted(fields.sought.names)
+        if acknowledged is None or acknowledged.subscription.names != fields.subscription.names:
+            request.subscribed_topic_names = sorted(fields.subscription.names)
         if fields.pattern != (NO_PATTERN if acknowledged is None else acknowledged.pattern):
             request.subscribed_topic_regex = fields.pattern
         if acknowledged is None or acknowledged.owned != fields.owned:
