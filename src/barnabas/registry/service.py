@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,8 +21,39 @@ from barnabas.schemas import extra_required_by
 class SchemaRegistry:
     """Runs on its own thread and event loop, from `start` to `stop`, or within a `with` block."""
 
-    def __init__(self, bootstrap_servers: str, port: int = 0, **more: Any) -> None:
-        self.settings = RegistrySettings(bootstrap_servers, port=port, **more)
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        advertised_host: str | None = None,
+        topic: str = "_schemas",
+        group_id: str = "schema-registry",
+        replication_factor: int = 3,
+        mode_mutability: bool = True,
+        leader_eligibility: bool = True,
+        timeout_ms: int = 10_000,
+        start_timeout_ms: int = 60_000,
+        session_timeout_ms: int = 10_000,
+        client: Mapping[str, object] | None = None,
+    ) -> None:
+        """`RegistrySettings` describes the parameters. Port 0 selects a free port."""
+        self.settings = RegistrySettings(
+            bootstrap_servers,
+            host=host,
+            port=port,
+            advertised_host=advertised_host,
+            topic=topic,
+            group_id=group_id,
+            replication_factor=replication_factor,
+            mode_mutability=mode_mutability,
+            leader_eligibility=leader_eligibility,
+            timeout_ms=timeout_ms,
+            start_timeout_ms=start_timeout_ms,
+            session_timeout_ms=session_timeout_ms,
+            client=client or {},
+        )
         self.url = ""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from barnabas.schemas import SchemaError, SchemaType, parse
 from barnabas.schemas.framing import message_indexes
-from barnabas.schemas.protobuf import ProtobufSchema
+from barnabas.schemas.protobuf import ProtobufSchema, protoc
 from barnabas.schemas.protobuf import parse as parse_protobuf
 
 ORDER = """
@@ -47,6 +47,15 @@ def test_a_text_without_syntax_is_proto2_and_prints_no_warning(
     schema = parse_protobuf("/* syntax */ // and so on\nmessage A { required int32 a = 1; }", {})
     assert schema.text.startswith('syntax = "proto2";\n')
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_compiler_process_that_died_is_replaced() -> None:
+    order()
+    process = protoc._process._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    assert order().name == "shop.Order"
 
 
 def test_a_missing_import_is_named() -> None:
