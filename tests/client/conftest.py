@@ -1,4 +1,4 @@
-"""The threads that a test's own clients live on, whoever else has clients in the process."""
+"""The loop threads of a test's own clients, apart from those of other tests."""
 
 import pytest
 

@@ -1,12 +1,12 @@
-"""A broker on loopback that says what a test wants: it speaks the codec, and knows nothing else.
+"""A broker on loopback whose responses a test scripts.
 
     async with ScriptedBroker({ApiKey.LIST_GROUPS: lambda request: ListGroupsResponse()}) as broker:
-        cluster = Cluster(broker.settings())
+        cluster = ClusterClient(broker.settings())
 
-An answer is a function of the request: it returns the response, or None for no answer at all, or
-an awaitable of either, and may raise HangUp. ApiVersions tells of the APIs that have answers.
-Metadata and FindCoordinator know this broker alone, unless told otherwise. Requests of one
-connection are answered one after the other, as Kafka does it.
+A handler is a function of the request: it returns the response, or None for no response, or an
+awaitable of either, and may raise HangUp. ApiVersions lists the APIs with handlers. By default
+Metadata and FindCoordinator return this broker only. The requests of one connection are handled in
+order, as in Kafka.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ HOST = "127.0.0.1"
 _LENGTH = Struct(">i")
 _LARGEST_BYTES = 100 << 20
 
-Answer = Callable[[Any], Any]
+Handler = Callable[[Any], Any]
 
 
 class HangUp(Exception):  # noqa: N818 - what to do, not a fault
-    """Raised by an answer: close the connection instead."""
+    """Raised by a handler: closes the connection instead."""
 
 
-class Heard(NamedTuple):
-    """One request that has come."""
+class ReceivedRequest(NamedTuple):
+    """One request that has arrived."""
 
     key: ApiKey
     version: int
@@ -60,7 +60,7 @@ class Heard(NamedTuple):
 class ScriptedBroker:
     def __init__(
         self,
-        answers: Mapping[ApiKey, Answer] | None = None,
+        handlers: Mapping[ApiKey, Handler] | None = None,
         *,
         node_id: int = 1,
         topics: Mapping[str, int] | None = None,
@@ -69,15 +69,15 @@ class ScriptedBroker:
     ) -> None:
         self.node_id = node_id
         self.topics = dict(topics or {})  # name -> number of partitions, all led by this broker
-        self.versions = dict(versions or {})  # where they are not all that the codec knows
-        self.heard: list[Heard] = []
+        self.versions = dict(versions or {})  # where they are not all of the codec's
+        self.received: list[ReceivedRequest] = []
         self.connects = 0
         self.port = 0
-        self.answers: dict[ApiKey, Answer] = {
-            ApiKey.API_VERSIONS: lambda _: self._spoken(),
+        self.handlers: dict[ApiKey, Handler] = {
+            ApiKey.API_VERSIONS: lambda _: self._api_versions(),
             ApiKey.METADATA: self._metadata,
             ApiKey.FIND_COORDINATOR: self._coordinator,
-            **(answers or {}),
+            **(handlers or {}),
         }
         self._tls = tls
         self._server: asyncio.Server | None = None
@@ -91,19 +91,19 @@ class ScriptedBroker:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen; after `stop` on the same port again."""
+        """Listens; after `stop`, on the same port again."""
         self._server = await asyncio.start_server(self._serve, HOST, self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Hang up on everybody and listen no more."""
+        """Closes all connections and stops listening."""
         if self._server is not None:
             self._server.close()
             self._server = None
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Close all connections; new ones are welcome."""
+        """Closes all connections; new ones are accepted."""
         for writer in list(self._writers):
             writer.transport.abort()
 
@@ -116,12 +116,12 @@ class ScriptedBroker:
         return len(self._writers)
 
     def settings(self, **others: Any) -> ConnectionSettings:
-        """Settings of a client of this broker, in a hurry."""
+        """Settings of a client of this broker, with short timeouts."""
         return settings_of([self], **others)
 
-    def asked(self, key: ApiKey) -> list[Any]:
-        """All requests of an API that have come."""
-        return [each.request for each in self.heard if each.key == key]
+    def requests_of(self, key: ApiKey) -> list[Any]:
+        """All requests of an API that have arrived."""
+        return [one.request for one in self.received if one.key == key]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connects += 1
@@ -131,9 +131,9 @@ class ScriptedBroker:
                 (length,) = _LENGTH.unpack(await reader.readexactly(4))
                 if not 0 < length < _LARGEST_BYTES:
                     raise HangUp
-                answer = await self._answer(await reader.readexactly(length))
-                if answer is not None:
-                    writer.write(answer)
+                response = await self._respond(await reader.readexactly(length))
+                if response is not None:
+                    writer.write(response)
                     await writer.drain()
         except (HangUp, OSError, asyncio.IncompleteReadError):
             pass
@@ -141,17 +141,17 @@ class ScriptedBroker:
             self._writers.discard(writer)
             writer.close()
 
-    async def _answer(self, frame: bytes) -> bytes | None:
+    async def _respond(self, frame: bytes) -> bytes | None:
         header, body = read_request_header(frame)
         key = ApiKey(header.api_key)
         lowest, highest = self._range(key)
         if key == ApiKey.API_VERSIONS and not lowest <= header.api_version <= highest:
-            refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-            return _frame(header._replace(api_version=0), refusal)
-        assert lowest <= header.api_version <= highest, "asked in a version that was not told of"
+            error = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+            return _frame(header._replace(api_version=0), error)
+        assert lowest <= header.api_version <= highest, "the version was not advertised"
         request = api(key).request.read_exactly(frame, header.api_version, body)
-        self.heard.append(Heard(key, header.api_version, header.client_id, request))
-        response = self.answers[key](request)
+        self.received.append(ReceivedRequest(key, header.api_version, header.client_id, request))
+        response = self.handlers[key](request)
         if inspect.isawaitable(response):
             response = await response
         return None if response is None else _frame(header, response)
@@ -160,8 +160,8 @@ class ScriptedBroker:
         known = api(key).stable_versions
         return self.versions.get(key, (known.min, known.max))
 
-    def _spoken(self) -> ApiVersionsResponse:
-        ranges = [(key, *self._range(key)) for key in self.answers]
+    def _api_versions(self) -> ApiVersionsResponse:
+        ranges = [(key, *self._range(key)) for key in self.handlers]
         return ApiVersionsResponse(
             api_keys=[
                 ApiVersion(api_key=key, min_version=lowest, max_version=highest)
@@ -173,12 +173,12 @@ class ScriptedBroker:
         return metadata_of([self], request)
 
     def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        place = {"node_id": self.node_id, "host": HOST, "port": self.port}
+        node = {"node_id": self.node_id, "host": HOST, "port": self.port}
         if not request.coordinator_keys:
-            return FindCoordinatorResponse(**place)
+            return FindCoordinatorResponse(**node)
         return FindCoordinatorResponse(
             coordinators=[
-                Coordinator(key=key, error_code=0, error_message=None, **place)
+                Coordinator(key=key, error_code=0, error_message=None, **node)
                 for key in request.coordinator_keys
             ]
         )
@@ -202,7 +202,7 @@ def metadata_of(brokers: Iterable[ScriptedBroker], request: MetadataRequest) -> 
     """What these brokers are, with the topics of each led by it."""
     brokers = list(brokers)
     leaders = {name: broker for broker in brokers for name in broker.topics}
-    asked = leaders if request.topics is None else [each.name for each in request.topics]
+    names = leaders if request.topics is None else [topic.name for topic in request.topics]
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=each.node_id, host=HOST, port=each.port)
@@ -210,7 +210,7 @@ def metadata_of(brokers: Iterable[ScriptedBroker], request: MetadataRequest) -> 
         ],
         cluster_id="castle",
         controller_id=brokers[0].node_id,
-        topics=[_topic(str(name), leaders.get(str(name))) for name in asked],
+        topics=[_topic(str(name), leaders.get(str(name))) for name in names],
     )
 
 

@@ -1,4 +1,4 @@
-"""What a client is told, by any name of either world, becomes one set of typed fields."""
+"""Settings by the names of Java or librdkafka become one set of typed fields."""
 
 import logging
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from barnabas.config.setting import REQUIRED, Type, to_text
 NEEDS_MORE = {"plugin.library.paths", "topic.blacklist"}
 
 
-def refusal(of: Any, conf: dict[Any, Any]) -> str:
+def error_of(of: Any, conf: dict[Any, Any]) -> str:
     with pytest.raises(KafkaException) as raised:
         of(conf)
     error = raised.value.args[0]
@@ -244,10 +244,10 @@ def test_a_callback_that_cannot_be_called_is_a_type_error(name: str, value: Any)
 
 
 def test_callbacks_belong_to_their_client() -> None:
-    assert "callable" in refusal(producer_settings, {"on_delivery": 5})
-    assert 'property: "on_commit"' in refusal(producer_settings, {"on_commit": print})
-    assert 'property: "on_delivery"' in refusal(consumer_settings, {"on_delivery": print})
-    assert "on_delivery" in refusal(producer_settings, {"dr_cb": print})
+    assert "callable" in error_of(producer_settings, {"on_delivery": 5})
+    assert 'property: "on_commit"' in error_of(producer_settings, {"on_commit": print})
+    assert 'property: "on_delivery"' in error_of(consumer_settings, {"on_delivery": print})
+    assert "on_delivery" in error_of(producer_settings, {"dr_cb": print})
 
 
 def test_partitioners_and_interceptors_may_be_objects_of_python() -> None:
@@ -263,8 +263,8 @@ def test_partitioners_and_interceptors_may_be_objects_of_python() -> None:
 
 
 def test_serializers_are_for_the_clients_that_call_them() -> None:
-    assert "SerializingProducer" in refusal(producer_settings, {"key.serializer": str.encode})
-    assert "barnabas.serialization" in refusal(
+    assert "SerializingProducer" in error_of(producer_settings, {"key.serializer": str.encode})
+    assert "barnabas.serialization" in error_of(
         consumer_settings, {"value.deserializer": "org.apache.kafka.x.LongDeserializer"}
     )
 
@@ -288,12 +288,12 @@ def test_serializers_are_for_the_clients_that_call_them() -> None:
 )
 def test_an_unknown_name_is_an_error_with_the_nearest(name: str, nearest: str) -> None:
     problem = f'No such configuration property: "{name}"; did you mean "{nearest}"?'
-    assert refusal(producer_settings, {name: 1}) == problem
+    assert error_of(producer_settings, {name: 1}) == problem
 
 
 def test_a_name_that_is_near_nothing_has_no_hint() -> None:
-    assert refusal(producer_settings, {"zebra": 1}) == 'No such configuration property: "zebra"'
-    assert refusal(producer_settings, {5: 1}) == 'No such configuration property: "5"'
+    assert error_of(producer_settings, {"zebra": 1}) == 'No such configuration property: "zebra"'
+    assert error_of(producer_settings, {5: 1}) == 'No such configuration property: "5"'
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_name_that_is_near_nothing_has_no_hint() -> None:
 def test_a_wrong_value_says_name_value_and_what_is_allowed(
     conf: dict[str, Any], parts: tuple[str, ...]
 ) -> None:
-    problem = refusal(producer_settings, conf)
+    problem = error_of(producer_settings, conf)
     assert [part for part in parts if part not in problem] == []
 
 
@@ -333,7 +333,7 @@ def test_a_wrong_value_says_name_value_and_what_is_allowed(
 def test_two_names_that_contradict_each_other_are_an_error_that_names_both(
     conf: dict[str, Any],
 ) -> None:
-    problem = refusal(producer_settings, conf)
+    problem = error_of(producer_settings, conf)
     flat = {**conf, **conf.get("default.topic.config", {})}
     assert [name for name in flat if name not in (problem, "default.topic.config")] != []
     assert all(name in problem for name in flat if name != "default.topic.config")

@@ -1,4 +1,4 @@
-"""Settings that must fit together: what is refused, and what gives way."""
+"""Settings are checked against each other, and defaults adjust to explicit values."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from barnabas.client.errors import KafkaException
 from barnabas.client.settings import consumer_settings, producer_settings
 
 
-@pytest.mark.parametrize("asked", [{"enable.idempotence": True}, {"transactional.id": "t"}])
+@pytest.mark.parametrize("explicit", [{"enable.idempotence": True}, {"transactional.id": "t"}])
 @pytest.mark.parametrize(
     ("obstacle", "named"),
     [
@@ -19,15 +19,15 @@ from barnabas.client.settings import consumer_settings, producer_settings
     ],
 )
 def test_explicit_idempotence_rejects_settings_that_exclude_it(
-    asked: dict[str, Any], obstacle: dict[str, Any], named: str
+    explicit: dict[str, Any], obstacle: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(KafkaException, match=named):
-        producer_settings({**asked, **obstacle})
+        producer_settings({**explicit, **obstacle})
 
 
-@pytest.mark.parametrize("told", [{"acks": 1}, {"acks": 0}, {"max.in.flight": 6}, {"retries": 0}])
-def test_default_idempotence_is_disabled_by_settings_that_exclude_it(told: dict[str, Any]) -> None:
-    assert not producer_settings(told).enable_idempotence
+@pytest.mark.parametrize("conf", [{"acks": 1}, {"acks": 0}, {"max.in.flight": 6}, {"retries": 0}])
+def test_default_idempotence_is_disabled_by_settings_that_exclude_it(conf: dict[str, Any]) -> None:
+    assert not producer_settings(conf).enable_idempotence
 
 
 def test_transactions_are_idempotent() -> None:
@@ -37,10 +37,10 @@ def test_transactions_are_idempotent() -> None:
 
 
 def test_the_delivery_timeout_is_at_most_the_transaction_timeout() -> None:
-    told = {"transactional.id": "t", "transaction.timeout.ms": 9000}
-    assert producer_settings(told).delivery_timeout_ms == 9000
+    conf = {"transactional.id": "t", "transaction.timeout.ms": 9000}
+    assert producer_settings(conf).delivery_timeout_ms == 9000
     assert (
-        producer_settings({**told, "delivery.timeout.ms": 120_000}).delivery_timeout_ms == 120_000
+        producer_settings({**conf, "delivery.timeout.ms": 120_000}).delivery_timeout_ms == 120_000
     )
 
 
@@ -57,8 +57,8 @@ def test_the_delivery_timeout_may_be_less_than_the_request_timeout() -> None:
 
 @pytest.mark.parametrize("kind", ["retry", "reconnect"])
 def test_a_backoff_grows_from_its_first_value_to_its_last(kind: str) -> None:
-    def backoffs(**told: int) -> tuple[int, int]:
-        settings = producer_settings({f"{kind}.{k.replace('_', '.')}": v for k, v in told.items()})
+    def backoffs(**conf: int) -> tuple[int, int]:
+        settings = producer_settings({f"{kind}.{k.replace('_', '.')}": v for k, v in conf.items()})
         first = getattr(settings, f"{kind}_backoff_ms")
         return first, getattr(settings, f"{kind}_backoff_max_ms")
 

@@ -1,4 +1,4 @@
-"""The table of names is complete: both worlds are in it, each name in one place."""
+"""The tables of names are complete: every name of Java and librdkafka is in one of them."""
 
 import dataclasses
 import re
@@ -45,10 +45,10 @@ def test_every_setting_is_declared_as_in_librdkafka(row: Property) -> None:
 
 
 def test_aliases_are_librdkafkas() -> None:
-    told = {row.name: row.alias_of for row in SETTABLE if row.alias_of}
+    aliases = {row.name: row.alias_of for row in SETTABLE if row.alias_of}
     # The global setting of this name is one of its own; that of topics is deprecated.
-    del told["enable.auto.commit"]
-    assert told == librdkafka.ALIASES
+    del aliases["enable.auto.commit"]
+    assert aliases == librdkafka.ALIASES
 
 
 def test_settings_that_are_functions_in_c_are_not_settings() -> None:

@@ -25,7 +25,7 @@ def test_the_default_is_plaintext() -> None:
 
 
 def test_librdkafkas_names_for_tls() -> None:
-    told = security(
+    resolved = security(
         {
             "security.protocol": "SSL",
             "ssl.ca.location": "ca.pem",
@@ -37,7 +37,7 @@ def test_librdkafkas_names_for_tls() -> None:
             "ssl.cipher.suites": "A:B",
         }
     )
-    assert told == Security(
+    assert resolved == Security(
         protocol="SSL",
         ca_location="ca.pem",
         certificate_location="cert.pem",
@@ -50,7 +50,7 @@ def test_librdkafkas_names_for_tls() -> None:
 
 
 def test_javas_pem_stores() -> None:
-    told = security(
+    resolved = security(
         {
             "security.protocol": "SSL",
             "ssl.truststore.type": "PEM",
@@ -61,13 +61,13 @@ def test_javas_pem_stores() -> None:
             "ssl.enabled.protocols": "TLSv1.3",
         }
     )
-    assert told.ca_location == "ca.pem"
-    assert told.certificate_location == told.key_location == "both.pem"
-    assert told.tls_versions == ("TLSv1.3",)
+    assert resolved.ca_location == "ca.pem"
+    assert resolved.certificate_location == resolved.key_location == "both.pem"
+    assert resolved.tls_versions == ("TLSv1.3",)
 
 
 def test_javas_pem_texts() -> None:
-    told = security(
+    resolved = security(
         {
             "ssl.truststore.certificates": "CA",
             "ssl.keystore.certificate.chain": "CHAIN",
@@ -75,8 +75,8 @@ def test_javas_pem_texts() -> None:
             "ssl.endpoint.identification.algorithm": "",
         }
     )
-    assert (told.ca_pem, told.certificate_pem, told.key_pem) == ("CA", "CHAIN", "KEY")
-    assert not told.verify_host
+    assert (resolved.ca_pem, resolved.certificate_pem, resolved.key_pem) == ("CA", "CHAIN", "KEY")
+    assert not resolved.verify_host
 
 
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
@@ -108,14 +108,14 @@ def test_a_binary_store_is_an_error_that_says_how_to_convert_it(
     ],
 )
 def test_a_jaas_line_has_user_and_password(line: str) -> None:
-    told = security(
+    resolved = security(
         {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "PLAIN",
             "sasl.jaas.config": line,
         }
     )
-    assert (told.username, told.password) == ("alice", "a b;c")
+    assert (resolved.username, resolved.password) == ("alice", "a b;c")
 
 
 def test_a_jaas_line_of_another_module_is_an_error_with_the_supported_ones() -> None:
@@ -140,7 +140,7 @@ def test_two_passwords_are_an_error_that_names_both_settings() -> None:
 
 
 def test_stores_and_logins_that_the_protocol_does_not_use_are_ignored() -> None:
-    told = security(
+    resolved = security(
         {
             "security.protocol": "PLAINTEXT",
             "ssl.truststore.location": "truststore.jks",
@@ -148,7 +148,11 @@ def test_stores_and_logins_that_the_protocol_does_not_use_are_ignored() -> None:
             "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
         }
     )
-    assert (told.ca_location, told.certificate_location, told.username) == (None, None, None)
+    assert (resolved.ca_location, resolved.certificate_location, resolved.username) == (
+        None,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,7 @@ def test_an_incomplete_login_is_an_error_at_once(conf: dict[str, Any], problem: 
 
 
 def test_tokens_come_from_a_callback() -> None:
-    told = security(
+    resolved = security(
         {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "OAUTHBEARER",
@@ -176,20 +180,20 @@ def test_tokens_come_from_a_callback() -> None:
             "oauth_cb": print,
         }
     )
-    assert (told.oauth_cb, told.oauthbearer_config) == (print, "scope=x")
+    assert (resolved.oauth_cb, resolved.oauthbearer_config) == (print, "scope=x")
 
 
 def test_an_unsecured_token_has_its_principal() -> None:
-    told = security(
+    resolved = security(
         {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "OAUTHBEARER",
             "enable.sasl.oauthbearer.unsecure.jwt": True,
         }
     )
-    assert told.oauth_cb is not None
+    assert resolved.oauth_cb is not None
     config = "principal=admin scope=read,write lifeSeconds=60 extension_team=castle"
-    token, expires_s, principal, extensions = told.oauth_cb(config)
+    token, expires_s, principal, extensions = resolved.oauth_cb(config)
     claims = decoded(token)
     assert (claims["sub"], claims["scope"]) == ("admin", ["read", "write"])
     assert claims["exp"] - claims["iat"] == 60
@@ -197,12 +201,12 @@ def test_an_unsecured_token_has_its_principal() -> None:
 
 
 def test_a_token_is_fetched_with_the_clients_credentials() -> None:
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     class Endpoint(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            asked.append((self.headers["Authorization"], body))
+            requests.append((self.headers["Authorization"], body))
             token = f"e30.{encoded({'sub': 'me', 'exp': 4_000_000_000})}.sig"
             self.send_response(200)
             self.end_headers()
@@ -212,7 +216,7 @@ def test_a_token_is_fetched_with_the_clients_credentials() -> None:
 
     with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        told = security(
+        resolved = security(
             {
                 "security.protocol": "SASL_PLAINTEXT",
                 "sasl.mechanism": "OAUTHBEARER",
@@ -224,9 +228,9 @@ def test_a_token_is_fetched_with_the_clients_credentials() -> None:
                 "sasl.oauthbearer.extensions": "team=castle,floor=2",
             }
         )
-        assert told.oauth_cb is not None
-        token, expires_s, principal, extensions = told.oauth_cb("")
-    assert asked == [
+        assert resolved.oauth_cb is not None
+        token, expires_s, principal, extensions = resolved.oauth_cb("")
+    assert requests == [
         (
             f"Basic {base64.b64encode(b'me:hush').decode()}",
             "grant_type=client_credentials&scope=a+b",

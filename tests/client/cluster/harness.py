@@ -21,14 +21,14 @@ OURS = str(CERTIFICATES / "client.pem")
 
 @asynccontextmanager
 async def a_cluster(
-    *brokers: ScriptedBroker, told: list[KafkaError] | None = None, **settings: Any
+    *brokers: ScriptedBroker, errors: list[KafkaError] | None = None, **settings: Any
 ) -> AsyncIterator[ClusterClient]:
-    """A client of these, which know of each other."""
+    """A client of these brokers, whose metadata has all of them."""
     for broker in brokers:
-        broker.answers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
+        broker.handlers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
         await broker.start()
-    hear = (lambda _: None) if told is None else told.append
-    cluster = ClusterClient(settings_of(brokers, **settings), hear)
+    on_error = (lambda _: None) if errors is None else errors.append
+    cluster = ClusterClient(settings_of(brokers, **settings), on_error)
     try:
         yield cluster
     finally:
@@ -41,8 +41,8 @@ def soon() -> Deadline:
     return Deadline.after(30_000)
 
 
-async def refusal_of(cluster: ClusterClient, words: str) -> KafkaError:
-    """Why nobody answers."""
+async def request_error(cluster: ClusterClient, words: str) -> KafkaError:
+    """Returns the error of a request to which no broker responds."""
     failure = await async_expect_error(
         lambda timeout_s: cluster.send_request(
             ListGroupsRequest(), timeout_ms=int(timeout_s * 1000)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.client.cluster.harness import a_cluster, code_of, refusal_of, soon
+from tests.client.cluster.harness import a_cluster, code_of, request_error, soon
 from tests.client.scripted import (
     HOST,
     HangUp,
@@ -46,8 +46,8 @@ async def test_a_request_to_an_unknown_node_waits_for_metadata() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
     async with a_cluster(first, second) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=2)
-        assert second.asked(ApiKey.LIST_GROUPS)
-        assert not first.asked(ApiKey.LIST_GROUPS)
+        assert second.requests_of(ApiKey.LIST_GROUPS)
+        assert not first.requests_of(ApiKey.LIST_GROUPS)
 
 
 @on_a_loop
@@ -67,7 +67,7 @@ async def test_every_connection_has_the_client_id() -> None:
     async with a_cluster(broker, client_id="k") as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
         await cluster.send_request(ListGroupsRequest(), to=1, purpose="fetch")
-        assert {each.client_id for each in broker.heard} == {"k"}
+        assert {each.client_id for each in broker.received} == {"k"}
         assert broker.connections == 2
 
 
@@ -89,7 +89,7 @@ async def test_another_broker_is_tried_when_one_disconnects() -> None:
     async with a_cluster(first, second) as cluster:
         for _ in range(10):
             await cluster.send_request(ListGroupsRequest())
-        assert len(first.asked(ApiKey.LIST_GROUPS)) == 10
+        assert len(first.requests_of(ApiKey.LIST_GROUPS)) == 10
 
 
 @on_a_loop
@@ -113,11 +113,11 @@ async def test_bootstrap_addresses_are_tried_again_when_no_broker_responds() -> 
     async with a_cluster(old) as cluster, new:
         elsewhere = ScriptedBroker(LIST, node_id=5)
         await elsewhere.start()
-        old.answers[ApiKey.METADATA] = lambda request: metadata_of([elsewhere], request)
+        old.handlers[ApiKey.METADATA] = lambda request: metadata_of([elsewhere], request)
         cluster.add_topics(["orders"])
         await async_wait_until(lambda: 5 in cluster.metadata.brokers)
         await elsewhere.stop()
-        old.answers[ApiKey.METADATA] = lambda request: metadata_of([new], request)
+        old.handlers[ApiKey.METADATA] = lambda request: metadata_of([new], request)
         cluster.refresh()
         await async_wait_until(lambda: 7 in cluster.metadata.brokers)
 
@@ -126,13 +126,13 @@ async def test_bootstrap_addresses_are_tried_again_when_no_broker_responds() -> 
 async def test_rebootstrap_required_starts_from_the_bootstrap_addresses() -> None:
     first, second = ScriptedBroker(topics={"orders": 1}), ScriptedBroker(node_id=2)
     async with a_cluster(first) as cluster, second:
-        second.answers[ApiKey.METADATA] = lambda _: MetadataResponse(
+        second.handlers[ApiKey.METADATA] = lambda _: MetadataResponse(
             error_code=ErrorCode.REBOOTSTRAP_REQUIRED
         )
-        first.answers[ApiKey.METADATA] = lambda request: metadata_of([second], request)
+        first.handlers[ApiKey.METADATA] = lambda request: metadata_of([second], request)
         cluster.add_topics(["orders"])
         await async_wait_until(lambda: 2 in cluster.metadata.brokers)
-        first.answers[ApiKey.METADATA] = lambda request: metadata_of([first], request)
+        first.handlers[ApiKey.METADATA] = lambda request: metadata_of([first], request)
         cluster.refresh()
         await async_wait_until(lambda: 1 in cluster.metadata.brokers)
 
@@ -142,7 +142,7 @@ async def test_the_error_names_every_address_with_its_cause() -> None:
     ports = [free_port(), free_port()]
     addresses = tuple(Endpoint("127.0.0.1", port) for port in ports)
     cluster = ClusterClient(ConnectionSettings(bootstrap_servers=addresses, retry_backoff_ms=10))
-    error = await refusal_of(cluster, "refused.*refused")
+    error = await request_error(cluster, "refused.*refused")
     assert error == KafkaError._ALL_BROKERS_DOWN
     for port in ports:
         assert f"127.0.0.1:{port}: Connection refused" in error.str()
@@ -156,7 +156,7 @@ async def test_an_unresolvable_host_name_is_reported(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     cluster = ClusterClient(ConnectionSettings(bootstrap_servers=(Endpoint("castle.invalid", 1),)))
-    assert await refusal_of(cluster, r"castle\.invalid:1: Name or") == KafkaError._RESOLVE
+    assert await request_error(cluster, r"castle\.invalid:1: Name or") == KafkaError._RESOLVE
     await cluster.close()
 
 
@@ -190,7 +190,7 @@ async def test_a_request_without_time_fails_and_closes_no_connection(to: int | N
             await cluster.send_request(ListGroupsRequest(), to, timeout_ms=0)
         assert code_of(caught) == KafkaError._TIMED_OUT
         await cluster.send_request(ListGroupsRequest(), to=1)
-        assert len(broker.asked(ApiKey.LIST_GROUPS)) == 2
+        assert len(broker.requests_of(ApiKey.LIST_GROUPS)) == 2
         assert broker.connects == 1
 
 
@@ -212,7 +212,7 @@ async def test_versions_are_the_highest_common_ones_or_as_limited() -> None:
         await cluster.send_request(ListGroupsRequest(), to=1)
         assert cluster.api_version(1, ApiKey.LIST_GROUPS) == 4
         await cluster.send_request(ListGroupsRequest(), to=1, max_version=2)
-        versions = [each.version for each in broker.heard if each.key == ApiKey.LIST_GROUPS]
+        versions = [each.version for each in broker.received if each.key == ApiKey.LIST_GROUPS]
         assert versions == [4, 2]
 
 
@@ -227,7 +227,7 @@ async def test_a_request_without_acks_is_done_when_it_is_sent() -> None:
         cluster.send(1, request, 1_000, None)
         assert await left is None
         await cluster.send_request(ListGroupsRequest(), to=1)
-        assert len(broker.asked(ApiKey.PRODUCE)) == 2
+        assert len(broker.requests_of(ApiKey.PRODUCE)) == 2
 
 
 @on_a_loop
@@ -251,33 +251,33 @@ async def test_a_request_without_acks_that_cannot_be_sent_fails() -> None:
 
 @on_a_loop
 async def test_a_broker_down_and_all_brokers_down_are_reported_once() -> None:
-    told: list[KafkaError] = []
+    reports: list[KafkaError] = []
     broker = ScriptedBroker(LIST)
-    async with a_cluster(broker, told=told) as cluster:
+    async with a_cluster(broker, errors=reports) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
         await broker.stop()
-        await refusal_of(cluster, "_ALL_BROKERS_DOWN")
-        assert [each.code() for each in told] == [
+        await request_error(cluster, "_ALL_BROKERS_DOWN")
+        assert [each.code() for each in reports] == [
             KafkaError._TRANSPORT,
             KafkaError._ALL_BROKERS_DOWN,
         ]
         await broker.start()
         await cluster.send_request(ListGroupsRequest())
         await broker.stop()
-        await refusal_of(cluster, "_ALL_BROKERS_DOWN")
-        assert len(told) == 4, "what came back can fall again"
+        await request_error(cluster, "_ALL_BROKERS_DOWN")
+        assert len(reports) == 4, "what came back can fall again"
 
 
 @on_a_loop
 async def test_an_idle_connection_may_be_closed_without_an_error() -> None:
-    told: list[KafkaError] = []
+    reports: list[KafkaError] = []
     broker = ScriptedBroker(LIST)
-    async with a_cluster(broker, told=told) as cluster:
+    async with a_cluster(broker, errors=reports) as cluster:
         await cluster.send_request(ListGroupsRequest(), to=1)
         broker.hang_up()
         await async_wait_until(lambda: cluster.api_version(1, ApiKey.LIST_GROUPS) is None)
         await cluster.send_request(ListGroupsRequest(), to=1)
-        assert told == []
+        assert reports == []
 
 
 @on_a_loop
@@ -314,7 +314,7 @@ async def test_closing_fails_waiting_requests_and_opens_no_connection() -> None:
             asyncio.ensure_future(cluster.send_request(ListGroupsRequest())),
             asyncio.ensure_future(cluster.topic("missing", deadline=soon())),
         ]
-        await async_wait_until(lambda: broker.asked(ApiKey.LIST_GROUPS))
+        await async_wait_until(lambda: broker.requests_of(ApiKey.LIST_GROUPS))
         await cluster.close()
         for each in await asyncio.gather(*waiting, return_exceptions=True):
             assert isinstance(each, KafkaException)
@@ -342,10 +342,10 @@ async def test_controllers_are_found_by_describe_cluster() -> None:
                 ],
             )
 
-        first.answers[ApiKey.DESCRIBE_CLUSTER] = describe
+        first.handlers[ApiKey.DESCRIBE_CLUSTER] = describe
         cluster = ClusterClient(ConnectionSettings(), controllers=[first.endpoint])
         await cluster.send_request(ListGroupsRequest(), to=2)
         assert cluster.metadata.controller_id == 2
         assert set(cluster.metadata.brokers) == {1, 2}
-        assert not first.asked(ApiKey.METADATA)
+        assert not first.requests_of(ApiKey.METADATA)
         await cluster.close()

@@ -46,11 +46,11 @@ async def test_a_coordinator_is_found_once_and_cached() -> None:
     async with a_cluster(broker) as cluster:
         for _ in range(3):
             assert (await beat(cluster)).error_code == 0
-        assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 1
+        assert len(broker.requests_of(ApiKey.FIND_COORDINATOR)) == 1
         assert await cluster.coordinator(CoordinatorType.GROUP, "g", soon()) == 1
         cluster.forget_coordinator(CoordinatorType.GROUP, "g")
         await cluster.coordinator(CoordinatorType.GROUP, "g", soon())
-        assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 2
+        assert len(broker.requests_of(ApiKey.FIND_COORDINATOR)) == 2
 
 
 @on_a_loop
@@ -63,9 +63,9 @@ async def test_a_coordinator_that_moved_is_found_again() -> None:
         def find(request: Any) -> FindCoordinatorResponse:
             return next(moved)._coordinator(request)
 
-        old.answers[ApiKey.FIND_COORDINATOR] = new.answers[ApiKey.FIND_COORDINATOR] = find
+        old.handlers[ApiKey.FIND_COORDINATOR] = new.handlers[ApiKey.FIND_COORDINATOR] = find
         assert (await beat(cluster)).error_code == 0
-        assert len(old.asked(ApiKey.HEARTBEAT)) == len(new.asked(ApiKey.HEARTBEAT)) == 1
+        assert len(old.requests_of(ApiKey.HEARTBEAT)) == len(new.requests_of(ApiKey.HEARTBEAT)) == 1
 
 
 @on_a_loop
@@ -73,8 +73,8 @@ async def test_a_loading_coordinator_is_retried_without_a_lookup() -> None:
     broker = ScriptedBroker(beating(*[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3))
     async with a_cluster(broker) as cluster:
         assert (await beat(cluster)).error_code == 0
-        assert len(broker.asked(ApiKey.HEARTBEAT)) == 4
-        assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 1
+        assert len(broker.requests_of(ApiKey.HEARTBEAT)) == 4
+        assert len(broker.requests_of(ApiKey.FIND_COORDINATOR)) == 1
 
 
 @on_a_loop
@@ -84,11 +84,11 @@ async def test_a_coordinator_that_is_not_available_is_retried() -> None:
 
         def find(request: Any) -> FindCoordinatorResponse:
             response = broker._coordinator(request)
-            if len(broker.asked(ApiKey.FIND_COORDINATOR)) < 3:
+            if len(broker.requests_of(ApiKey.FIND_COORDINATOR)) < 3:
                 response.coordinators[0].error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
             return response
 
-        broker.answers[ApiKey.FIND_COORDINATOR] = find
+        broker.handlers[ApiKey.FIND_COORDINATOR] = find
         assert await cluster.coordinator(CoordinatorType.GROUP, "g", soon()) == 1
 
 
@@ -98,11 +98,11 @@ async def test_a_lost_connection_to_the_coordinator_is_retried() -> None:
     async with a_cluster(broker) as cluster:
 
         def once(_: HeartbeatRequest) -> HeartbeatResponse:
-            if len(broker.asked(ApiKey.HEARTBEAT)) == 1:
+            if len(broker.requests_of(ApiKey.HEARTBEAT)) == 1:
                 raise HangUp
             return HeartbeatResponse()
 
-        broker.answers[ApiKey.HEARTBEAT] = once
+        broker.handlers[ApiKey.HEARTBEAT] = once
         assert (await beat(cluster)).error_code == 0
 
 
@@ -115,16 +115,16 @@ async def test_other_errors_are_returned_to_the_caller() -> None:
 @on_a_loop
 async def test_a_failed_lookup_is_retried() -> None:
     broker = ScriptedBroker(beating())
-    asked: list[Any] = []
+    lookups: list[Any] = []
 
     def silent_at_first(request: Any) -> Any:
-        asked.append(request)
-        return broker._coordinator(request) if len(asked) > 2 else None
+        lookups.append(request)
+        return broker._coordinator(request) if len(lookups) > 2 else None
 
     async with a_cluster(broker, request_timeout_ms=50) as cluster:
-        broker.answers[ApiKey.FIND_COORDINATOR] = silent_at_first
+        broker.handlers[ApiKey.FIND_COORDINATOR] = silent_at_first
         assert (await beat(cluster, soon())).error_code == 0
-        assert len(asked) >= 3
+        assert len(lookups) >= 3
 
 
 @on_a_loop
@@ -144,12 +144,12 @@ async def test_an_error_that_is_not_retriable_is_raised_at_once() -> None:
     broker = ScriptedBroker(beating())
     async with a_cluster(broker) as cluster:
 
-        def refuse(request: Any) -> FindCoordinatorResponse:
+        def reject(request: Any) -> FindCoordinatorResponse:
             response = broker._coordinator(request)
             response.coordinators[0].error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
             return response
 
-        broker.answers[ApiKey.FIND_COORDINATOR] = refuse
+        broker.handlers[ApiKey.FIND_COORDINATOR] = reject
         with pytest.raises(KafkaException) as caught:
             await cluster.coordinator(CoordinatorType.GROUP, "g", soon())
         assert code_of(caught) == KafkaError.GROUP_AUTHORIZATION_FAILED
@@ -160,7 +160,7 @@ async def test_an_older_broker_gets_a_request_for_one_key() -> None:
     broker = ScriptedBroker(beating(), versions={ApiKey.FIND_COORDINATOR: (0, 2)})
     async with a_cluster(broker) as cluster:
         assert (await beat(cluster)).error_code == 0
-        assert broker.asked(ApiKey.FIND_COORDINATOR)[0].key == "g"
+        assert broker.requests_of(ApiKey.FIND_COORDINATOR)[0].key == "g"
 
 
 @on_a_loop
@@ -175,7 +175,7 @@ async def test_a_slow_coordinator_request_blocks_no_other_request() -> None:
     broker = ScriptedBroker(answers)
     async with a_cluster(broker) as cluster:
         waiting = asyncio.ensure_future(beat(cluster))
-        await async_wait_until(lambda: broker.asked(ApiKey.HEARTBEAT))
+        await async_wait_until(lambda: broker.requests_of(ApiKey.HEARTBEAT))
         await cluster.send_request(ListGroupsRequest(), to=1)
         gate.set()
         await waiting

@@ -1,4 +1,4 @@
-"""What a client wants to know of topics it learns at once, and hears of when it changes."""
+"""Metadata is fetched for added topics at once, and again when it changes."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ async def test_topics_added_in_one_turn_are_in_one_request() -> None:
         cluster.add_topics(["a"])
         cluster.add_topics(["b", "c"])
         await async_wait_until(lambda: len(cluster.metadata.topics) == 3)
-        assert [len(each.topics) for each in broker.asked(ApiKey.METADATA)] == [3]
+        assert [len(each.topics) for each in broker.requests_of(ApiKey.METADATA)] == [3]
 
 
 @on_a_loop
@@ -52,9 +52,9 @@ async def test_a_topic_added_during_a_request_is_in_the_next_one() -> None:
             await gate.wait()
             return metadata_of([broker], request)
 
-        broker.answers[ApiKey.METADATA] = late
+        broker.handlers[ApiKey.METADATA] = late
         cluster.add_topics(["a"])
-        await async_wait_until(lambda: broker.asked(ApiKey.METADATA))
+        await async_wait_until(lambda: broker.requests_of(ApiKey.METADATA))
         cluster.add_topics(["b"])
         gate.set()
         await async_wait_until(lambda: len(cluster.metadata.topics) == 2)
@@ -65,7 +65,7 @@ async def test_a_topic_that_does_not_exist_yet_is_waited_for() -> None:
     broker = ScriptedBroker()
     async with a_cluster(broker) as cluster:
         waiting = asyncio.ensure_future(cluster.topic("orders", deadline=soon()))
-        await async_wait_until(lambda: len(broker.asked(ApiKey.METADATA)) > 2)
+        await async_wait_until(lambda: len(broker.requests_of(ApiKey.METADATA)) > 2)
         broker.topics["orders"] = 1
         assert len((await waiting).partitions) == 1
 
@@ -86,12 +86,12 @@ async def test_a_topic_error_that_is_not_retriable_is_raised_at_once() -> None:
     broker = ScriptedBroker()
     async with a_cluster(broker) as cluster:
 
-        def refuse(request: MetadataRequest) -> MetadataResponse:
+        def reject(request: MetadataRequest) -> MetadataResponse:
             response = metadata_of([broker], request)
             response.topics[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return response
 
-        broker.answers[ApiKey.METADATA] = refuse
+        broker.handlers[ApiKey.METADATA] = reject
         with pytest.raises(KafkaException) as caught:
             await cluster.topic("orders", deadline=soon())
         assert code_of(caught) == KafkaError.TOPIC_AUTHORIZATION_FAILED
@@ -104,11 +104,11 @@ async def test_metadata_is_fetched_until_every_partition_has_a_leader() -> None:
 
         def leaderless(request: MetadataRequest) -> MetadataResponse:
             response = metadata_of([broker], request)
-            if len(broker.asked(ApiKey.METADATA)) < 3:
+            if len(broker.requests_of(ApiKey.METADATA)) < 3:
                 response.topics[0].partitions = [a_partition(0, -1)]
             return response
 
-        broker.answers[ApiKey.METADATA] = leaderless
+        broker.handlers[ApiKey.METADATA] = leaderless
         cluster.add_topics(["orders"])
         known = cluster
         await async_wait_until(lambda: (p := known.metadata.leader("orders", 0)) and p.leader == 1)
@@ -118,17 +118,17 @@ async def test_metadata_is_fetched_until_every_partition_has_a_leader() -> None:
 async def test_a_refresh_fetches_again_and_notifies_the_listeners() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker) as cluster:
-        heard: list[int] = []
+        updates: list[int] = []
         cluster.add_listener(
-            lambda metadata: heard.append(len(metadata.topics["orders"].partitions))
+            lambda metadata: updates.append(len(metadata.topics["orders"].partitions))
         )
         await cluster.topic("orders", deadline=soon())
         broker.topics["orders"] = 2
         cluster.refresh()
         cluster.refresh()
-        await async_wait_until(lambda: len(heard) == 2)
-        assert heard == [1, 2]
-        assert len(broker.asked(ApiKey.METADATA)) == 2
+        await async_wait_until(lambda: len(updates) == 2)
+        assert updates == [1, 2]
+        assert len(broker.requests_of(ApiKey.METADATA)) == 2
 
 
 @on_a_loop
@@ -136,7 +136,7 @@ async def test_metadata_is_fetched_again_after_its_maximum_age() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
         cluster.add_topics(["orders"])
-        await async_wait_until(lambda: len(broker.asked(ApiKey.METADATA)) > 3)
+        await async_wait_until(lambda: len(broker.requests_of(ApiKey.METADATA)) > 3)
 
 
 @on_a_loop
@@ -157,7 +157,7 @@ async def test_a_description_is_not_cached() -> None:
         assert [each.name for each in everything.topics] == ["a", "b"]
         one = await cluster.describe(["b"], timeout_ms=30_000)
         assert len(one.topics[0].partitions) == 2
-        assert not broker.asked(ApiKey.METADATA)[1].allow_auto_topic_creation
+        assert not broker.requests_of(ApiKey.METADATA)[1].allow_auto_topic_creation
         assert cluster.metadata.topics == {}
         _, _, address = await cluster.describe_with_node(None, timeout_ms=30_000)
         assert address == f"127.0.0.1:{broker.port}"

@@ -81,7 +81,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
 
 
 def a_token(_: str) -> tuple[str, float]:
-    """What a broker takes that trusts everybody: a token that nobody has signed."""
+    """A token without a signature, for a broker that does not check it."""
     now_s = time.time()
     header, claims = {"alg": "none"}, {"sub": "alice", "iat": now_s - 1, "exp": now_s + 300}
     parts = [base64.urlsafe_b64encode(json.dumps(each).encode()) for each in (header, claims)]
@@ -121,8 +121,8 @@ def test_kafka_accepts_the_credentials(kafka: SecuredKafka, way: str) -> None:
     @on_a_loop
     async def scenario() -> None:
         cluster = ClusterClient(settings(kafka, listener, **security))
-        told = await cluster.describe(None, timeout_ms=4_000)
-        assert told.brokers[0].port == kafka.ports[listener]
+        response = await cluster.describe(None, timeout_ms=4_000)
+        assert response.brokers[0].port == kafka.ports[listener]
         assert await cluster.coordinator(CoordinatorType.GROUP, "g", Deadline.after(4_000)) == 1
         await cluster.close()
 

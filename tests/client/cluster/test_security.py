@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.cluster.harness import CA, CERTIFICATES, OURS, code_of, refusal_of
+from tests.client.cluster.harness import CA, CERTIFICATES, OURS, code_of, request_error
 from tests.client.scripted import ScriptedBroker
 from tests.net.harness import scram_broker
 from tests.server.harness import on_a_loop
@@ -50,16 +50,16 @@ async def a_client(
             await cluster.close()
 
 
-def tls_broker(answers: Answers = LIST, *, wants_certificate: bool = False) -> ScriptedBroker:
+def tls_broker(answers: Answers = LIST, *, requires_certificate: bool = False) -> ScriptedBroker:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / "server.pem")
-    if wants_certificate:
+    if requires_certificate:
         context.load_verify_locations(CA)
         context.verify_mode = ssl.CERT_REQUIRED
     return ScriptedBroker(answers, tls=context)
 
 
-async def refused(cluster: ClusterClient) -> tuple[int, str]:
+async def raised_error(cluster: ClusterClient) -> tuple[int, str]:
     """The code and text of the error that a request ends with, long before its time is over."""
     with pytest.raises(KafkaException) as caught:
         await cluster.send_request(ListGroupsRequest(), timeout_ms=60_000)
@@ -86,19 +86,19 @@ async def test_large_responses_arrive_complete_over_tls() -> None:
     broker = tls_broker({ApiKey.FETCH: fetch})
     async with a_client(broker, protocol="SSL", ca_location=CA) as cluster:
         for size in (0, 10, 70_000, 1 << 20, 3 << 20):
-            answer = asyncio.get_running_loop().create_future()
+            future = asyncio.get_running_loop().create_future()
             await cluster.describe([], timeout_ms=30_000)
             cluster.refresh()
             await async_wait_until(lambda: cluster.metadata.brokers)
-            cluster.send(1, FetchRequest(max_bytes=size), 30_000, answer.set_result)
-            response = await answer
+            cluster.send(1, FetchRequest(max_bytes=size), 30_000, future.set_result)
+            response = await future
             assert response.responses[0].partitions[0].records == bytes([size % 251]) * size
 
 
 @on_a_loop
 async def test_certificates_may_be_given_as_text() -> None:
     async with a_client(
-        tls_broker(wants_certificate=True),
+        tls_broker(requires_certificate=True),
         protocol="SSL",
         ca_pem=Path(CA).read_text(),
         certificate_pem=Path(OURS).read_text(),
@@ -109,13 +109,13 @@ async def test_certificates_may_be_given_as_text() -> None:
 
 @on_a_loop
 async def test_a_broker_may_require_a_client_certificate() -> None:
-    broker = tls_broker(wants_certificate=True)
+    broker = tls_broker(requires_certificate=True)
     async with a_client(
         broker, protocol="SSL", ca_location=CA, certificate_location=OURS, key_location=OURS
     ) as cluster:
         await cluster.send_request(ListGroupsRequest())
     async with a_client(
-        tls_broker(wants_certificate=True), protocol="SSL", ca_location=CA
+        tls_broker(requires_certificate=True), protocol="SSL", ca_location=CA
     ) as cluster:
         with pytest.raises(KafkaException):
             await cluster.send_request(ListGroupsRequest(), timeout_ms=300)
@@ -124,7 +124,7 @@ async def test_a_broker_may_require_a_client_certificate() -> None:
 @on_a_loop
 async def test_a_certificate_of_an_unknown_authority_is_rejected() -> None:
     async with a_client(tls_broker(), protocol="SSL") as cluster:
-        code, text = await refused(cluster)
+        code, text = await raised_error(cluster)
         assert code == KafkaError._SSL
         assert "127.0.0.1:" in text
         assert "certificate" in text
@@ -139,7 +139,7 @@ async def test_certificates_are_ignored_without_verification() -> None:
 @on_a_loop
 async def test_a_broker_that_expects_plaintext_is_reported() -> None:
     async with a_client(ScriptedBroker(LIST), protocol="SSL", ca_location=CA) as cluster:
-        code, text = await refused(cluster)
+        code, text = await raised_error(cluster)
         assert code == KafkaError._SSL
         assert "TLS" in text
 
@@ -147,7 +147,7 @@ async def test_a_broker_that_expects_plaintext_is_reported() -> None:
 @on_a_loop
 async def test_a_broker_that_expects_tls_is_reported() -> None:
     async with a_client(tls_broker()) as cluster:
-        error = await refusal_of(cluster, r"is security\.protocol right")
+        error = await request_error(cluster, r"is security\.protocol right")
         assert error == KafkaError._ALL_BROKERS_DOWN
 
 
@@ -164,7 +164,7 @@ async def test_missing_files_are_reported_at_once() -> None:
 
 
 class Guard:
-    """The broker's side of SASL: who says what is asked for may come in."""
+    """The broker's side of SASL."""
 
     def __init__(self, *mechanisms: str, lifetime_ms: int = 0) -> None:
         self._mechanisms = list(mechanisms)
@@ -236,7 +236,7 @@ def test_sasl_authenticates_with_name_and_password(mechanism: str) -> None:
         async with a_client(broker, **as_user(mechanism)) as cluster:
             await cluster.send_request(ListGroupsRequest())
             assert guard.entered == 1
-            assert [each.key for each in broker.heard[:3]] == [
+            assert [each.key for each in broker.received[:3]] == [
                 ApiKey.API_VERSIONS,
                 ApiKey.SASL_HANDSHAKE,
                 ApiKey.SASL_AUTHENTICATE,
@@ -281,7 +281,7 @@ def test_a_wrong_password_is_reported_at_once(mechanism: str) -> None:
     async def scenario() -> None:
         broker = ScriptedBroker(Guard(mechanism).answers)
         async with a_client(broker, **as_user(mechanism, "wrong")) as cluster:
-            code, text = await refused(cluster)
+            code, text = await raised_error(cluster)
             assert code == KafkaError._AUTHENTICATION
             assert f"127.0.0.1:{broker.port}: " in text
 
@@ -292,7 +292,7 @@ def test_a_wrong_password_is_reported_at_once(mechanism: str) -> None:
 async def test_a_disabled_mechanism_is_reported_with_the_enabled_ones() -> None:
     broker = ScriptedBroker(Guard("SCRAM-SHA-512", "OAUTHBEARER").answers)
     async with a_client(broker, **as_user()) as cluster:
-        code, text = await refused(cluster)
+        code, text = await raised_error(cluster)
         assert code == KafkaError._AUTHENTICATION
         assert "PLAIN is not enabled there; enabled are SCRAM-SHA-512, OAUTHBEARER" in text
 
@@ -300,7 +300,7 @@ async def test_a_disabled_mechanism_is_reported_with_the_enabled_ones() -> None:
 @on_a_loop
 async def test_a_broker_without_sasl_is_reported() -> None:
     async with a_client(ScriptedBroker(LIST), **as_user()) as cluster:
-        _, text = await refused(cluster)
+        _, text = await raised_error(cluster)
         assert "does not serve SaslHandshake" in text
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from barnabas.testing import Broker
 
 LATE_S = 0.6
-"""Later than a client waits for an answer in these tests."""
+"""Longer than a client waits for a response in these tests."""
 
 HURRIED: Mapping[str, Any] = {
     "socket.timeout.ms": 300,
@@ -20,7 +20,7 @@ HURRIED: Mapping[str, Any] = {
     "reconnect.backoff.ms": 5,
     "reconnect.backoff.max.ms": 40,
 }
-"""What a client has to be told so that trouble takes milliseconds."""
+"""Settings with which clients recover in milliseconds."""
 
 _LEADERS = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "KAFKA_STORAGE_ERROR")
 _COORDINATORS = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")

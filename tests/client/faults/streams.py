@@ -65,8 +65,8 @@ def write(
     assert left == 0, f"seed {seed}: {left} records have no report after {DEADLINE_S} s"
     assert producer.close(5)
     for partition, values in written.items():
-        told = reported[partition]
-        assert told == list(enumerate(values)), f"seed {seed}: reports of partition {partition}"
+        reports = reported[partition]
+        assert reports == list(enumerate(values)), f"seed {seed}: reports of partition {partition}"
     return written
 
 
@@ -98,7 +98,7 @@ def read_all(servers: str, topic: str, partitions: int, **settings: Any) -> dict
 
 
 class Member(threading.Thread):
-    """Reads as a member of a group until it is told to end, and keeps what it saw in order.
+    """Reads as a member of a group until it is stopped, and keeps what it saw in order.
 
     Between being assigned and being revoked it must see each offset of a partition once, without
     a gap; that is looked at here.
@@ -145,7 +145,7 @@ class Member(threading.Thread):
         if awaited is None:
             self.starts.append((partition, offset))
         else:
-            assert offset == awaited, f"partition {partition}: {offset} came in place of {awaited}"
+            assert offset == awaited, f"partition {partition}: {offset} came instead of {awaited}"
         self._next[partition] = offset + 1
         self.seen[partition, offset] += 1
         self.values[partition, offset] = message.value() or b""

@@ -1,4 +1,4 @@
-"""What a person is told who has given a client something wrong."""
+"""What a person is reports who has given a client something wrong."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,24 +23,24 @@ NOBODY = "127.0.0.1:1"
 
 def delivered(broker: Broker, topic: str, value: bytes, **more: Any) -> tuple[str, str]:
     """The name and the words of the error that a record's delivery ends with."""
-    told: list[KafkaError | None] = []
+    reports: list[KafkaError | None] = []
 
     def report(error: KafkaError | None, _: Message) -> None:
-        told.append(error)
+        reports.append(error)
 
     names = {"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 29_000}
     with Producer(names) as producer:
         producer.produce(topic, value, on_delivery=report, **more)
         assert producer.flush(30) == 0
-    (error,) = told
+    (error,) = reports
     assert error is not None
     return error.name(), error.str()
 
 
-def polled(broker: Broker, place: TopicPartition) -> KafkaError:
+def polled(broker: Broker, position: TopicPartition) -> KafkaError:
     names = {"group.id": "g", "auto.offset.reset": "error"}
     with Consumer({"bootstrap.servers": broker.bootstrap_servers, **names}) as consumer:
-        consumer.assign([place])
+        consumer.assign([position])
         message = consumer.poll(30)
     assert message is not None
     error = message.error()
@@ -58,14 +58,14 @@ def test_an_unreachable_address_is_named_with_the_cause(client: Any) -> None:
 
 
 def test_error_cb_gets_every_broker_down_and_all_brokers_down() -> None:
-    told: list[KafkaError] = []
-    producer = Producer({"bootstrap.servers": NOBODY}, error_cb=told.append)
+    reports: list[KafkaError] = []
+    producer = Producer({"bootstrap.servers": NOBODY}, error_cb=reports.append)
     producer.produce("t", b"x")
-    while len(told) < 2:
+    while len(reports) < 2:
         assert producer.poll(30)
-    assert told[0] == KafkaError._TRANSPORT
-    assert f"{NOBODY}: Connection refused" in told[0].str()
-    assert told[1] == KafkaError._ALL_BROKERS_DOWN
+    assert reports[0] == KafkaError._TRANSPORT
+    assert f"{NOBODY}: Connection refused" in reports[0].str()
+    assert reports[1] == KafkaError._ALL_BROKERS_DOWN
     producer.close(0)
 
 

@@ -1,4 +1,4 @@
-"""What passes by itself is no matter for whoever polls."""
+"""Transient errors do not reach the caller of poll."""
 
 import time
 
@@ -66,7 +66,7 @@ def test_buffered_records_of_a_paused_partition_do_not_stop_the_others(broker: B
     with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
         for _ in range(100):
             producer.produce("paused", bytes(10_000), partition=0)
-    # With room for hardly more than one fetch, which the first partition takes.
+    # The buffer holds little more than one fetch, which the first partition fills.
     bounds = {"queued.max.messages.kbytes": 100, "max.partition.fetch.bytes": 100_000}
     with a_consumer(broker, "paused", **bounds) as consumer:
         consumer.assign([TopicPartition("paused", 0, 0), TopicPartition("paused", 1, 0)])

@@ -220,10 +220,10 @@ def test_clients_can_be_closed_in_every_state(broker: Broker) -> None:
 
 def test_an_exception_of_a_callback_is_raised_and_breaks_nothing(broker: Broker) -> None:
     producer = Producer(settings(broker))
-    told: list[bytes] = []
+    reports: list[bytes] = []
 
     def report(error: KafkaError | None, message: Any) -> None:
-        told.append(message.value())
+        reports.append(message.value())
         if message.value() == b"2":
             raise ValueError("not this one")
 
@@ -232,7 +232,7 @@ def test_an_exception_of_a_callback_is_raised_and_breaks_nothing(broker: Broker)
     with pytest.raises(ValueError, match="not this one"):
         producer.flush(DEADLINE_S)
     assert producer.flush(DEADLINE_S) == 0
-    assert told == [b"1", b"2", b"3"]
+    assert reports == [b"1", b"2", b"3"]
     producer.close()
 
     consumer = Consumer(settings(broker), **{"group.id": "r", "auto.offset.reset": "earliest"})

@@ -68,7 +68,7 @@ ANSWERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 @contextmanager
 def a_peer(answer: Callable[[bytes], bytes]) -> Iterator[str]:
-    """Somebody who answers the first request of each connection so, and hangs up."""
+    """A peer that sends this to the first request of a connection, and closes it."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -145,12 +145,12 @@ def produced(error_code: int) -> Callable[[ProduceRequest], ProduceResponse]:
 
 
 def delivered_by(broker: ScriptedBroker, **more: Any) -> list[KafkaError | None]:
-    told: list[KafkaError | None] = []
+    reports: list[KafkaError | None] = []
     producer = Producer(settings_of(broker, **more))
-    producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+    producer.produce("t", b"x", on_delivery=lambda error, _: reports.append(error))
     producer.flush(DEADLINE_S)
     producer.close(0)
-    return told
+    return reports
 
 
 def identified(_: object) -> InitProducerIdResponse:
@@ -179,16 +179,16 @@ def test_metadata_without_brokers_is_retried_until_the_records_time_out() -> Non
 
 
 def test_a_malformed_response_only_breaks_the_connection() -> None:
-    asked = []
+    calls = []
 
     def once_broken(request: ProduceRequest) -> Any:
-        asked.append(request)
+        calls.append(request)
         # It has no field for records, so it ends where the real one goes on.
-        return ListOffsetsResponse() if len(asked) < 3 else produced(0)(request)
+        return ListOffsetsResponse() if len(calls) < 3 else produced(0)(request)
 
     with scripted(init_producer_id=identified, produce=once_broken) as broker:
         assert delivered_by(broker) == [None]
-        assert len(asked) >= 3
+        assert len(calls) >= 3
 
 
 @pytest.mark.parametrize(

@@ -60,11 +60,11 @@ def test_a_group_sees_every_record(broker: Broker, seed: int, protocol: str) -> 
     }
     deadline = time.monotonic() + DEADLINE_S
     while sum(len(member.seen) for member in members) < len(there) or (
-        {place for member in members for place in member.seen} != there.keys()
+        {position for member in members for position in member.seen} != there.keys()
     ):
         assert not any(member.failure for member in members), [m.failure for m in members]
-        missing = there.keys() - {place for member in members for place in member.seen}
-        assert time.monotonic() < deadline, f"seed {seed}: nobody saw {sorted(missing)[:5]}"
+        missing = there.keys() - {position for member in members for position in member.seen}
+        assert time.monotonic() < deadline, f"seed {seed}: no member saw {sorted(missing)[:5]}"
         time.sleep(0.01)
     for member in members:
         member.ending.set()
@@ -72,7 +72,7 @@ def test_a_group_sees_every_record(broker: Broker, seed: int, protocol: str) -> 
         member.join(DEADLINE_S)
         assert not member.is_alive(), "close() hangs"
         assert member.failure is None, member.failure
-        assert all(there[place] == value for place, value in member.values.items())
+        assert all(there[position] == value for position, value in member.values.items())
 
 
 @pytest.mark.parametrize("seed", seeds(1))

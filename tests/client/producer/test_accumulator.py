@@ -162,9 +162,9 @@ def test_a_record_above_the_maximum_size_is_rejected(modules: Modules) -> None:
 
     accumulator = build_accumulator(modules)
     producer = modules.ProducerBase(accumulator)
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(KafkaException) as raised:
         producer.produce("t", b"x" * 10_001)
-    assert refused.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
+    assert raised.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
     assert accumulator.buffered_records == 0
 
 
@@ -172,9 +172,9 @@ def test_a_record_for_a_missing_partition_is_rejected(modules: Modules) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
     producer = modules.ProducerBase(build_accumulator(modules, 2))
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(KafkaException) as raised:
         producer.produce("t", b"x", partition=2)
-    assert refused.value.args[0].code() == KafkaError._UNKNOWN_PARTITION
+    assert raised.value.args[0].code() == KafkaError._UNKNOWN_PARTITION
 
 
 def test_a_full_buffer_is_a_buffer_error_until_a_batch_is_deallocated(modules: Modules) -> None:
@@ -258,18 +258,18 @@ def test_records_of_a_topic_without_metadata_wait_in_order(modules: Modules) -> 
 
 
 def test_records_of_a_topic_that_stays_unknown_fail(modules: Modules) -> None:
-    told: list[Any] = []
+    reports: list[Any] = []
     accumulator = build_accumulator(modules, 0)
     producer = modules.ProducerBase(accumulator)
-    producer.produce("t", b"1", on_delivery=lambda error, message: told.append((error, message)))
+    producer.produce("t", b"1", on_delivery=lambda error, message: reports.append((error, message)))
     producer.produce("t", b"2")
     batch = accumulator.take_waiting("t")
     assert batch.record_count == 2
     batch.fail("error")
     assert batch.prepare_reports(False)
     assert batch.run_callbacks() == 1
-    assert told[0][0] == "error"
-    assert told[0][1].value() == b"1"
+    assert reports[0][0] == "error"
+    assert reports[0][1].value() == b"1"
     accumulator.deallocate(batch)
     assert (accumulator.buffered_records, accumulator.buffered_bytes) == (0, 0)
 
@@ -285,26 +285,26 @@ def test_a_waiting_record_for_a_missing_partition_is_reported(modules: Modules) 
 
 
 def test_delivery_reports_have_offsets_and_run_in_order(modules: Modules) -> None:
-    told: list[Any] = []
+    reports: list[Any] = []
     accumulator = build_accumulator(modules)
     producer = modules.ProducerBase(accumulator)
     for index in range(6):
-        wanted = None if index == 3 else lambda error, message: told.append(message)
-        producer.produce("t", b"%d" % index, on_delivery=wanted)
+        on_delivery = None if index == 3 else lambda error, message: reports.append(message)
+        producer.produce("t", b"%d" % index, on_delivery=on_delivery)
     (batch,) = drained(accumulator)
     batch.complete(100)
     assert batch.prepare_reports(False)
     assert batch.run_callbacks() == 5
-    assert [message.offset() for message in told] == [100, 101, 102, 104, 105]
-    assert [message.value() for message in told] == [b"0", b"1", b"2", b"4", b"5"]
-    assert all(message.latency() >= 0 for message in told)
+    assert [message.offset() for message in reports] == [100, 101, 102, 104, 105]
+    assert [message.value() for message in reports] == [b"0", b"1", b"2", b"4", b"5"]
+    assert all(message.latency() >= 0 for message in reports)
 
 
 def test_a_callback_that_raises_does_not_stop_the_others(modules: Modules) -> None:
-    told: list[bytes] = []
+    reports: list[bytes] = []
 
     def report(_: object, message: Any) -> None:
-        told.append(message.value())
+        reports.append(message.value())
         if message.value() == b"1":
             raise LookupError("from a callback")
 
@@ -318,7 +318,7 @@ def test_a_callback_that_raises_does_not_stop_the_others(modules: Modules) -> No
     with pytest.raises(LookupError):
         batch.run_callbacks()
     assert batch.run_callbacks() == 1
-    assert told == [b"0", b"1", b"2"]
+    assert reports == [b"0", b"1", b"2"]
 
 
 def test_only_errors_are_reported_if_the_setting_says_so(modules: Modules) -> None:
@@ -373,19 +373,19 @@ def test_the_sticky_partition_has_an_available_leader(modules: Modules) -> None:
 
 
 def test_the_users_partitioner_is_called_once_partitions_are_known(modules: Modules) -> None:
-    asked: list[tuple[str, bytes | None, int]] = []
+    calls: list[tuple[str, bytes | None, int]] = []
 
     def choose(topic: str, key: bytes | None, count: int) -> int:
-        asked.append((topic, key, count))
+        calls.append((topic, key, count))
         return 2 if key == b"two" else -1
 
     accumulator = build_accumulator(modules, 0, partitioner=choose)
     producer = modules.ProducerBase(accumulator)
     producer.produce("t", b"x", b"two")
-    assert asked == []
+    assert calls == []
     accumulator.update_topic("t", 3, [0, 1, 2])
     producer.produce("t", b"x", b"two")
-    assert asked == [("t", b"two", 3)] * 2
+    assert calls == [("t", b"two", 3)] * 2
     assert {batch.topic_partition[1] for batch in drained(accumulator)} == {2}
     bad = modules.ProducerBase(build_accumulator(modules, 3, partitioner=lambda *_: 9))
     with pytest.raises(ValueError, match="chose 9"):

@@ -30,20 +30,23 @@ def test_a_delivery_is_a_future(bootstrap: dict[str, str]) -> None:
 
 
 def test_callbacks_may_be_functions_and_coroutine_functions(bootstrap: dict[str, str]) -> None:
-    told: list[Any] = []
+    reports: list[Any] = []
 
     async def later(error: Any, message: Any) -> None:
-        told.append((error, message.value()))
+        reports.append((error, message.value()))
 
     async def main() -> None:
         async with AioProducer(bootstrap, on_delivery=later) as producer:
             await producer.produce("t", b"1", partition=0)
             await producer.produce(
-                "t", b"2", partition=0, on_delivery=lambda error, m: told.append((error, m.value()))
+                "t",
+                b"2",
+                partition=0,
+                on_delivery=lambda error, m: reports.append((error, m.value())),
             )
             assert await producer.flush(20) == 0
             await asyncio.sleep(0)
-        assert sorted(told) == [(None, b"1"), (None, b"2")]
+        assert sorted(reports) == [(None, b"1"), (None, b"2")]
 
     asyncio.run(main())
 
@@ -72,20 +75,20 @@ def test_a_failed_delivery_raises_when_it_is_awaited() -> None:
 
 
 def test_transactions_and_rows_work_on_the_loop_too(bootstrap: dict[str, str]) -> None:
-    told: list[tuple[Any, int]] = []
+    reports: list[tuple[Any, int]] = []
 
     async def main() -> None:
         async with AioProducer({**bootstrap, "transactional.id": "aio"}) as producer:
             await producer.init_transactions(20)
             await producer.begin_transaction()
             rows = pa.record_batch({"value": [b"x"] * 1000})
-            await producer.produce_arrow("t", rows, lambda error, n: told.append((error, n)))
+            await producer.produce_arrow("t", rows, lambda error, n: reports.append((error, n)))
             await producer.commit_transaction(20)
             await producer.begin_transaction()
             await producer.produce("t", b"x")
             await producer.abort_transaction(20)
-        assert {error for error, _ in told} == {None}
-        assert sum(count for _, count in told) == 1000
+        assert {error for error, _ in reports} == {None}
+        assert sum(count for _, count in reports) == 1000
 
     asyncio.run(main())
 

@@ -62,18 +62,20 @@ def test_a_failed_delivery_future_raises_when_it_is_awaited(make: Callable[..., 
 def test_an_unawaited_failure_reaches_the_loops_handler_unless_there_is_a_callback(
     make: Callable[..., Any],
 ) -> None:
-    told: list[Any] = []
+    reports: list[Any] = []
 
     async def main() -> None:
-        heard: list[Any] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, news: heard.append(news))
+        unhandled: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: unhandled.append(context)
+        )
         make()(FAILURE, "message")
-        assert len(heard) == 1
-        make(lambda error, message: told.append((error, message)))(FAILURE, "message")
-        assert len(heard) == 1
+        assert len(unhandled) == 1
+        make(lambda error, message: reports.append((error, message)))(FAILURE, "message")
+        assert len(unhandled) == 1
 
     run(main())
-    assert told == [(FAILURE, "message")]
+    assert reports == [(FAILURE, "message")]
 
 
 def test_a_delivery_has_callbacks_and_can_be_cancelled(make: Callable[..., Any]) -> None:

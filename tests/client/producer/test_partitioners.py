@@ -12,7 +12,7 @@ from barnabas.client.producer import _partitioners as compiled
 plain = from_source(compiled)
 
 
-@pytest.mark.parametrize("room", [compiled, plain], ids=["compiled", "plain"])
+@pytest.mark.parametrize("module", [compiled, plain], ids=["compiled", "plain"])
 @pytest.mark.parametrize(
     ("key", "hashed"),
     [  # what Java's own tests expect, without the sign
@@ -24,8 +24,8 @@ plain = from_source(compiled)
         (b"abc", 479470107),
     ],
 )
-def test_murmur2_is_javas(room: Any, key: bytes, hashed: int) -> None:
-    assert room.murmur2(key) == hashed & 0x7FFFFFFF
+def test_murmur2_is_javas(module: Any, key: bytes, hashed: int) -> None:
+    assert module.murmur2(key) == hashed & 0x7FFFFFFF
 
 
 @given(st.binary(max_size=50))
@@ -43,10 +43,10 @@ def test_a_column_of_keys_has_the_partitions_of_its_keys(
     column = pa.array([*[b"skip"] * skipped, *keys], pa.binary()).slice(skipped)
     validity, offsets, content = column.buffers()
     expected = [-1 if key is None else compiled.murmur2(key) % partitions for key in keys]
-    for room in (compiled, plain):
-        for hashed in (None, room.murmur2):
-            found = memoryview(bytearray(4 * len(keys))).cast("i")
-            room.hash_partitions(
+    for module in (compiled, plain):
+        for hashed in (None, module.murmur2):
+            result = memoryview(bytearray(4 * len(keys))).cast("i")
+            module.hash_partitions(
                 memoryview(offsets or bytes(4)).cast("B").cast("i"),
                 memoryview(validity or b"").cast("B"),
                 memoryview(content or b"").cast("B"),
@@ -55,19 +55,19 @@ def test_a_column_of_keys_has_the_partitions_of_its_keys(
                 hashed,
                 partitions,
                 -1,
-                found,
+                result,
             )
-            assert found.tolist() == expected
+            assert result.tolist() == expected
 
 
-@pytest.mark.parametrize("room", [compiled, plain], ids=["compiled", "plain"])
-def test_a_truncated_column_is_rejected(room: Any) -> None:
-    found = memoryview(bytearray(8)).cast("i")
+@pytest.mark.parametrize("module", [compiled, plain], ids=["compiled", "plain"])
+def test_a_truncated_column_is_rejected(module: Any) -> None:
+    result = memoryview(bytearray(8)).cast("i")
     offsets = memoryview(bytes(8)).cast("i")
     empty = memoryview(b"")
     with pytest.raises(ValueError, match="fewer cells"):
-        room.hash_partitions(offsets, empty, empty, 0, 2, None, 3, -1, found)
+        module.hash_partitions(offsets, empty, empty, 0, 2, None, 3, -1, result)
     beyond = memoryview(bytearray(8)).cast("i")
     beyond[1] = 100
     with pytest.raises(ValueError, match="not in its content"):
-        room.hash_partitions(beyond, empty, empty, 0, 1, None, 3, -1, found)
+        module.hash_partitions(beyond, empty, empty, 0, 1, None, 3, -1, result)

@@ -1,4 +1,4 @@
-"""Transactions that are written in one place and ended in another, in both of Kafka's flows."""
+"""Transactions that one process prepares and another ends, in V1 and V2."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,10 +13,10 @@ from barnabas.testing import Broker
 TOPIC = "prepared"
 
 
-@pytest.fixture(scope="module", params=["new flow", "old flow"])
+@pytest.fixture(scope="module", params=["V2", "V1"])
 def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     with Broker() as running, AdminClient({"bootstrap.servers": running.bootstrap_servers}) as it:
-        if request.param == "old flow":
+        if request.param == "V1":
             older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
             it.update_features({"transaction.version": older})["transaction.version"].result(30)
         it.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
@@ -124,8 +124,8 @@ def test_a_late_fence_does_not_report_a_commit_as_aborted(
     it = prepared(producer, "kept")
     admin.complete_transactions([it], True)[it].result(30)
     admin.fence_transactions([it])[it].result(30)
-    told = admin.complete_transactions([it], True)[it].exception(30)
-    assert told is None or told.args[0] == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
+    error = admin.complete_transactions([it], True)[it].exception(30)
+    assert error is None or error.args[0] == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
     assert "kept" in committed(broker)
 
 

@@ -69,10 +69,10 @@ class ProducerCore:
             self._transaction = ProducerTransaction()
             self._transaction_manager = TransactionManager(settings, self, self._transaction)
             callbacks.set_produce_error(self._transaction.produce_error())
-        self.cluster = ClusterClient(settings, callbacks.on_error)
+        self.cluster: ClusterClient = ClusterClient(settings, callbacks.on_error)
         self.cluster.add_listener(self._on_metadata)
-        self.sender = Sender(settings, accumulator, self._transaction)
-        self.producer_metrics = ProducerMetrics(settings)
+        self.sender: Sender = Sender(settings, accumulator, self._transaction)
+        self.producer_metrics: ProducerMetrics = ProducerMetrics(settings)
         self._started_s = time.time()
         self._topics: dict[str, TopicInfo] = {}
         self._waiting_topics: set[str] = set()  # topics with records and without metadata
