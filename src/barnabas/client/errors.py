@@ -1,5 +1,6 @@
 """Errors as in `confluent_kafka`: a KafkaError is a value, a KafkaException carries one."""
 
+import builtins
 import functools
 import logging
 import operator
@@ -70,7 +71,7 @@ class KafkaError(ErrorCodes):
     def __hash__(self) -> int:
         return hash(self._code)
 
-    def __repr__(self) -> "str":  # type: ignore[valid-type]
+    def __repr__(self) -> builtins.str:  # `str` is a method here
         fatal = "FATAL," if self._fatal else ""
         return f'KafkaError{{{fatal}code={self.name()},val={self._code},str="{self.str()}"}}'
 

@@ -58,8 +58,8 @@ def test_error_cb_is_called_in_poll() -> None:
     threads: list[threading.Thread] = []
     conf = nowhere()
     address = conf["bootstrap.servers"]
-    told = {"error_cb": lambda _: threads.append(threading.current_thread())}
-    with AdminClient(conf | told) as admin:
+    callbacks = {"error_cb": lambda _: threads.append(threading.current_thread())}
+    with AdminClient(conf | callbacks) as admin:
         expect_error(
             lambda time_s: admin.describe_cluster(request_timeout=time_s).result(60), address
         )

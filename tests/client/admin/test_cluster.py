@@ -77,9 +77,9 @@ def test_log_directories_are_described_with_their_replicas(admin: AdminClient, t
     assert answers[9].exception(30).args[0] == KafkaError._UNKNOWN_BROKER
 
     asked = [TopicPartitionReplica(topic, 0, 1), TopicPartitionReplica("nobody", 0, 1)]
-    places = admin.describe_replica_log_dirs(asked)
-    assert places[asked[0]].result(30).current_replica_log_dir == path
-    assert places[asked[1]].result(30).current_replica_log_dir is None
+    directories = admin.describe_replica_log_dirs(asked)
+    assert directories[asked[0]].result(30).current_replica_log_dir == path
+    assert directories[asked[1]].result(30).current_replica_log_dir is None
 
 
 def test_replicas_move_only_to_existing_directories(admin: AdminClient, topic: str) -> None:
@@ -102,7 +102,7 @@ def test_invalid_reassignments_fail_one_by_one(admin: AdminClient, topic: str) -
 
 
 class TestControllers:
-    """The same client, told where controllers listen (KIP-919)."""
+    """The same client, with bootstrap.controllers (KIP-919)."""
 
     @pytest.fixture
     def controllers(self, admin: AdminClient) -> str:

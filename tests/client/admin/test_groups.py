@@ -1,4 +1,4 @@
-"""Consumer groups and what they have committed, asked for by an administrator."""
+"""Consumer groups and what they have committed, requests for by an administrator."""
 
 import pytest
 from tests.client.admin.clients import member, produce
@@ -15,14 +15,14 @@ from barnabas.testing import Broker
 
 def offsets(admin: AdminClient, group: str, *partitions: TopicPartition) -> dict[int, int]:
     request = ConsumerGroupTopicPartitions(group, list(partitions) or None)
-    told = admin.list_consumer_group_offsets([request])[group].result(30)
-    return {each.partition: each.offset for each in told.topic_partitions or ()}
+    results = admin.list_consumer_group_offsets([request])[group].result(30)
+    return {each.partition: each.offset for each in results.topic_partitions or ()}
 
 
 def commit(admin: AdminClient, group: str, *partitions: TopicPartition) -> list[TopicPartition]:
     request = ConsumerGroupTopicPartitions(group, list(partitions))
-    told = admin.alter_consumer_group_offsets([request])[group].result(30)
-    return told.topic_partitions or []
+    results = admin.alter_consumer_group_offsets([request])[group].result(30)
+    return results.topic_partitions or []
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ def test_committed_offsets_are_altered_listed_and_deleted(
     given = [TopicPartition(topic, 1, 3, "why", 0), TopicPartition(topic, 0, 2)]
     assert [each.error for each in commit(admin, group, *given)] == [None, None]
     assert offsets(admin, group) == {0: 2, 1: 3}
-    asked = [TopicPartition(topic, 1), TopicPartition(topic, 2)]
-    assert offsets(admin, group, *asked) == {1: 3, 2: -1001}
-    one = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, asked)])
+    requests = [TopicPartition(topic, 1), TopicPartition(topic, 2)]
+    assert offsets(admin, group, *requests) == {1: 3, 2: -1001}
+    one = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, requests)])
     first = (one[group].result(30).topic_partitions or [])[0]
     assert (first.metadata, first.leader_epoch) == ("why", 0)
 
     forgotten = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1)])
-    told = admin.delete_consumer_group_offsets([forgotten])[group].result(30)
-    assert [each.error for each in told.topic_partitions or ()] == [None]
+    results = admin.delete_consumer_group_offsets([forgotten])[group].result(30)
+    assert [each.error for each in results.topic_partitions or ()] == [None]
     assert offsets(admin, group) == {0: 2}
 
 
@@ -147,8 +147,8 @@ def test_offsets_of_a_group_with_members_cannot_be_altered(
 ) -> None:
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic):
-        (told,) = commit(admin, group, TopicPartition(topic, 0, 1))
-        assert told.error == KafkaError.UNKNOWN_MEMBER_ID
+        (results,) = commit(admin, group, TopicPartition(topic, 0, 1))
+        assert results.error == KafkaError.UNKNOWN_MEMBER_ID
         owned = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0)])
         kept = admin.delete_consumer_group_offsets([owned])[group].result(30).topic_partitions
         assert [each.error for each in kept or ()] == [KafkaError.GROUP_SUBSCRIBED_TO_TOPIC]
@@ -162,9 +162,9 @@ def test_many_groups_are_requested_in_one_call(admin: AdminClient, topic: str) -
     ]
     for altered in admin.alter_consumer_group_offsets(requests).values():
         altered.result(30)
-    asked = [ConsumerGroupTopicPartitions(group) for group in groups]
-    told = admin.list_consumer_group_offsets(asked)
-    found = [(told[group].result(30).topic_partitions or [])[0].offset for group in groups]
+    requests = [ConsumerGroupTopicPartitions(group) for group in groups]
+    results = admin.list_consumer_group_offsets(requests)
+    found = [(results[group].result(30).topic_partitions or [])[0].offset for group in groups]
     assert found == list(range(20))
 
 

@@ -31,11 +31,11 @@ def test_the_end_with_read_committed_is_the_last_stable_offset(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
-        asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
+        partitions = {TopicPartition(topic, 0): OffsetSpec.latest()}
         level = IsolationLevel.READ_COMMITTED
-        committed = admin.list_offsets(asked, isolation_level=level)
+        committed = admin.list_offsets(partitions, isolation_level=level)
         assert committed[TopicPartition(topic, 0)].result(30).offset == 0
-        assert admin.list_offsets(asked)[TopicPartition(topic, 0)].result(30).offset == 1
+        assert admin.list_offsets(partitions)[TopicPartition(topic, 0)].result(30).offset == 1
         producer.abort_transaction(30)
 
 
@@ -65,17 +65,17 @@ def test_records_before_an_offset_are_deleted(
 
 
 def test_a_preferred_leader_needs_no_election(admin: AdminClient, topic: str) -> None:
-    asked = [TopicPartition(topic, 0), TopicPartition("nobody", 0)]
-    told = admin.elect_leaders(ElectionType.PREFERRED, asked).result(30)
-    assert told == {
-        asked[0]: KafkaError.ELECTION_NOT_NEEDED,
-        asked[1]: KafkaError.UNKNOWN_TOPIC_OR_PART,
+    partitions = [TopicPartition(topic, 0), TopicPartition("nobody", 0)]
+    errors = admin.elect_leaders(ElectionType.PREFERRED, partitions).result(30)
+    assert errors == {
+        partitions[0]: KafkaError.ELECTION_NOT_NEEDED,
+        partitions[1]: KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
     assert admin.elect_leaders(ElectionType.PREFERRED).result(30) == {}
 
 
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("partitions", "error"),
     [
         ([TopicPartition("t", 0)], TypeError),
         ({"t": OffsetSpec.latest()}, TypeError),
@@ -85,10 +85,10 @@ def test_a_preferred_leader_needs_no_election(admin: AdminClient, topic: str) ->
     ],
 )
 def test_invalid_arguments_are_rejected_at_once(
-    admin: AdminClient, asked: dict[TopicPartition, OffsetSpec], error: type[Exception]
+    admin: AdminClient, partitions: dict[TopicPartition, OffsetSpec], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        admin.list_offsets(asked)
+        admin.list_offsets(partitions)
 
 
 def test_an_offset_spec_is_a_named_offset_or_a_timestamp() -> None:

@@ -1,4 +1,4 @@
-"""Requests reach whoever is responsible, few of them, and what passes is tried again."""
+"""Requests reach the responsible nodes, few of them, and retriable errors are retried."""
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable
@@ -223,8 +223,8 @@ async def test_a_coordinator_that_is_loading_is_retried() -> None:
 
     broker = ScriptedBroker({ApiKey.OFFSET_FETCH: in_turn(loading, hang_up, ready)})
     async with administered(broker) as admin:
-        told = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")])
-        assert told["g"].topic_partitions == []
+        results = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")])
+        assert results["g"].topic_partitions == []
         versions = {each.version for each in broker.received if each.key == ApiKey.OFFSET_FETCH}
         assert versions == {9}, "the last version that knows topics by their names"
 

@@ -27,16 +27,16 @@ def test_both_libraries_return_the_same(
     ours = load_changed(PROGRAM, "tests.client.admin.program_of_ours")
 
     def run(module: Any) -> dict[str, Any]:
-        told: dict[str, Any] = module.administer(
+        results: dict[str, Any] = module.administer(
             bootstrap, name, lambda: produce(bootstrap, name, 5)
         )
-        return told
+        return results
 
     # Ours goes first: theirs crashes where the offsets' topic has yet to be made.
-    ours_told, theirs_told = run(ours), run(program)
-    assert theirs_told.keys() == ours_told.keys()
-    for what, told in theirs_told.items():
-        assert_same(told, ours_told[what], what)
+    our_results, their_results = run(ours), run(program)
+    assert their_results.keys() == our_results.keys()
+    for what, results in their_results.items():
+        assert_same(results, our_results[what], what)
 
 
 def assert_same(theirs: Any, ours: Any, where: str) -> None:
@@ -50,8 +50,8 @@ def assert_same(theirs: Any, ours: Any, where: str) -> None:
             assert_same(value, mine[str(key)], f"{where}, {key}")
     elif isinstance(theirs, list):
         assert len(theirs) == len(ours), where
-        for place, (one, other) in enumerate(zip(theirs, ours, strict=True)):
-            assert_same(one, other, f"{where}, {place}")
+        for position, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+            assert_same(one, other, f"{where}, {position}")
     elif type(theirs).__name__ == "KafkaError":
         assert theirs.code() == ours.code(), where
     elif attributes := _attributes(theirs):

@@ -36,9 +36,9 @@ def a_rule(name: str) -> AclBinding:
     return AclBinding("topic", name, "literal", "User:klamm", "*", "read", "allow")
 
 
-def soon(told: Callable[[], Any], expected: Any) -> None:
+def soon(result: Callable[[], Any], expected: Any) -> None:
     """Brokers learn of what controllers decide a little later."""
-    wait_until(lambda: told() == expected, f"{expected} is told", 10)
+    wait_until(lambda: result() == expected, f"{expected} is returned", 10)
 
 
 @pytest.mark.parametrize(

@@ -106,22 +106,22 @@ def test_plain_and_asyncio_methods_have_the_same_parameters(name: str) -> None:
 def test_every_class_has_the_constructor_of_confluent_kafka(
     module: Any, home: Any, name: str
 ) -> None:
-    wanted, mine = getattr(module, name), getattr(home, name)
-    if issubclass(wanted, enum.Enum):
-        members = {member.name: member.value for member in wanted}
+    expected, mine = getattr(module, name), getattr(home, name)
+    if issubclass(expected, enum.Enum):
+        members = {member.name: member.value for member in expected}
         assert members.items() <= {member.name: member.value for member in mine}.items()
         return
     try:
-        signature = inspect.signature(wanted)
+        signature = inspect.signature(expected)
     except ValueError:  # compiled
         return
-    if issubclass(wanted, BaseException) or name in ("AdminClient", "OffsetSpec"):
+    if issubclass(expected, BaseException) or name in ("AdminClient", "OffsetSpec"):
         return
-    given = list(inspect.signature(mine).parameters.values())
-    for place, parameter in enumerate(signature.parameters.values()):
-        assert given[place].name == parameter.name
+    actual = list(inspect.signature(mine).parameters.values())
+    for position, parameter in enumerate(signature.parameters.values()):
+        assert actual[position].name == parameter.name
         if isinstance(parameter.default, int | type):  # nothing that is made anew each time
-            assert given[place].default == parameter.default
+            assert actual[position].default == parameter.default
 
 
 @pytest.mark.parametrize("name", ["NewTopic", "NewPartitions"])

@@ -60,8 +60,8 @@ def test_partitions_move_and_their_leaders_are_elected(
     admin.alter_partition_reassignments({moved: [1, 2]})[moved].result(30)
     wait_until(lambda: not admin.list_partition_reassignments().result(30), "the move is done")
     wait_until(lambda: replicas(admin, name) == [[1, 2], [1], [2]], "partition 0 is on 1 and 2")
-    told = admin.elect_leaders(ElectionType.PREFERRED, [moved]).result(30)
-    assert told[moved] in (None, KafkaError.ELECTION_NOT_NEEDED)
+    errors = admin.elect_leaders(ElectionType.PREFERRED, [moved]).result(30)
+    assert errors[moved] in (None, KafkaError.ELECTION_NOT_NEEDED)
 
 
 def test_offsets_are_listed_from_every_leader(

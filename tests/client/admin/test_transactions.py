@@ -39,11 +39,11 @@ def test_producers_of_partitions_are_described(
 ) -> None:
     written, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
-        told = admin.describe_producers([written, empty, TopicPartition("nobody", 0)])
-        (state,) = told[written].result(30)
+        producers = admin.describe_producers([written, empty, TopicPartition("nobody", 0)])
+        (state,) = producers[written].result(30)
         assert (state.last_sequence, state.current_transaction_start_offset) == (0, 0)
-        assert told[empty].result(30) == []
-        error = told[TopicPartition("nobody", 0)].exception(30).args[0]
+        assert producers[empty].result(30) == []
+        error = producers[TopicPartition("nobody", 0)].exception(30).args[0]
         assert error == KafkaError.UNKNOWN_TOPIC_OR_PART
         by_broker = admin.describe_producers([written], broker_id=1)[written].result(30)
         assert by_broker == [state]

@@ -357,17 +357,17 @@ def test_the_consumer_continues_after_a_broker_restart(
 
 def test_statistics_are_librdkafkas_json(bootstrap: str, topic: str, make: MakeConsumer) -> None:
     produce(bootstrap, topic, 5)
-    told: list[str] = []
+    reported: list[str] = []
     consumer = make(
-        **{"statistics.interval.ms": 50, "stats_cb": told.append, "group.id": "statistics"}
+        **{"statistics.interval.ms": 50, "stats_cb": reported.append, "group.id": "statistics"}
     )
     consumer.assign(from_beginning(topic))
     assert len(consumer.consume(5, 20)) == 5
     deadline_s = time.monotonic() + 20
-    while not told or json.loads(told[-1])["rxmsgs"] < 5:
+    while not reported or json.loads(reported[-1])["rxmsgs"] < 5:
         assert time.monotonic() < deadline_s
         consumer.poll(0.1)
-    partition = json.loads(told[-1])["topics"][topic]["partitions"]["0"]
+    partition = json.loads(reported[-1])["topics"][topic]["partitions"]["0"]
     assert (partition["hi_offset"], partition["consumer_lag_stored"]) == (5, 0)
 
 
@@ -377,25 +377,29 @@ def test_invalid_calls_are_rejected_as_confluent_kafka_rejects_them(make: MakeCo
     with pytest.raises(TypeError, match="expected configuration dict"):
         Consumer()
     consumer = make()
-    place: Any = TopicPartition("nowhere", 0, 5)
-    refused: list[tuple[Callable[[], object], type[Exception], str]] = [
+    unassigned: Any = TopicPartition("nowhere", 0, 5)
+    rejected: list[tuple[Callable[[], object], type[Exception], str]] = [
         (lambda: consumer.poll("1"), TypeError, "real number"),  # type: ignore[arg-type]
         (lambda: consumer.consume(-1), ValueError, "between 0 and 1000000"),
         (lambda: consumer.subscribe("t"), TypeError, "list of topic"),  # type: ignore[arg-type]
         (lambda: consumer.subscribe([]), KafkaException, "_INVALID_ARG"),
         (lambda: consumer.subscribe(["t"], on_assign=5), TypeError, "callable"),  # type: ignore[arg-type]
         (lambda: consumer.assign("t"), TypeError, "list of TopicPartition"),  # type: ignore[arg-type]
-        (lambda: consumer.seek(place), KafkaException, "_STATE"),
-        (lambda: consumer.incremental_unassign([place]), KafkaException, "not in the"),
-        (lambda: consumer.store_offsets(offsets=[place]), KafkaException, "_INVALID_ARG"),
+        (lambda: consumer.seek(unassigned), KafkaException, "_STATE"),
+        (lambda: consumer.incremental_unassign([unassigned]), KafkaException, "not in the"),
+        (lambda: consumer.store_offsets(offsets=[unassigned]), KafkaException, "_INVALID_ARG"),
         (lambda: consumer.store_offsets(), ValueError, "either message or offsets"),
         (lambda: consumer.commit(asynchronous=False), KafkaException, "_NO_OFFSET"),
-        (lambda: consumer.commit(message=Message(), offsets=[place]), ValueError, "exclusive"),
+        (
+            lambda: consumer.commit(message=Message(), offsets=[unassigned]),
+            ValueError,
+            "exclusive",
+        ),
     ]
-    for call, kind, words in refused:
+    for call, kind, words in rejected:
         with pytest.raises(kind, match=words):
             call()
-    assert consumer.get_watermark_offsets(place, cached=True) == (-1001, -1001)
+    assert consumer.get_watermark_offsets(unassigned, cached=True) == (-1001, -1001)
     assert consumer.consume(0, 0) == []
     assert consumer.memberid() is None
 
@@ -417,14 +421,14 @@ def test_a_closed_consumer_raises(make: MakeConsumer) -> None:
 
 
 def test_a_broker_that_does_not_respond_is_reported_to_error_cb(make: MakeConsumer) -> None:
-    told: list[KafkaError] = []
-    consumer = make(**{"bootstrap.servers": "127.0.0.1:1", "error_cb": told.append})
+    reported: list[KafkaError] = []
+    consumer = make(**{"bootstrap.servers": "127.0.0.1:1", "error_cb": reported.append})
     consumer.subscribe(["t"])
     deadline_s = time.monotonic() + 30
-    while not told:
+    while not reported:
         assert time.monotonic() < deadline_s
         assert consumer.poll(0.1) is None
-    assert "127.0.0.1:1" in told[0].str()
+    assert "127.0.0.1:1" in reported[0].str()
 
 
 def test_a_topic_that_does_not_exist_has_no_offsets(topic: str, make: MakeConsumer) -> None:

@@ -24,17 +24,19 @@ def test_consumed_records_are_counted_by_topic_and_in_total() -> None:
         seen = 0
         while seen < RECORDS - 10:
             seen += len(consumer.consume(RECORDS - 10 - seen, 10))
-        told = consumer.metrics()
+        metrics = consumer.metrics()
         fetches = "consumer-fetch-manager-metrics"
-        assert told[f"{fetches}:records-consumed-total:{{client-id=c}}"] == RECORDS
-        assert told[f"{fetches}:records-consumed-total:{{client-id=c, topic=t}}"] == RECORDS
-        assert told[f"{fetches}:records-lag:{{client-id=c, partition=0, topic=t}}"] == 10
-        assert told[f"{fetches}:records-lag-max:{{client-id=c}}"] == 10
-        assert told[f"{fetches}:fetch-total:{{client-id=c}}"] > 0
-        assert told["consumer-coordinator-metrics:assigned-partitions:{client-id=c}"] == 1
-        assert told["consumer-metrics:incoming-byte-total:{client-id=c}"] > RECORDS * len(b"value")
+        assert metrics[f"{fetches}:records-consumed-total:{{client-id=c}}"] == RECORDS
+        assert metrics[f"{fetches}:records-consumed-total:{{client-id=c, topic=t}}"] == RECORDS
+        assert metrics[f"{fetches}:records-lag:{{client-id=c, partition=0, topic=t}}"] == 10
+        assert metrics[f"{fetches}:records-lag-max:{{client-id=c}}"] == 10
+        assert metrics[f"{fetches}:fetch-total:{{client-id=c}}"] > 0
+        assert metrics["consumer-coordinator-metrics:assigned-partitions:{client-id=c}"] == 1
+        assert metrics["consumer-metrics:incoming-byte-total:{client-id=c}"] > RECORDS * len(
+            b"value"
+        )
         consumer.unsubscribe()
-        told = consumer.metrics()
-        assert told[f"{fetches}:records-consumed-total:{{client-id=c, topic=t}}"] == RECORDS
-        assert told["consumer-coordinator-metrics:assigned-partitions:{client-id=c}"] == 0
+        metrics = consumer.metrics()
+        assert metrics[f"{fetches}:records-consumed-total:{{client-id=c, topic=t}}"] == RECORDS
+        assert metrics["consumer-coordinator-metrics:assigned-partitions:{client-id=c}"] == 0
         consumer.close()

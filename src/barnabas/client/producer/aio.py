@@ -148,10 +148,10 @@ class AioProducer(AioProducerBase):
         return await self._transact(self._core.transaction_manager.prepare(_deadline(timeout)))
 
     async def complete_transaction(
-        self, prepared: PreparedTransaction, timeout: float = _NO_TIMEOUT
+        self, decided: PreparedTransaction, timeout: float = _NO_TIMEOUT
     ) -> None:
-        """Commits the prepared transaction if it is `prepared`; else aborts it."""
-        await self._transact(self._core.transaction_manager.complete(prepared, _deadline(timeout)))
+        """Commits the prepared transaction if it is the one that was decided on; else aborts it."""
+        await self._transact(self._core.transaction_manager.complete(decided, _deadline(timeout)))
 
     async def _transact(self, call: Coroutine[Any, Any, T]) -> T:
         try:

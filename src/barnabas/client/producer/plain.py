@@ -231,11 +231,11 @@ class Producer(ProducerBase):
         )
 
     def complete_transaction(
-        self, prepared: PreparedTransaction, timeout: float = _NO_TIMEOUT
+        self, decided: PreparedTransaction, timeout: float = _NO_TIMEOUT
     ) -> None:
-        """Commits the prepared transaction if it is `prepared`; else aborts it."""
+        """Commits the prepared transaction if it is the one that was decided on; else aborts it."""
         self._transact(
-            lambda deadline: self._core.transaction_manager.complete(prepared, deadline), timeout
+            lambda deadline: self._core.transaction_manager.complete(decided, deadline), timeout
         )
 
     def _transact(self, call: Callable[[Deadline], Coroutine[Any, Any, T]], timeout: float) -> T:

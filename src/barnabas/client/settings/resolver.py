@@ -93,7 +93,8 @@ def _flat(conf: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _callback(name: str, value: Any) -> Callable[..., Any]:
     if name == "logger" or callable(value):
-        return value  # type: ignore[no-any-return]
+        callback: Callable[..., Any] = value
+        return callback
     if name in (*names.PRODUCER_CALLBACKS, *names.CONSUMER_CALLBACKS):
         fail(KafkaError._INVALID_ARG, f"{name} must be callable, not {type(value).__name__}")
     raise TypeError(f"{name} must be callable, not {type(value).__name__}")

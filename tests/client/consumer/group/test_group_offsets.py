@@ -75,10 +75,10 @@ def fetching(codes: Iterator[int], group_codes: Iterator[int]) -> Any:
             )
             for topic in group.topics
         ]
-        told = OffsetFetchResponseGroup(
+        results = OffsetFetchResponseGroup(
             group_id="g", topics=[] if group_code else topics, error_code=group_code
         )
-        return OffsetFetchResponse(groups=[told])
+        return OffsetFetchResponse(groups=[results])
 
     return answer
 
@@ -113,8 +113,8 @@ async def test_commits_retry_retriable_errors_and_return_others(
 ) -> None:
     async with ScriptedBroker({ApiKey.OFFSET_COMMIT: committing(moods(*codes))}) as broker:
         speaking = Speaking(broker, epoch=4)
-        told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
-        assert told == {("t", 0): outcome if outcome is None else KafkaError(outcome)}
+        results = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
+        assert results == {("t", 0): outcome if outcome is None else KafkaError(outcome)}
         request = broker.requests_of(ApiKey.OFFSET_COMMIT)[-1]
         assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 4)
         await speaking.cluster.close()
@@ -133,8 +133,8 @@ async def test_a_commit_with_a_stale_epoch_is_retried_with_the_new_one() -> None
             return response
 
         broker.handlers[ApiKey.OFFSET_COMMIT] = beat_and_answer
-        told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
-        assert told == {("t", 0): None}
+        results = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
+        assert results == {("t", 0): None}
         epochs = [r.generation_id_or_member_epoch for r in broker.requests_of(ApiKey.OFFSET_COMMIT)]
         assert epochs == [4, 5, 6]
         await speaking.cluster.close()
@@ -171,11 +171,11 @@ async def test_committed_waits_for_offsets_of_open_transactions() -> None:
 @on_a_loop
 async def test_an_offset_that_stays_unstable_fails_with_that_error() -> None:
     for answers in (1, 1_000_000):
-        error = await told_in_the_end(answers)
+        error = await final_error(answers)
         assert error == KafkaError(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
-async def told_in_the_end(answers: int) -> KafkaError | None:
+async def final_error(answers: int) -> KafkaError | None:
     """Of an unstable offset, after so many answers and then silence until the time is over."""
     unstable = fetching(repeat(int(ErrorCode.UNSTABLE_OFFSET_COMMIT)), moods())
     for timeout_s in TIMEOUTS_S:
