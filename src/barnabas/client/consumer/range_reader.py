@@ -50,7 +50,7 @@ METADATA_ATTEMPT_MS = 1_000
 """How long one attempt to find a topic in the metadata waits."""
 
 
-class OffsetRange(Protocol):
+class TopicPartitionRange(Protocol):
     """The records of a partition from `start` on and before `end`."""
 
     @property
@@ -63,10 +63,10 @@ class OffsetRange(Protocol):
     def end(self) -> int: ...
 
 
-R = TypeVar("R", bound=OffsetRange)
+R = TypeVar("R", bound=TopicPartitionRange)
 
 
-class DataLossPolicy(Protocol):
+class RangeReadPolicy(Protocol):
     """What a reader does about records that it cannot read."""
 
     @property
@@ -101,7 +101,7 @@ class RangeReader(Generic[R]):
         cluster: ClusterClient,
         settings: ConsumerSettings,
         ranges: Sequence[R],
-        policy: DataLossPolicy,
+        policy: RangeReadPolicy,
         deliver: Callable[[list[FetchedRange[R]]], None],
     ) -> None:
         self._cluster = cluster

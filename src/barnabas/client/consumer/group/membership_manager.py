@@ -99,7 +99,9 @@ class MembershipManager:
         self.member.subscribe(resolved, self._now_ms())
         self._advance()
 
-    def _report_unavailable_topics(self, subscription: Subscription, metadata: MetadataSnapshot) -> None:
+    def _report_unavailable_topics(
+        self, subscription: Subscription, metadata: MetadataSnapshot
+    ) -> None:
         """Reports every subscribed topic that cannot be consumed once."""
         errors = {
             name: metadata.topics[name].error
