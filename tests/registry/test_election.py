@@ -9,7 +9,7 @@ import pytest
 
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.registry.election import DUPLICATE_URLS, ElectionOutcome, InstanceIdentity, elect
-from barnabas.registry.membership import GroupMembership
+from barnabas.registry.membership import RegistryMembership
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -142,7 +142,9 @@ async def _run_member(group: Group) -> tuple[Outcomes, list[Message]]:
 
     expected: Callable[[ElectionOutcome | None, str], Awaitable[None]] = on_election
     # Heartbeats follow each other without a pause.
-    member = GroupMembership("g", InstanceIdentity("a", 1), group, expected, session_timeout_ms=3)
+    member = RegistryMembership(
+        "g", InstanceIdentity("a", 1), group, expected, session_timeout_ms=3
+    )
     running = asyncio.create_task(member.run())
     await asyncio.wait_for(group.is_empty.wait(), 60)
     running.cancel()
@@ -281,7 +283,7 @@ async def _remove_leader() -> tuple[Outcomes, list[LeaveGroupRequest]]:
         outcomes.append(None if outcome is None else outcome.member_id)
         is_reported.set()
 
-    member = GroupMembership(
+    member = RegistryMembership(
         "g", InstanceIdentity("a", 1), coordinator, on_election, session_timeout_ms=60_000
     )
     running = asyncio.create_task(member.run())

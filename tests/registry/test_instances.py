@@ -241,7 +241,9 @@ def test_a_recreated_topic_replaces_the_state(
             for _ in range(records):
                 producer.produce("_schemas", None, b'{"keytype":"NOOP","magic":0}')
         registered_at_last(registry.url, "Three")
-        wait_until(lambda: subjects(registry.url) == ["Three"], "earlier subjects are removed", TIMEOUT_S)
+        wait_until(
+            lambda: subjects(registry.url) == ["Three"], "earlier subjects are removed", TIMEOUT_S
+        )
         assert "is read again from its beginning" in caplog.text
         assert registered_at_last(registry.url, "Four")
         assert subjects(registry.url) == ["Four", "Three"]

@@ -11,7 +11,7 @@ from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
 from barnabas.registry.commands import RegistryDecision
 from barnabas.registry.election import ElectionOutcome, InstanceIdentity
-from barnabas.registry.membership import GroupMembership
+from barnabas.registry.membership import RegistryMembership
 from barnabas.registry.schema_log import SchemaLog
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import RegistryState
@@ -31,7 +31,7 @@ class RegistryInstance:
         self.kafka_cluster_id = ""
         self._cluster = ClusterClient(admin_settings(settings.kafka_client_config))
         self._log = SchemaLog(settings, self._cluster)
-        self._membership = GroupMembership(
+        self._membership = RegistryMembership(
             settings.group_id,
             identity,
             self._send_to_coordinator,

@@ -46,7 +46,7 @@ class SendToCoordinator(Protocol):
     async def __call__(self, request: Message, timeout_ms: int) -> Any: ...
 
 
-class GroupMembership:
+class RegistryMembership:
     """Runs until it is cancelled. Calls `on_election` with each outcome and this member's id.
 
     The outcome is None when the leader is unknown again: the coordinator has not responded for as
