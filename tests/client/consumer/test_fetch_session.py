@@ -1,6 +1,6 @@
 """A fetch session says what has changed, and everything when it begins anew."""
 
-from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
+from barnabas.client.consumer.fetch_session import FetchSessionHandler, PartitionFetch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -28,15 +28,15 @@ def forgotten(request: FetchRequest) -> list[tuple[str, bytes, list[int]]]:
     return [(each.topic, each.topic_id, each.partitions) for each in request.forgotten_topics_data]
 
 
-def begun() -> FetchSession:
-    session = FetchSession()
+def begun() -> FetchSessionHandler:
+    session = FetchSessionHandler()
     session.request({("t", 0): want(5), ("t", 1): want(6)})
     assert session.on_response(FetchResponse(session_id=77))
     return session
 
 
 def test_the_first_request_has_all_partitions_and_starts_a_session() -> None:
-    request = FetchSession().request({("t", 0): want(5), ("u", 1): want(6, OTHER_ID)})
+    request = FetchSessionHandler().request({("t", 0): want(5), ("u", 1): want(6, OTHER_ID)})
     assert (request.session_id, request.session_epoch) == (0, 0)
     assert said(request) == [("t", 0, 5), ("u", 1, 6)]
     assert [topic.topic_id for topic in request.topics] == [ID, OTHER_ID]
@@ -86,7 +86,7 @@ def test_a_lost_connection_resets_the_session() -> None:
 
 
 def test_without_a_session_every_request_has_all_partitions() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     for _ in range(2):
         request = session.request({("t", 0): want(5)})
         assert (request.session_id, request.session_epoch) == (0, 0)
@@ -104,7 +104,7 @@ def test_responses_with_topic_ids_are_returned_by_name() -> None:
 
 
 def test_a_closing_request_exists_only_for_a_session() -> None:
-    assert FetchSession().closing_request() is None
+    assert FetchSessionHandler().closing_request() is None
     last = begun().closing_request()
     assert last is not None
     assert (last.session_id, last.session_epoch, last.topics) == (77, -1, [])

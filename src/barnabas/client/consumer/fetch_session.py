@@ -34,7 +34,7 @@ class PartitionFetch:
     max_bytes: int
 
 
-class FetchSession:
+class FetchSessionHandler:
     """One session with one broker; it has one request in flight."""
 
     __slots__ = ("_epoch", "_id", "_names", "_sent")

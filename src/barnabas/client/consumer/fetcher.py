@@ -23,7 +23,7 @@ from barnabas.client.consumer.fetch_results import (
     StaleMetadata,
     read_fetch_result,
 )
-from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
+from barnabas.client.consumer.fetch_session import FetchSessionHandler, PartitionFetch
 from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
@@ -390,7 +390,7 @@ class _FetchConnection:
 
     def __init__(self, purpose: str, settings: ConsumerSettings) -> None:
         self.purpose = purpose
-        self.session = FetchSession()
+        self.session = FetchSessionHandler()
         self.is_busy = False
         self.retry_at_s = 0.0
         self.backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.client.cluster import ClusterClient, Deadline
-from barnabas.client.consumer.group.classic import ClassicMember
-from barnabas.client.consumer.group.consumer import ConsumerMember
+from barnabas.client.consumer.group.classic import ClassicGroupMembership
+from barnabas.client.consumer.group.consumer import ConsumerGroupMembership
 from barnabas.client.consumer.group.group_offsets import NOT_A_MEMBER, GroupOffsets
 from barnabas.client.consumer.group.member import RebalanceListener
 from barnabas.client.consumer.group.membership_manager import MembershipManager
@@ -13,7 +13,7 @@ from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition, TopicPartitionTuple
 
-_MEMBERS = {"classic": ClassicMember, "consumer": ConsumerMember}
+_MEMBERS = {"classic": ClassicGroupMembership, "consumer": ConsumerGroupMembership}
 
 
 class ConsumerCoordinator:

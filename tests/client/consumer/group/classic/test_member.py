@@ -6,7 +6,7 @@ import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings
 
 from barnabas.client.consumer.group.assignors import SubscribedMember
-from barnabas.client.consumer.group.classic import ClassicMember
+from barnabas.client.consumer.group.classic import ClassicGroupMembership
 from barnabas.client.consumer.group.classic.consumer_protocol import (
     read_assignment,
     read_subscription,
@@ -31,7 +31,7 @@ T0, T1 = ("t", 0), ("t", 1)
 
 
 def a_member(**changed: Any) -> Stepped:
-    return Stepped(ClassicMember(settings(**({"assignors": ("range",)} | changed))))
+    return Stepped(ClassicGroupMembership(settings(**({"assignors": ("range",)} | changed))))
 
 
 def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:

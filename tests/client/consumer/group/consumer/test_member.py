@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings, topic_id
 
-from barnabas.client.consumer.group.consumer import ConsumerMember
+from barnabas.client.consumer.group.consumer import ConsumerGroupMembership
 from barnabas.client.consumer.group.member import Assign, Lose, ResolvedSubscription, Revoke
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
@@ -21,7 +21,7 @@ T0, T1, T2 = ("t", 0), ("t", 1), ("t", 2)
 
 
 def a_member(**changed: Any) -> Stepped:
-    it = Stepped(ConsumerMember(settings(**changed), "me"))
+    it = Stepped(ConsumerGroupMembership(settings(**changed), "me"))
     it.set_metadata(t=3, u=1)
     return it
 

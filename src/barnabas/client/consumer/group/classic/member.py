@@ -58,7 +58,7 @@ class ClassicMemberState(Enum):
     STABLE = auto()
 
 
-class ClassicMember:
+class ClassicGroupMembership:
     """A `GroupMembership` by the classic protocol."""
 
     def __init__(self, settings: ConsumerSettings) -> None:

@@ -87,7 +87,7 @@ class ConsumerMemberState(Enum):
     FATAL = auto()
 
 
-class ConsumerMember:
+class ConsumerGroupMembership:
     """A `GroupMembership` by ConsumerGroupHeartbeat."""
 
     def __init__(self, settings: ConsumerSettings, member_id: str | None = None) -> None:
