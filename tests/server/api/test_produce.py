@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.os_faults import fault_in_this_thread
-from tests.replication.world import NODE_ID, World, batch_of
+from tests.replication.world import NODE_ID, PendingHandler, World, batch_of
 
 from barnabas.server.api.produce import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -281,6 +281,15 @@ def test_acks_all_responds_when_the_replicas_have_the_records(world: World) -> N
     world.lead("orders", 1, isr=(1,))
     pending.resume()
     assert [response.error_code for response in partition_responses(pending.response)] == [0, 0]
+
+
+def test_a_produce_request_that_waits_for_replicas_lets_the_next_one_start(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2))
+    context = world.call(12)
+    records = memoryview(bytearray(batch_of(b"a")))
+    pending = PendingHandler(handle(request({("orders", 0): records}), context))
+    assert not pending.is_complete
+    assert context.allows_next_produce
 
 
 def test_replicas_that_are_too_slow_are_a_timeout(world: World) -> None:

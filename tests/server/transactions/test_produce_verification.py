@@ -298,6 +298,19 @@ async def test_records_that_wait_for_verification_are_copied_from_their_frame(
 
 
 @on_a_loop
+async def test_a_produce_request_that_waits_for_verification_is_not_overtaken(
+    world: World, coordinator: Coordinator
+) -> None:
+    coordinator.hold()
+    context = world.call(11)
+    pending = PendingHandler(handle(request(of_transaction(b"a")), context))
+    assert not pending.is_complete
+    assert not context.allows_next_produce
+    coordinator.answer()
+    assert error_codes(pending) == [ErrorCode.NONE]
+
+
+@on_a_loop
 async def test_a_batch_is_rejected_if_its_transaction_ends_during_the_verification(
     world: World, coordinator: Coordinator
 ) -> None:

@@ -59,9 +59,9 @@ class FetchSessionCache:
     )
 
     def __init__(
-        self, slots: int, *, eviction_ms: int = EVICTION_MS, random: Random | None = None
+        self, max_sessions: int, *, eviction_ms: int = EVICTION_MS, random: Random | None = None
     ) -> None:
-        self.max_sessions = slots
+        self.max_sessions = max_sessions
         self.partition_count = 0
         self.evictions = 0
         self._eviction_ms = eviction_ms

@@ -49,7 +49,7 @@ class ClientConnection:
         "_is_socket_full",
         "_length_prefix",
         "_loop",
-        "_now_ns",
+        "_monotonic_ns",
         "_server",
         "_socket",
         "_suspended",
@@ -73,8 +73,8 @@ class ClientConnection:
         self.software = ("unknown", "unknown")
         """The client library's name and version, from its ApiVersions request."""
         self.responses = ResponseQueue(sock)
-        self._now_ns = server.now_ns
-        self.received_ns = self._now_ns()
+        self._monotonic_ns = server.monotonic_ns
+        self.received_ns = self._monotonic_ns()
         """When bytes last arrived, by the monotonic clock."""
         self.received_ms = 0
         self.is_closed = False
@@ -220,7 +220,7 @@ class ClientConnection:
                 self._unprocessed.append(shared[:beyond])
 
     def _record_activity(self) -> None:
-        self.received_ns = self._now_ns()
+        self.received_ns = self._monotonic_ns()
         self.received_ms = self._server.clock()
         self._server.mark_active(self)
 
@@ -278,31 +278,31 @@ class ClientConnection:
                 raise ProtocolViolation(
                     f"a request of {length} bytes; socket.request.max.bytes is {max_bytes}"
                 )
-            begin = position + 4
-            end = begin + length
+            start = position + 4
+            end = start + length
             if end > filled:
                 break
-            if (self._suspended and not self._may_start(view, begin)) or not budget:
+            if (self._suspended and not self._may_start(view, start)) or not budget:
                 self._is_blocked = True
                 break
             if responses.unsent_bytes > MAX_UNSENT_BYTES and not self._send():
                 self._is_blocked = True
                 break
-            handle(self, view[begin:end])
+            handle(self, view[start:end])
             if self.is_closed:
                 break
             position = end
             budget -= 1
         return position
 
-    def _may_start(self, view: memoryview, begin: int) -> bool:
+    def _may_start(self, view: memoryview, start: int) -> bool:
         """Returns whether a request may start while others are suspended.
 
         Only Produce may, and only behind Produce requests whose records are appended already.
         """
         if self._is_exclusive or self.responses.pending_count >= MAX_IN_FLIGHT_REQUESTS:
             return False
-        return view[begin : begin + 2].tobytes() == _PRODUCE_KEY
+        return view[start : start + 2].tobytes() == _PRODUCE_KEY
 
     # Continuing
 
@@ -339,7 +339,7 @@ class ClientConnection:
     def _send(self) -> bool:
         """Sends what is ready; returns False if the socket is full or the connection is closed."""
         responses = self.responses
-        began_ns = self._now_ns()
+        began_ns = self._monotonic_ns()
         try:
             done = responses.send()
         except OSError as failure:
@@ -354,7 +354,7 @@ class ClientConnection:
             self._is_socket_full = False
             self._loop.remove_writer(self._socket)
         if responses.unsent:
-            responses.record_sent(began_ns, self._now_ns())
+            responses.record_sent(began_ns, self._monotonic_ns())
         return True
 
     def _on_writable(self) -> None:

@@ -35,7 +35,7 @@ _HEAD = Struct(">iih")
 class RequestPipeline:
     """Handles the requests of all connections of a node's listeners."""
 
-    __slots__ = ("_loop", "_node", "_routes", "now_ns")
+    __slots__ = ("_loop", "_node", "_routes", "monotonic_ns")
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class RequestPipeline:
     ) -> None:
         self._node = node
         self._loop = loop
-        self.now_ns = node.monotonic_ns
+        self.monotonic_ns = node.monotonic_ns
         self._routes = routes or RouteTable(node.metrics, node.handlers)
 
     def handle(self, connection: "ClientConnection", frame: memoryview) -> None:
         """Handles one request, or starts to. Raises ProtocolViolation if it cannot be read."""
-        now_ns = self.now_ns
+        now_ns = self.monotonic_ns
         began_ns = now_ns()
         size = len(frame)
         try:
@@ -179,7 +179,7 @@ class SuspendedRequest:
         self._context = context
         self._response = context.connection.responses.reserve(route.metrics, context.received_ns)
         self._handler: SuspendedHandler | None = None
-        self._suspended_ns = pipeline.now_ns()
+        self._suspended_ns = pipeline.monotonic_ns()
         self.allows_next_produce = context.allows_next_produce
         route.metrics.local_ns.observe(self._suspended_ns - began_ns)
 
@@ -198,7 +198,7 @@ class SuspendedRequest:
         self._handler = None  # breaks a cycle, or a large request would wait for the collector
         context, route = self._context, self._route
         connection = context.connection
-        ended_ns = self._pipeline.now_ns()
+        ended_ns = self._pipeline.monotonic_ns()
         route.metrics.remote_ns.observe(ended_ns - self._suspended_ns)
         if connection.is_closed:
             return

@@ -81,7 +81,7 @@ class SocketServer:
         "clock",
         "loop",
         "mark_active",
-        "now_ns",
+        "monotonic_ns",
         "pipeline",
     )
 
@@ -95,7 +95,7 @@ class SocketServer:
         self.loop = loop
         self._settings = settings
         self.clock = node.clock
-        self.now_ns = node.monotonic_ns
+        self.monotonic_ns = node.monotonic_ns
         self.buffers = BufferPool(settings.receiving_limit_bytes)
         self.pipeline = RequestPipeline(node, loop, routes)
         self._purgatory = node.purgatory
@@ -187,7 +187,7 @@ class SocketServer:
     def close_idle(self) -> int:
         """Closes the connections without traffic for `idle_ms`; returns how many."""
         closed = 0
-        idle_since_ns = self.now_ns() - self.settings.idle_ms * 1_000_000
+        idle_since_ns = self.monotonic_ns() - self.settings.idle_ms * 1_000_000
         for connection in list(self._idle_before(idle_since_ns)):
             if connection.is_busy:
                 self.mark_active(connection)
