@@ -6,7 +6,7 @@ taken over.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -184,7 +184,8 @@ class Node:
         broker.resolver.configs = self.metadata.image.configs
         broker.resolver.changed(delta.configs_changed)
         self.partitions.apply_delta(delta, self.metadata.image)
-        self._elections.on_metadata_change(delta, self.metadata.image)
+        with suppress(Killed):  # a marker that the change sends may be the write it dies in
+            self._elections.on_metadata_change(delta, self.metadata.image)
 
     def create_topic(self, name: str, partitions: int) -> None:
         self.follow(self.metadata.create_topic(name, partitions))
