@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Barnabas
-from tests.registry.http_requests import send_request, half_a_request, record
+from tests.registry.http_requests import half_a_request, record, send_request
 from tests.registry.processes import RegistryProcess
 from tests.wait import wait_until
 
