@@ -247,7 +247,7 @@ class CoordinatorEnvironment:
         topic = TopicImage(name, topic_id, dict.fromkeys(range(partitions), state))
         self.image.topics.add(topic)
         delta = MetadataDelta(
-            partitions_changed={(topic_id, index): state for index in range(partitions)},
+            partitions_changed={(topic_id, index): state for index in range(partitions)}
         )
         if known is None:
             delta.topics_created[topic_id] = topic

@@ -49,9 +49,7 @@ def records(partitions: range, offset: int = 0) -> list[Record]:
     return [
         encode(
             CoordinatorRecord(
-                OffsetKey("g", "t", partition),
-                CommittedOffset(offset, -1, "", 0, -1, b"i" * 16),
-                4,
+                OffsetKey("g", "t", partition), CommittedOffset(offset, -1, "", 0, -1, b"i" * 16), 4
             ),
             0,
         )
@@ -72,11 +70,7 @@ def heard_in_slices(log: MemoryLog) -> list[list[tuple[Any, ...]]]:
 def test_batches_of_all_kinds_are_replayed_in_order(log: MemoryLog) -> None:
     def marker(committed: bool) -> bytearray:
         return build_marker(
-            producer_id=7,
-            producer_epoch=0,
-            committed=committed,
-            coordinator_epoch=0,
-            timestamp=0,
+            producer_id=7, producer_epoch=0, committed=committed, coordinator_epoch=0, timestamp=0
         )
 
     log.append(build_batch(records(range(2), 1)))
@@ -86,15 +80,7 @@ def test_batches_of_all_kinds_are_replayed_in_order(log: MemoryLog) -> None:
     log.append(build_batch(records(range(1), 4), producer_id=7, producer_epoch=0))
     log.append(marker(committed=False))
     assert heard_in_slices(log) == [
-        [
-            (0, 1, -1),
-            (1, 1, -1),
-            (0, 2, 7),
-            (0, 3, -1),
-            (7, True),
-            (0, 4, -1),
-            (7, False),
-        ]
+        [(0, 1, -1), (1, 1, -1), (0, 2, 7), (0, 3, -1), (7, True), (0, 4, -1), (7, False)]
     ]
 
 

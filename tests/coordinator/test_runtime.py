@@ -113,9 +113,7 @@ def test_a_response_waits_for_the_high_watermark(environment: CoordinatorEnviron
     assert response.result() == 1
 
 
-def test_the_next_decision_sees_uncommitted_records(
-    environment: CoordinatorEnvironment,
-) -> None:
+def test_the_next_decision_sees_uncommitted_records(environment: CoordinatorEnvironment) -> None:
     environment.log.is_committing = False
     first, second = environment.shard.write(add_one("a")), environment.shard.write(add_one("a"))
     environment.log.commit(1)
@@ -266,9 +264,7 @@ def test_loading_restores_the_written_state(environment: CoordinatorEnvironment)
     assert after.events == ["loaded"]
 
 
-def test_records_of_unknown_types_are_skipped(
-    environment: CoordinatorEnvironment,
-) -> None:
+def test_records_of_unknown_types_are_skipped(environment: CoordinatorEnvironment) -> None:
     environment.shard.write(add_one("a"))
     environment.log.append(_batch_of_unknown_kind())
     assert lead(environment).numbers == {"a": 1}
@@ -315,9 +311,7 @@ def test_a_short_log_is_loaded_for_the_first_request(environment: CoordinatorEnv
     assert environment.runtime.write("a", add_one("a")).result() == 2
 
 
-def test_a_shard_with_a_damaged_log_has_no_coordinator(
-    environment: CoordinatorEnvironment,
-) -> None:
+def test_a_shard_with_a_damaged_log_has_no_coordinator(environment: CoordinatorEnvironment) -> None:
     environment.shard.write(add_one("a"))
     damaged = bytearray(environment.log.batches[0])
     damaged[61] ^= 0xFF

@@ -20,11 +20,7 @@ from barnabas.wire.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from barnabas.wire.messages.leave_group import (
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberIdentity,
-)
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from barnabas.wire.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,

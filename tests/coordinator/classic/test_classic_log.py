@@ -13,10 +13,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.group_records import GroupMetadataKey
 
 KAFKA_RECORDS = {
-    "nobody yet": (
-        "000200026731",
-        "0003000000000000ffffffff000001a1e268fb5600000000",
-    ),
+    "nobody yet": ("000200026731", "0003000000000000ffffffff000001a1e268fb5600000000"),
     "one member": (
         "000200026731",
         "00030008636f6e73756d657200000001000572616e6765002973616d652d35356166653337642d3330"

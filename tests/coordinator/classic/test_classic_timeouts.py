@@ -158,9 +158,7 @@ def test_static_members_are_not_removed_before_their_sessions_end(harness: Class
     assert harness.group.unsynced == {member, new}
 
 
-def test_a_group_of_static_members_waits_until_their_sessions_end(
-    harness: ClassicHarness,
-) -> None:
+def test_a_group_of_static_members_waits_until_their_sessions_end(harness: ClassicHarness) -> None:
     joining = harness.join(instance="printer", rebalance_ms=6_000, session_ms=20_000)
     harness.advance(DELAY_MS)
     member = joining.result().member_id

@@ -141,9 +141,7 @@ def test_a_group_is_listed_with_its_state_and_protocol() -> None:
     assert (group.state_name, group.is_empty) == ("Empty", True)
 
 
-def test_a_group_is_described_with_assignments_and_targets(
-    harness: ConsumerHarness,
-) -> None:
+def test_a_group_is_described_with_assignments_and_targets(harness: ConsumerHarness) -> None:
     topic_id = harness.topic("t", 4)
     harness.join("a", "t", rack_id="r", server_assignor="range")
     harness.join("b", "t")

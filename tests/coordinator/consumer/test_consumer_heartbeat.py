@@ -71,9 +71,7 @@ def test_assignors_may_be_set_by_the_names_of_kafkas_classes(requested: str | No
     assert assigned(response) == {(topic_id, 0), (topic_id, 1)}
 
 
-def test_an_invalid_regular_expression_writes_no_records(
-    harness: ConsumerHarness,
-) -> None:
+def test_an_invalid_regular_expression_writes_no_records(harness: ConsumerHarness) -> None:
     code = harness.code("m", 0, **JOIN, subscribed_topic_regex="[")
     assert code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert not harness.written
@@ -181,9 +179,7 @@ def test_a_member_of_a_wrong_epoch_is_fenced(harness: ConsumerHarness) -> None:
     assert harness.code("x", epoch) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_may_retry_with_its_previous_epoch(
-    harness: ConsumerHarness,
-) -> None:
+def test_a_member_may_retry_with_its_previous_epoch(harness: ConsumerHarness) -> None:
     topic_id = harness.topic("t", 2)
     member = Member(harness, "m")
     member.join("t")

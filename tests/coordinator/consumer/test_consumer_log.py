@@ -95,9 +95,7 @@ def test_a_state_of_the_future_is_unknown(harness: ConsumerHarness) -> None:
     assert harness.group.members["m"].state is MemberState.UNKNOWN
 
 
-def test_old_partition_metadata_is_deleted_at_the_next_change(
-    harness: ConsumerHarness,
-) -> None:
+def test_old_partition_metadata_is_deleted_at_the_next_change(harness: ConsumerHarness) -> None:
     epoch = harness.stable("m")
     key = wire.ConsumerGroupPartitionMetadataKey(group_id=GROUP)
     value = wire.ConsumerGroupPartitionMetadataValue(topics=[])

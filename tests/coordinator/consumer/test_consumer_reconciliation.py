@@ -4,11 +4,7 @@ import pytest
 from tests.coordinator.consumer.harness import report
 
 from barnabas.coordinator.groups.assignors.model import Assignment
-from barnabas.coordinator.groups.consumer.member import (
-    ConsumerMember,
-    MemberState,
-    OwnedPartitions,
-)
+from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState, OwnedPartitions
 from barnabas.coordinator.groups.consumer.reconciliation import ReportedPartitions, reconcile
 from barnabas.wire.errors import ErrorCode, KafkaError
 

@@ -12,11 +12,7 @@ from tests.coordinator.migration.harness import (
 )
 
 from barnabas.coordinator.groups.assignors import ASSIGNORS
-from barnabas.coordinator.groups.assignors.model import (
-    MemberSubscription,
-    Subscribers,
-    TopicShape,
-)
+from barnabas.coordinator.groups.assignors.model import MemberSubscription, Subscribers, TopicShape
 from barnabas.coordinator.groups.consumer.embedded_protocol import by_topic_id, read_subscription
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode

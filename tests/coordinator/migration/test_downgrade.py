@@ -186,9 +186,7 @@ def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) ->
     assert {each: assigned_to(harness, each) for each in ("a", "b")} == assigned
 
 
-def test_the_next_coordinator_does_not_rebalance_a_stable_group(
-    harness: MigrationHarness,
-) -> None:
+def test_the_next_coordinator_does_not_rebalance_a_stable_group(harness: MigrationHarness) -> None:
     epoch = mixed(harness, "a")
     harness.consumer_heartbeat("new", -1)
     joined = harness.join("a").result()
@@ -283,9 +281,7 @@ def test_a_returning_static_member_rebalances_an_unstable_group(harness: Migrati
     assert harness.classic_group.generation == epoch + 1
 
 
-def test_a_downgraded_group_rebalances_once_before_the_commit(
-    harness: MigrationHarness,
-) -> None:
+def test_a_downgraded_group_rebalances_once_before_the_commit(harness: MigrationHarness) -> None:
     mixed(harness, "a")
     harness.environment.log.is_committing = False
     left = harness.send(harness.leaving("new"))

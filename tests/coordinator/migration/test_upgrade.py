@@ -78,9 +78,7 @@ def test_the_next_coordinator_loads_the_same_group(harness: MigrationHarness) ->
         assert getattr(after, name) == getattr(before, name), name
 
 
-def test_classic_members_rejoin_and_reach_the_target(
-    harness: MigrationHarness,
-) -> None:
+def test_classic_members_rejoin_and_reach_the_target(harness: MigrationHarness) -> None:
     a, b = harness.stable_classic({"t": [0, 1]}, {"t": [2, 3]})
     joined = harness.consumer_heartbeat("new")
     epoch = joined.member_epoch

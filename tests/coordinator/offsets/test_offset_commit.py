@@ -89,8 +89,7 @@ def test_a_commit_outside_of_groups_creates_a_group(harness: OffsetHarness) -> N
 
 
 @pytest.mark.parametrize(
-    ("version", "code"),
-    [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)],
+    ("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)]
 )
 def test_a_generation_of_an_unknown_group_is_an_error(
     harness: OffsetHarness, version: int, code: ErrorCode
@@ -137,9 +136,7 @@ def test_an_infinite_retention_is_the_largest_timestamp(harness: OffsetHarness) 
     assert harness.groups.offsets.get("g", "t", 0).expire_timestamp == (1 << 63) - 1
 
 
-def test_more_offsets_than_fit_into_a_batch_are_an_error(
-    harness: OffsetHarness,
-) -> None:
+def test_more_offsets_than_fit_into_a_batch_are_an_error(harness: OffsetHarness) -> None:
     harness.environment.create_topic("wide", 30_000)
     raised = harness.commit({"wide": dict.fromkeys(range(30_000), 1)})
     assert raised is ErrorCode.UNKNOWN_SERVER_ERROR

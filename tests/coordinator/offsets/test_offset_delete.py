@@ -41,9 +41,7 @@ def test_offsets_of_subscribed_topics_do_not_expire(harness: OffsetHarness) -> N
     assert harness.fetch(None) == {"t": {0: 7, 1: 8}}
 
 
-def test_offsets_are_deleted_from_an_existing_group_that_allows_it(
-    harness: OffsetHarness,
-) -> None:
+def test_offsets_are_deleted_from_an_existing_group_that_allows_it(harness: OffsetHarness) -> None:
     assert harness.delete_offsets({"t": [0]}, group="") is ErrorCode.INVALID_GROUP_ID
     assert harness.delete_offsets({"nope": [0]}, group="absent") is ErrorCode.GROUP_ID_NOT_FOUND
     group = harness.groups.by_id["g"] = StubGroup()

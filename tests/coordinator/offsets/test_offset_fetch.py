@@ -54,9 +54,7 @@ def test_from_version_10_on_topics_are_named_by_id(harness: OffsetHarness) -> No
     assert harness.fetch(None, version=10) == {t: {0: 7, 2: 8}, harness.ids["u"]: {1: 9}}
 
 
-def test_offsets_of_a_deleted_topic_are_not_returned_by_topic_id(
-    harness: OffsetHarness,
-) -> None:
+def test_offsets_of_a_deleted_topic_are_not_returned_by_topic_id(harness: OffsetHarness) -> None:
     # As after a failover: the coordinator was not there when the topic was deleted.
     harness.environment.image.topics.remove(harness.ids["u"])
     assert harness.fetch({"u": [1]}) == {"u": {1: 9}}

@@ -129,9 +129,7 @@ def test_a_group_with_only_pending_offsets_does_not_expire(harness: OffsetHarnes
     assert harness.list() == []
 
 
-def test_unknown_partitions_and_long_metadata_are_partition_errors(
-    harness: OffsetHarness,
-) -> None:
+def test_unknown_partitions_and_long_metadata_are_partition_errors(harness: OffsetHarness) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     offered = {"t": {0: 1, 9: 1, 1: (1, "m" * 5000)}, "nope": {0: 1}}
     assert harness.txn_commit(offered) == {

@@ -60,7 +60,7 @@ class Request:
     marker: TransactionMarker
     partitions: Sequence[TopicPartition]
     answer: PendingResponse[PartitionErrorCodes]
-    is_wanted: Callable[[], bool] = lambda: True
+    is_needed: Callable[[], bool] = lambda: True
 
 
 class FakeParticipants:
@@ -93,9 +93,9 @@ class FakeParticipants:
         leader: int,
         marker: TransactionMarker,
         partitions: Sequence[TopicPartition],
-        is_wanted: Callable[[], bool],
+        is_needed: Callable[[], bool],
     ) -> PendingResponse[PartitionErrorCodes]:
-        request = Request(marker, partitions, PendingResponse(), is_wanted)
+        request = Request(marker, partitions, PendingResponse(), is_needed)
         self.requests.append(request)
         if self.is_holding:
             self.held.append(request)

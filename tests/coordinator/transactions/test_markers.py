@@ -32,9 +32,7 @@ def outcomes(harness: TransactionHarness, producer: Producer) -> dict[int, list[
     }
 
 
-def test_local_markers_are_written_before_the_response(
-    harness: TransactionHarness,
-) -> None:
+def test_local_markers_are_written_before_the_response(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0, 1)
     response = harness.end(producer)
     assert response.is_done
@@ -292,9 +290,7 @@ def change_hands(
     harness.coordinator.runtime.on_metadata_update(delta, harness.image)
 
 
-def test_each_leader_gets_the_markers_of_its_own_partitions(
-    harness: TransactionHarness,
-) -> None:
+def test_each_leader_gets_the_markers_of_its_own_partitions(harness: TransactionHarness) -> None:
     producer = led_apart(harness)
     here, there = harness.participants.held
     assert (here.partitions, there.partitions) == ([T0], [T1])
@@ -305,9 +301,7 @@ def test_each_leader_gets_the_markers_of_its_own_partitions(
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_a_slow_leader_does_not_delay_retries_to_others(
-    harness: TransactionHarness,
-) -> None:
+def test_a_slow_leader_does_not_delay_retries_to_others(harness: TransactionHarness) -> None:
     led_apart(harness)
     here, _ = harness.participants.held
     here.answer.complete({T0: ErrorCode.NOT_LEADER_OR_FOLLOWER})
@@ -349,9 +343,7 @@ def test_a_partition_with_an_error_is_retried_at_once_when_its_leader_changes(
     assert outcomes(harness, producer) == {0: [True]}
 
 
-def test_a_partition_deleted_in_flight_needs_no_marker(
-    harness: TransactionHarness,
-) -> None:
+def test_a_partition_deleted_in_flight_needs_no_marker(harness: TransactionHarness) -> None:
     harness.create_topic("u", 1)
     producer = ongoing(harness, 0)
     harness.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
@@ -366,19 +358,15 @@ def test_a_partition_deleted_in_flight_needs_no_marker(
     assert harness.state_of() == "CompleteCommit"
 
 
-def test_markers_of_a_coordinator_that_resigned_are_not_needed(
-    harness: TransactionHarness,
-) -> None:
+def test_markers_of_a_coordinator_that_resigned_are_not_needed(harness: TransactionHarness) -> None:
     led_apart(harness)
-    assert all(each.is_wanted() for each in harness.participants.held)
+    assert all(each.is_needed() for each in harness.participants.held)
     harness.log.lose_leadership()
     harness.coordinator.runtime.close()
-    assert not any(each.is_wanted() for each in harness.participants.held)
+    assert not any(each.is_needed() for each in harness.participants.held)
 
 
-def test_an_uncommitted_outcome_is_dropped_with_the_leadership(
-    harness: TransactionHarness,
-) -> None:
+def test_an_uncommitted_outcome_is_dropped_with_the_leadership(harness: TransactionHarness) -> None:
     producer = ongoing(harness, 0)
     committed = harness.log.end_offset
     harness.log.is_committing = False

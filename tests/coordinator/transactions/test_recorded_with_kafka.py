@@ -29,7 +29,7 @@ RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
 class Barnabas(Coordinator):
     def __init__(self) -> None:
         self._harness = TransactionHarness(
-            transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
+            transaction_abort_timed_out_transaction_cleanup_interval_ms=100
         )
 
     def send(self, request: Message, version: int) -> Any:

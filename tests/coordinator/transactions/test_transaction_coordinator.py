@@ -114,9 +114,7 @@ def test_an_idempotent_producer_gets_a_new_id_each_time(harness: TransactionHarn
     assert not harness.transactions.by_id
 
 
-def test_without_producer_ids_only_existing_producers_continue(
-    harness: TransactionHarness,
-) -> None:
+def test_without_producer_ids_only_existing_producers_continue(harness: TransactionHarness) -> None:
     harness.producer("old")
     harness.coordinator.producer_ids._remaining = range(0)
     harness.coordinator.producer_ids._next_block = range(0)
@@ -202,9 +200,7 @@ def test_the_offsets_of_a_group_are_a_partition_like_others(harness: Transaction
     assert harness.participants.requests[-1].partitions == [("__consumer_offsets", 0)]
 
 
-def test_a_retry_at_the_last_epoch_succeeds_unlike_in_kafka(
-    harness: TransactionHarness,
-) -> None:
+def test_a_retry_at_the_last_epoch_succeeds_unlike_in_kafka(harness: TransactionHarness) -> None:
     producer = harness.producer()
     worn = replace(
         harness.transactions.by_id["x"],

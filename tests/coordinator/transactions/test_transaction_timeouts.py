@@ -78,9 +78,7 @@ def test_a_shorter_timeout_of_the_next_incarnation_is_used(harness: TransactionH
     assert harness.state_of() == "CompleteAbort"
 
 
-def test_the_next_coordinator_aborts_what_timed_out_meanwhile(
-    harness: TransactionHarness,
-) -> None:
+def test_the_next_coordinator_aborts_what_timed_out_meanwhile(harness: TransactionHarness) -> None:
     producer = harness.producer(timeout_ms=1_000)
     harness.add(producer, 0)
     harness.coordinator.runtime.close()

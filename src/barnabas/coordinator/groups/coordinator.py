@@ -39,15 +39,9 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResp
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from barnabas.wire.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
-    OffsetFetchResponseGroup,
-)
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 
 class GroupRequest(Protocol):
@@ -135,10 +129,7 @@ class GroupCoordinator:
         return self._write(offsets.txn_commit, request, client)
 
     def fetch(
-        self,
-        requests: Sequence[OffsetFetchRequestGroup],
-        require_stable: bool,
-        client: GroupClient,
+        self, requests: Sequence[OffsetFetchRequestGroup], require_stable: bool, client: GroupClient
     ) -> PendingResponse[list[OffsetFetchResponseGroup]]:
         context = self._context(client)
 
@@ -186,9 +177,7 @@ class GroupCoordinator:
             group_ids,
             describe_one,
             lambda group_id, code, message: describe_groups.DescribedGroup(
-                group_id=group_id,
-                error_code=code,
-                error_message=message if has_messages else None,
+                group_id=group_id, error_code=code, error_message=message if has_messages else None
             ),
         )
 
@@ -197,9 +186,7 @@ class GroupCoordinator:
     ) -> PendingResponse[list[consumer_group_describe.DescribedGroup]]:
         context = self._context(client)
 
-        def describe_one(
-            group_id: str,
-        ) -> PendingResponse[consumer_group_describe.DescribedGroup]:
+        def describe_one(group_id: str) -> PendingResponse[consumer_group_describe.DescribedGroup]:
             return self.runtime.read(
                 group_id, lambda groups: consumer.describe(group_id, groups, context)
             )

@@ -181,9 +181,5 @@ class TransactionMetadata:
     ) -> "TransactionMetadata":
         assert self.may_become(state), f"{self.transactional_id}: {self.state} to {state}"
         return replace(
-            self,
-            state=state,
-            updated_ms=now_ms,
-            previous_producer_id=self.producer_id,
-            **changes,
+            self, state=state, updated_ms=now_ms, previous_producer_id=self.producer_id, **changes
         )

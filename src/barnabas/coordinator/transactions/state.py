@@ -7,11 +7,7 @@ from barnabas.coordinator.ports import ResolvedSettings
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.coordinator.shard import CoordinatorShard
 from barnabas.coordinator.transactions.context import TransactionContext
-from barnabas.coordinator.transactions.markers import (
-    MarkerSender,
-    SendMarkers,
-    resume_markers,
-)
+from barnabas.coordinator.transactions.markers import MarkerSender, SendMarkers, resume_markers
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,

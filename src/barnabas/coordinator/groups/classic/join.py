@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.classic.member import (
-    ClassicMember,
-    JoinOptions,
-    join_options_of,
-)
+from barnabas.coordinator.groups.classic.member import ClassicMember, JoinOptions, join_options_of
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import join_error, rejoin_response
 from barnabas.coordinator.groups.classic.static_members import replace_static_member

@@ -100,10 +100,7 @@ def _await_assignment(
             rebalance.prepare(group, reason, groups, context)
 
     return CoordinatorDecision(
-        [group_record(group, assignments)],
-        response,
-        is_replayed=False,
-        on_committed=on_committed,
+        [group_record(group, assignments)], response, is_replayed=False, on_committed=on_committed
     )
 
 

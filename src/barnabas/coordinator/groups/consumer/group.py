@@ -11,11 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.consumer import records
-from barnabas.coordinator.groups.consumer.member import (
-    ConsumerMember,
-    MemberState,
-    OwnedPartitions,
-)
+from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState, OwnedPartitions
 from barnabas.coordinator.groups.group import (
     FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS,
     Group,

@@ -112,10 +112,7 @@ def _check_released(group: ConsumerGroup, predecessor: ConsumerMember, member_id
 
 
 def _replace(
-    group: ConsumerGroup,
-    predecessor: ConsumerMember,
-    member_id: str,
-    decision: DecisionBuilder,
+    group: ConsumerGroup, predecessor: ConsumerMember, member_id: str, decision: DecisionBuilder
 ) -> ConsumerMember:
     """Replaces a static member by one that takes over everything the predecessor had."""
     member = replace(predecessor, member_id=member_id, member_epoch=0, previous_member_epoch=0)

@@ -11,11 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from barnabas.coordinator.groups.assignors.model import Assignment
-from barnabas.coordinator.groups.consumer.member import (
-    ConsumerMember,
-    MemberState,
-    OwnedPartitions,
-)
+from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState, OwnedPartitions
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import TopicPartitions
 

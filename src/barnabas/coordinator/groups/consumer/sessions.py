@@ -19,11 +19,7 @@ from barnabas.coordinator.decision import (
 from barnabas.coordinator.groups.consumer import migration, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
-from barnabas.coordinator.groups.consumer.topics import (
-    metadata_hash,
-    topics_after,
-    unused_regexes,
-)
+from barnabas.coordinator.groups.consumer.topics import metadata_hash, topics_after, unused_regexes
 from barnabas.coordinator.groups.context import GroupContext
 
 if TYPE_CHECKING:
@@ -80,10 +76,7 @@ def on_loaded(group: ConsumerGroup, context: GroupContext) -> list[Effect]:
 
 
 def fence(
-    members: Sequence[ConsumerMember],
-    group: ConsumerGroup,
-    response: R,
-    context: GroupContext,
+    members: Sequence[ConsumerMember], group: ConsumerGroup, response: R, context: GroupContext
 ) -> CoordinatorDecision[R]:
     """Removes members from the group, whether they leave or have timed out."""
     group_id = group.group_id

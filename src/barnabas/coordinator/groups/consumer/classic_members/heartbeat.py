@@ -3,10 +3,7 @@
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import CoordinatorDecision
-from barnabas.coordinator.groups.consumer.classic_members.timeouts import (
-    classic_member,
-    join_timer,
-)
+from barnabas.coordinator.groups.consumer.classic_members.timeouts import classic_member, join_timer
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
 from barnabas.coordinator.groups.consumer.membership import consumer_group

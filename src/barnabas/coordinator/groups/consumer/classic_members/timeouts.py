@@ -84,11 +84,7 @@ def _timer(
 
 
 def _on_timeout(
-    group_id: str,
-    member_id: str,
-    step: str,
-    groups: "GroupCoordinatorState",
-    context: GroupContext,
+    group_id: str, member_id: str, step: str, groups: "GroupCoordinatorState", context: GroupContext
 ) -> CoordinatorDecision[None]:
     group = groups.by_id.get(group_id)
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
