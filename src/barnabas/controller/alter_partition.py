@@ -10,6 +10,7 @@ from barnabas.controller.partition_change import (
     acceptable_leader_predicate,
     build_partition_change,
     election_rules,
+    require_partition,
 )
 from barnabas.decision import Decision
 from barnabas.metadata.image import MetadataImage
@@ -63,12 +64,7 @@ def _alter(
     context: ControllerContext,
     records: list[Message],
 ) -> ResponsePartitionData:
-    topic = image.topics.by_id(requested_topic.topic_id)
-    if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    partition = topic.partitions.get(requested.partition_index)
-    if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    topic, partition = require_partition(image, requested_topic.topic_id, requested.partition_index)
     isr_members = requested.new_isr_with_epochs or [
         BrokerState(broker_id=broker_id) for broker_id in requested.new_isr
     ]

@@ -6,6 +6,7 @@ from barnabas.controller.partition_change import (
     acceptable_leader_predicate,
     build_partition_change,
     election_rules,
+    require_partition,
 )
 from barnabas.decision import Decision
 from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
@@ -61,12 +62,7 @@ def _assign(
     image: MetadataImage,
     context: ControllerContext,
 ) -> PartitionChangeRecord | None:
-    topic = image.topics.by_id(topic_id)
-    if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    partition = topic.partitions.get(index)
-    if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    topic, partition = require_partition(image, topic_id, index)
     broker_id = broker.broker_id
     if broker_id not in partition.replicas:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -23,6 +23,7 @@ from barnabas.metadata.states import (
     Replicas,
     TopicImage,
 )
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 # Before it, brokers needed a new leader epoch when the ISR shrank (KAFKA-15021).
@@ -223,6 +224,18 @@ def existing_partitions(
         topic = image.topics.by_id(topic_id)
         if topic is not None and number in topic.partitions:
             yield topic, number, topic.partitions[number]
+
+
+def require_partition(
+    image: MetadataImage, topic_id: bytes, number: int
+) -> tuple[TopicImage, PartitionRegistration]:
+    """Returns a topic and its partition. Raises KafkaError if one of them does not exist."""
+    topic = image.topics.by_id(topic_id)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    if number not in topic.partitions:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return topic, topic.partitions[number]
 
 
 def _eligible_leaders(

@@ -176,9 +176,7 @@ class VoterChanges:
 
     def _voter(self, request: AddRaftVoterRequest | UpdateRaftVoterRequest) -> VoterNode:
         key = _key(request)
-        endpoints = tuple(
-            VoterEndpoint(each.name, each.host, each.port) for each in request.listeners
-        )
+        endpoints = tuple(VoterEndpoint(e.name, e.host, e.port) for e in request.listeners)
         name = self._driver.config.listener_name
         if name not in [endpoint.name for endpoint in endpoints]:
             raise KafkaError(
