@@ -4,6 +4,7 @@ Logs, partitions, coordinators and handlers are real; time jumps, and metadata c
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,7 +168,7 @@ class Cluster:
         if not theirs.is_leader or ours.is_leader:
             return
         if ours.log.log_end_offset > theirs.log.log_end_offset:
-            ours.truncate_to(theirs.log.log_end_offset)
+            ours.follower.truncate_to(theirs.log.log_end_offset)
         fetched = theirs.fetch_as_follower(
             follower,
             follower,
@@ -177,10 +178,10 @@ class Cluster:
             now_ms=self.loop.now_ms,
         )
         if fetched.records is not None:
-            ours.replicate(
+            ours.follower.append(
                 memoryview(bytearray(fetched.records.read())),
                 leader_high_watermark=fetched.high_watermark,
-                leader_start_offset=fetched.log_start_offset,
+                leader_log_start_offset=fetched.log_start_offset,
                 now_ms=self.loop.now_ms,
             )
 
@@ -225,7 +226,9 @@ class Member:
             cluster.image,
             purgatory=purgatory,
             background=_Foreground(),
-            send_to_controller=lambda _: loop.create_future(),  # who is in sync changes at will only
+            send_to_controller=lambda _: (
+                loop.create_future()
+            ),  # who is in sync changes at will only
             clock=lambda: loop.now_ms,
         )
         controller: Any = cluster
@@ -242,13 +245,14 @@ class Member:
             fetch_sessions=FetchSessionCache(10),
             clock=lambda: loop.now_ms,
         )
-        self.elections = add_coordinators(self.broker, cluster.network.of(broker_id))
+        peers = cluster.network.of(broker_id)
+        self.elections = add_coordinators(self.broker, peers, os.urandom)
 
     def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.broker.image = image
         self.broker.resolver.configs = image.configs
         self.broker.resolver.changed(delta.configs_changed)
-        self.partitions.apply(delta, image)
+        self.partitions.apply_delta(delta, image)
         self.elections.on_metadata_change(delta, image)
 
     def partition(self, topic: str, index: int = 0) -> Partition:

@@ -74,9 +74,12 @@ class BrokerRole:
             controller=channel,
             timer=timer,
             purgatory=purgatory,
-            fetch_sessions=FetchSessionCache(settings["max.incremental.fetch.session.cache.slots"]),
+            fetch_sessions=FetchSessionCache(
+                settings["max.incremental.fetch.session.cache.slots"], random=environment.random
+            ),
             metrics=metrics,
             clock=environment.clock,
+            monotonic_ns=environment.monotonic_ns,
         )
         self._lifecycle = BrokerLifecycle(
             settings, channel, lambda: metadata.image, self.partitions
@@ -90,7 +93,7 @@ class BrokerRole:
             clock=environment.clock,
             loop=loop,
         )
-        self._elections = add_coordinators(self.broker, peers)
+        self._elections = add_coordinators(self.broker, peers, environment.random.randbytes)
         network_settings = SocketServerSettings.of(resolver.broker_config)
         self._network = environment.network(self.broker, network_settings, loop)
         metrics.register(BrokerGauges(self.broker))
@@ -169,7 +172,7 @@ class BrokerRole:
             # replica that became leader of such an old epoch, even for a moment, would cut the
             # later epochs out of its leader epoch cache.
             delta = replace(delta, partitions_changed={})
-        self.partitions.apply(delta, image)
+        self.partitions.apply_delta(delta, image)
         if self._is_registered:
             self._fetchers.apply_delta(delta, image)
         self._elections.on_metadata_change(delta, image)

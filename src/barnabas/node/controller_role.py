@@ -64,6 +64,7 @@ class ControllerRole:
             timer=self._timer,
             metrics=metrics,
             clock=environment.clock,
+            monotonic_ns=environment.monotonic_ns,
         )
         network_settings = SocketServerSettings.of(resolver.broker_config)
         self._network = environment.network(self._node, network_settings, loop)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
+from time import perf_counter_ns
 
 from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
@@ -33,6 +34,7 @@ class Environment:
     """Clock, randomness, files, disk threads, and the network in both directions."""
 
     clock: Callable[[], int] = wall_clock_ms
+    monotonic_ns: Callable[[], int] = perf_counter_ns
     random: Random = field(default_factory=Random)
     files: Callable[[], OpenFiles] = OpenFiles
     threads: Callable[[asyncio.AbstractEventLoop], DiskThreads] = DiskThreads

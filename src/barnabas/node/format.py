@@ -22,7 +22,7 @@ from barnabas.metadata.features import (
 )
 from barnabas.metadata.frames import encode_record
 from barnabas.node.errors import NodeError
-from barnabas.raft import Endpoint, Voter, Voters, format_metadata
+from barnabas.raft import VoterEndpoint, VoterNode, VoterSet, format_metadata
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
 from barnabas.wire.uuid import from_text, random_uuid, to_text
 
@@ -63,7 +63,7 @@ def format_storage(
     settings: BrokerSettings,
     *,
     cluster_id: str,
-    quorum: QuorumBootstrap | Voters = QuorumBootstrap.STANDALONE,
+    quorum: QuorumBootstrap | VoterSet = QuorumBootstrap.STANDALONE,
     release: str | None = None,
     features: Mapping[str, int] | None = None,
     ignore_formatted: bool = False,
@@ -88,9 +88,9 @@ def format_storage(
     return FormatResult(unformatted, release_name(levels[METADATA_VERSION]))
 
 
-def parse_initial_voters(text: str, listener: str) -> Voters:
+def parse_initial_voters(text: str, listener: str) -> VoterSet:
     """Parses `id@host:port:directory-id`, separated by commas, as the initial voters."""
-    voters: dict[int, Voter] = {}
+    voters: dict[int, VoterNode] = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         address, _, directory = entry.rpartition(":")
         try:
@@ -103,12 +103,12 @@ def parse_initial_voters(text: str, listener: str) -> Voters:
             ) from None
         if node_id in voters:
             raise FormatError(f"Node {node_id} is named twice among the initial voters.")
-        voters[node_id] = Voter(node_id, directory_id, (Endpoint(listener, host, port),))
+        voters[node_id] = VoterNode(node_id, directory_id, (VoterEndpoint(listener, host, port),))
     if not voters:
         raise FormatError(
             "There are no initial voters: give id@host:port:directory-id, separated by commas."
         )
-    return Voters(voters.values())
+    return VoterSet(voters.values())
 
 
 def format_new_directories(settings: BrokerSettings) -> None:
@@ -133,13 +133,13 @@ def format_new_directories(settings: BrokerSettings) -> None:
     format_storage(settings, cluster_id=cluster_id, quorum=quorum, ignore_formatted=True)
 
 
-def own_voter(node_id: int, listeners: Sequence[Listener], directory_id: bytes) -> Voter:
+def own_voter(node_id: int, listeners: Sequence[Listener], directory_id: bytes) -> VoterNode:
     """This node as a voter of the quorum."""
-    return Voter(
+    return VoterNode(
         node_id,
         directory_id,
         tuple(
-            Endpoint(listener.name, listener.host or "localhost", listener.port)
+            VoterEndpoint(listener.name, listener.host or "localhost", listener.port)
             for listener in listeners
         ),
     )
@@ -259,7 +259,7 @@ def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bo
     return unformatted
 
 
-def _check_quorum(settings: BrokerSettings, quorum: QuorumBootstrap | Voters) -> None:
+def _check_quorum(settings: BrokerSettings, quorum: QuorumBootstrap | VoterSet) -> None:
     if quorum is QuorumBootstrap.FROM_SETTINGS:
         if settings.is_controller and not settings.voters:
             raise FormatError(
@@ -274,8 +274,8 @@ def _check_quorum(settings: BrokerSettings, quorum: QuorumBootstrap | Voters) ->
         )
     if quorum is QuorumBootstrap.STANDALONE and not settings.is_controller:
         raise FormatError("A standalone quorum needs controller in process.roles.")
-    is_named = isinstance(quorum, Voters) and quorum.get(settings.node_id) is not None
-    if isinstance(quorum, Voters) and is_named != settings.is_controller:
+    is_named = isinstance(quorum, VoterSet) and quorum.get(settings.node_id) is not None
+    if isinstance(quorum, VoterSet) and is_named != settings.is_controller:
         raise FormatError(
             f"Node {settings.node_id} is {'not ' if not settings.is_controller else ''}a "
             f"controller by process.roles; the initial voters are {quorum.ids()}."
@@ -283,13 +283,13 @@ def _check_quorum(settings: BrokerSettings, quorum: QuorumBootstrap | Voters) ->
 
 
 def _initial_voters(
-    settings: BrokerSettings, quorum: QuorumBootstrap | Voters, directory_id: bytes
-) -> Voters | None:
+    settings: BrokerSettings, quorum: QuorumBootstrap | VoterSet, directory_id: bytes
+) -> VoterSet | None:
     match quorum:
-        case Voters():
+        case VoterSet():
             return quorum
         case QuorumBootstrap.STANDALONE:
-            return Voters(
+            return VoterSet(
                 [own_voter(settings.node_id, settings.controller_listeners, directory_id)]
             )
     return None

@@ -25,7 +25,7 @@ class QuorumLeaderMonitor:
         self._next_warning_ms = 0
 
     def check(self, now_ms: int) -> None:
-        if self._quorum.hears_leader:
+        if self._quorum.is_leader_reachable:
             self._had_leader = True
             self._leaderless_since_ms = None
             return
@@ -37,11 +37,11 @@ class QuorumLeaderMonitor:
             self._warn((now_ms - self._leaderless_since_ms) // 1000)
 
     def _warn(self, leaderless_s: int) -> None:
-        contacts = self._quorum.contacts
-        if contacts.are_strangers and not self._had_leader:
+        contacts = self._quorum.peer_failures
+        if contacts.are_of_another_cluster and not self._had_leader:
             self._fatal.report(
                 f"This node belongs to cluster {self._cluster_id}, and "
-                f"{', '.join(f'{host}:{port}' for host, port in contacts.failures)} to another "
+                f"{', '.join(f'{host}:{port}' for host, port in contacts.by_address)} to another "
                 "one: correct controller.quorum.bootstrap.servers or controller.quorum.voters, or "
                 "format this node with the id of that cluster."
             )
@@ -53,6 +53,6 @@ class QuorumLeaderMonitor:
             f"a majority of the voters {voters} must run and reach each other"
             if voters
             else "controller.quorum.bootstrap.servers must name a running controller",
-            "; ".join(f"{host}:{port}: {why}" for (host, port), why in contacts.failures.items())
+            "; ".join(f"{host}:{port}: {why}" for (host, port), why in contacts.by_address.items())
             or "No controller could be reached",
         )

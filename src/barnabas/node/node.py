@@ -88,7 +88,7 @@ class Node:
             lambda: self.metadata.image,
             threads=self._threads,
             clock=environment.clock,
-            on_failed=self.failed,
+            on_failed=self.on_failure,
         )
         self._broker_role: BrokerRole | None = None
         self.metadata.subscribe(self._on_metadata_change)
@@ -254,7 +254,7 @@ class Node:
 
     # Events of the quorum (barnabas.raft.QuorumListener)
 
-    def committed(self, batches: Sequence[CommittedBatch]) -> None:
+    def on_committed(self, batches: Sequence[CommittedBatch]) -> None:
         try:
             self.metadata.apply(batches)
         except NodeError as error:
@@ -263,26 +263,26 @@ class Node:
         if self._controller_role is not None:
             self._controller_role.on_published(batches[-1].last_offset)
 
-    def reset(self, batches: Iterable[CommittedBatch]) -> None:
+    def on_snapshot(self, batches: Iterable[CommittedBatch]) -> None:
         try:
             self.metadata.load_snapshot(batches)
         except NodeError as error:
             self._fatal.report(str(error))
 
-    def leads(self, epoch: int) -> None:
+    def on_became_leader(self, epoch: int) -> None:
         if self._controller_role is not None:
             self._controller_role.on_leader_elected(epoch)
 
-    def resigned(self, epoch: int) -> None:
+    def on_resigned(self, epoch: int) -> None:
         if self._controller_role is not None:
             self._controller_role.on_resigned()
 
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+    def on_leader_changed(self, leader_id: int | None, epoch: int) -> None:
         # The local controller logs this itself, once it is active.
         if leader_id not in (None, self.settings.node_id):
             log.info("node %d is the active controller, in epoch %d", leader_id, epoch)
 
-    def failed(self, error: OSError) -> None:
+    def on_failure(self, error: OSError) -> None:
         self._fatal.report(
             f"The metadata log cannot be written ({error}). Free or replace the disk, then "
             "restart this node."

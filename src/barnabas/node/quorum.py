@@ -8,7 +8,7 @@ from barnabas.log import LogDirectory
 from barnabas.node.disk_threads import DiskThreads
 from barnabas.node.environment import Environment
 from barnabas.node.format import own_voter
-from barnabas.raft import Endpoint, Quorum, QuorumConfig, Voter, Voters
+from barnabas.raft import VoterEndpoint, Quorum, QuorumConfig, VoterNode, VoterSet
 from barnabas.wire.peer import Peers
 from barnabas.wire.uuid import ZERO
 
@@ -39,13 +39,13 @@ def open_quorum(
     )
 
 
-def _static_voters(settings: BrokerSettings) -> Voters | None:
+def _static_voters(settings: BrokerSettings) -> VoterSet | None:
     """Returns the voters of controller.quorum.voters, which have no directory ids."""
     if not settings.voters:
         return None
     name = settings["controller.listener.names"][0]
-    return Voters(
-        Voter(voter.node_id, ZERO, (Endpoint(name, voter.endpoint.host, voter.endpoint.port),))
+    return VoterSet(
+        VoterNode(voter.node_id, ZERO, (VoterEndpoint(name, voter.endpoint.host, voter.endpoint.port),))
         for voter in settings.voters
     )
 

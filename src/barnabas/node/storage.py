@@ -96,7 +96,7 @@ class NodeStorage:
     async def recover(self, threads: DiskThreads, config_of: Callable[[str], LogConfig]) -> None:
         """Recovers the logs of every directory that was not shut down cleanly, in a thread."""
         for directory in self._opened.values():
-            unrecovered = directory.unrecovered()
+            unrecovered = directory.unrecovered_partitions()
             if not unrecovered:
                 continue
             log.info(
@@ -126,7 +126,7 @@ class NodeStorage:
         for directory in self._opened.values():
             with suppress(OSError):
                 epoch = directory.previous_broker_epoch
-                directory.close(clean=directory.was_clean, broker_epoch=epoch)
+                directory.close(clean=directory.was_clean_shutdown, broker_epoch=epoch)
 
 
 class _Progress:

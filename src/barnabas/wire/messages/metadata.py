@@ -2,8 +2,8 @@
 
 v1 null asks for all topics; controller, racks, internal topics; v2 cluster id; v4 topics are
 created only on request; v5 offline replicas; v7 leader epochs; v8 authorized operations; v9
-flexible; v10 topic ids; v11 cluster operations move to DescribeCluster; v12 topics by id alone; v13 an error
-for the whole response (KIP-1102).
+flexible; v10 topic ids; v11 cluster operations move to DescribeCluster; v12 topics by id alone; v13
+an error for the whole response (KIP-1102).
 """
 
 from __future__ import annotations
