@@ -1,4 +1,4 @@
-"""Peers on loopback sockets: a real network to ask, and one that says whatever a test wants."""
+"""Servers on loopback sockets: one with real handlers, and one that sends the bytes of a test."""
 
 import asyncio
 import base64
@@ -14,8 +14,8 @@ from tests.server.harness import Server
 from barnabas.net import SocketPeers
 from barnabas.net.peer import SocketPeer
 from barnabas.net.sasl import SaslExchange
-from barnabas.server.request_context import RequestContext
 from barnabas.server.handlers import Handler
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.messages.api_versions import (
     ApiVersion,
@@ -28,34 +28,33 @@ from barnabas.wire.schema import Message
 
 HOST = "127.0.0.1"
 A_MINUTE_MS = 60_000
-ASK = ListConfigResourcesRequest()
+REQUEST = ListConfigResourcesRequest()
 
 _LENGTH = Struct(">i")
 _LENGTH_AND_ID = Struct(">ii")
 
 
-def telling(*keys: ApiKey) -> Handler:
-    """A handler of ApiVersions that tells of these APIs."""
+def api_versions_handler(*keys: ApiKey) -> Handler:
+    """Returns a handler of ApiVersions that lists these APIs."""
 
     async def handle(_: ApiVersionsRequest, __: RequestContext) -> ApiVersionsResponse:
-        return versions_of(*keys)
+        return api_versions_response(*keys)
 
     return handle
 
 
-def versions_of(*keys: ApiKey) -> ApiVersionsResponse:
-    spoken = [
+def api_versions_response(*keys: ApiKey) -> ApiVersionsResponse:
+    api_keys = [
         ApiVersion(api_key=key, min_version=api(key).versions.min, max_version=version)
         for key in keys
         for version in [api(key).stable_versions.max]
     ]
-    return ApiVersionsResponse(api_keys=spoken)
+    return ApiVersionsResponse(api_keys=api_keys)
 
 
-def listening(handlers: Mapping[ApiKey, Handler], **settings: Any) -> tuple[Server, int]:
-    """A server of these handlers, which tells of them too, and its port."""
-    told = {ApiKey.API_VERSIONS: telling(*handlers)}
-    server = Server({**told, **handlers}, **settings)
+def start_server(handlers: Mapping[ApiKey, Handler], **settings: Any) -> tuple[Server, int]:
+    """Starts a server with these handlers, which ApiVersions lists. Returns it and its port."""
+    server = Server({ApiKey.API_VERSIONS: api_versions_handler(*handlers), **handlers}, **settings)
     port = server.network.listen("PLAINTEXT", HOST, 0).port
     server.network.open()
     return server, port
@@ -65,16 +64,16 @@ def a_peer(port: int, **settings: Any) -> SocketPeer:
     return SocketPeers(asyncio.get_running_loop(), "node-1", **settings).at(HOST, port, "test")
 
 
-async def ask(peer: Peer, request: Message, timeout_ms: int = A_MINUTE_MS) -> Any:
-    """The response, or the OSError instead of it."""
-    answered = asyncio.get_running_loop().create_future()
-    peer.send(request, timeout_ms, answered.set_result)
-    assert not answered.done(), "nobody is answered before send returns"
-    return await answered
+async def send_request(peer: Peer, request: Message, timeout_ms: int = A_MINUTE_MS) -> Any:
+    """Returns the response, or the OSError that came instead of it."""
+    response = asyncio.get_running_loop().create_future()
+    peer.send(request, timeout_ms, response.set_result)
+    assert not response.done(), "no callback is called before send returns"
+    return await response
 
 
-class Stranger:
-    """Accepts one connection after the other, and says to each what the test wants."""
+class RawServer:
+    """Accepts one connection after the other, and sends each what the test wants."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -87,28 +86,28 @@ class Stranger:
         self.client, _ = await self._loop.sock_accept(self._listening)
         self.client.setblocking(False)
 
-    async def greet(self, *keys: ApiKey) -> None:
-        """Accept, and tell of these APIs."""
+    async def negotiate(self, *keys: ApiKey) -> None:
+        """Accepts a connection, and responds to its ApiVersions request with these APIs."""
         await self.accept()
-        await self.hear()
-        await self.say(1, versions_of(*keys).write(3))
+        await self.receive_request()
+        await self.send_response(1, api_versions_response(*keys).write(3))
 
-    async def hear(self) -> bytes:
-        """The next request's frame."""
+    async def receive_request(self) -> bytes:
+        """Returns the frame of the next request."""
         (length,) = _LENGTH.unpack(await self._receive(4))
         return await self._receive(length)
 
-    async def say(self, correlation_id: int, body: bytes) -> None:
-        await self.say_bytes(_LENGTH_AND_ID.pack(4 + len(body), correlation_id) + body)
+    async def send_response(self, correlation_id: int, body: bytes) -> None:
+        await self.send_bytes(_LENGTH_AND_ID.pack(4 + len(body), correlation_id) + body)
 
-    async def say_bytes(self, content: bytes) -> None:
+    async def send_bytes(self, content: bytes) -> None:
         await self._loop.sock_sendall(self.client, content)
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         self.client.close()
 
-    async def is_left(self) -> bool:
-        """Waits for the other end to hang up."""
+    async def is_disconnected(self) -> bool:
+        """Waits until the other end disconnects."""
         try:
             return await self._loop.sock_recv(self.client, 1) == b""
         except ConnectionResetError:
@@ -118,13 +117,13 @@ class Stranger:
         received = b""
         while len(received) < count:
             more = await self._loop.sock_recv(self.client, count - len(received))
-            assert more, "the other end hung up"
+            assert more, "the other end disconnected"
             received += more
         return received
 
 
 def scram_broker(digest: str, password: str, iterations: int = 4096) -> SaslExchange:
-    """The other side, which yields what the broker answers: for tests of whole connections."""
+    """The broker's side of SCRAM: yields its responses, for tests of whole connections."""
     first = (yield b"").decode().removeprefix("n,,")
     nonce = first.partition("r=")[2] + "broker"
     challenge = f"r={nonce},s={base64.b64encode(b'salt').decode()},i={iterations}"

@@ -1,15 +1,20 @@
-"""Memory for requests is bounded, reused, and grows with what arrives."""
+"""Memory for received frames is bounded, reused, and grows with the bytes that arrive."""
 
 import mmap
 
 import pytest
 
-from barnabas.net.buffers import FIRST_STEP_BYTES, MAX_RETAINED_BUFFER_BYTES, BufferPool, BuffersExhausted
+from barnabas.net.buffers import (
+    FIRST_STEP_BYTES,
+    MAX_RETAINED_BUFFER_BYTES,
+    BufferPool,
+    BuffersExhausted,
+)
 
 PAGE = mmap.PAGESIZE
 
 
-def test_a_buffer_that_was_given_back_is_used_again() -> None:
+def test_a_released_buffer_is_reused() -> None:
     buffers = BufferPool(1 << 20)
     first = buffers.acquire(PAGE + 1)
     memory = first._memory
@@ -17,7 +22,7 @@ def test_a_buffer_that_was_given_back_is_used_again() -> None:
     assert buffers.acquire(2 * PAGE)._memory is memory
 
 
-def test_what_is_handed_out_is_counted_and_bounded() -> None:
+def test_memory_in_use_is_counted_and_bounded() -> None:
     buffers = BufferPool(4 * PAGE)
     held = [buffers.acquire(1) for _ in range(4)]
     with pytest.raises(BuffersExhausted, match=r"queued\.max\.request\.bytes"):
@@ -27,7 +32,7 @@ def test_what_is_handed_out_is_counted_and_bounded() -> None:
     assert buffers.used_bytes == 4 * PAGE
 
 
-def test_what_is_kept_for_reuse_is_bounded() -> None:
+def test_memory_retained_for_reuse_is_bounded() -> None:
     buffers = BufferPool(1 << 30, retained_bytes=4 * PAGE)
     for buffer in [buffers.acquire(2 * PAGE) for _ in range(5)]:
         buffer.release()
@@ -37,19 +42,19 @@ def test_what_is_kept_for_reuse_is_bounded() -> None:
     assert buffers.used_bytes == 0
 
 
-def test_growing_keeps_what_was_received() -> None:
+def test_a_buffer_that_grows_keeps_its_bytes() -> None:
     buffers = BufferPool(1 << 30)
     buffer = buffers.acquire(FIRST_STEP_BYTES)
     buffer.append(memoryview(b"x" * FIRST_STEP_BYTES))
     buffer.reserve(10 * FIRST_STEP_BYTES)
-    assert len(buffer.view) == 2 * FIRST_STEP_BYTES, "by a step, not at once"
+    assert len(buffer.view) == 2 * FIRST_STEP_BYTES, "it grows by one step"
     assert buffer.view[: buffer.filled] == b"x" * FIRST_STEP_BYTES
     assert buffers.used_bytes == 2 * FIRST_STEP_BYTES
     buffer.release()
     assert buffers.used_bytes == 0
 
 
-def test_growing_beyond_the_limit_is_refused_and_leaves_the_count_right() -> None:
+def test_a_buffer_cannot_grow_beyond_the_limit_and_the_count_stays_right() -> None:
     buffers = BufferPool(FIRST_STEP_BYTES)
     buffer = buffers.acquire(FIRST_STEP_BYTES)
     with pytest.raises(BuffersExhausted):
@@ -58,7 +63,7 @@ def test_growing_beyond_the_limit_is_refused_and_leaves_the_count_right() -> Non
     assert buffers.used_bytes == 0
 
 
-def test_memory_that_a_parked_request_still_refers_to_can_grow_too() -> None:
+def test_a_buffer_can_grow_while_a_delayed_request_refers_to_its_memory() -> None:
     buffers = BufferPool(1 << 30)
     buffer = buffers.acquire(PAGE)
     buffer.append(memoryview(b"old"))
@@ -68,18 +73,18 @@ def test_memory_that_a_parked_request_still_refers_to_can_grow_too() -> None:
     again.append(memoryview(b"new"))
     again.reserve(4 * PAGE)
     assert again.view[:3] == b"new"
-    assert kept == b"new", "its memory was reused, which is all that was promised"
+    assert kept == b"new", "its memory is reused: release does not wait for views"
     again.release()
 
 
-def test_dropping_moves_the_rest_to_the_front() -> None:
+def test_consuming_bytes_moves_the_rest_to_the_front() -> None:
     buffer = BufferPool(1 << 20).acquire(PAGE)
     buffer.append(memoryview(b"handled, waiting"))
     buffer.consume(9)
     assert buffer.view[: buffer.filled] == b"waiting"
 
 
-def test_bytes_that_have_arrived_always_fit() -> None:
+def test_appending_grows_the_buffer_as_needed() -> None:
     buffer = BufferPool(1 << 30).acquire(PAGE)
     buffer.append(memoryview(b"a" * PAGE))
     buffer.append(memoryview(b"b" * 3 * FIRST_STEP_BYTES))
@@ -87,7 +92,7 @@ def test_bytes_that_have_arrived_always_fit() -> None:
     assert buffer.view[PAGE - 1 : PAGE + 1] == b"ab"
 
 
-def test_memory_that_somebody_still_sees_is_left_to_them() -> None:
+def test_memory_that_is_released_when_unused_is_reused_after_its_last_view() -> None:
     buffers = BufferPool(1 << 20)
     buffer = buffers.acquire(2 * PAGE)
     buffer.append(memoryview(b"kept"))
@@ -100,10 +105,10 @@ def test_memory_that_somebody_still_sees_is_left_to_them() -> None:
     assert other._memory is not memory
     assert kept == b"kept"
     del kept
-    assert buffers.acquire(2 * PAGE)._memory is memory, "used again, now that nobody sees it"
+    assert buffers.acquire(2 * PAGE)._memory is memory, "reused, now that no view is left"
 
 
-def test_memory_that_nobody_sees_goes_back_at_once() -> None:
+def test_memory_without_views_is_released_at_once() -> None:
     buffers = BufferPool(1 << 20)
     buffer = buffers.acquire(PAGE)
     memory = buffer._memory

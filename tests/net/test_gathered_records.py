@@ -1,4 +1,4 @@
-"""Records that lie in several buffers leave in the right order, uncopied."""
+"""Records in several buffers are sent in the right order without being copied."""
 
 from barnabas.net.api_versions import ApiCodec
 from barnabas.net.gathered_records import GatheredRecords, frame_buffers
@@ -8,8 +8,8 @@ from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest,
 
 def a_request(*records: object) -> ProduceRequest:
     partitions = [
-        PartitionProduceData(index=index, records=each)  # type: ignore[arg-type]
-        for index, each in enumerate(records)
+        PartitionProduceData(index=index, records=batches)  # type: ignore[arg-type]
+        for index, batches in enumerate(records)
     ]
     topic = TopicProduceData(name="t", partition_data=partitions)
     return ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic])
@@ -23,7 +23,8 @@ def test_gathered_buffers_make_the_same_frame_as_joined_ones() -> None:
     for version in (3, 9):
         joined = encoded(a_request(b"ab", b"cdef", b""), version)
         gathered = encoded(
-            a_request(GatheredRecords([b"a", b"b"]), GatheredRecords([b"cd", b"e", b"f"]), b""), version
+            a_request(GatheredRecords([b"a", b"b"]), GatheredRecords([b"cd", b"e", b"f"]), b""),
+            version,
         )
         assert b"".join(gathered) == b"".join(joined)
 
