@@ -255,9 +255,6 @@ class ConsumerCore:
     async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
         await self._run_user_callback(RebalanceType.LOST, partitions, True)
 
-    def owned(self) -> frozenset[TopicPartitionTuple]:
-        return frozenset(self.assignment)
-
     def on_error(self, error: KafkaError) -> None:
         """Reports an error from `poll`."""
         self._events.report(error)

@@ -44,9 +44,8 @@ class FetchBuffer:
     def __init__(self, poller: Poller) -> None:
         self._poller = poller
         self._fetched: deque[CompletedFetch | BufferedError] = deque()
-        self._paused: dict[
-            ConsumerProgress, list[CompletedFetch | BufferedError]
-        ] = {}  # of paused partitions
+        # Of paused partitions:
+        self._paused: dict[ConsumerProgress, list[CompletedFetch | BufferedError]] = {}
         self.paused_bytes = 0
         self._events: deque[Any] = deque()
         self.drained: deque[CompletedFetch] = deque()  # fetches read to their end, for the loop
@@ -96,9 +95,9 @@ class FetchBuffer:
                 message = poller.current_fetch.next()
                 if message is not None:
                     return message
-            notice = self.advance()
-            if notice is not None:
-                return notice.message
+            error = self.advance()
+            if error is not None:
+                return error.message
             if poller.current_fetch is None:
                 return None
 
@@ -125,9 +124,9 @@ class FetchBuffer:
                 return None
         return None
 
-    def put_back(self, notice: BufferedError) -> None:
+    def put_back(self, error: BufferedError) -> None:
         """Makes an error the first in the buffer again."""
-        self._fetched.appendleft(notice)
+        self._fetched.appendleft(error)
 
     def _finish_current(self, fetch: CompletedFetch) -> None:
         """Sets the fetch of a paused partition aside, and releases any other."""
@@ -139,7 +138,7 @@ class FetchBuffer:
     def _release(self, fetched: CompletedFetch | BufferedError) -> None:
         if isinstance(fetched, CompletedFetch):
             self.drained.append(fetched)
-            self._free_space()
+            self._notify_space_freed()
 
     def _set_aside(
         self,
@@ -153,16 +152,16 @@ class FetchBuffer:
         paused.insert(0 if is_first else len(paused), fetched)
         if isinstance(fetched, CompletedFetch):
             self.paused_bytes += fetched.size_bytes
-            self._free_space()
+            self._notify_space_freed()
 
     def _take_paused(self, progress: ConsumerProgress) -> list[CompletedFetch | BufferedError]:
         paused = self._paused.pop(progress, [])
         self.paused_bytes -= sum(
-            each.size_bytes for each in paused if isinstance(each, CompletedFetch)
+            fetched.size_bytes for fetched in paused if isinstance(fetched, CompletedFetch)
         )
         return paused
 
-    def _free_space(self) -> None:
+    def _notify_space_freed(self) -> None:
         if self.needs_space and self.on_space_freed is not None:
             self.needs_space = False
             self.on_space_freed()

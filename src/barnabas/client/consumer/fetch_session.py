@@ -42,9 +42,7 @@ class FetchSessionHandler:
     def __init__(self) -> None:
         self._id = 0
         self._epoch = NEW_EPOCH
-        self._sent: dict[
-            TopicPartitionTuple, PartitionFetch
-        ] = {}  # partitions of the session on the broker
+        self._sent: dict[TopicPartitionTuple, PartitionFetch] = {}  # of the broker's session
         self._names: dict[bytes, str] = {}
 
     def request(self, partitions: Mapping[TopicPartitionTuple, PartitionFetch]) -> FetchRequest:

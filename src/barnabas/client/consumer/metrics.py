@@ -77,15 +77,10 @@ class ConsumerMetrics:
         lags: list[int] = []
         leads: list[int] = []
         for (topic, index), partition in self._assignment.items():
-            end = (
-                partition.last_stable_offset
-                if partition.last_stable_offset >= 0
-                else partition.high_watermark
-            )
-            position = partition.progress.position
-            if end < 0 or position < 0:
+            end_offset, position = partition.end_offset, partition.progress.position
+            if end_offset < 0 or position < 0:
                 continue
-            lags.append(max(0, end - position))
+            lags.append(max(0, end_offset - position))
             builder.put("records-lag", lags[-1], _FETCHES, partition=index, topic=topic)
             if partition.log_start_offset >= 0:
                 leads.append(position - partition.log_start_offset)

@@ -67,7 +67,7 @@ class OffsetCommitter:
             else:
                 state.stored_offset = stored_offset
             stored.append(stored_offset)
-        if stored and all(state.error is not None for state in stored):
+        if stored and all(offset.error is not None for offset in stored):
             raise KafkaException(stored[0].error)
         return stored
 

@@ -109,11 +109,7 @@ def _partition(
     leader = cluster.metadata.leader(*partition.key)
     stored = committer.stored_offset(partition)
     committed = partition.committed_offset
-    end = (
-        partition.last_stable_offset
-        if partition.last_stable_offset >= 0
-        else partition.high_watermark
-    )
+    end = partition.end_offset
     return {
         "partition": partition.key[1],
         "broker": -1 if leader is None else leader.leader,

@@ -217,9 +217,14 @@ class TopicPartitionState:
     @property
     def lag(self) -> int:
         """The number of offsets to the end of the partition; -1 before the first fetch."""
-        end = self.last_stable_offset if self.last_stable_offset >= 0 else self.high_watermark
         position = self.progress.position if self.progress.position >= 0 else self.fetch_offset
-        return max(0, end - position) if end >= 0 and position >= 0 else -1
+        end_offset = self.end_offset
+        return max(0, end_offset - position) if end_offset >= 0 and position >= 0 else -1
+
+    @property
+    def end_offset(self) -> int:
+        """The last stable offset, or the high watermark if the broker does not report it."""
+        return self.last_stable_offset if self.last_stable_offset >= 0 else self.high_watermark
 
 
 _DURATION = re.compile(
