@@ -26,7 +26,7 @@ PRELOADED = {
         *_READING,
         *_WRITING,
     ),
-    "pyspark.sql.worker.create_data_source": ("barnabas.spark.source.schema",),
+    "pyspark.sql.worker.create_data_source": ("barnabas.spark.source.declared_schema",),
     "pyspark.sql.worker.plan_data_source_read": _READING,
     "pyspark.sql.worker.write_into_data_source": _WRITING,
     "pyspark.sql.worker.commit_data_source_write": _WRITING,

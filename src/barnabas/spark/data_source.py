@@ -28,29 +28,30 @@ class BarnabasDataSource(DataSource):
         return "barnabas"
 
     def schema(self) -> "StructType":
-        from barnabas.spark.source import schema, settle
+        from barnabas.spark.source import settle
+        from barnabas.spark.source import declared_schema
 
         self._formats = settle(self.options)
-        return schema(self.options, self._formats)
+        return declared_schema(self.options, self._formats)
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         from barnabas.spark.source import batch_reader
 
-        return batch_reader(self.options, schema, self._formats)
+        return batch_reader(self.options, declared_schema, self._formats)
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802
         from barnabas.spark.source import stream_reader
 
-        return stream_reader(self.options, schema, self._formats)
+        return stream_reader(self.options, declared_schema, self._formats)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         from barnabas.spark.sink import batch_writer
 
-        return batch_writer(self.options, schema, overwrite)
+        return batch_writer(self.options, declared_schema, overwrite)
 
     def streamWriter(  # noqa: N802
         self, schema: "StructType", overwrite: bool
     ) -> "DataSourceStreamWriter":
         from barnabas.spark.sink import stream_writer
 
-        return stream_writer(self.options, schema)
+        return stream_writer(self.options, declared_schema)

@@ -32,7 +32,7 @@ def settle(options: Mapping[str, str]) -> ColumnFormats:
 def schema(options: Mapping[str, str], formats: ColumnFormats) -> StructType:
     """The columns that there are."""
     from barnabas.spark.source.option_names import parse_options
-    from barnabas.spark.source.schema import declared_schema
+    from barnabas.spark.source.declared_schema import declared_schema
 
     return declared_schema(parse_options(options), formats)
 

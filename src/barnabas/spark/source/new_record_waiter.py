@@ -9,7 +9,7 @@ from collections import defaultdict
 
 from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.cluster.metadata import NO_LEADER
-from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
+from barnabas.client.consumer.fetch_session import FetchSessionHandler, PartitionFetch
 from barnabas.client.errors import KafkaException
 from barnabas.client.settings import ConsumerSettings
 from barnabas.spark.source.offsets import Offsets, SourcePartition
@@ -27,7 +27,7 @@ class NewRecordWaiter:
         self._settings = settings
         self._isolation = int(settings.isolation_level == "read_committed")
         self._topics: set[str] = set()
-        self._sessions: defaultdict[int, FetchSession] = defaultdict(FetchSession)
+        self._sessions: defaultdict[int, FetchSessionHandler] = defaultdict(FetchSessionHandler)
         self._parked: dict[int, asyncio.Future[dict[SourcePartition, int] | None]] = {}
 
     async def wait(self, ends: Offsets, timeout_ms: int) -> dict[SourcePartition, int] | None:

@@ -16,7 +16,7 @@ from barnabas.spark.options_parser import OptionError
 from barnabas.spark.source.connection import SourceError
 from barnabas.spark.source.formats import ColumnFormats, CorruptRecordMode, decoder, formats_of
 from barnabas.spark.source.option_names import parse_options
-from barnabas.spark.source.schema import SIZE, declared_schema
+from barnabas.spark.source.declared_schema import SIZE, declared_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
