@@ -57,9 +57,9 @@ async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
     log = storage.directories[0].create_log(topic, 0, topic_id)
     for epoch in (0, 3, 7):
         append(log, epoch)
-    epochs = log.epochs.starts
+    epochs = log.leader_epochs.entries
     log.close()
-    storage.directories[0].expect(log)
+    storage.directories[0].on_log_closed(log)
     metadata = ClusterMetadata()
     side = a_side(settings, storage, metadata)
 
@@ -71,7 +71,7 @@ async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
         await asyncio.sleep(0)  # a coordinator would load what it leads
     metadata.apply([committed(10, [led_there] * 7)])
 
-    assert side.partitions.get(topic_id, 0).log.epochs.starts == epochs
+    assert side.partitions.get(topic_id, 0).log.leader_epochs.entries == epochs
     storage.abandon()
 
 

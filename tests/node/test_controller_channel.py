@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.server.controller_api.house import House
+from tests.server.controller_api.fake_controller import FakeControllerListener
 from tests.simulation.clock import SimulatedLoop
 
 from barnabas.node.controller_channel import ControllerChannel
@@ -141,10 +141,10 @@ def test_heartbeats_do_not_wait_behind_anything_else() -> None:
 
 def test_the_controller_of_this_node_is_asked_while_it_is_active() -> None:
     async def scenario(world: World) -> None:
-        world.local = (house := House()).node
+        world.local = (house := FakeControllerListener()).node
         response = await world.channel.handle(AlterPartitionRequest(), timeout_ms=44)
         assert isinstance(response, AlterPartitionResponse)
-        assert house.controller.asked == [(AlterPartitionRequest(), 44)]
+        assert house.controller.requests == [(AlterPartitionRequest(), 44)]
         assert world.lines.asked == []
 
     on_simulated_time(scenario)
@@ -204,7 +204,7 @@ def test_while_nobody_leads_a_question_waits() -> None:
 
 def test_a_leader_that_is_not_active_yet_is_waited_for() -> None:
     async def scenario(world: World) -> None:
-        world.local = (house := House()).node
+        world.local = (house := FakeControllerListener()).node
         house.controller.is_active = False
         world.quorum.leader = QuorumLeader(1, 9, "10.0.0.1", 19093)
         world.loop.call_later(1.0, setattr, house.controller, "is_active", True)
@@ -262,11 +262,11 @@ def test_a_clients_request_travels_in_an_envelope() -> None:
 
 def test_a_clients_request_is_handled_here_while_the_controller_here_is_active() -> None:
     async def scenario(world: World) -> None:
-        world.local = (house := House()).node
+        world.local = (house := FakeControllerListener()).node
         await world.channel.forward(CREATE, a_call())
         await world.channel.forward(AddRaftVoterRequest(timeout_ms=1), a_call(version=1))
-        assert house.controller.asked == [(CREATE, 5)]
-        assert house.quorum.asked == [("add_voter",)]
+        assert house.controller.requests == [(CREATE, 5)]
+        assert house.quorum.requests == [("add_voter",)]
         assert world.lines.asked == []
 
     on_simulated_time(scenario)
@@ -274,7 +274,7 @@ def test_a_clients_request_is_handled_here_while_the_controller_here_is_active()
 
 def test_the_quorum_is_described_by_its_leader() -> None:
     async def scenario(world: World) -> None:
-        world.local = (house := House()).node
+        world.local = (house := FakeControllerListener()).node
         house.quorum.is_leader = False
         world.loop.call_later(1.0, setattr, house.quorum, "is_leader", True)
         partition = RequestPartitionData(partition_index=0)

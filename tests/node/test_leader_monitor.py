@@ -9,16 +9,16 @@ from tests.logged import lines
 
 from barnabas.node.errors import FatalErrors
 from barnabas.node.leader_monitor import AGAIN_MS, PATIENCE_MS, QuorumLeaderMonitor
-from barnabas.raft.peer_failures import Contacts
-from barnabas.raft.addresses import Address
+from barnabas.raft.addresses import PeerFailures
+from barnabas.raft.addresses import ControllerAddress
 from barnabas.wire.errors import ErrorCode
 
-HERE, THERE = Address("here", 1), Address("there", 2)
+HERE, THERE = ControllerAddress("here", 1), ControllerAddress("there", 2)
 
 
 class Watched:
     def __init__(self, *voters: int) -> None:
-        self.contacts = Contacts()
+        self.contacts = PeerFailures()
         self.fatal = FatalErrors()
         self.quorum = SimpleNamespace(
             hears_leader=False,
@@ -32,10 +32,10 @@ class Watched:
         for now_ms in times_ms:
             self._watch.check(now_ms)
 
-    def strangers(self, *addresses: Address) -> None:
+    def strangers(self, *addresses: ControllerAddress) -> None:
         refusal = SimpleNamespace(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
         for address in addresses:
-            self.contacts.failed(address, refusal)
+            self.contacts.on_failure(address, refusal)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -46,7 +46,7 @@ def test_it_names_the_voters_and_why_each_gives_no_answer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     watched = Watched(1, 2, 3)
-    watched.contacts.failed(HERE, OSError(111, "here:1: Connection refused"))
+    watched.contacts.on_failure(HERE, OSError(111, "here:1: Connection refused"))
     watched.strangers(THERE)
     watched.at(0, PATIENCE_MS - 1)
     assert warnings(caplog) == []
@@ -98,10 +98,10 @@ def test_a_node_that_was_led_goes_on_among_strangers() -> None:
 
 def test_a_failure_is_told_once_as_long_as_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="barnabas.raft.peer_failures")
-    contacts = Contacts()
+    contacts = PeerFailures()
     refused = OSError(111, "here:1: Connection refused")
-    contacts.failed(HERE, refused)
-    contacts.failed(HERE, refused)
-    contacts.answered(HERE)
-    contacts.failed(HERE, refused)
+    contacts.on_failure(HERE, refused)
+    contacts.on_failure(HERE, refused)
+    contacts.on_response(HERE)
+    contacts.on_failure(HERE, refused)
     assert lines(caplog) == ["The controller at here:1: Connection refused"] * 2

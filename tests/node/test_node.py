@@ -69,7 +69,7 @@ async def test_a_clean_stop_leaves_the_mark_with_the_brokers_epoch(
     node = await Node.start(settings)
     await node.stop()
     directory = LogDirectory.open(settings.log_dirs[0])
-    assert directory.was_clean
+    assert directory.was_clean_shutdown
     assert directory.previous_broker_epoch > 0
     directory.close()
 
@@ -168,5 +168,5 @@ async def test_a_start_that_failed_does_not_make_the_next_one_recover(
                 BrokerSettings.from_properties({**settings.given, "listeners": listeners})
             )
     directory = LogDirectory.open(settings.log_dirs[0])
-    assert directory.was_clean
+    assert directory.was_clean_shutdown
     directory.close()

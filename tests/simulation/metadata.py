@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -23,7 +23,7 @@ class Metadata:
     """The image, and the records that change it."""
 
     def __init__(self, *, transaction_version: int) -> None:
-        self.image = Image()
+        self.image = MetadataImage()
         self._next_producer_id = 1_000
         self.change(
             records.RegisterBrokerRecord(
@@ -37,27 +37,27 @@ class Metadata:
             ),
         )
 
-    def change(self, *changes: Message) -> Delta:
+    def change(self, *changes: Message) -> MetadataDelta:
         self.image = self.image.copy()
-        delta = Delta()
+        delta = MetadataDelta()
         for record in changes:
             self.image.apply(record, delta)
         self.image.offset += len(changes)
         return delta
 
-    def create_topic(self, name: str, partitions: int) -> Delta:
+    def create_topic(self, name: str, partitions: int) -> MetadataDelta:
         topic_id = name.encode().ljust(16, b"\1")[:16]
         return self.change(
             records.TopicRecord(name=name, topic_id=topic_id),
             *(_partition(topic_id, index) for index in range(partitions)),
         )
 
-    def add_partition(self, name: str) -> Delta:
+    def add_partition(self, name: str) -> MetadataDelta:
         topic = self.image.topics.by_name(name)
         assert topic is not None
         return self.change(_partition(topic.topic_id, len(topic.partitions)))
 
-    def change_partition(self, name: str, index: int, **changes: Any) -> Delta:
+    def change_partition(self, name: str, index: int, **changes: Any) -> MetadataDelta:
         """`leader` begins a new epoch, even if it is the same; `isr` says who is in sync."""
         topic = self.image.topics.by_name(name)
         assert topic is not None
@@ -65,7 +65,7 @@ class Metadata:
             records.PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index, **changes)
         )
 
-    def lead_all_anew(self) -> Delta:
+    def lead_all_anew(self) -> MetadataDelta:
         """The node has come back."""
         return self.change(
             *(
@@ -77,7 +77,7 @@ class Metadata:
             )
         )
 
-    def configure(self, topic: str, name: str, value: str) -> Delta:
+    def configure(self, topic: str, name: str, value: str) -> MetadataDelta:
         return self.change(
             records.ConfigRecord(
                 resource_type=TOPIC_CONFIG, resource_name=topic, name=name, value=value

@@ -115,9 +115,9 @@ class World:
 
     def group(self, group_id: str) -> Group | None:
         """As the coordinator has it."""
-        shards = self.node.broker.groups.runtime.active()
+        shards = self.node.broker.groups.runtime.active_shards()
         return next(
-            (each.state.groups[group_id] for each in shards if group_id in each.state.groups), None
+            (each.state.by_id[group_id] for each in shards if group_id in each.state.by_id), None
         )
 
     # What goes wrong outside of any client

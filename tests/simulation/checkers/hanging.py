@@ -33,7 +33,7 @@ class Hanging:
         for place in [*self._world.output_partitions, *offsets]:
             partition = self._world.node.partition(*place)
             open_since = partition.log.first_unstable_offset
-            if open_since is None and partition.last_stable_offset < partition.log.end_offset:
+            if open_since is None and partition.last_stable_offset < partition.log.log_end_offset:
                 unreadable.append(f"{place} is stable to {partition.last_stable_offset} only")
             if open_since is not None and not self._is_under_way(place):
                 unreadable.append(f"a transaction in {place} is open since {open_since}")
@@ -44,7 +44,7 @@ class Hanging:
         open_in = {
             each.producer_id
             for each in self._world.node.partition(*place).log.producers.entries.values()
-            if each.transaction_start >= 0
+            if each.transaction_first_offset >= 0
         }
         return open_in <= {
             each.producer_id
@@ -53,5 +53,5 @@ class Hanging:
         }
 
     def _known(self) -> list[TransactionMetadata]:
-        shards = self._world.node.broker.transactions.runtime.active()
-        return [each for shard in shards for each in shard.state.known.values()]
+        shards = self._world.node.broker.transactions.runtime.active_shards()
+        return [each for shard in shards for each in shard.state.by_id.values()]

@@ -15,7 +15,7 @@ from tests.simulation.events import (
 )
 from tests.simulation.node import Node
 
-from barnabas.replication.replica import READ_COMMITTED
+from barnabas.replication.partition import READ_COMMITTED
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.read import read_records
 
@@ -86,7 +86,7 @@ class Records:
         if fetched.records is None:
             return []
         values, self._positions[place] = without_aborted(
-            fetched.records.read(), fetched.aborted or [], position
+            fetched.records.read(), fetched.aborted_transactions or [], position
         )
         return values
 

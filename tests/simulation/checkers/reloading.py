@@ -19,9 +19,9 @@ from tests.simulation.events import (
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.state import Groups
+from barnabas.coordinator.groups.state import GroupCoordinatorState
 from barnabas.coordinator.topics import GROUPS_TOPIC
-from barnabas.coordinator.transactions.state import Transactions
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupRequest
 
@@ -78,22 +78,22 @@ class Generation:
     """Instance id, subscription and assignment by member id."""
 
 
-def contents(state: Groups | Transactions) -> Contents:
+def contents(state: GroupCoordinatorState | TransactionCoordinatorState) -> Contents:
     """All that a state machine has in the log, by a name for each part of it."""
-    return groups_contents(state) if isinstance(state, Groups) else transactions_contents(state)
+    return groups_contents(state) if isinstance(state, GroupCoordinatorState) else transactions_contents(state)
 
 
-def transactions_contents(transactions: Transactions) -> Contents:
+def transactions_contents(transactions: TransactionCoordinatorState) -> Contents:
     left_out = {"last_producer_epoch"}
     return {
         each.transactional_id: {
             name: getattr(each, name) for name in each.__slots__ if name not in left_out
         }
-        for each in transactions.known.values()
+        for each in transactions.by_id.values()
     }
 
 
-def groups_contents(groups: Groups) -> Contents:
+def groups_contents(groups: GroupCoordinatorState) -> Contents:
     offsets = groups.offsets
     found: Contents = {
         f"offsets of {group_id}": {
@@ -101,12 +101,12 @@ def groups_contents(groups: Groups) -> Contents:
             for topic, topic_offsets in offsets.of(group_id).items()
             for partition, committed in topic_offsets
         }
-        for group_id in groups.groups
+        for group_id in groups.by_id
     }
     found["pending offsets"] = {
         key: dict(waiting) for key, waiting in offsets.pending.by_key.items()
     }
-    for group in groups.groups.values():
+    for group in groups.by_id.values():
         if isinstance(group, ConsumerGroup):
             found[group.group_id] = _consumer_contents(group)
         elif isinstance(group, ClassicGroup):

@@ -3,9 +3,9 @@
 from tests.simulation.cluster.happenings import Happenings
 from tests.simulation.cluster.hosts import Host
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import PartitionState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import PartitionRegistration
 
 
 class Chronicle:
@@ -15,7 +15,7 @@ class Chronicle:
         self._events = events
         self._newest = -1
 
-    def look(self, _: Host, delta: Delta, image: Image) -> None:
+    def look(self, _: Host, delta: MetadataDelta, image: MetadataImage) -> None:
         if image.offset <= self._newest:
             return
         self._newest = image.offset
@@ -30,11 +30,11 @@ class Chronicle:
                 self._events.note("metadata", f"broker {broker_id} of epoch {broker.epoch} {is_in}")
 
 
-def _told(state: PartitionState) -> str:
+def _told(state: PartitionRegistration) -> str:
     told = (
         f"leader {state.leader} in epoch {state.leader_epoch}.{state.partition_epoch}, in sync "
         f"{state.isr} of {state.replicas}, eligible {state.elr} {state.last_known_elr}"
     )
-    if state.is_moving:
+    if state.is_reassigning:
         told += f", adding {state.adding}, removing {state.removing}"
     return told

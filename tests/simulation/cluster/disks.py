@@ -76,7 +76,7 @@ class Disk:
 
 
 class SimulatedThreads:
-    """In the place of `barnabas.node.background.Threads`: the work is done a while later, and its
+    """In the place of `barnabas.node.disk_threads.Threads`: the work is done a while later, and its
     end is told another while later."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, disk: Disk) -> None:

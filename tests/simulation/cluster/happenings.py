@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from tests.simulation.events import Events
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.raft import CommittedBatch
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ Key = tuple[bytes, int]
 class Onlooker(Protocol):
     """Looks at the image of a node after each change of it."""
 
-    def look(self, host: "Host", delta: Delta, image: Image) -> None:
+    def look(self, host: "Host", delta: MetadataDelta, image: MetadataImage) -> None:
         """Violation if a promise is broken."""
 
 
@@ -29,7 +29,7 @@ class Happenings(Events):
 
     onlookers: Sequence[Onlooker] = ()
 
-    def published(self, host: "Host", delta: Delta, image: Image) -> None:
+    def published(self, host: "Host", delta: MetadataDelta, image: MetadataImage) -> None:
         for onlooker in self.onlookers:
             self.checked(onlooker.look, host, delta, image)
 

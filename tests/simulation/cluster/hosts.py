@@ -16,11 +16,11 @@ from tests.simulation.cluster.processes import Process, ProcessLoop, by_nobody
 from tests.simulation.events import Violation
 
 from barnabas.config import BrokerSettings
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.node.node import Node
-from barnabas.node.storage import Storage
-from barnabas.node.surroundings import Surroundings
+from barnabas.node.storage import NodeStorage
+from barnabas.node.environment import Environment
 from barnabas.raft import CommittedBatch
 from barnabas.replication import Partition, Partitions
 
@@ -144,12 +144,12 @@ class Host:
     @property
     def partitions(self) -> Partitions | None:
         """Of the broker, once there is one."""
-        side = self.node._broker_side if self.node is not None else None
+        side = self.node._broker_role if self.node is not None else None
         return side.partitions if side is not None else None
 
     @property
     def broker_epoch(self) -> int:
-        side = self.node._broker_side if self.node is not None else None
+        side = self.node._broker_role if self.node is not None else None
         return side.epoch if side is not None else -1
 
     def partition(self, topic_id: bytes, index: int) -> Partition | None:
@@ -158,7 +158,7 @@ class Host:
 
 
 @dataclass(slots=True, frozen=True)
-class HostSurroundings(Surroundings):
+class HostSurroundings(Environment):
     """What a simulated node meets, and where it runs."""
 
     host: Any = None
@@ -168,7 +168,7 @@ class WatchedNode(Node):
     """A node that is real in every part, and tells what it learns of the quorum."""
 
     def __init__(
-        self, settings: BrokerSettings, storage: Storage, surroundings: Surroundings
+        self, settings: BrokerSettings, storage: NodeStorage, surroundings: Environment
     ) -> None:
         assert isinstance(surroundings, HostSurroundings)
         self._host: Host = surroundings.host
@@ -182,18 +182,18 @@ class WatchedNode(Node):
         for directory in self._directories:
             directory.close(clean=False)
 
-    def committed(self, batches: Any) -> None:
-        super().committed(batches)
+    def on_committed(self, batches: Any) -> None:
+        super().on_committed(batches)
         self._host._events.tell(Committed(self._host, list(batches)))
 
-    def reset(self, batches: Any) -> None:
+    def on_snapshot(self, batches: Any) -> None:
         taken: list[CommittedBatch] = list(batches)
-        super().reset(taken)
+        super().on_snapshot(taken)
         self._host._events.tell(Replaced(self._host, self.metadata.image.offset))
 
-    def leads(self, epoch: int) -> None:
+    def on_became_leader(self, epoch: int) -> None:
         self._host._events.tell(Led(self._host, epoch, self.metadata.image.offset))
-        super().leads(epoch)
+        super().on_became_leader(epoch)
 
-    def _tell_of(self, delta: Delta, image: Image) -> None:
+    def _tell_of(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self._host._events.published(self._host, delta, image)

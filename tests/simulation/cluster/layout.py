@@ -5,8 +5,8 @@ from pathlib import Path
 from random import Random
 
 from barnabas.config import BrokerSettings
-from barnabas.node.format import Beginning, format_storage
-from barnabas.raft import Endpoint, Voter, Voters
+from barnabas.node.format import QuorumBootstrap, format_storage
+from barnabas.raft import VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.uuid import random_uuid, to_text
 
 CLIENTS_PORT, CONTROLLERS_PORT = 9092, 9093
@@ -72,16 +72,16 @@ def draw_layout(random: Random) -> Layout:
 def prepare(layout: Layout, folder: Path) -> list[BrokerSettings]:
     """Format the directories of all nodes; their settings."""
     cluster_id = to_text(random_uuid())
-    voters = Voters(
-        Voter(each, random_uuid(), (Endpoint("CONTROLLER", host(each), CONTROLLERS_PORT),))
+    voters = VoterSet(
+        VoterNode(each, random_uuid(), (VoterEndpoint("CONTROLLER", host(each), CONTROLLERS_PORT),))
         for each in layout.controllers
     )
     prepared = []
     for node_id, roles in layout.roles.items():
         settings = BrokerSettings.from_properties(_properties(layout, node_id, roles, folder))
-        quorum: Beginning | Voters = Beginning.SETTING
+        quorum: QuorumBootstrap | VoterSet = QuorumBootstrap.FROM_SETTINGS
         if not layout.static_voters:
-            quorum = voters if "controller" in roles else Beginning.JOINING
+            quorum = voters if "controller" in roles else QuorumBootstrap.JOIN
         format_storage(settings, cluster_id=cluster_id, quorum=quorum)
         prepared.append(settings)
     return prepared

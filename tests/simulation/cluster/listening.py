@@ -1,4 +1,4 @@
-"""The server's side of the simulated network: in the place of `barnabas.server.network.Network`.
+"""The server's side of the simulated network: in the place of `barnabas.server.network.socket_server.SocketServer`.
 
 Requests go through the real pipeline, so they are read, routed, handled and answered as ever.
 """
@@ -11,10 +11,10 @@ from typing import Any
 from tests.simulation.cluster.network import End, Network
 from tests.simulation.cluster.processes import current_process
 
-from barnabas.server.metrics import RequestMetrics
-from barnabas.server.network import NetworkSettings
-from barnabas.server.outbox import Answer
-from barnabas.server.pipeline import Exchange, Pipeline
+from barnabas.server.metrics.registry import RequestMetrics
+from barnabas.server.network.socket_server import SocketServerSettings
+from barnabas.server.network.response_queue import QueuedResponse
+from barnabas.server.network.pipeline import SuspendedRequest, RequestPipeline
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.outgoing import Outgoing
 
@@ -37,12 +37,12 @@ class ListeningNetwork:
         self,
         network: Network,
         node: Any,
-        settings: NetworkSettings,
+        settings: SocketServerSettings,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.process = current_process()
         self.settings = settings
-        self.pipeline = Pipeline(node, loop)
+        self.pipeline = RequestPipeline(node, loop)
         self.clock = node.clock
         self._network = network
         self._purgatory = node.purgatory
@@ -85,7 +85,7 @@ class ListeningNetwork:
 
 
 class ServedConnection:
-    """In the place of `barnabas.server.connection.Connection`: one request at a time."""
+    """In the place of `barnabas.server.network.connection.ClientConnection`: one request at a time."""
 
     def __init__(self, network: ListeningNetwork, end: End, listener: str) -> None:
         self.host = CLIENT_ADDRESS
@@ -95,31 +95,31 @@ class ServedConnection:
         self.is_closed = False
         self.received_ns = 0
         self.received_ms = 0
-        self.outbox = _Outbox(end)
+        self.responses = _ResponseQueue(end)
         self._network = network
         self._end = end
         self._frames: deque[bytes] = deque()
-        self._exchange: Exchange | None = None
+        self._suspended: SuspendedRequest | None = None
         self._is_draining = False
         end.received, end.broken = self._received, lambda _: self.close()
 
-    def client_id_of(self, encoded: memoryview) -> str:
+    def decode_client_id(self, encoded: memoryview) -> str:
         return encoded.tobytes().decode()
 
-    def await_exchange(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+    def add_suspended(self, request: SuspendedRequest) -> None:
+        self._suspended = request
 
-    def end_exchange(self, _: Exchange) -> None:
-        self._exchange = None
+    def remove_suspended(self, _: SuspendedRequest) -> None:
+        self._suspended = None
         self.go_on()
 
     def go_on(self) -> None:
         """Begin what has arrived, as far as one request lets the next begin."""
-        while self._frames and self._exchange is None and self._network.is_open:
+        while self._frames and self._suspended is None and self._network.is_open:
             if self.is_closed:
                 return
             self._handle(bytearray(self._frames.popleft()))
-        if self._is_draining and self._exchange is None:
+        if self._is_draining and self._suspended is None:
             self.close()
 
     def drain(self) -> None:
@@ -131,9 +131,9 @@ class ServedConnection:
             return
         self.is_closed = True
         self._end.close()
-        if self._exchange is not None:
-            self._exchange.abandon()
-            self._exchange = None
+        if self._suspended is not None:
+            self._suspended.abandon()
+            self._suspended = None
         self._network.forget(self)
 
     def _received(self, frame: memoryview) -> None:
@@ -153,26 +153,26 @@ class ServedConnection:
             memory[:] = b"\xee" * len(memory)  # the buffer is used for the next request
 
 
-class _Outbox:
+class _ResponseQueue:
     """Answers leave in the order of the requests, each as soon as it may."""
 
     def __init__(self, end: End) -> None:
         self.unsent: list[object] = []
         self._end = end
-        self._waiting: deque[Answer] = deque()
+        self._waiting: deque[QueuedResponse] = deque()
 
-    def tail(self) -> None:
+    def buffer(self) -> None:
         """Every answer takes a place."""
 
-    def reserve(self, metrics: RequestMetrics, received_ns: int) -> Answer:
-        answer = Answer(metrics, received_ns)
+    def reserve(self, metrics: RequestMetrics, received_ns: int) -> QueuedResponse:
+        answer = QueuedResponse(metrics, received_ns)
         self._waiting.append(answer)
         return answer
 
-    def finish(self, answer: Answer, outgoing: Outgoing | None, answered_ns: int) -> None:
+    def complete(self, answer: QueuedResponse, outgoing: Outgoing | None, completed_ns: int) -> None:
         answer.outgoing = outgoing
-        answer.answered_ns = answered_ns
-        while self._waiting and self._waiting[0].answered_ns:
+        answer.completed_ns = completed_ns
+        while self._waiting and self._waiting[0].completed_ns:
             first = self._waiting.popleft()
             if first.outgoing is not None:
                 self._end.send([with_regions(first.outgoing)])

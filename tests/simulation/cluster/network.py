@@ -78,22 +78,22 @@ class Network:
         connected: Callable[[Any], None],
         failed: Callable[[OSError], None],
     ) -> "Dial":
-        """In the place of `barnabas.net.dial.Dial`."""
+        """Stands in for `barnabas.net.connect_attempt.ConnectAttempt`."""
         return Dial(self, current_process(), (host, port), connected, failed)
 
     def link(
         self,
         end: "End",
         *_: object,
-        received: Callable[[memoryview], None],
-        broken: Callable[[OSError], None],
+        on_frame: Callable[[memoryview], None],
+        on_error: Callable[[OSError], None],
     ) -> "End":
-        """In the place of `barnabas.net.link.Link`."""
-        end.received, end.broken = received, broken
+        """Stands in for `barnabas.net.frame_transport.FrameTransport`."""
+        end.received, end.broken = on_frame, on_error
         return end
 
     async def hold_connection(self, host: str, port: int) -> None:
-        """In the place of `barnabas.node.surroundings.hold_connection`."""
+        """In the place of `barnabas.node.environment.hold_connection`."""
         broken = self.loop.create_future()
 
         def tell(failure: OSError | None) -> None:

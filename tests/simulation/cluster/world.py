@@ -19,7 +19,7 @@ from tests.simulation.cluster.network import Network
 from tests.simulation.cluster.processes import Process, ProcessLoop, current_process
 
 from barnabas.log import Log
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 
 MAX_PRODUCERS = 4
 
@@ -78,10 +78,10 @@ class World:
             self.events.fail(failure)
 
     @property
-    def newest_image(self) -> Image:
+    def newest_image(self) -> MetadataImage:
         """What is committed, as far as any node that lives knows."""
         images = [each.node.metadata.image for each in self.hosts.values() if each.node is not None]
-        return max(images, key=lambda image: image.offset, default=Image())
+        return max(images, key=lambda image: image.offset, default=MetadataImage())
 
     @contextmanager
     def simulated(self) -> Iterator[None]:
@@ -107,8 +107,8 @@ class World:
         disks = {host.name: host.disk for host in self.hosts.values()}
         with (
             simulated_disks(disks),
-            patch("barnabas.net.peer.Dial", self.network.dial),
-            patch("barnabas.net.peer.Link", self.network.link),
+            patch("barnabas.net.peer.ConnectAttempt", self.network.dial),
+            patch("barnabas.net.peer.FrameTransport", self.network.link),
             patch.object(Log, "append_as_leader", append_and_tell),
         ):
             yield

@@ -50,7 +50,7 @@ class Liveness:
                     yield f"{name} is being reassigned"
                 leader = self._world.hosts.get(state.leader)
                 partition = leader.partition(topic.topic_id, index) if leader else None
-                if partition is None or partition.high_watermark < partition.log.end_offset:
+                if partition is None or partition.high_watermark < partition.log.log_end_offset:
                     yield f"{name} has records that do not count"
 
     def _clients(self) -> Iterator[str]:

@@ -6,9 +6,9 @@ from tests.simulation.cluster.happenings import Appended, Committed, Led, Replac
 from tests.simulation.cluster.hosts import Host
 from tests.simulation.events import Violation
 
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import encode_record, record_version
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.raft import METADATA_TOPIC
 
 
@@ -82,7 +82,7 @@ class Images:
     def __init__(self) -> None:
         self._known: dict[int, tuple[str, list[bytes]]] = {}
 
-    def look(self, host: Host, _: Delta, image: Image) -> None:
+    def look(self, host: Host, _: MetadataDelta, image: MetadataImage) -> None:
         if image.offset % self.EVERY:
             return
         level = image.metadata_level

@@ -9,9 +9,9 @@ from tests.simulation.cluster.happenings import Key
 from tests.simulation.cluster.hosts import Host
 from tests.simulation.events import Violation
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import PartitionState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.replication import Partition
 
 
@@ -24,7 +24,7 @@ class InSync:
         self._committed: dict[Key, int] = defaultdict(int)
         self._newest = -1
 
-    def look(self, _: Host, delta: Delta, image: Image) -> None:
+    def look(self, _: Host, delta: MetadataDelta, image: MetadataImage) -> None:
         """A change of the metadata; the first who learns of it is enough."""
         if image.offset <= self._newest:
             return
@@ -33,7 +33,7 @@ class InSync:
             self._note(key)
             self._check(key, state, image)
 
-    def look_around(self, image: Image) -> None:
+    def look_around(self, image: MetadataImage) -> None:
         """All partitions, now and then."""
         for topic in image.topics:
             for index, state in topic.partitions.items():
@@ -48,16 +48,16 @@ class InSync:
                 known = max(known, partition.high_watermark)
         self._committed[key] = known
 
-    def _check(self, key: Key, state: PartitionState, image: Image) -> None:
+    def _check(self, key: Key, state: PartitionRegistration, image: MetadataImage) -> None:
         for broker_id in state.isr:
             host, broker = self._hosts[broker_id], image.brokers.get(broker_id)
             partition = host.partition(*key)
             if partition is None or broker is None or host.broker_epoch != broker.epoch:
                 continue  # nobody counts on it before it has fetched
-            if partition.log.end_offset < self._committed[key]:
+            if partition.log.log_end_offset < self._committed[key]:
                 raise Violation(
                     f"{host.name} is in sync in {partition.topic}-{key[1]} and ends at "
-                    f"{partition.log.end_offset}, but up to {self._committed[key]} it counts"
+                    f"{partition.log.log_end_offset}, but up to {self._committed[key]} it counts"
                 )
 
 
@@ -67,7 +67,7 @@ class EqualLogs:
     def __init__(self, hosts: dict[int, Host]) -> None:
         self._hosts = hosts
 
-    def look_around(self, image: Image) -> None:
+    def look_around(self, image: MetadataImage) -> None:
         for topic in image.topics:
             for index in topic.partitions:
                 replicas = [
@@ -95,7 +95,7 @@ def content_of(partition: Partition, upto: int) -> bytes:
     """The bytes of a replica's log below an offset."""
     log: Any = partition.log
     found = b""
-    offset = log.start_offset
+    offset = log.log_start_offset
     while offset < upto:
         records = log.read(offset, 1 << 20, upto=upto)
         if records is None:
