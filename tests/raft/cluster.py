@@ -9,11 +9,10 @@ from typing import Any
 from tests.simulation.clock import SimulatedLoop
 
 from barnabas.log import LogDirectory
-from barnabas.raft.bootstrap import format_metadata
-from barnabas.raft.listener import CommittedBatch
-from barnabas.raft.metadata_log import FOLDER
+from barnabas.raft.metadata_log import CommittedBatch
 from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
+from barnabas.raft.snapshots import FOLDER, format_metadata
 from barnabas.raft.voters import VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.api_versions import (

@@ -5,8 +5,7 @@ from random import Random
 
 from tests.raft.simulation.disk import MemoryLog, Record
 
-from barnabas.raft.effects import QuorumState
-from barnabas.raft.messages import RaftVoteRequest, RaftVoteResponse, SendVote
+from barnabas.raft.messages import QuorumState, RaftVoteRequest, RaftVoteResponse, SendVote
 from barnabas.raft.raft_node import RaftNode, RaftTimeouts
 from barnabas.raft.roles import NO_NODE
 from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet

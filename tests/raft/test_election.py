@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 from tests.raft.stepped_node import ELECTION_MS, NONE, TIMEOUTS, Member, key, leader, log_of, vote
 
-from barnabas.raft.effects import AppendLeaderChange, Persist, QuorumState
 from barnabas.raft.messages import (
+    AppendLeaderChange,
     BeginEpochRequest,
     EndEpochRequest,
     EpochResponse,
+    Persist,
+    QuorumState,
     RaftVoteRequest,
     RaftVoteResponse,
     SendEndEpoch,
@@ -205,11 +207,7 @@ def test_a_sole_voter_leads_at_once() -> None:
     assert isinstance(vote_kept, Persist)
     assert (vote_kept.state.epoch, vote_kept.state.voted_id) == (5, 1)
     assert lead_kept == Persist(QuorumState(5, leader_id=1))
-    match effects[2:]:
-        case [AppendLeaderChange(change=change, epoch=5)]:
-            assert (change.leader_id, change.voters, change.granting_voters) == (1, [1], [1])
-        case other:
-            pytest.fail(f"{other}")
+    assert effects[2:] == [AppendLeaderChange(5, leader_id=1, voters=[1], granting_voters=[1])]
 
 
 def test_an_election_goes_from_prospective_to_candidate_to_leader() -> None:

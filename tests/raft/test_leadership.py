@@ -15,8 +15,13 @@ from tests.raft.stepped_node import (
 )
 
 from barnabas.log import EpochEndOffset
-from barnabas.raft.effects import HighWatermark
-from barnabas.raft.messages import BeginEpochRequest, EpochResponse, FetchOutcome, SendBeginEpoch
+from barnabas.raft.messages import (
+    BeginEpochRequest,
+    EpochResponse,
+    FetchOutcome,
+    HighWatermark,
+    SendBeginEpoch,
+)
 from barnabas.raft.roles import Follower, Leader, Resigned, Unattached
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet

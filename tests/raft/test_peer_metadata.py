@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
-from tests.node.home import Home, Life, nothing
+from tests.node.controller_directory import ControllerDirectory, RunningController, idle
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -19,24 +19,24 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Home:
+def ours(tmp_path_factory: pytest.TempPathFactory) -> ControllerDirectory:
     """A directory that has seen everything a controller writes, snapshots and restarts too."""
-    home = Home(
+    directory = ControllerDirectory(
         tmp_path_factory.mktemp("ours") / "log",
         metadata_log_max_record_bytes_between_snapshots="3000",
     )
 
-    async def happens(scenario: Life) -> None:
+    async def happens(scenario: RunningController) -> None:
         await scenario.join()
         for number in range(60):
             await scenario.create(f"topic-{number}", partitions=3)
-            home.now_ms += 1000
-            scenario.node.snapshots.maintain(home.now_ms)
+            directory.now_ms += 1000
+            scenario.node.snapshots.maintain(directory.now_ms)
         await scenario.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
 
-    home.run(happens)
-    home.run(nothing)
-    return home
+    directory.run(happens)
+    directory.run(idle)
+    return directory
 
 
 def dump(*paths: Path) -> str:
@@ -48,7 +48,7 @@ def payloads(printed: str, kind: str) -> list[str]:
     return re.findall(rf'payload: {{"type":"{kind}".*', printed)
 
 
-def test_kafka_reads_our_log(ours: Home) -> None:
+def test_kafka_reads_our_log(ours: ControllerDirectory) -> None:
     printed = dump(*sorted(ours.folder.glob("*.log")))
     assert "isvalid: false" not in printed
     assert "error" not in printed.lower()
@@ -59,7 +59,7 @@ def test_kafka_reads_our_log(ours: Home) -> None:
     assert printed.count("KRaftVoters ") == 2  # every start has another port
 
 
-def test_kafka_reads_our_snapshots(ours: Home) -> None:
+def test_kafka_reads_our_snapshots(ours: ControllerDirectory) -> None:
     snapshots = sorted(ours.folder.glob("*.checkpoint"))
     assert len(snapshots) > 2
     for path in (snapshots[0], snapshots[-1], ours.path / "bootstrap.checkpoint"):
@@ -97,4 +97,4 @@ def test_the_metadata_log_of_kafka_builds_our_image(tmp_path: Path) -> None:
 
 def _taken_over(directory: Path, scratch: Path) -> MetadataImage:
     shutil.copytree(directory, scratch / "kafka")
-    return Home(scratch / "kafka", is_formatted=True).run(nothing)
+    return ControllerDirectory(scratch / "kafka", is_formatted=True).run(idle)

@@ -2,7 +2,7 @@
 
 from tests.raft.stepped_node import NONE, TIMEOUTS, Member, log_of, vote
 
-from barnabas.raft.effects import HighWatermark
+from barnabas.raft.messages import HighWatermark
 from barnabas.raft.raft_node import ANY_NODE
 from barnabas.raft.roles import NO_NODE, Follower, Prospective, Unattached
 from barnabas.wire.errors import ErrorCode

@@ -6,13 +6,18 @@ and `quorum-state`.
 """
 
 from barnabas.raft.addresses import QuorumLeader
-from barnabas.raft.bootstrap import format_metadata, read_bootstrap
-from barnabas.raft.listener import CommittedBatch, QuorumListener
-from barnabas.raft.metadata_log import METADATA_TOPIC
+from barnabas.raft.commit_publisher import QuorumListener
+from barnabas.raft.metadata_log import CommittedBatch
 from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.quorum_description import QuorumDescription
-from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
+from barnabas.raft.snapshots import (
+    METADATA_TOPIC,
+    SnapshotId,
+    SnapshotWriter,
+    format_metadata,
+    read_bootstrap,
+)
 from barnabas.raft.voters import QuorumError, VoterEndpoint, VoterNode, VoterSet
 
 __all__ = [

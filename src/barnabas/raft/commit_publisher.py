@@ -1,12 +1,37 @@
 """Passes committed batches and changes of the leader to the listener, once and in order."""
 
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
 from barnabas.raft.driver import RaftDriver, as_disk_error
-from barnabas.raft.listener import QuorumListener
+from barnabas.raft.metadata_log import CommittedBatch
 from barnabas.raft.roles import NO_NODE, Resigned
 from barnabas.wire.errors import KafkaError
 
 _PIECES_A_TURN = 4
 """How many reads of a mebibyte at most are passed before other tasks of the loop run."""
+
+
+class QuorumListener(Protocol):
+    """Called on the loop, in the order of the log."""
+
+    def on_committed(self, batches: Sequence[CommittedBatch]) -> None:
+        """The next batches of the log are committed; every batch is passed once."""
+
+    def on_snapshot(self, batches: Iterable[CommittedBatch]) -> None:
+        """A snapshot replaces all records so far. `batches` must be read to the end at once."""
+
+    def on_became_leader(self, epoch: int) -> None:
+        """This node leads, and has passed everything that is committed before its epoch."""
+
+    def on_resigned(self, epoch: int) -> None:
+        """This node no longer leads."""
+
+    def on_leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """Another node leads, or none that this node knows of."""
+
+    def on_failure(self, error: OSError) -> None:
+        """The disk failed or is corrupt: this node must stop."""
 
 
 class CommitPublisher:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from barnabas.raft.effects import LeaderChange
 from barnabas.raft.voters import MAX_KRAFT_VERSION, VoterSet
 from barnabas.wire.messages.raft_records import (
     KRaftVersionRecord,
@@ -30,11 +29,13 @@ def control_batch(
     )
 
 
-def leader_change(change: LeaderChange) -> ControlRecord:
+def leader_change(
+    leader_id: int, voters: Sequence[int], granting_voters: Sequence[int]
+) -> ControlRecord:
     message = LeaderChangeMessage(
-        leader_id=change.leader_id,
-        voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.voters],
-        granting_voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.granting_voters],
+        leader_id=leader_id,
+        voters=[LeaderChangeVoter(voter_id=node_id) for node_id in voters],
+        granting_voters=[LeaderChangeVoter(voter_id=node_id) for node_id in granting_voters],
     )
     return ControlType.LEADER_CHANGE, message.write(_VERSION)
 

@@ -10,16 +10,14 @@ import logging
 from collections.abc import Callable, Sequence
 
 from barnabas.raft import quorum_state
-from barnabas.raft.addresses import ControllerAddresses, QuorumLeader
+from barnabas.raft.addresses import ControllerAddresses, PeerFailures, QuorumLeader
 from barnabas.raft.control_records import ControlRecord, control_batch, leader_change, voter_records
-from barnabas.raft.effects import AppendLeaderChange, Effect, Persist
+from barnabas.raft.messages import AppendLeaderChange, Effect, Persist
 from barnabas.raft.metadata_log import MetadataLog
-from barnabas.raft.peer_failures import PeerFailures
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.roles import NO_NODE, Leader
-from barnabas.raft.voter_history import OFFSET_BEFORE_LOG
-from barnabas.raft.voters import VoterNode
+from barnabas.raft.voters import OFFSET_BEFORE_LOG, VoterNode
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 Worker = Callable[[], None]
@@ -140,7 +138,8 @@ class RaftDriver:
             self._persist(effects)
             for effect in effects:
                 if isinstance(effect, AppendLeaderChange):
-                    records = [leader_change(effect.change), *self._own_voter_update()]
+                    change = leader_change(effect.leader_id, effect.voters, effect.granting_voters)
+                    records = [change, *self._own_voter_update()]
                     self.append_control(records, effect.epoch)
 
     def _persist(self, effects: Sequence[Effect]) -> None:

@@ -15,8 +15,8 @@ from barnabas.raft.messages import (
     RaftVoteRequest,
     RaftVoteResponse,
 )
-from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.roles import NO_NODE
+from barnabas.raft.snapshots import METADATA_TOPIC
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint, wire_endpoints
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import begin_quorum_epoch as begin
@@ -63,26 +63,17 @@ def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> l
 
 def vote_request(cluster_id: str, request: RaftVoteRequest) -> vote.VoteRequest:
     voter = request.voter or ReplicaKey(NO_NODE)
-    return vote.VoteRequest(
-        cluster_id=cluster_id,
-        voter_id=voter.node_id,
-        topics=[
-            vote.RequestTopicData(
-                topic_name=METADATA_TOPIC,
-                partitions=[
-                    vote.RequestPartitionData(
-                        replica_epoch=request.epoch,
-                        replica_id=request.candidate.node_id,
-                        replica_directory_id=request.candidate.directory_id,
-                        voter_directory_id=voter.directory_id,
-                        last_offset_epoch=request.last_epoch,
-                        last_offset=request.last_offset,
-                        pre_vote=request.pre_vote,
-                    )
-                ],
-            )
-        ],
+    partition = vote.RequestPartitionData(
+        replica_epoch=request.epoch,
+        replica_id=request.candidate.node_id,
+        replica_directory_id=request.candidate.directory_id,
+        voter_directory_id=voter.directory_id,
+        last_offset_epoch=request.last_epoch,
+        last_offset=request.last_offset,
+        pre_vote=request.pre_vote,
     )
+    topic = vote.RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return vote.VoteRequest(cluster_id=cluster_id, voter_id=voter.node_id, topics=[topic])
 
 
 def parse_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
@@ -101,20 +92,7 @@ def parse_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
 
 def vote_response(response: RaftVoteResponse, leader: QuorumLeader | None) -> vote.VoteResponse:
     return vote.VoteResponse(
-        topics=[
-            vote.ResponseTopicData(
-                topic_name=METADATA_TOPIC,
-                partitions=[
-                    vote.ResponsePartitionData(
-                        error_code=response.error,
-                        leader_id=response.leader_id,
-                        leader_epoch=response.epoch,
-                        vote_granted=response.granted,
-                    )
-                ],
-            )
-        ],
-        node_endpoints=node_endpoints(vote.NodeEndpoint, leader),
+        **_response_fields(vote, response, leader, vote_granted=response.granted)
     )
 
 
@@ -137,21 +115,15 @@ def begin_request(
     cluster_id: str, request: BeginEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> begin.BeginQuorumEpochRequest:
     voter = request.voter or ReplicaKey(NO_NODE)
+    partition = begin.RequestPartitionData(
+        voter_directory_id=voter.directory_id,
+        leader_id=request.leader_id,
+        leader_epoch=request.epoch,
+    )
     return begin.BeginQuorumEpochRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
-        topics=[
-            begin.RequestTopicData(
-                topic_name=METADATA_TOPIC,
-                partitions=[
-                    begin.RequestPartitionData(
-                        voter_directory_id=voter.directory_id,
-                        leader_id=request.leader_id,
-                        leader_epoch=request.epoch,
-                    )
-                ],
-            )
-        ],
+        topics=[begin.RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
         leader_endpoints=wire_endpoints(begin.LeaderEndpoint, endpoints),
     )
 
@@ -170,26 +142,18 @@ def parse_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochReq
 def end_request(
     cluster_id: str, request: EndEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> end.EndQuorumEpochRequest:
+    partition = end.RequestPartitionData(
+        leader_id=request.leader_id,
+        leader_epoch=request.epoch,
+        preferred_successors=[key.node_id for key in request.candidates],
+        preferred_candidates=[
+            end.ReplicaInfo(candidate_id=key.node_id, candidate_directory_id=key.directory_id)
+            for key in request.candidates
+        ],
+    )
     return end.EndQuorumEpochRequest(
         cluster_id=cluster_id,
-        topics=[
-            end.RequestTopicData(
-                topic_name=METADATA_TOPIC,
-                partitions=[
-                    end.RequestPartitionData(
-                        leader_id=request.leader_id,
-                        leader_epoch=request.epoch,
-                        preferred_successors=[key.node_id for key in request.candidates],
-                        preferred_candidates=[
-                            end.ReplicaInfo(
-                                candidate_id=key.node_id, candidate_directory_id=key.directory_id
-                            )
-                            for key in request.candidates
-                        ],
-                    )
-                ],
-            )
-        ],
+        topics=[end.RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
         leader_endpoints=wire_endpoints(end.LeaderEndpoint, endpoints),
     )
 
@@ -208,21 +172,27 @@ def parse_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | N
 def begin_response(
     response: EpochResponse, leader: QuorumLeader | None
 ) -> begin.BeginQuorumEpochResponse:
-    return begin.BeginQuorumEpochResponse(**_epoch_response_fields(begin, response, leader))
+    return begin.BeginQuorumEpochResponse(**_response_fields(begin, response, leader))
 
 
 def end_response(
     response: EpochResponse, leader: QuorumLeader | None
 ) -> end.EndQuorumEpochResponse:
-    return end.EndQuorumEpochResponse(**_epoch_response_fields(end, response, leader))
+    return end.EndQuorumEpochResponse(**_response_fields(end, response, leader))
 
 
-def _epoch_response_fields(
-    messages: Any, response: EpochResponse, leader: QuorumLeader | None
+def _response_fields(
+    messages: Any,
+    response: RaftVoteResponse | EpochResponse,
+    leader: QuorumLeader | None,
+    **partition_fields: bool,
 ) -> dict[str, Any]:
-    """Returns the fields of a response, of the same name in both modules of messages."""
+    """Returns the fields of a response, which have the same names in all modules of messages."""
     partition = messages.ResponsePartitionData(
-        error_code=response.error, leader_id=response.leader_id, leader_epoch=response.epoch
+        error_code=response.error,
+        leader_id=response.leader_id,
+        leader_epoch=response.epoch,
+        **partition_fields,
     )
     topic = messages.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
     return {"topics": [topic], "node_endpoints": node_endpoints(messages.NodeEndpoint, leader)}

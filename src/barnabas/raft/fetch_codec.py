@@ -6,9 +6,8 @@ from barnabas.log import EpochEndOffset
 from barnabas.raft.addresses import ControllerAddress, QuorumLeader
 from barnabas.raft.election_codec import leader_address, node_endpoints, only_partition
 from barnabas.raft.messages import FetchOutcome
-from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.roles import NO_NODE
-from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.snapshots import METADATA_TOPIC, SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import fetch, fetch_snapshot

@@ -1,10 +1,14 @@
-"""What only a leader does: it commits records, and resigns when no majority fetches from it."""
+"""What only a leader does: it commits records, and resigns when no majority fetches from it.
 
-from typing import TYPE_CHECKING
+It also finds where the log of a fetcher diverges from its own.
+"""
 
-from barnabas.raft.log_view import check_position
+from typing import TYPE_CHECKING, Protocol
+
+from barnabas.log import EpochEndOffset
 from barnabas.raft.messages import FetchOutcome
 from barnabas.raft.roles import Leader
+from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
 
@@ -112,3 +116,51 @@ class QuorumLeadership:
         if not node.is_voter and leader.high_watermark > node.voters_offset:
             # The removal of this node from the voters is committed.
             node.become_resigned(leader, now_ms)
+
+
+class LogView(Protocol):
+    """A replica's log, including the records that a snapshot replaces."""
+
+    @property
+    def start_offset(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record; 0 if the log never had one."""
+
+    @property
+    def oldest_snapshot(self) -> SnapshotId | None: ...
+
+    @property
+    def newest_snapshot(self) -> SnapshotId | None: ...
+
+    def epoch_end(self, epoch: int) -> EpochEndOffset:
+        """Returns the largest epoch up to `epoch` that has records, and its end offset."""
+
+
+def check_position(log: LogView, offset: int, last_fetched_epoch: int) -> FetchOutcome:
+    """Returns the outcome of a fetch by a replica whose log ends at `offset` in that epoch."""
+    oldest, newest = log.oldest_snapshot, log.newest_snapshot
+    if offset == 0 and newest is not None and newest.end_offset > 0:
+        # A snapshot fills an empty log faster than the records that it replaces.
+        return FetchOutcome(snapshot=newest)
+    if offset == 0 and log.start_offset == 0:
+        return FetchOutcome()
+    if oldest is not None and _is_before(log.start_offset, oldest, offset, last_fetched_epoch):
+        return FetchOutcome(snapshot=newest)
+    end = log.epoch_end(last_fetched_epoch)
+    if end.epoch != last_fetched_epoch or end.end_offset < offset:
+        return FetchOutcome(diverging=end)
+    return FetchOutcome()
+
+
+def _is_before(start_offset: int, oldest: SnapshotId, offset: int, epoch: int) -> bool:
+    """Whether this log no longer has the offset up to which the two logs may agree."""
+    return (
+        offset < start_offset
+        or (offset == start_offset and epoch != oldest.epoch)
+        or epoch < oldest.epoch
+    )

@@ -1,4 +1,4 @@
-"""The messages of the consensus, without their encoding.
+"""The messages of the consensus without their encoding, and the effects that its driver performs.
 
 The codecs convert them to Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, and back.
 """
@@ -6,9 +6,11 @@ The codecs convert them to Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, and
 from dataclasses import dataclass
 
 from barnabas.log import EpochEndOffset
+from barnabas.raft.roles import NO_NODE, Role
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.uuid import ZERO
 
 
 @dataclass(slots=True, frozen=True)
@@ -102,3 +104,57 @@ class SendEndEpoch:
 
 
 OutgoingRequest = SendVote | SendBeginEpoch | SendEndEpoch
+
+
+@dataclass(slots=True, frozen=True)
+class QuorumState:
+    """What a node must have on disk: its epoch, the leader of it, and the vote in it."""
+
+    epoch: int = 0
+    leader_id: int = NO_NODE
+    voted_id: int = NO_NODE
+    voted_directory_id: bytes = ZERO
+
+    @classmethod
+    def of_vote(cls, epoch: int, leader_id: int, voted_key: ReplicaKey | None) -> "QuorumState":
+        if voted_key is None:
+            return cls(epoch, leader_id)
+        return cls(epoch, leader_id, voted_key.node_id, voted_key.directory_id)
+
+    @property
+    def voted_key(self) -> ReplicaKey | None:
+        if self.voted_id == NO_NODE:
+            return None
+        return ReplicaKey(self.voted_id, self.voted_directory_id)
+
+
+@dataclass(slots=True, frozen=True)
+class Persist:
+    """Write this to disk before anything else is done or sent."""
+
+    state: QuorumState
+
+
+@dataclass(slots=True, frozen=True)
+class AppendLeaderChange:
+    """Append this as the first record of the epoch that this node leads now."""
+
+    epoch: int
+    leader_id: int
+    voters: list[int]
+    granting_voters: list[int]
+
+
+@dataclass(slots=True, frozen=True)
+class RoleChanged:
+    role: Role
+
+
+@dataclass(slots=True, frozen=True)
+class HighWatermark:
+    """Every record below this offset is committed."""
+
+    offset: int
+
+
+Effect = Persist | AppendLeaderChange | RoleChanged | HighWatermark

@@ -5,14 +5,16 @@ voters at every offset.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from barnabas.log import EpochEndOffset, Log, LogConfig, LogDirectory
 from barnabas.log.flush import Flush
 from barnabas.log.segments.log_slice import LogSlice
-from barnabas.raft.listener import CommittedBatch
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.snapshots import (
+    FOLDER,
+    METADATA_TOPIC,
     SnapshotDownload,
     SnapshotId,
     SnapshotWriter,
@@ -22,19 +24,26 @@ from barnabas.raft.snapshots import (
     read_snapshot,
     read_snapshot_head,
 )
-from barnabas.raft.voter_history import OFFSET_BEFORE_LOG, VoterHistory
-from barnabas.raft.voters import QuorumError, VoterSet
+from barnabas.raft.voters import OFFSET_BEFORE_LOG, QuorumError, VoterHistory, VoterSet
 from barnabas.wire.records.batch import CorruptBatch, iterate_batches, read_header
 from barnabas.wire.records.read import read_records
 from barnabas.wire.records.record import Record
 from barnabas.wire.records.validate import ValidBatch
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
-METADATA_TOPIC = "__cluster_metadata"
-FOLDER = f"{METADATA_TOPIC}-0"
-
 _READ_BYTES = 1024 * 1024
 _NO_EPOCH = -1
+
+
+@dataclass(slots=True, frozen=True)
+class CommittedBatch:
+    """Encoded metadata records that were appended together, and the offset of the last one."""
+
+    last_offset: int
+    epoch: int
+    timestamp_ms: int
+    frames: list[bytes]
+    is_snapshot: bool = False
 
 
 class MetadataLog:

@@ -11,17 +11,15 @@ from random import Random
 
 from barnabas.log import LogDirectory
 from barnabas.log.background import BackgroundExecutor
-from barnabas.raft.addresses import ControllerAddresses, QuorumLeader
-from barnabas.raft.commit_publisher import CommitPublisher
+from barnabas.raft.addresses import ControllerAddresses, PeerFailures, QuorumLeader
+from barnabas.raft.commit_publisher import CommitPublisher, QuorumListener
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.election_sender import ElectionSender
 from barnabas.raft.fetch_handler import MetadataFetchHandler
-from barnabas.raft.listener import QuorumListener
 from barnabas.raft.log_fetcher import MetadataLogFetcher
 from barnabas.raft.log_flusher import MetadataLogFlusher
 from barnabas.raft.membership import VoterMembership
 from barnabas.raft.metadata_log import MetadataLog
-from barnabas.raft.peer_failures import PeerFailures
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.quorum_description import QuorumDescription, describe
 from barnabas.raft.quorum_state import read_state

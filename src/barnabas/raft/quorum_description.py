@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from barnabas.raft.driver import RaftDriver
-from barnabas.raft.replica_progress import ReplicaProgress
-from barnabas.raft.roles import Leader
+from barnabas.raft.roles import Leader, ReplicaProgress
 from barnabas.raft.voters import VoterSet
 
 _NEVER = -1

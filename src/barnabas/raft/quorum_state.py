@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from barnabas.log.checkpoint_file import replace_file
-from barnabas.raft.effects import QuorumState
+from barnabas.raft.messages import QuorumState
 from barnabas.raft.roles import NO_NODE
 from barnabas.raft.voters import QuorumError
 from barnabas.wire.uuid import ZERO, from_text, to_text

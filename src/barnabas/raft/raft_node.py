@@ -14,34 +14,30 @@ The model is Apache Kafka 4.3: KIP-595, with check-quorum, dynamic voters (KIP-8
 from dataclasses import dataclass
 from random import Random
 
-from barnabas.raft.effects import (
+from barnabas.raft.election import QuorumElection
+from barnabas.raft.leadership import LogView, QuorumLeadership
+from barnabas.raft.messages import (
     AppendLeaderChange,
+    BeginEpochRequest,
     Effect,
+    EndEpochRequest,
     HighWatermark,
-    LeaderChange,
+    OutgoingRequest,
     Persist,
     QuorumState,
-    RoleChanged,
-)
-from barnabas.raft.election import QuorumElection
-from barnabas.raft.leadership import QuorumLeadership
-from barnabas.raft.log_view import LogView
-from barnabas.raft.messages import (
-    BeginEpochRequest,
-    EndEpochRequest,
-    OutgoingRequest,
     RaftVoteRequest,
+    RoleChanged,
     SendBeginEpoch,
     SendEndEpoch,
     SendVote,
 )
-from barnabas.raft.replica_progress import QuorumProgress
 from barnabas.raft.roles import (
     NO_NODE,
     Candidate,
     Follower,
     Leader,
     Prospective,
+    QuorumProgress,
     Resigned,
     Role,
     Unattached,
@@ -384,8 +380,9 @@ class RaftNode:
         )
         self._become(leader)
         granting_voters = sorted(candidate.votes.granted)
-        change = LeaderChange(self.key.node_id, self.voters.ids(), granting_voters)
-        self._effects.append(AppendLeaderChange(change, leader.epoch))
+        self._effects.append(
+            AppendLeaderChange(leader.epoch, self.key.node_id, self.voters.ids(), granting_voters)
+        )
 
     def become_resigned(self, leader: Leader, now_ms: int) -> None:
         ranked = leader.progress.voters_by_end_offset()

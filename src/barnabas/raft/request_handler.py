@@ -11,8 +11,7 @@ from barnabas.raft.driver import RaftDriver
 from barnabas.raft.election_codec import only_partition
 from barnabas.raft.fetch_codec import snapshot_response
 from barnabas.raft.messages import EpochResponse
-from barnabas.raft.metadata_log import METADATA_TOPIC
-from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.snapshots import METADATA_TOPIC, SnapshotId
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import begin_quorum_epoch as begin

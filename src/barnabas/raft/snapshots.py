@@ -6,7 +6,8 @@ A snapshot replaces all records below its end offset. It is a file of record bat
     batches         the records of an image
     control batch   snapshot footer; without it the file is incomplete
 
-While it is written, its name ends in `.part`, and no reader uses it.
+While it is written, its name ends in `.part`, and no reader uses it. `bootstrap.checkpoint`, which
+formatting writes, has the same format.
 """
 
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.log.checkpoint_file import sync_path
+from barnabas.log.directory.partition_metadata import write as write_partition_metadata
 from barnabas.raft.control_records import control_batch, snapshot_footer, snapshot_header
 from barnabas.raft.voters import VoterSet
 from barnabas.wire.records.batch import (
@@ -29,6 +31,12 @@ from barnabas.wire.records.batch import (
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.read import read_records
+from barnabas.wire.uuid import METADATA_TOPIC_ID
+
+METADATA_TOPIC = "__cluster_metadata"
+FOLDER = f"{METADATA_TOPIC}-0"
+BOOTSTRAP_FILE = "bootstrap.checkpoint"
+"""The feature levels that the first active controller writes into the log of a new cluster."""
 
 _MAX_BATCH_RECORDS = 1024
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -245,3 +253,51 @@ def expired_snapshots(
         total_bytes -= sizes[snapshot]
         expired.append(snapshot)
     return expired
+
+
+_SNAPSHOT_AT_START = SnapshotId(0, 0)
+
+
+def format_metadata(
+    directory: str, bootstrap_frames: Sequence[bytes], voters: VoterSet | None, now_ms: int
+) -> None:
+    """Prepares a formatted log directory for the metadata log.
+
+    A node formatted with the voters of a new quorum gets a snapshot at offset 0, which names them.
+    """
+    bootstrap = SnapshotWriter(
+        directory,
+        _SNAPSHOT_AT_START,
+        None,
+        last_timestamp_ms=0,
+        now_ms=now_ms,
+        file_name=BOOTSTRAP_FILE,
+    )
+    bootstrap.append(bootstrap_frames)
+    bootstrap.finish()
+    Path(directory, BOOTSTRAP_FILE).chmod(0o644)
+    if voters is None:
+        return
+    folder = Path(directory, FOLDER)
+    folder.mkdir(exist_ok=True)
+    write_partition_metadata(str(folder), METADATA_TOPIC_ID)
+    SnapshotWriter(
+        str(folder),
+        _SNAPSHOT_AT_START,
+        voters,
+        last_timestamp_ms=now_ms,
+        now_ms=now_ms,
+    ).finish()
+
+
+def read_bootstrap(directory: str) -> list[bytes]:
+    """Returns the encoded records that a new cluster begins with; none if there is no file."""
+    path = Path(directory, BOOTSTRAP_FILE)
+    if not path.exists():
+        return []
+    return [
+        record.value
+        for records in read_snapshot(path)
+        for record in records
+        if record.key is None and record.value is not None
+    ]

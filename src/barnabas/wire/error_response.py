@@ -15,6 +15,7 @@ from typing import Any
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.codec.layout import FieldLayout, layout
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.schema import Message, Struct
 
 
@@ -25,12 +26,12 @@ def error_response(
     key = ApiKey(request.API_KEY)
     if key is ApiKey.PRODUCE and getattr(request, "acks", None) == 0:
         return None
-    response: Any = api(key).response()
+    response = api(key).response()
     error = _ErrorResponse(version, code, message)
     error.mark(response)
     if version < _TOP_LEVEL_ONLY_FROM.get(key, _NEVER):
         error.mirror(_flattened(request), response)
-    if key is ApiKey.FETCH:
+    if isinstance(response, FetchResponse):
         response.session_id = request.session_id
     return response
 
@@ -88,8 +89,9 @@ class _ErrorResponse:
 
     def mark(self, struct: Any) -> bool:
         """Sets the error in a struct. Returns False if this version has no error code there."""
-        fields = _fields(type(struct))
-        error_code = _error_code(type(struct))
+        struct_type: type[Struct] = type(struct)
+        fields = _fields(struct_type)
+        error_code = _error_code(struct_type)
         if error_code is None or self._version not in error_code.versions:
             return False
         setattr(struct, error_code.name, self._code)

@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 from tests.raft.simulation.disk import Disk, Record, Snapshot
 
-from barnabas.raft.effects import QuorumState
-from barnabas.raft.messages import RaftVoteRequest, RaftVoteResponse
+from barnabas.raft.messages import QuorumState, RaftVoteRequest, RaftVoteResponse
 from barnabas.raft.roles import Candidate, Leader, Role
 from barnabas.raft.voters import ReplicaKey
 

@@ -5,7 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from barnabas.log import EpochEndOffset
-from barnabas.raft.effects import QuorumState
+from barnabas.raft.messages import QuorumState
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import VoterSet
 

@@ -9,19 +9,17 @@ from tests.raft.simulation.clock import Clock
 from tests.raft.simulation.disk import Disk, Record, Snapshot
 from tests.raft.simulation.network import LOST, REFUSED, Answered, Network
 
-from barnabas.raft.effects import (
-    AppendLeaderChange,
-    HighWatermark,
-    Persist,
-    RoleChanged,
-)
 from barnabas.raft.messages import (
+    AppendLeaderChange,
     BeginEpochRequest,
     EndEpochRequest,
     EpochResponse,
     FetchOutcome,
+    HighWatermark,
     OutgoingRequest,
+    Persist,
     RaftVoteRequest,
+    RoleChanged,
     SendBeginEpoch,
     SendEndEpoch,
     SendVote,
