@@ -12,25 +12,15 @@ from typing import Any
 
 from tests.simulation.clock import SimulatedLoop
 
-from barnabas.config import BrokerSettings, Resolver
+from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.log import LogDirectory
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import PartitionRegistration
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
-from barnabas.server.api import (
-    add_partitions_to_txn,
-    describe_transactions,
-    end_txn,
-    init_producer_id,
-    offset_commit,
-    offset_fetch,
-    produce,
-    txn_offset_commit,
-    write_txn_markers,
-)
-from barnabas.server.broker_node import BrokerNode
+from barnabas.server.api import HANDLERS
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.network.suspended_handler import SuspendedHandler
@@ -46,17 +36,6 @@ from barnabas.wire.schema import Message
 
 PORT = 9092
 FETCH_INTERVAL_S = 0.005
-HANDLERS: dict[ApiKey, Any] = {
-    ApiKey.PRODUCE: produce.handle,
-    ApiKey.OFFSET_COMMIT: offset_commit.handle,
-    ApiKey.OFFSET_FETCH: offset_fetch.handle,
-    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
-    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.handle,
-    ApiKey.END_TXN: end_txn.handle,
-    ApiKey.WRITE_TXN_MARKERS: write_txn_markers.handle,
-    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.handle,
-    ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions.handle,
-}
 UNASSIGNED = (1).to_bytes(16, "big")
 
 
@@ -216,7 +195,7 @@ class Member:
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
-        resolver = Resolver(static, cluster.image.configs)
+        resolver = ConfigResolver(static, cluster.image.configs)
         timer = Timer(loop)
         purgatory = Purgatory(timer)
         self.partitions = Partitions(
@@ -251,7 +230,7 @@ class Member:
     def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.broker.image = image
         self.broker.resolver.configs = image.configs
-        self.broker.resolver.changed(delta.configs_changed)
+        self.broker.resolver.invalidate(delta.configs_changed)
         self.partitions.apply_delta(delta, image)
         self.elections.on_metadata_change(delta, image)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import HANDLERS
-from barnabas.server.broker_node import BrokerNode
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import Handler
 from barnabas.server.network.connection import ClientConnection

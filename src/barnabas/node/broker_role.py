@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from barnabas.config import BrokerSettings, Listener, Resolver
+from barnabas.config import BrokerSettings, Listener, ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.node import registration_requests
@@ -18,7 +18,7 @@ from barnabas.node.listeners import listen
 from barnabas.node.storage import NodeStorage
 from barnabas.replication import Partitions
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
-from barnabas.server.broker_node import BrokerNode
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.metrics.broker_gauges import BrokerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
@@ -39,7 +39,7 @@ class BrokerRole:
         settings: BrokerSettings,
         storage: NodeStorage,
         metadata: ClusterMetadata,
-        resolver: Resolver,
+        resolver: ConfigResolver,
         channel: ControllerChannel,
         peers: Peers,
         threads: DiskThreads,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from barnabas.raft import Quorum, QuorumLeader
 from barnabas.server.controller_api import HANDLERS
-from barnabas.server.controller_node import ControllerNode
+from barnabas.server.nodes import ControllerNode
 from barnabas.server.envelopes import unwrap_response, wrap_request
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api

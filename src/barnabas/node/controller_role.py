@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from barnabas.config import BrokerSettings, Listener, Resolver
+from barnabas.config import BrokerSettings, Listener, ConfigResolver
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import CONTROLLER_REGISTRATION_FROM
@@ -17,7 +17,7 @@ from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.environment import Environment
 from barnabas.node.listeners import listen
 from barnabas.raft import Quorum
-from barnabas.server.controller_node import ControllerNode
+from barnabas.server.nodes import ControllerNode
 from barnabas.server.metrics.controller_gauges import ControllerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
@@ -39,7 +39,7 @@ class ControllerRole:
         self,
         settings: BrokerSettings,
         metadata: ClusterMetadata,
-        resolver: Resolver,
+        resolver: ConfigResolver,
         *,
         cluster_id: str,
         bootstrap: Sequence[bytes],

@@ -15,7 +15,7 @@ from barnabas.node.gauges import CoordinatorGauges
 from barnabas.node.producer_id_blocks import ProducerIdBlockAllocator
 from barnabas.replication import Partition
 from barnabas.replication.partition import ACKS_ALL
-from barnabas.server.broker_node import BrokerNode
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory, when_committed
 from barnabas.server.transactions.broker_requests import BrokerDirectory, BrokerRequestQueues
 from barnabas.server.transactions.markers import ClusterMarkerWriter

@@ -11,7 +11,7 @@ from time import perf_counter_ns
 from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
 from barnabas.node.disk_threads import DiskThreads
-from barnabas.server.broker_node import wall_clock_ms
+from barnabas.server.nodes import wall_clock_ms
 from barnabas.server.network.socket_server import SocketServer
 from barnabas.wire.uuid import random_uuid
 

@@ -10,7 +10,7 @@ import errno
 import logging
 from collections.abc import Iterable, Sequence
 
-from barnabas.config import BrokerSettings, Listener, Resolver, SecurityProtocol
+from barnabas.config import BrokerSettings, Listener, ConfigResolver, SecurityProtocol
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -28,7 +28,7 @@ from barnabas.node.quorum import open_quorum
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
 from barnabas.replication import resolve_topic_config
-from barnabas.server.broker_node import BrokerNode
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.metrics.http_endpoint import HttpEndpoint
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.wire.errors import KafkaError
@@ -58,7 +58,7 @@ class Node:
         self._threads = environment.threads(loop)
         self._peers = environment.peers(loop, f"node-{settings.node_id}")
         self.metadata = ClusterMetadata()
-        self._resolver = Resolver(settings, self.metadata.image.configs)
+        self._resolver = ConfigResolver(settings, self.metadata.image.configs)
         self._metrics = MetricsRegistry()
         self._metrics_endpoint = HttpEndpoint(self._metrics)
         self.metrics_address: str | None = None
@@ -292,7 +292,7 @@ class Node:
         """Applies new metadata: settings first, because the rest reads them."""
         self._resolver.configs = image.configs
         if delta.configs_changed:
-            self._resolver.changed(delta.configs_changed)
+            self._resolver.invalidate(delta.configs_changed)
         if self._broker_role is not None:
             try:
                 self._broker_role.on_metadata_change(delta, image)

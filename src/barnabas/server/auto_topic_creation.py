@@ -19,7 +19,7 @@ from barnabas.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
+    from barnabas.server.nodes import BrokerNode
 
 SettingLookup = Callable[[str], Any]
 """Returns the value of a broker's setting."""

@@ -2,7 +2,7 @@
 
 import re
 
-from barnabas.config import ResourceType
+from barnabas.config import ConfigResourceType
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -26,7 +26,7 @@ def alter_error(resource_type: int, name: str, node_id: int) -> KafkaError | Non
 
     An empty name is the default of all brokers.
     """
-    if resource_type != ResourceType.BROKER or not name:
+    if resource_type != ConfigResourceType.BROKER or not name:
         return None
     try:
         require_this_broker(name, node_id, or_else=" or empty string,")

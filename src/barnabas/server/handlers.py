@@ -15,29 +15,34 @@ It may await only futures. Views of the request (`records`) are valid until its 
 
 
 class ApiHandlers(Mapping[ApiKey, Handler]):
-    """The `handle` functions of a package's modules, which are imported on first use."""
+    """Functions of a package's modules, which are imported on first use.
 
-    __slots__ = ("_modules", "_package")
+    A handler is named by `module`, for its function `handle`, or by `module.function`.
+    """
 
-    def __init__(self, package: str, modules: Mapping[ApiKey, str]) -> None:
+    __slots__ = ("_names", "_package")
+
+    def __init__(self, package: str, names: Mapping[ApiKey, str]) -> None:
         self._package = package
-        self._modules = modules
+        self._names = names
 
     def __getitem__(self, key: ApiKey) -> Handler:
-        module = importlib.import_module(f"{self._package}.{self._modules[key]}")
-        handle: Handler = module.handle
-        return handle
+        module, _, function = self._names[key].partition(".")
+        handler: Handler = getattr(
+            importlib.import_module(f"{self._package}.{module}"), function or "handle"
+        )
+        return handler
 
     def __contains__(self, key: object) -> bool:
-        return key in self._modules
+        return key in self._names
 
     def __iter__(self) -> Iterator[ApiKey]:
-        return iter(self._modules)
+        return iter(self._names)
 
     __hash__ = object.__hash__  # it is immutable
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(self._names)
 
 
 def served_versions(key: ApiKey) -> VersionRange:

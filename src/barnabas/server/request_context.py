@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
-    from barnabas.server.controller_node import ControllerNode
     from barnabas.server.network.connection import ClientConnection
+    from barnabas.server.nodes import BrokerNode, ControllerNode
 
 
 class RequestContext:

@@ -20,8 +20,8 @@ from barnabas.node import Node, NodeError
 from barnabas.node.environment import Environment
 from barnabas.node.format import format_new_directories
 from barnabas.node.single_node import single_node_properties
-from barnabas.server.broker_node import BrokerNode
-from barnabas.server.controller_node import ControllerNode
+from barnabas.server.nodes import BrokerNode
+from barnabas.server.nodes import ControllerNode
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.testing.clock import BrokerClock, ClockEventLoop

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.config.conftest import NODE
 
-from barnabas.config import BrokerSettings, Resolver, ResourceType
+from barnabas.config import BrokerSettings, ConfigResolver, ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import (
@@ -38,11 +38,11 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 CONFIGS = [
-    (ResourceType.TOPIC, "orders", "retention.ms", "1000"),
-    (ResourceType.BROKER, "", "message.max.bytes", "5000"),
-    (ResourceType.BROKER, "1", "listener.name.plaintext.ssl.key.password", "hunter2"),
-    (ResourceType.CLIENT_METRICS, "watch", "metrics", "*"),
-    (ResourceType.GROUP, "billing", "consumer.session.timeout.ms", "46000"),
+    (ConfigResourceType.TOPIC, "orders", "retention.ms", "1000"),
+    (ConfigResourceType.BROKER, "", "message.max.bytes", "5000"),
+    (ConfigResourceType.BROKER, "1", "listener.name.plaintext.ssl.key.password", "hunter2"),
+    (ConfigResourceType.CLIENT_METRICS, "watch", "metrics", "*"),
+    (ConfigResourceType.GROUP, "billing", "consumer.session.timeout.ms", "46000"),
 ]
 
 
@@ -60,7 +60,7 @@ def broker() -> SimpleNamespace:
         ),
     ):
         image.apply(record, MetadataDelta())
-    resolver = Resolver(BrokerSettings.from_properties(NODE), image.configs)
+    resolver = ConfigResolver(BrokerSettings.from_properties(NODE), image.configs)
     return SimpleNamespace(node_id=1, image=image, resolver=resolver)
 
 
@@ -94,7 +94,9 @@ def describe(
 
 
 def test_the_settings_of_a_topic_have_sources_and_types(broker: SimpleNamespace) -> None:
-    result = describe(broker, ResourceType.TOPIC, "orders", ["retention.ms", "no.such.setting"])
+    result = describe(
+        broker, ConfigResourceType.TOPIC, "orders", ["retention.ms", "no.such.setting"]
+    )
     (retention,) = result.configs
     assert (result.error_code, result.error_message) == (ErrorCode.NONE, "")
     assert (retention.name, retention.value) == ("retention.ms", "1000")
@@ -109,13 +111,13 @@ def test_the_settings_of_a_topic_have_sources_and_types(broker: SimpleNamespace)
 def test_no_configuration_keys_request_all_settings(
     broker: SimpleNamespace, keys: list[str] | None
 ) -> None:
-    assert len(describe(broker, ResourceType.TOPIC, "plain", keys).configs) == 33
+    assert len(describe(broker, ConfigResourceType.TOPIC, "plain", keys).configs) == 33
 
 
 def test_synonyms_and_documentation_are_returned_on_request(broker: SimpleNamespace) -> None:
     result = describe(
         broker,
-        ResourceType.TOPIC,
+        ConfigResourceType.TOPIC,
         "plain",
         ["max.message.bytes"],
         include_synonyms=True,
@@ -132,62 +134,74 @@ def test_synonyms_and_documentation_are_returned_on_request(broker: SimpleNamesp
 def test_a_broker_is_described_by_its_id_and_the_cluster_default_by_an_empty_name(
     broker: SimpleNamespace,
 ) -> None:
-    own = {item.name: item for item in describe(broker, ResourceType.BROKER, "1").configs}
+    own = {item.name: item for item in describe(broker, ConfigResourceType.BROKER, "1").configs}
     assert own["message.max.bytes"].value == "5000"
     assert own["node.id"].read_only
     password = own["listener.name.plaintext.ssl.key.password"]
     assert password.value is None
     assert password.is_sensitive
-    (cluster,) = describe(broker, ResourceType.BROKER, "").configs
+    (cluster,) = describe(broker, ConfigResourceType.BROKER, "").configs
     assert (cluster.name, cluster.config_source) == ("message.max.bytes", 3)
 
 
 def test_loggers_are_described_by_their_levels(broker: SimpleNamespace) -> None:
     logger = logging.getLogger("barnabas.test.described")
     logger.setLevel(logging.WARNING)
-    (level,) = describe(broker, ResourceType.BROKER_LOGGER, "1", [logger.name]).configs
+    (level,) = describe(broker, ConfigResourceType.BROKER_LOGGER, "1", [logger.name]).configs
     assert (level.value, level.config_source, level.config_type) == ("WARN", 6, 0)
 
 
 def test_groups_and_client_metrics_without_settings_can_be_described(
     broker: SimpleNamespace,
 ) -> None:
-    existing = describe(broker, ResourceType.GROUP, "billing", ["consumer.session.timeout.ms"])
+    existing = describe(
+        broker, ConfigResourceType.GROUP, "billing", ["consumer.session.timeout.ms"]
+    )
     assert (existing.configs[0].value, existing.configs[0].config_source) == ("46000", 8)
-    assert len(describe(broker, ResourceType.GROUP, "unknown").configs) == 17
-    watch = describe(broker, ResourceType.CLIENT_METRICS, "watch", ["metrics"])
+    assert len(describe(broker, ConfigResourceType.GROUP, "unknown").configs) == 17
+    watch = describe(broker, ConfigResourceType.CLIENT_METRICS, "watch", ["metrics"])
     assert (watch.configs[0].value, watch.configs[0].config_source) == ("*", 7)
-    assert len(describe(broker, ResourceType.CLIENT_METRICS, "unknown").configs) == 3
+    assert len(describe(broker, ConfigResourceType.CLIENT_METRICS, "unknown").configs) == 3
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "code", "told"),
     [
-        (ResourceType.TOPIC, "missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
-        (ResourceType.TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
-        (ResourceType.TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
-        (ResourceType.TOPIC, "..", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
-        (ResourceType.BROKER, "abc", ErrorCode.INVALID_REQUEST, "must be an integer"),
-        (ResourceType.BROKER, " 1", ErrorCode.INVALID_REQUEST, "must be an integer"),
+        (ConfigResourceType.TOPIC, "missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
+        (ConfigResourceType.TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
         (
-            ResourceType.BROKER,
+            ConfigResourceType.TOPIC,
+            "a b",
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            "Topic name is invalid",
+        ),
+        (
+            ConfigResourceType.TOPIC,
+            "..",
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            "Topic name is invalid",
+        ),
+        (ConfigResourceType.BROKER, "abc", ErrorCode.INVALID_REQUEST, "must be an integer"),
+        (ConfigResourceType.BROKER, " 1", ErrorCode.INVALID_REQUEST, "must be an integer"),
+        (
+            ConfigResourceType.BROKER,
             "7",
             ErrorCode.INVALID_REQUEST,
             "Unexpected broker id, expected 1 or empty string, but received 7",
         ),
         (
-            ResourceType.BROKER_LOGGER,
+            ConfigResourceType.BROKER_LOGGER,
             "7",
             ErrorCode.INVALID_REQUEST,
             "Unexpected broker id, expected 1 but received 7",
         ),
-        (ResourceType.BROKER_LOGGER, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
-        (ResourceType.CLIENT_METRICS, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
-        (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+        (ConfigResourceType.BROKER_LOGGER, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+        (ConfigResourceType.CLIENT_METRICS, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+        (ConfigResourceType.GROUP, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
     ],
 )
 def test_resources_that_cannot_be_described_have_an_error_message(
-    broker: SimpleNamespace, kind: ResourceType, name: str, code: ErrorCode, told: str
+    broker: SimpleNamespace, kind: ConfigResourceType, name: str, code: ErrorCode, told: str
 ) -> None:
     result = describe(broker, kind, name)
     assert result.error_code == code
@@ -276,8 +290,8 @@ def test_the_settings_of_another_broker_cannot_be_changed_here(
     broker: SimpleNamespace, handle: Any, request_type: Any, resource_type: Any
 ) -> None:
     broker.controller = Forwarding()
-    sent_request = [(ResourceType.BROKER, name) for name in ("", "1", "2", "one")]
-    sent_request.append((ResourceType.TOPIC, "2"))
+    sent_request = [(ConfigResourceType.BROKER, name) for name in ("", "1", "2", "one")]
+    sent_request.append((ConfigResourceType.TOPIC, "2"))
     request = request_type(
         resources=[
             resource_type(resource_type=kind, resource_name=name) for kind, name in sent_request
@@ -289,4 +303,4 @@ def test_the_settings_of_another_broker_cannot_be_changed_here(
     }
     error = {resource for resource, code in codes.items() if code == ErrorCode.INVALID_REQUEST}
     assert set(codes) == set(sent_request)
-    assert error == {(ResourceType.BROKER, "2"), (ResourceType.BROKER, "one")}
+    assert error == {(ConfigResourceType.BROKER, "2"), (ConfigResourceType.BROKER, "one")}

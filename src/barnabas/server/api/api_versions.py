@@ -24,8 +24,7 @@ from barnabas.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
-    from barnabas.server.controller_node import ControllerNode
+    from barnabas.server.nodes import BrokerNode, ControllerNode
 
 FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_WITH_LEVEL_ZERO = 4

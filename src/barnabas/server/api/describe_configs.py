@@ -3,22 +3,21 @@
 v1 the sources of values, and synonyms; v3 types and documentation; v4 flexible.
 """
 
-from barnabas.config import ResourceType
-from barnabas.config.describe import (
-    Described,
-    Source,
+from barnabas.config import ConfigResourceType
+from barnabas.config.descriptions import (
+    DescribedSetting,
+    SettingSource,
     describe_broker,
     describe_client_metrics,
     describe_cluster,
     describe_group,
     describe_topic,
 )
-from barnabas.config.documentation import documentation
+from barnabas.config.documentation import find_documentation
 from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import validate_topic_name
-from barnabas.server.broker_node import BrokerNode
 from barnabas.server.config_resources import require_this_broker
-from barnabas.server.controller_node import ControllerNode
+from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import (
@@ -52,7 +51,7 @@ def describe(
     )
 
 
-_RESOURCE_TYPES = frozenset(ResourceType)
+_RESOURCE_TYPES = frozenset(ConfigResourceType)
 
 
 def _result(
@@ -80,22 +79,22 @@ def _describe(
     resource: DescribeConfigsResource,
     names: frozenset[str] | None,
     node: BrokerNode | ControllerNode,
-) -> list[Described]:
+) -> list[DescribedSetting]:
     name = resource.resource_name
     match resource.resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             _require_topic(name, node)
             return describe_topic(node.resolver, name, names)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             if not name:
                 return describe_cluster(node.resolver, names)
             require_this_broker(name, node.node_id, or_else=" or empty string,")
             return describe_broker(node.resolver, names)
-        case ResourceType.BROKER_LOGGER:
+        case ConfigResourceType.BROKER_LOGGER:
             _require_name(name, "Broker id")
             require_this_broker(name, node.node_id)
             return _describe_loggers(names)
-        case ResourceType.CLIENT_METRICS:
+        case ConfigResourceType.CLIENT_METRICS:
             _require_name(name, "Client metrics subscription name")
             return describe_client_metrics(node.resolver, name, names)
         case _:
@@ -115,12 +114,12 @@ def _require_name(name: str, what: str) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
 
 
-def _describe_loggers(names: frozenset[str] | None) -> list[Described]:
+def _describe_loggers(names: frozenset[str] | None) -> list[DescribedSetting]:
     return [
-        Described(
+        DescribedSetting(
             name=name,
             value=level,
-            source=Source.LOGGER,
+            source=SettingSource.LOGGER,
             synonyms=(),
             type=None,
             read_only=False,
@@ -132,7 +131,7 @@ def _describe_loggers(names: frozenset[str] | None) -> list[Described]:
 
 
 def _config(
-    described: Described, resource_type: int, request: DescribeConfigsRequest
+    described: DescribedSetting, resource_type: int, request: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
     config = DescribeConfigsResourceResult(
         name=described.name,
@@ -149,5 +148,5 @@ def _config(
             for synonym in described.synonyms
         ]
     if request.include_documentation:
-        config.documentation = documentation(resource_type, described.name)
+        config.documentation = find_documentation(resource_type, described.name)
     return config

@@ -9,8 +9,8 @@ from enum import IntEnum
 from typing import Any
 
 from barnabas.coordinator.runtime import CoordinatorRuntime
-from barnabas.server.broker_node import BrokerNode
 from barnabas.server.cluster_view import leader_of
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.find_coordinator import (

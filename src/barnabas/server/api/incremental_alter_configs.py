@@ -3,7 +3,7 @@
 A broker changes its own loggers; everything else is forwarded to the controller. v1 is flexible.
 """
 
-from barnabas.config import Operation, ResourceType
+from barnabas.config import ConfigOperation, ConfigResourceType
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.loggers import set_logger_levels, validate_logger_levels
 from barnabas.server.config_resources import alter_error
@@ -38,7 +38,7 @@ async def handle(
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-_LOGGERS = ResourceType.BROKER_LOGGER
+_LOGGERS = ConfigResourceType.BROKER_LOGGER
 
 
 def alter_loggers(
@@ -81,9 +81,9 @@ def _levels(resource: AlterConfigsResource, node_id: int) -> dict[str, str | Non
     levels: dict[str, str | None] = {}
     for config in resource.configs:
         match config.config_operation:
-            case Operation.SET:
+            case ConfigOperation.SET:
                 levels[config.name] = config.value
-            case Operation.DELETE:
+            case ConfigOperation.DELETE:
                 levels[config.name] = None
             case _:
                 raise KafkaError(

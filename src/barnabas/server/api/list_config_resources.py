@@ -6,7 +6,7 @@ unfenced brokers have settings; groups and client metrics are listed if settings
 
 from collections.abc import Iterable
 
-from barnabas.config import ResourceType
+from barnabas.config import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -20,9 +20,9 @@ from barnabas.wire.messages.list_config_resources import (
 async def handle(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
-    resource_types: Iterable[int] = dict.fromkeys(request.resource_types) or ResourceType
+    resource_types: Iterable[int] = dict.fromkeys(request.resource_types) or ConfigResourceType
     if context.api_version == 0:
-        resource_types = (ResourceType.CLIENT_METRICS,)
+        resource_types = (ConfigResourceType.CLIENT_METRICS,)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
@@ -34,11 +34,11 @@ async def handle(
 
 def _names(resource_type: int, image: MetadataImage) -> list[str]:
     match resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             return [topic.name for topic in image.topics]
-        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+        case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
             return [str(broker.broker_id) for broker in image.brokers.values() if not broker.fenced]
-        case ResourceType.CLIENT_METRICS | ResourceType.GROUP:
+        case ConfigResourceType.CLIENT_METRICS | ConfigResourceType.GROUP:
             return [name for owner_type, name in image.configs if owner_type == resource_type]
     raise KafkaError(
         ErrorCode.UNSUPPORTED_VERSION,

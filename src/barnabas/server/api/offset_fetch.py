@@ -4,7 +4,7 @@ v2 all topics at once; v5 leader epochs; v7 only offsets that no open transactio
 (KIP-447); v8 several groups at once; v9 member epochs (KIP-848); v10 topics by id.
 """
 
-from barnabas.server.group_requests import client_of, in_chunks
+from barnabas.server.api.groups import client_of, in_chunks
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (

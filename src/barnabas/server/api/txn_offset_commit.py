@@ -7,7 +7,7 @@ group's offsets to the transaction (KIP-890); v6 topics by id.
 from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.producers.producer_state import ProducerStateManager
-from barnabas.server.group_requests import client_of
+from barnabas.server.api.groups import client_of
 from barnabas.server.request_context import RequestContext
 from barnabas.server.transactions.produce_verification import MAX_WAIT_SETTING, wait_before_retry
 from barnabas.wire.errors import ErrorCode, KafkaError

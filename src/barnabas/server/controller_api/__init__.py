@@ -1,7 +1,4 @@
-"""The APIs that a controller's listener serves, to controllers, brokers and tools.
-
-An API that is more than one request to the controller or to the quorum has a module of its own.
-"""
+"""The APIs that a controller's listener serves, to controllers, brokers and tools."""
 
 from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
@@ -10,25 +7,25 @@ HANDLERS = ApiHandlers(
     __name__,
     {
         ApiKey.FETCH: "quorum_requests",
-        ApiKey.API_VERSIONS: "api_versions",
+        ApiKey.API_VERSIONS: "descriptions.api_versions",
         ApiKey.CREATE_TOPICS: "controller_requests",
-        ApiKey.DELETE_TOPICS: "delete_topics",
-        ApiKey.DESCRIBE_CONFIGS: "describe_configs",
+        ApiKey.DELETE_TOPICS: "controller_requests.delete_topics",
+        ApiKey.DESCRIBE_CONFIGS: "configs.describe_configs",
         ApiKey.ALTER_CONFIGS: "controller_requests",
         ApiKey.CREATE_PARTITIONS: "controller_requests",
         ApiKey.ELECT_LEADERS: "controller_requests",
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs.incremental_alter_configs",
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: "controller_requests",
         ApiKey.LIST_PARTITION_REASSIGNMENTS: "controller_requests",
         ApiKey.VOTE: "quorum_requests",
         ApiKey.BEGIN_QUORUM_EPOCH: "quorum_requests",
         ApiKey.END_QUORUM_EPOCH: "quorum_requests",
-        ApiKey.DESCRIBE_QUORUM: "describe_quorum",
+        ApiKey.DESCRIBE_QUORUM: "descriptions.describe_quorum",
         ApiKey.ALTER_PARTITION: "controller_requests",
         ApiKey.UPDATE_FEATURES: "controller_requests",
         ApiKey.ENVELOPE: "envelope",
         ApiKey.FETCH_SNAPSHOT: "quorum_requests",
-        ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
+        ApiKey.DESCRIBE_CLUSTER: "descriptions.describe_cluster",
         ApiKey.BROKER_REGISTRATION: "controller_requests",
         ApiKey.BROKER_HEARTBEAT: "controller_requests",
         ApiKey.UNREGISTER_BROKER: "controller_requests",

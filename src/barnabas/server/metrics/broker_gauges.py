@@ -8,7 +8,7 @@ from barnabas.server.metrics.registry import Gauge
 
 if TYPE_CHECKING:
     from barnabas.metadata.states import TopicImage
-    from barnabas.server.broker_node import BrokerNode
+    from barnabas.server.nodes import BrokerNode
 
 _REPLICAS = "kafka_server_replicamanager_"
 _SESSIONS = "kafka_server_fetchsessioncache_"

@@ -10,7 +10,7 @@ from barnabas.metadata.states import NO_LEADER
 from barnabas.server.metrics.registry import Gauge
 
 if TYPE_CHECKING:
-    from barnabas.server.controller_node import ControllerNode
+    from barnabas.server.nodes import ControllerNode
 
 _CONTROLLER = "kafka_controller_kafkacontroller_"
 

@@ -22,9 +22,8 @@ from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
-    from barnabas.server.controller_node import ControllerNode
     from barnabas.server.network.connection import ClientConnection
+    from barnabas.server.nodes import BrokerNode, ControllerNode
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.routes import RouteTable
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
-    from barnabas.server.controller_node import ControllerNode
+    from barnabas.server.nodes import BrokerNode, ControllerNode
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from barnabas.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
+    from barnabas.server.nodes import BrokerNode
 
 _NOT_READY = frozenset(
     (

@@ -22,7 +22,7 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker_node import BrokerNode
+    from barnabas.server.nodes import BrokerNode
 
 
 class PartitionVerifier:

@@ -1,11 +1,14 @@
-"""The parts of a running broker, as its handlers use them through `context.broker`."""
+"""The parts of a running broker and of a running controller, as their handlers use them.
+
+Handlers reach them through `context.broker` and `context.controller_node`.
+"""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from barnabas.server.api import HANDLERS
+from barnabas.server import api, controller_api
 from barnabas.server.auto_topic_creation import AutoTopicCreator
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import ApiHandlers
@@ -16,7 +19,8 @@ from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.config import BrokerSettings
-    from barnabas.config.dynamic import Resolver
+    from barnabas.config.resolver import ConfigResolver
+    from barnabas.controller import QuorumController
     from barnabas.coordinator.groups.coordinator import GroupCoordinator
     from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
     from barnabas.metadata.image import MetadataImage
@@ -48,12 +52,12 @@ class ControllerClient(Protocol):
 class BrokerNode:
     """Everything that a handler needs; `image` is replaced whenever the metadata changes."""
 
-    handlers: ClassVar[ApiHandlers] = HANDLERS
+    handlers: ClassVar[ApiHandlers] = api.HANDLERS
 
     node_id: int
     cluster_id: str
     settings: "BrokerSettings"
-    resolver: "Resolver"
+    resolver: "ConfigResolver"
     image: "MetadataImage"
     partitions: "Partitions"
     controller: ControllerClient
@@ -68,3 +72,27 @@ class BrokerNode:
     transactions: "TransactionCoordinator" = field(init=False)
     partition_verifier: "PartitionVerifier" = field(init=False)
     """The last three depend on the others: the node sets them after it has built this object."""
+
+
+@dataclass(slots=True)
+class ControllerNode:
+    """Everything that a handler of the controller's listener needs.
+
+    The node sets `quorum` and `controller` before the listener opens, and replaces `image`
+    whenever the metadata changes.
+    """
+
+    handlers: ClassVar[ApiHandlers] = controller_api.HANDLERS
+
+    node_id: int
+    cluster_id: str
+    settings: "BrokerSettings"
+    resolver: "ConfigResolver"
+    image: "MetadataImage"
+    timer: Timer
+    purgatory: Purgatory
+    metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
+    clock: Callable[[], int] = wall_clock_ms
+    monotonic_ns: Callable[[], int] = time.perf_counter_ns
+    quorum: "Quorum" = field(init=False)
+    controller: "QuorumController" = field(init=False)

@@ -1,23 +1,36 @@
-"""IncrementalAlterConfigs (key 44) at a controller: its own loggers, and all other resources."""
+"""The settings of a controller and of the cluster, read and changed at a controller."""
 
-from barnabas.config import ResourceType
+from barnabas.config import ConfigResourceType
+from barnabas.server.api.describe_configs import describe
 from barnabas.server.api.incremental_alter_configs import alter_loggers
 from barnabas.server.controller_api import controller_requests
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import KafkaError
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+)
 from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 
 
-async def handle(
+async def describe_configs(
+    request: DescribeConfigsRequest, context: RequestContext
+) -> DescribeConfigsResponse:
+    """DescribeConfigs (key 32); see `barnabas.server.api.describe_configs`."""
+    return describe(request, context.controller_node)
+
+
+async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
+    """IncrementalAlterConfigs (key 44): the loggers of this controller, and all other resources."""
     responses, others = [], []
     for resource in request.resources:
-        if resource.resource_type == ResourceType.BROKER_LOGGER:
+        if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
             node_id = context.controller_node.node_id
             responses.append(alter_loggers(resource, node_id, request.validate_only))
         else:

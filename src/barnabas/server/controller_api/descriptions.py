@@ -1,15 +1,23 @@
-"""DescribeQuorum (key 55): the leader and the replicas of the metadata log.
-
-v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages.
-"""
+"""The APIs that describe the controllers of a cluster and their quorum."""
 
 from collections.abc import Iterable
 
+from barnabas.metadata.states import endpoint_of
 from barnabas.raft import METADATA_TOPIC
 from barnabas.raft.quorum_description import QuorumDescription
 from barnabas.raft.quorum_description import QuorumReplicaState as Replica
+from barnabas.server.api.api_versions import build_response
+from barnabas.server.api.describe_cluster import require_endpoint_type
+from barnabas.server.cluster_view import CLUSTER_OPERATIONS
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.messages.describe_cluster import (
+    CONTROLLERS,
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -21,10 +29,48 @@ from barnabas.wire.messages.describe_quorum import (
 )
 from barnabas.wire.uuid import ZERO
 
+NO_CONTROLLER = -1
 FIRST_VERSION_WITH_DIRECTORIES = 2
 
 
-async def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
+async def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    """ApiVersions (key 18); see `barnabas.server.api.api_versions`."""
+    node = context.controller_node
+    return build_response(request, context, node, node.quorum.kraft_version)
+
+
+async def describe_cluster(
+    request: DescribeClusterRequest, context: RequestContext
+) -> DescribeClusterResponse:
+    """DescribeCluster (key 60): the controllers (KIP-919).
+
+    v1 requests brokers or controllers.
+    """
+    require_endpoint_type(request.endpoint_type, CONTROLLERS)
+    node = context.controller_node
+    leader = node.quorum.leader
+    response = DescribeClusterResponse(
+        endpoint_type=CONTROLLERS,
+        cluster_id=node.cluster_id,
+        controller_id=leader.node_id if leader is not None else NO_CONTROLLER,
+        brokers=[
+            DescribeClusterBroker(broker_id=controller_id, host=endpoint.host, port=endpoint.port)
+            for controller_id, controller in sorted(node.image.controllers.items())
+            if (endpoint := endpoint_of(controller, context.listener))
+        ],
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+async def describe_quorum(
+    request: DescribeQuorumRequest, context: RequestContext
+) -> DescribeQuorumResponse:
+    """DescribeQuorum (key 55): the leader and the replicas of the metadata log.
+
+    v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages.
+    """
     quorum = context.controller_node.quorum
     requested = [
         (topic.topic_name, partition.partition_index)

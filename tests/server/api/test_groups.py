@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tests.server.harness import on_a_loop
 
-from barnabas.server.group_requests import CHUNK_SIZE, in_chunks
+from barnabas.server.api.groups import CHUNK_SIZE, in_chunks
 
 
 @on_a_loop
