@@ -1,6 +1,7 @@
-"""Several brokers in one process, whose coordinators ask each other over a network in memory.
+"""Several brokers in one process, whose coordinators send each other requests in memory.
 
-Logs, partitions, coordinators and handlers are real; time jumps, and metadata changes at will.
+Logs, partitions, coordinators and handlers are real. Time is simulated, and tests change the
+metadata.
 """
 
 import asyncio
@@ -20,10 +21,10 @@ from barnabas.metadata.states import PartitionRegistration
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
 from barnabas.server.api import HANDLERS
-from barnabas.server.nodes import BrokerNode
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.network.suspended_handler import SuspendedHandler
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.request_context import RequestContext
 from barnabas.server.timer import Timer
@@ -40,41 +41,42 @@ UNASSIGNED = (1).to_bytes(16, "big")
 
 
 class Cluster:
-    """Brokers 1, 2, ... and the metadata that they follow, but for who is in `behind`."""
+    """Brokers 1, 2, ... and their metadata, which brokers in `lagging` do not get."""
 
     def __init__(self, folder: Path, count: int, **settings: str) -> None:
         self.loop = SimulatedLoop()
         asyncio.set_event_loop(self.loop)
         self.network = Network(self)
         self.image = MetadataImage()
-        self.behind: dict[int, list[MetadataDelta]] = {}
+        self.lagging: dict[int, list[MetadataDelta]] = {}
         self.next_producer_id = 1_000
-        self.members: dict[int, Member] = {}
+        self.brokers: dict[int, ClusterBroker] = {}
         self._change(
             *(_registration(broker_id) for broker_id in range(1, count + 1)),
             records.FeatureLevelRecord(name="transaction.version", feature_level=2),
         )
         for broker_id in range(1, count + 1):
-            self.members[broker_id] = Member(self, broker_id, folder / str(broker_id), settings)
+            self.brokers[broker_id] = ClusterBroker(
+                self, broker_id, folder / str(broker_id), settings
+            )
         self.loop.call_later(FETCH_INTERVAL_S, self._replicate)
 
     def close(self) -> None:
-        for member in self.members.values():
-            member.elections.stop()
-            member.partitions.close(clean=False)
+        for broker in self.brokers.values():
+            broker.elections.stop()
+            broker.partitions.close(clean=False)
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         asyncio.set_event_loop(None)
         self.loop.close()
 
     def run(self, for_ms: int = 100) -> None:
-        """Let time pass, with all that happens meanwhile."""
+        """Lets time pass."""
         self.loop.run_until_complete(asyncio.sleep(for_ms / 1000))
 
     # Metadata
 
     def create_topic(self, name: str, *leaders: int, replicas: tuple[int, ...] = ()) -> None:
-        """A topic with a partition for each of the leaders, which are its only replicas if no
-        others are named."""
+        """Creates a topic with one partition per leader, which is its only replica by default."""
         topic_id = name.encode().ljust(16, b"\1")[:16]
         self.metadata(
             records.TopicRecord(name=name, topic_id=topic_id),
@@ -112,15 +114,15 @@ class Cluster:
 
     def metadata(self, *changes: Message) -> None:
         delta = self._change(*changes)
-        for member in self.members.values():
-            if member.broker_id in self.behind:
-                self.behind[member.broker_id].append(delta)
+        for broker in self.brokers.values():
+            if broker.broker_id in self.lagging:
+                self.lagging[broker.broker_id].append(delta)
             else:
-                member.follow(delta, self.image)
+                broker.apply_metadata(delta, self.image)
 
     def catch_up(self, broker_id: int) -> None:
-        for delta in self.behind.pop(broker_id):
-            self.members[broker_id].follow(delta, self.image)
+        for delta in self.lagging.pop(broker_id):
+            self.brokers[broker_id].apply_metadata(delta, self.image)
 
     def _change(self, *changes: Message) -> MetadataDelta:
         self.image = self.image.copy()
@@ -129,35 +131,35 @@ class Cluster:
             self.image.apply(record, delta)
         return delta
 
-    # Replication, in the place of fetchers
+    # Replication, instead of replica fetchers
 
     def _replicate(self) -> None:
         for topic in self.image.topics:
             for index, state in topic.partitions.items():
                 for follower in state.replicas:
-                    if state.leader in self.members and follower != state.leader:
+                    if state.leader in self.brokers and follower != state.leader:
                         self._fetch(topic.name, index, state, follower)
         self.loop.call_later(FETCH_INTERVAL_S, self._replicate)
 
     def _fetch(self, topic: str, index: int, state: PartitionRegistration, follower: int) -> None:
         if not self.network.reaches(follower, state.leader):
             return
-        theirs = self.members[state.leader].partition(topic, index)
-        ours = self.members[follower].partition(topic, index)
-        if not theirs.is_leader or ours.is_leader:
+        leader_replica = self.brokers[state.leader].partition(topic, index)
+        follower_replica = self.brokers[follower].partition(topic, index)
+        if not leader_replica.is_leader or follower_replica.is_leader:
             return
-        if ours.log.log_end_offset > theirs.log.log_end_offset:
-            ours.follower.truncate_to(theirs.log.log_end_offset)
-        fetched = theirs.fetch_as_follower(
+        if follower_replica.log.log_end_offset > leader_replica.log.log_end_offset:
+            follower_replica.follower.truncate_to(leader_replica.log.log_end_offset)
+        fetched = leader_replica.fetch_as_follower(
             follower,
             follower,
-            ours.log.log_end_offset,
+            follower_replica.log.log_end_offset,
             1 << 20,
-            log_start_offset=ours.log.log_start_offset,
+            log_start_offset=follower_replica.log.log_start_offset,
             now_ms=self.loop.now_ms,
         )
         if fetched.records is not None:
-            ours.follower.append(
+            follower_replica.follower.append(
                 memoryview(bytearray(fetched.records.read())),
                 leader_high_watermark=fetched.high_watermark,
                 leader_log_start_offset=fetched.log_start_offset,
@@ -167,14 +169,14 @@ class Cluster:
     # The controller
 
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
-        """Gives out producer ids, which is all it is asked for."""
+        """Allocates producer ids, the only request that brokers send here."""
         self.next_producer_id += 100
         return AllocateProducerIdsResponse(
             producer_id_start=self.next_producer_id, producer_id_len=100
         )
 
 
-class Member:
+class ClusterBroker:
     """One broker of the cluster, with its coordinators."""
 
     def __init__(
@@ -205,9 +207,7 @@ class Member:
             cluster.image,
             purgatory=purgatory,
             background=_Foreground(),
-            send_to_controller=lambda _: (
-                loop.create_future()
-            ),  # who is in sync changes at will only
+            send_to_controller=lambda _: loop.create_future(),  # only tests change the ISR
             clock=lambda: loop.now_ms,
         )
         controller: Any = cluster
@@ -227,7 +227,7 @@ class Member:
         peers = cluster.network.of(broker_id)
         self.elections = add_coordinators(self.broker, peers, os.urandom)
 
-    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
+    def apply_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.broker.image = image
         self.broker.resolver.configs = image.configs
         self.broker.resolver.invalidate(delta.configs_changed)
@@ -237,11 +237,13 @@ class Member:
     def partition(self, topic: str, index: int = 0) -> Partition:
         return self.partitions.get_by_name(topic, index)
 
-    def begin(self, request: Message, version: int, answered: Callable[[Any], None]) -> None:
-        """Handle a request as the pipeline does, at the next turn of the loop."""
-        self._cluster.loop.call_soon(self._begin, request, version, answered)
+    def start_request(
+        self, request: Message, version: int, on_response: Callable[[Any], None]
+    ) -> None:
+        """Handles a request as the pipeline does, in the next turn of the loop."""
+        self._cluster.loop.call_soon(self._handle, request, version, on_response)
 
-    def _begin(self, request: Message, version: int, answered: Callable[[Any], None]) -> None:
+    def _handle(self, request: Message, version: int, on_response: Callable[[Any], None]) -> None:
         connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
         loop = self._cluster.loop
         key = ApiKey(type(request).API_KEY)
@@ -249,49 +251,49 @@ class Member:
         received, _ = type(request).read(frame, version)
         call = RequestContext(version, 1, "test", connection, self.broker, loop.now_ms, 0)
 
-        def ended(response: Any, failure: BaseException | None) -> None:
+        def complete(response: Any, failure: BaseException | None) -> None:
             if failure is not None:
                 code, message = error_of(failure, key.name, call)
                 response = error_response(received, version, code, message)
             content = response.write(version)
-            answered(api(key).response.read_exactly(memoryview(bytes(content)), version, 0))
+            on_response(api(key).response.read_exactly(memoryview(bytes(content)), version, 0))
 
         coroutine = HANDLERS[key](received, call)
         try:
             awaited = coroutine.send(None)
         except StopIteration as returned:
-            ended(returned.value, None)
+            complete(returned.value, None)
         except Exception as failure:
-            ended(None, failure)
+            complete(None, failure)
         else:
-            SuspendedHandler(coroutine, awaited, ended, loop)
+            SuspendedHandler(coroutine, awaited, complete, loop)
 
-    def ask(self, request: Message, version: int, for_ms: int = 60_000) -> Any:
-        """The answer, for which time may pass."""
-        answer: asyncio.Future[Any] = self._cluster.loop.create_future()
-        self.begin(request, version, answer.set_result)
-        waiting = asyncio.wait_for(answer, for_ms / 1000)
+    def send_request(self, request: Message, version: int, timeout_ms: int = 60_000) -> Any:
+        """Returns the response; time may pass until it comes."""
+        response: asyncio.Future[Any] = self._cluster.loop.create_future()
+        self.start_request(request, version, response.set_result)
+        waiting = asyncio.wait_for(response, timeout_ms / 1000)
         return self._cluster.loop.run_until_complete(waiting)
 
 
 class Network:
-    """Carries requests between brokers, unless a test cuts or holds them."""
+    """Delivers requests between brokers, unless a test isolates brokers or holds requests."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.sent: list[tuple[int, int, Message]] = []
-        """From whom, to whom, what."""
-        self.dead: set[int] = set()
-        """Brokers whose process is gone: connections are refused."""
-        self.cut_off: set[int] = set()
-        """Brokers that nothing reaches, and that reach nobody."""
+        """Sender, receiver and request."""
+        self.stopped: set[int] = set()
+        """Brokers without a process: connections to them are refused."""
+        self.isolated: set[int] = set()
+        """Brokers that no message reaches, and whose messages are lost."""
         self.held: list[Callable[[], None]] | None = None
 
     def of(self, broker_id: int) -> "_Peers":
         return _Peers(self, broker_id)
 
     def reaches(self, one: int, other: int) -> bool:
-        return not {one, other} & (self.cut_off | self.dead)
+        return not {one, other} & (self.isolated | self.stopped)
 
     def hold(self) -> None:
         """Requests do not arrive until they are released."""
@@ -303,29 +305,29 @@ class Network:
             arrive()
 
     def send(
-        self, sender: int, to: int, request: Message, timeout_ms: int, answered: ResponseCallback
+        self, sender: int, to: int, request: Message, timeout_ms: int, on_response: ResponseCallback
     ) -> None:
         self.sent.append((sender, to, request))
         loop = self._cluster.loop
         outcome: asyncio.Future[Any] = loop.create_future()
-        outcome.add_done_callback(lambda done: answered(done.result()))
+        outcome.add_done_callback(lambda done: on_response(done.result()))
 
-        def settle(answer: Any) -> None:
+        def complete(response: Any) -> None:
             if not outcome.done():
-                outcome.set_result(answer)
+                outcome.set_result(response)
 
-        def come_back(response: Any) -> None:
+        def respond(response: Any) -> None:
             if self.reaches(sender, to):
-                settle(response)
+                complete(response)
 
         def arrive() -> None:
-            if to in self.dead:
-                settle(ConnectionRefusedError())
+            if to in self.stopped:
+                complete(ConnectionRefusedError())
             elif self.reaches(sender, to):
                 version = api(ApiKey(type(request).API_KEY)).stable_versions.max
-                self._cluster.members[to].begin(request, version, come_back)
+                self._cluster.brokers[to].start_request(request, version, respond)
 
-        loop.call_later(timeout_ms / 1000, settle, TimeoutError())
+        loop.call_later(timeout_ms / 1000, complete, TimeoutError())
         if self.held is not None:
             self.held.append(arrive)
         else:
@@ -348,11 +350,11 @@ class _Peer:
         self._sender = sender
         self._to = to
 
-    def send(self, request: Message, timeout_ms: int, answered: ResponseCallback) -> None:
-        self._network.send(self._sender, self._to, request, timeout_ms, answered)
+    def send(self, request: Message, timeout_ms: int, on_response: ResponseCallback) -> None:
+        self._network.send(self._sender, self._to, request, timeout_ms, on_response)
 
     def close(self) -> None:
-        """Nobody hangs up here."""
+        """There is no connection to close."""
 
 
 class _Foreground:
@@ -362,7 +364,7 @@ class _Foreground:
 
 
 def _registration(broker_id: int) -> Message:
-    """A host is named for its broker."""
+    """The host name of a broker is its id."""
     return records.RegisterBrokerRecord(
         broker_id=broker_id,
         broker_epoch=broker_id,

@@ -1,6 +1,6 @@
-"""A broker that dies is noticed by its sockets.
+"""A broker whose process died is detected by its sockets.
 
-One that was never reached, or that only hangs up, is not taken for dead.
+A broker that was never connected, or that only disconnects, does not count as dead.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from barnabas.metadata.states import BrokerRegistration, ListenerEndpoint
 from barnabas.node.broker_liveness import BrokerLivenessMonitor
 
 
-class Listening:
-    """Something that listens, holds its connections, and can go away as a process does."""
+class FakeBroker:
+    """Listens, keeps its connections open, and can stop as a process does."""
 
     def __init__(self) -> None:
-        self.came = asyncio.Event()
+        self.connected = asyncio.Event()
         self.port = 0
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -30,23 +30,23 @@ class Listening:
 
     async def _hold(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)
-        self.came.set()
+        self.connected.set()
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         for writer in self._writers:
             writer.close()
 
-    def die(self) -> None:
+    def stop(self) -> None:
         self._server.close()
-        self.hang_up()
+        self.disconnect()
 
 
 @asynccontextmanager
-async def a_vigil() -> AsyncIterator[tuple[BrokerLivenessMonitor, "asyncio.Queue[int]"]]:
+async def a_monitor() -> AsyncIterator[tuple[BrokerLivenessMonitor, "asyncio.Queue[int]"]]:
     died: asyncio.Queue[int] = asyncio.Queue()
-    vigil = BrokerLivenessMonitor(1, lambda broker_id, _: died.put_nowait(broker_id))
-    yield vigil, died
-    vigil.stop()
+    monitor = BrokerLivenessMonitor(1, lambda broker_id, _: died.put_nowait(broker_id))
+    yield monitor, died
+    monitor.stop()
 
 
 def image_with(
@@ -63,51 +63,51 @@ CHANGED = MetadataDelta(brokers_changed={2})
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 @on_a_loop
-async def test_a_broker_that_hangs_up_and_refuses_connections_has_died(host: str) -> None:
-    broker = Listening()
+async def test_a_broker_that_disconnects_and_refuses_connections_is_dead(host: str) -> None:
+    broker = FakeBroker()
     await broker.start()
-    async with a_vigil() as (vigil, died):
-        vigil.on_metadata_change(CHANGED, image_with(broker.port, host=host))
-        await broker.came.wait()
-        broker.die()
+    async with a_monitor() as (monitor, died):
+        monitor.on_metadata_change(CHANGED, image_with(broker.port, host=host))
+        await broker.connected.wait()
+        broker.stop()
         assert await died.get() == 2
-        assert vigil.dead_broker_epochs == {2: 5}
+        assert monitor.dead_broker_epochs == {2: 5}
 
 
 @on_a_loop
-async def test_a_broker_that_comes_back_is_not_dead() -> None:
-    broker = Listening()
+async def test_a_broker_that_registers_again_is_not_dead() -> None:
+    broker = FakeBroker()
     await broker.start()
-    async with a_vigil() as (vigil, died):
-        vigil.on_metadata_change(CHANGED, image_with(broker.port))
-        await broker.came.wait()
-        broker.die()
+    async with a_monitor() as (monitor, died):
+        monitor.on_metadata_change(CHANGED, image_with(broker.port))
+        await broker.connected.wait()
+        broker.stop()
         await died.get()
-        vigil.on_metadata_change(CHANGED, image_with(broker.port, fenced=True, epoch=9))
-        assert not vigil.dead_broker_epochs
+        monitor.on_metadata_change(CHANGED, image_with(broker.port, fenced=True, epoch=9))
+        assert not monitor.dead_broker_epochs
 
 
 @on_a_loop
-async def test_a_broker_that_only_hangs_up_lives() -> None:
-    broker = Listening()
+async def test_a_broker_that_only_disconnects_is_alive() -> None:
+    broker = FakeBroker()
     await broker.start()
-    async with a_vigil() as (vigil, died):
-        vigil.on_metadata_change(CHANGED, image_with(broker.port))
-        await broker.came.wait()
-        broker.came.clear()
-        broker.hang_up()
-        await broker.came.wait()
+    async with a_monitor() as (monitor, died):
+        monitor.on_metadata_change(CHANGED, image_with(broker.port))
+        await broker.connected.wait()
+        broker.connected.clear()
+        broker.disconnect()
+        await broker.connected.wait()
         assert died.empty()
-        broker.die()
+        broker.stop()
 
 
 @on_a_loop
-async def test_an_address_that_was_never_reached_says_nothing() -> None:
-    nobody = Listening()
-    await nobody.start()
-    nobody.die()
-    async with a_vigil() as (vigil, died):
-        vigil.on_metadata_change(CHANGED, image_with(nobody.port))
+async def test_a_broker_that_was_never_connected_is_not_reported_as_dead() -> None:
+    broker = FakeBroker()
+    await broker.start()
+    broker.stop()
+    async with a_monitor() as (monitor, died):
+        monitor.on_metadata_change(CHANGED, image_with(broker.port))
         for _ in range(20):
             await asyncio.sleep(0)
         assert died.empty()

@@ -1,4 +1,4 @@
-"""A broker that comes back: what it believes before it has heard what happened meanwhile."""
+"""A restarted broker does not act on metadata that is older than its registration."""
 
 import asyncio
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ import pytest
 from tests.replication.world import batch_of, id_of, topic_records
 from tests.server.harness import on_a_loop
 
-from barnabas.config import BrokerSettings, Resolver
+from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.log import Log
 from barnabas.metadata.frames import encode_record
-from barnabas.node.single_node import single_node_properties
 from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
-from barnabas.node.format import format_new_directories
-from barnabas.node.storage import NodeStorage
 from barnabas.node.environment import Environment
+from barnabas.node.format import format_new_directories
+from barnabas.node.single_node import single_node_properties
+from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
@@ -47,11 +47,11 @@ def settings(tmp_path: Path) -> BrokerSettings:
 @pytest.mark.parametrize("topic", ["orders", "__consumer_offsets"])
 @pytest.mark.parametrize("changes", [0, 1])
 @on_a_loop
-async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
+async def test_a_restarted_broker_does_not_become_leader_of_an_old_epoch(
     settings: BrokerSettings, topic: str, changes: int
 ) -> None:
-    """It led once, and has followed others since. To lead again, if only until more of the
-    metadata comes, would make it forget where their epochs began."""
+    """It led once, and has been a follower since. If it became leader again until it has read more
+    of the metadata, it would lose the start offsets of later epochs."""
     storage = NodeStorage(settings)
     topic_id = id_of(topic)
     log = storage.directories[0].create_log(topic, 0, topic_id)
@@ -61,22 +61,22 @@ async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
     log.close()
     storage.directories[0].on_log_closed(log)
     metadata = ClusterMetadata()
-    side = a_side(settings, storage, metadata)
+    role = a_broker_role(settings, storage, metadata)
 
     led_here = PartitionChangeRecord(topic_id=topic_id, partition_id=0, leader=1)
     led_there = PartitionChangeRecord(topic_id=topic_id, partition_id=0, leader=2)
     made = topic_records(topic, replicas=(1, 2))
     metadata.apply([committed(2, [*made, *[led_here] * changes])])
     for _ in range(5):
-        await asyncio.sleep(0)  # a coordinator would load what it leads
+        await asyncio.sleep(0)  # a coordinator would load the partitions that it leads
     metadata.apply([committed(10, [led_there] * 7)])
 
-    assert side.partitions.get(topic_id, 0).log.leader_epochs.entries == epochs
+    assert role.partitions.get(topic_id, 0).log.leader_epochs.entries == epochs
     storage.abandon()
 
 
-class LetsIn:
-    """A controller that registers a broker and lets it in, before the broker can know of it."""
+class FakeController:
+    """Registers and unfences a broker before the broker has read that in the metadata."""
 
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Message:
         if isinstance(request, BrokerRegistrationRequest):
@@ -85,12 +85,12 @@ class LetsIn:
 
 
 @on_a_loop
-async def test_clients_wait_until_the_metadata_here_says_that_the_broker_was_let_in(
+async def test_a_broker_starts_to_serve_once_its_own_metadata_shows_that_it_is_unfenced(
     settings: BrokerSettings,
 ) -> None:
     storage, metadata = NodeStorage(settings), ClusterMetadata()
-    side = a_side(settings, storage, metadata, LetsIn())
-    joining = asyncio.create_task(side.join(b"i" * 16))
+    role = a_broker_role(settings, storage, metadata, FakeController())
+    joining = asyncio.create_task(role.join(b"i" * 16))
     registered = RegisterBrokerRecord(broker_id=1, incarnation_id=b"i" * 16, broker_epoch=5)
     metadata.apply([committed(5, [registered])])
     for _ in range(10):
@@ -99,30 +99,30 @@ async def test_clients_wait_until_the_metadata_here_says_that_the_broker_was_let
     change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, fenced=-1)
     metadata.apply([committed(6, [change])])
     await joining
-    await side.shut_down()
+    await role.shut_down()
     storage.abandon()
 
 
-def a_side(
+def a_broker_role(
     settings: BrokerSettings,
     storage: NodeStorage,
     metadata: ClusterMetadata,
     controller: Any = None,
 ) -> BrokerRole:
-    nobody: Any = None
-    side = BrokerRole(
+    nothing: Any = None
+    role = BrokerRole(
         settings,
         storage,
         metadata,
-        Resolver(settings, metadata.image.configs),
+        ConfigResolver(settings, metadata.image.configs),
         controller,
-        nobody,
-        nobody,
+        nothing,
+        nothing,
         MetricsRegistry(),
         Environment(),
     )
-    metadata.subscribe(side.on_metadata_change)
-    return side
+    metadata.subscribe(role.on_metadata_change)
+    return role
 
 
 def committed(last_offset: int, records: Iterable[Message]) -> CommittedBatch:

@@ -1,30 +1,30 @@
-"""A node that is a controller only is scraped as brokers are."""
+"""A node with the controller role alone exposes metrics as brokers do."""
 
 import asyncio
 from pathlib import Path
 
-from tests.node.home import Home, Life
+from tests.node.controller_directory import ControllerDirectory, RunningController
 
 
-async def scrape(life: Life) -> str:
-    host, _, port = (life.node.metrics_address or "").rpartition(":")
+async def scrape(controller: RunningController) -> str:
+    host, _, port = (controller.node.metrics_address or "").rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
-    answer = await reader.read()
+    response = await reader.read()
     writer.close()
-    return answer.decode()
+    return response.decode()
 
 
-def test_a_controller_tells_of_itself_the_cluster_and_the_quorum(tmp_path: Path) -> None:
-    home = Home(tmp_path, barnabas_metrics_listener="127.0.0.1:0")
+def test_a_controller_exposes_metrics_of_itself_the_cluster_and_the_quorum(tmp_path: Path) -> None:
+    directory = ControllerDirectory(tmp_path, barnabas_metrics_listener="127.0.0.1:0")
     scraped: list[str] = []
 
-    async def life(life: Life) -> None:
-        await life.join()
-        await life.create("orders", partitions=2)
-        scraped.append(await scrape(life))
+    async def scenario(controller: RunningController) -> None:
+        await controller.register_broker()
+        await controller.create_topics("orders", partitions=2)
+        scraped.append(await scrape(controller))
 
-    home.run(life)
+    directory.run(scenario)
     lines = scraped[0].splitlines()
     controller = "kafka_controller_kafkacontroller_"
     assert controller + "activecontrollercount 1.0" in lines

@@ -1,4 +1,4 @@
-"""Coordinators live in partitions: they come and go with their leaders, and write through them."""
+"""Coordinators follow the leaders of the partitions of their topic, and write to them."""
 
 import asyncio
 import os
@@ -27,13 +27,13 @@ GROUPS = "__consumer_offsets"
 CLIENT = GroupClient("c", "/there", 8)
 
 
-class House(World):
-    """A broker with its coordinators, which follow the metadata as the node has them do."""
+class CoordinatorWorld(World):
+    """A broker with its coordinators, which follow the metadata as in a node."""
 
     def start(self, lost_paths: object = ()) -> None:
         super().start()
-        nobody: Any = None  # there is no other broker to ask
-        self.elections = add_coordinators(self.broker, nobody, os.urandom)
+        no_peers: Any = None  # there is no other broker
+        self.elections = add_coordinators(self.broker, no_peers, os.urandom)
         self.elections.start(self.image)
 
     def metadata_without_broker(self, *changes: object) -> MetadataDelta:
@@ -55,106 +55,116 @@ class House(World):
         return self.broker.groups.commit(request, CLIENT)
 
     def fetch(self, group: str) -> tuple[int, int]:
-        """The error of the group, and the offset."""
-        wanted = OffsetFetchRequestGroup(
+        """Returns the error of the group, and the offset."""
+        request = OffsetFetchRequestGroup(
             group_id=group,
             topics=[OffsetFetchRequestTopics(name="orders", partition_indexes=[0])],
         )
-        (found,) = self.broker.groups.fetch([wanted], False, CLIENT).result()
-        offset = found.topics[0].partitions[0].committed_offset if found.topics else -1
-        return found.error_code, offset
+        (response,) = self.broker.groups.fetch([request], False, CLIENT).result()
+        offset = response.topics[0].partitions[0].committed_offset if response.topics else -1
+        return response.error_code, offset
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def world(tmp_path: Path) -> Iterator[CoordinatorWorld]:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    house = House(tmp_path, log_flush_interval_messages="9223372036854775807")
-    house.create_topic("orders")
-    yield house
-    house.partitions.close()
+    world = CoordinatorWorld(tmp_path, log_flush_interval_messages="9223372036854775807")
+    world.create_topic("orders")
+    yield world
+    world.partitions.close()
     asyncio.set_event_loop(None)
     loop.close()
 
 
-def code_of(answer: PendingResponse[OffsetCommitResponse]) -> int:
-    """The error of the request, or of its only partition."""
-    if isinstance(answer.error, KafkaError):
-        return answer.error.code
-    return answer.result().topics[0].partitions[0].error_code
+def code_of(response: PendingResponse[OffsetCommitResponse]) -> int:
+    """Returns the error of the request, or of its only partition."""
+    if isinstance(response.error, KafkaError):
+        return response.error.code
+    return response.result().topics[0].partitions[0].error_code
 
 
-def test_before_the_topic_exists_nobody_coordinates(house: House) -> None:
-    assert code_of(house.commit("g", 1)) == ErrorCode.NOT_COORDINATOR
+def test_a_commit_before_the_offsets_topic_exists_gets_not_coordinator(
+    world: CoordinatorWorld,
+) -> None:
+    assert code_of(world.commit("g", 1)) == ErrorCode.NOT_COORDINATOR
 
 
-def test_what_was_committed_is_there_after_a_restart(house: House) -> None:
-    house.create_topic(GROUPS, 3)
+def test_committed_offsets_survive_a_restart(world: CoordinatorWorld) -> None:
+    world.create_topic(GROUPS, 3)
     for number in range(10):
-        assert code_of(house.commit(f"g{number}", number)) == ErrorCode.NONE
-    house.restart()
-    assert [house.fetch(f"g{number}") for number in range(10)] == [(0, n) for n in range(10)]
+        assert code_of(world.commit(f"g{number}", number)) == ErrorCode.NONE
+    world.restart()
+    assert [world.fetch(f"g{number}") for number in range(10)] == [(0, n) for n in range(10)]
 
 
-def test_who_loses_a_partition_coordinates_its_groups_no_more(house: House) -> None:
-    house.create_topic(GROUPS, 1, replicas=(NODE_ID, 2), isr=(NODE_ID,))
-    assert code_of(house.commit("g", 1)) == ErrorCode.NONE
-    house.lead(GROUPS, leader=2, isr=(2,))
-    assert code_of(house.commit("g", 2)) == ErrorCode.NOT_COORDINATOR
-    house.lead(GROUPS, leader=NODE_ID, isr=(NODE_ID,))
-    assert house.fetch("g") == (0, 1)
+def test_a_broker_that_loses_a_partition_stops_to_coordinate_its_groups(
+    world: CoordinatorWorld,
+) -> None:
+    world.create_topic(GROUPS, 1, replicas=(NODE_ID, 2), isr=(NODE_ID,))
+    assert code_of(world.commit("g", 1)) == ErrorCode.NONE
+    world.lead(GROUPS, leader=2, isr=(2,))
+    assert code_of(world.commit("g", 2)) == ErrorCode.NOT_COORDINATOR
+    world.lead(GROUPS, leader=NODE_ID, isr=(NODE_ID,))
+    assert world.fetch("g") == (0, 1)
 
 
-def test_a_commit_is_acknowledged_when_all_in_sync_have_it(house: House) -> None:
-    house.create_topic(GROUPS, 1, replicas=(NODE_ID, 2))
-    answer = house.commit("g", 1)
-    assert not answer.is_done
-    house.lead(GROUPS, leader=2)  # before the follower had it
-    _let_futures_tell()
-    assert code_of(answer) == ErrorCode.NOT_COORDINATOR
+def test_a_commit_that_is_not_replicated_when_leadership_moves_gets_not_coordinator(
+    world: CoordinatorWorld,
+) -> None:
+    world.create_topic(GROUPS, 1, replicas=(NODE_ID, 2))
+    response = world.commit("g", 1)
+    assert not response.is_done
+    world.lead(GROUPS, leader=2)  # before the follower had it
+    _run_callbacks()
+    assert code_of(response) == ErrorCode.NOT_COORDINATOR
 
 
-def test_a_commit_that_is_not_kept_in_time_is_not_acknowledged(house: House) -> None:
-    house.create_topic(GROUPS, 1, replicas=(NODE_ID, 2))
-    answer = house.commit("g", 1)
-    for _, ring in house.timer.alarms:
+def test_a_commit_that_is_not_replicated_in_time_gets_coordinator_not_available(
+    world: CoordinatorWorld,
+) -> None:
+    world.create_topic(GROUPS, 1, replicas=(NODE_ID, 2))
+    response = world.commit("g", 1)
+    for _, ring in world.timer.alarms:
         ring()
-    _let_futures_tell()
-    assert code_of(answer) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    _run_callbacks()
+    assert code_of(response) == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_a_deleted_topic_takes_its_groups_with_it(house: House) -> None:
-    house.create_topic(GROUPS, 1)
-    house.commit("g", 1)
-    house.delete_topic(GROUPS)
-    assert code_of(house.commit("g", 1)) == ErrorCode.NOT_COORDINATOR
-    house.create_topic(GROUPS, 1, topic_id=b"another topic id"[:16])
-    assert house.fetch("g") == (0, -1)
+def test_the_groups_of_a_deleted_offsets_topic_are_gone(world: CoordinatorWorld) -> None:
+    world.create_topic(GROUPS, 1)
+    world.commit("g", 1)
+    world.delete_topic(GROUPS)
+    assert code_of(world.commit("g", 1)) == ErrorCode.NOT_COORDINATOR
+    world.create_topic(GROUPS, 1, topic_id=b"another topic id"[:16])
+    assert world.fetch("g") == (0, -1)
 
 
-def test_the_topics_own_count_of_partitions_places_the_groups(house: House) -> None:
-    house.create_topic(GROUPS, 7)
-    assert house.broker.groups.runtime.partition_count == 7
+def test_the_partition_count_of_the_topic_applies_instead_of_the_setting(
+    world: CoordinatorWorld,
+) -> None:
+    world.create_topic(GROUPS, 7)
+    assert world.broker.groups.runtime.partition_count == 7
 
 
-def test_scrapes_count_what_is_there(house: House) -> None:
-    house.create_topic(GROUPS, 3)
-    house.commit("g", 1)
+def test_metrics_count_groups_offsets_and_partitions(world: CoordinatorWorld) -> None:
+    world.create_topic(GROUPS, 3)
+    world.commit("g", 1)
     gauges = {
-        (each.name, *each.labels.values()): each.value for each in house.broker.metrics.gauges()
+        (gauge.name, *gauge.labels.values()): gauge.value for gauge in world.broker.metrics.gauges()
     }
     assert gauges["kafka_coordinator_group_groupmetadatamanager_numoffsets",] == 1
     assert gauges["kafka_coordinator_group_groupmetadatamanager_numgroupsempty",] == 1
     assert gauges["kafka_server_group_coordinator_metrics_group_count", "classic"] == 1
     partitions = "kafka_server_group_coordinator_metrics_num_partitions"
-    assert [gauges[partitions, each] for each in ("active", "loading", "failed")] == [1, 2, 0]
+    assert [gauges[partitions, state] for state in ("active", "loading", "failed")] == [1, 2, 0]
 
 
-def test_an_image_without_the_topics_elects_nobody(house: House) -> None:
-    house.elections.start(MetadataImage())
-    assert house.broker.groups.runtime.active_shards() == []
+def test_an_image_without_the_offsets_topic_starts_no_coordinator(world: CoordinatorWorld) -> None:
+    world.elections.start(MetadataImage())
+    assert world.broker.groups.runtime.active_shards() == []
 
 
-def _let_futures_tell() -> None:
+def _run_callbacks() -> None:
     loop = asyncio.get_event_loop_policy().get_event_loop()
     loop.run_until_complete(asyncio.sleep(0))

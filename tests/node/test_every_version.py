@@ -1,16 +1,16 @@
-"""Whatever version of whatever API a client speaks, a node has an answer that fits it."""
+"""A node responds to every version of every API that it serves."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.node.test_node import ask
+from tests.node.test_node import send_request
 from tests.server.harness import on_a_loop
 
 from barnabas.config import BrokerSettings
 from barnabas.node import Node
-from barnabas.node.single_node import single_node_properties
 from barnabas.node.format import format_new_directories
+from barnabas.node.single_node import single_node_properties
 from barnabas.server.api import HANDLERS
 from barnabas.server.handlers import served_versions
 from barnabas.wire.apis import ApiKey, api
@@ -46,39 +46,46 @@ def settings(tmp_path: Path) -> BrokerSettings:
 
 
 @on_a_loop
-async def test_every_version_of_every_api_is_answered(
+async def test_a_node_responds_to_every_version_of_every_api(
     settings: BrokerSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     node = await Node.start(settings)
-    await ask(node, _naming("hello"), 12)  # which creates it
+    await send_request(node, _naming("hello"), 12)  # which creates it
     for key in HANDLERS:
         for version in served_versions(key):
-            answer = await ask(node, _request(key), version)
-            assert getattr(answer, "error_code", 0) != ErrorCode.UNSUPPORTED_VERSION, (key, version)
+            response = await send_request(node, _request(key), version)
+            assert getattr(response, "error_code", 0) != ErrorCode.UNSUPPORTED_VERSION, (
+                key,
+                version,
+            )
     await node.stop()
     assert [line for line in caplog.messages if "cannot be answered" in line] == []
 
 
 @on_a_loop
-async def test_the_quorum_is_described_in_every_version(settings: BrokerSettings) -> None:
+async def test_every_version_of_describe_quorum_describes_the_quorum(
+    settings: BrokerSettings,
+) -> None:
     node = await Node.start(settings)
     for version in served_versions(ApiKey.DESCRIBE_QUORUM):
-        answer = await ask(node, DescribeQuorumRequest(topics=METADATA_LOG), version)
-        assert isinstance(answer, DescribeQuorumResponse)
-        (partition,) = answer.topics[0].partitions
+        response = await send_request(node, DescribeQuorumRequest(topics=METADATA_LOG), version)
+        assert isinstance(response, DescribeQuorumResponse)
+        (partition,) = response.topics[0].partitions
         assert (partition.leader_id, partition.error_code) == (1, ErrorCode.NONE)
         assert [voter.replica_id for voter in partition.current_voters] == [1]
-        assert [each.node_id for each in answer.nodes] == ([1] if version >= 2 else [])
+        assert [node.node_id for node in response.nodes] == ([1] if version >= 2 else [])
     await node.stop()
 
 
 @on_a_loop
-async def test_endpoint_types_are_told_apart(settings: BrokerSettings) -> None:
+async def test_describe_cluster_checks_the_endpoint_type(settings: BrokerSettings) -> None:
     node = await Node.start(settings)
     codes = {}
     for endpoint_type in (0, 1, 2, 3):
-        answer: Any = await ask(node, DescribeClusterRequest(endpoint_type=endpoint_type), 1)
-        codes[endpoint_type] = ErrorCode.of(answer.error_code)
+        response: Any = await send_request(
+            node, DescribeClusterRequest(endpoint_type=endpoint_type), 1
+        )
+        codes[endpoint_type] = ErrorCode.of(response.error_code)
     await node.stop()
     assert codes == {
         0: ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
@@ -89,12 +96,12 @@ async def test_endpoint_types_are_told_apart(settings: BrokerSettings) -> None:
 
 
 @on_a_loop
-async def test_a_topic_named_twice_is_told_of_once(settings: BrokerSettings) -> None:
+async def test_a_topic_that_is_requested_twice_is_returned_once(settings: BrokerSettings) -> None:
     node = await Node.start(settings)
-    answer = await ask(node, _naming("hello", "hello", "no such!", "no such!"), 12)
+    response = await send_request(node, _naming("hello", "hello", "no such!", "no such!"), 12)
     await node.stop()
-    assert isinstance(answer, MetadataResponse)
-    assert [topic.name for topic in answer.topics] == ["hello", "no such!"]
+    assert isinstance(response, MetadataResponse)
+    assert [topic.name for topic in response.topics] == ["hello", "no such!"]
 
 
 def _naming(*topics: str) -> MetadataRequest:
@@ -102,7 +109,7 @@ def _naming(*topics: str) -> MetadataRequest:
 
 
 def _request(key: ApiKey) -> Message:
-    """A request that has something to be answered, where nothing would hide a fault."""
+    """Returns a request with content where an empty one would hide a bug."""
     request: Any = api(key).request()
     match key:
         case ApiKey.PRODUCE:

@@ -1,4 +1,4 @@
-"""Groups whose coordinator moves from broker to broker: what was answered stays, nothing else."""
+"""Groups whose coordinator moves between brokers keep their committed offsets, and no others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +23,8 @@ from barnabas.wire.messages.offset_fetch import (
 OFFSETS = "__consumer_offsets"
 
 
-class House(Cluster):
-    """Broker 1 keeps the groups, 2 and 3 have copies."""
+class GroupCluster(Cluster):
+    """Broker 1 leads the offsets topic; 2 and 3 are followers."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, 3)
@@ -32,157 +32,163 @@ class House(Cluster):
         self.create_topic(OFFSETS, 1, replicas=(1, 2, 3))
 
     def begin_commit(self, broker_id: int, offset: int) -> list[Any]:
-        """The answers that come, by and by."""
+        """Returns the list to which the response is added."""
         partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
         request = OffsetCommitRequest(
             group_id="g",
             generation_id_or_member_epoch=-1,
             topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
         )
-        answers: list[Any] = []
-        self.members[broker_id].begin(request, 8, answers.append)
-        return answers
+        responses: list[Any] = []
+        self.brokers[broker_id].start_request(request, 8, responses.append)
+        return responses
 
     def commit(self, broker_id: int, offset: int) -> ErrorCode:
-        answers = self.begin_commit(broker_id, offset)
+        responses = self.begin_commit(broker_id, offset)
         self.run(6_000)
-        return ErrorCode(answers[0].topics[0].partitions[0].error_code)
+        return ErrorCode(responses[0].topics[0].partitions[0].error_code)
 
     def begin_fetch(self, broker_id: int) -> list[Any]:
         topic = OffsetFetchRequestTopics(name="orders", partition_indexes=[0])
         group = OffsetFetchRequestGroup(group_id="g", topics=[topic])
-        answers: list[Any] = []
-        self.members[broker_id].begin(OffsetFetchRequest(groups=[group]), 9, answers.append)
-        return answers
+        responses: list[Any] = []
+        self.brokers[broker_id].start_request(
+            OffsetFetchRequest(groups=[group]), 9, responses.append
+        )
+        return responses
 
     def fetch(self, broker_id: int) -> int | ErrorCode:
-        answers = self.begin_fetch(broker_id)
+        responses = self.begin_fetch(broker_id)
         self.run(6_000)
-        group = answers[0].groups[0]
+        group = responses[0].groups[0]
         if group.error_code:
             return ErrorCode(group.error_code)
         offset: int = group.topics[0].partitions[0].committed_offset
         return offset
 
     def end(self, broker_id: int) -> int:
-        return self.members[broker_id].partition(OFFSETS).log.log_end_offset
+        return self.brokers[broker_id].partition(OFFSETS).log.log_end_offset
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    house = House(tmp_path)
-    yield house
-    house.close()
+def cluster(tmp_path: Path) -> Iterator[GroupCluster]:
+    cluster = GroupCluster(tmp_path)
+    yield cluster
+    cluster.close()
 
 
-def test_what_was_committed_is_there_at_the_next_coordinator(house: House) -> None:
-    assert house.commit(1, 7) is ErrorCode.NONE
-    house.lead(OFFSETS, 0, 2)
-    assert house.fetch(2) == 7
-    assert house.fetch(1) is ErrorCode.NOT_COORDINATOR
-    assert house.commit(1, 8) is ErrorCode.NOT_COORDINATOR
-    assert house.commit(2, 8) is ErrorCode.NONE
+def test_the_next_coordinator_has_the_committed_offsets(cluster: GroupCluster) -> None:
+    assert cluster.commit(1, 7) is ErrorCode.NONE
+    cluster.lead(OFFSETS, 0, 2)
+    assert cluster.fetch(2) == 7
+    assert cluster.fetch(1) is ErrorCode.NOT_COORDINATOR
+    assert cluster.commit(1, 8) is ErrorCode.NOT_COORDINATOR
+    assert cluster.commit(2, 8) is ErrorCode.NONE
 
 
-def test_what_others_wrote_meanwhile_is_there_for_who_leads_again(house: House) -> None:
-    house.commit(1, 7)
-    house.lead(OFFSETS, 0, 2)
-    assert house.commit(2, 8) is ErrorCode.NONE
-    house.lead(OFFSETS, 0, 1)
-    assert house.fetch(1) == 8
-
-
-def test_a_leader_cut_off_acknowledges_nothing_and_forgets_it_when_it_is_back(
-    house: House,
+def test_a_coordinator_that_leads_again_has_the_commits_of_the_one_between(
+    cluster: GroupCluster,
 ) -> None:
-    assert house.commit(1, 7) is ErrorCode.NONE
-    house.network.cut_off.add(1)
-    house.behind[1] = []
-    house.lead(OFFSETS, 0, 2, isr=(2, 3))
-    assert house.commit(1, 666) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert house.fetch(1) is ErrorCode.COORDINATOR_NOT_AVAILABLE, "it may yet be lost"
-    assert house.end(1) == 2
-    house.network.cut_off.clear()
-    house.catch_up(1)
-    house.run(100)
-    assert house.end(1) == 1
-    house.lead(OFFSETS, 0, 1, isr=(1, 2, 3))
-    assert house.fetch(1) == 7
+    cluster.commit(1, 7)
+    cluster.lead(OFFSETS, 0, 2)
+    assert cluster.commit(2, 8) is ErrorCode.NONE
+    cluster.lead(OFFSETS, 0, 1)
+    assert cluster.fetch(1) == 8
 
 
-def test_who_waits_for_a_commit_hears_at_once_that_another_leads(house: House) -> None:
-    house.network.cut_off.add(1)
-    answers = house.begin_commit(1, 7)
-    house.run(100)
-    assert not answers
-    house.lead(OFFSETS, 0, 2, isr=(2, 3))
-    house.run(1)
-    assert answers[0].topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+def test_an_isolated_coordinator_acknowledges_no_commit_and_truncates_it_when_it_is_back(
+    cluster: GroupCluster,
+) -> None:
+    assert cluster.commit(1, 7) is ErrorCode.NONE
+    cluster.network.isolated.add(1)
+    cluster.lagging[1] = []
+    cluster.lead(OFFSETS, 0, 2, isr=(2, 3))
+    assert cluster.commit(1, 666) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert cluster.fetch(1) is ErrorCode.COORDINATOR_NOT_AVAILABLE, "it may still be lost"
+    assert cluster.end(1) == 2
+    cluster.network.isolated.clear()
+    cluster.catch_up(1)
+    cluster.run(100)
+    assert cluster.end(1) == 1
+    cluster.lead(OFFSETS, 0, 1, isr=(1, 2, 3))
+    assert cluster.fetch(1) == 7
 
 
-def test_back_and_forth_in_one_change_loads_anew(house: House) -> None:
-    """The shard of an earlier epoch must not go on: another may have led in between."""
-    house.commit(1, 7)
-    shard = house.members[1].broker.groups.runtime.shard(0)
-    topic = house.image.topics.by_name(OFFSETS)
+def test_a_pending_commit_fails_at_once_when_another_broker_leads(cluster: GroupCluster) -> None:
+    cluster.network.isolated.add(1)
+    responses = cluster.begin_commit(1, 7)
+    cluster.run(100)
+    assert not responses
+    cluster.lead(OFFSETS, 0, 2, isr=(2, 3))
+    cluster.run(1)
+    assert responses[0].topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_coordinator_that_lost_and_regained_leadership_in_one_change_loads_again(
+    cluster: GroupCluster,
+) -> None:
+    """The shard of an earlier epoch must not continue: another broker may have led in between."""
+    cluster.commit(1, 7)
+    shard = cluster.brokers[1].broker.groups.runtime.shard(0)
+    topic = cluster.image.topics.by_name(OFFSETS)
     assert topic is not None
-    house.metadata(
+    cluster.metadata(
         *(
             records.PartitionChangeRecord(topic_id=topic.topic_id, partition_id=0, leader=leader)
             for leader in (2, 1)
         )
     )
-    assert house.members[1].broker.groups.runtime.shard(0) is not shard
-    assert house.fetch(1) == 7
-    assert house.commit(1, 8) is ErrorCode.NONE
+    assert cluster.brokers[1].broker.groups.runtime.shard(0) is not shard
+    assert cluster.fetch(1) == 7
+    assert cluster.commit(1, 8) is ErrorCode.NONE
 
 
-def test_a_new_coordinator_tells_of_nothing_before_it_is_committed(house: House) -> None:
-    house.commit(1, 7)
-    house.begin_commit(1, 8)
-    house.run(7)  # it has reached 2 and 3, and 1 does not know that yet
-    assert (house.end(2), house.end(3)) == (2, 2)
-    house.network.cut_off.update((1, 3))
-    house.lead(OFFSETS, 0, 2, isr=(2, 3))
-    answers = house.begin_fetch(2)
-    house.run(1_000)
-    assert not answers, "3 is in sync, and has not confirmed it"
-    house.network.cut_off.remove(3)
-    house.run(100)
-    assert answers[0].groups[0].topics[0].partitions[0].committed_offset == 8
+def test_a_new_coordinator_returns_no_offset_before_it_is_committed(cluster: GroupCluster) -> None:
+    cluster.commit(1, 7)
+    cluster.begin_commit(1, 8)
+    cluster.run(7)  # brokers 2 and 3 have it, which 1 does not know yet
+    assert (cluster.end(2), cluster.end(3)) == (2, 2)
+    cluster.network.isolated.update((1, 3))
+    cluster.lead(OFFSETS, 0, 2, isr=(2, 3))
+    responses = cluster.begin_fetch(2)
+    cluster.run(1_000)
+    assert not responses, "3 is in sync, and has not fetched beyond it"
+    cluster.network.isolated.remove(3)
+    cluster.run(100)
+    assert responses[0].groups[0].topics[0].partitions[0].committed_offset == 8
 
 
-def test_too_few_replicas_in_sync_are_told_as_no_coordinator(house: House) -> None:
-    house.metadata(
+def test_a_commit_under_min_isr_gets_coordinator_not_available(cluster: GroupCluster) -> None:
+    cluster.metadata(
         records.ConfigRecord(
             resource_type=2, resource_name=OFFSETS, name="min.insync.replicas", value="2"
         )
     )
-    house.network.cut_off.update((2, 3))
-    house.lead(OFFSETS, 0, 1, isr=(1,))
-    assert house.commit(1, 7) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert house.end(1) == 0
+    cluster.network.isolated.update((2, 3))
+    cluster.lead(OFFSETS, 0, 1, isr=(1,))
+    assert cluster.commit(1, 7) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert cluster.end(1) == 0
 
 
-def test_a_commit_that_lost_its_replicas_on_the_way_counts_when_they_are_back(
-    house: House,
+def test_a_commit_that_timed_out_is_committed_when_its_replicas_are_back(
+    cluster: GroupCluster,
 ) -> None:
-    house.metadata(
+    cluster.metadata(
         records.ConfigRecord(
             resource_type=2, resource_name=OFFSETS, name="min.insync.replicas", value="2"
         )
     )
-    house.network.cut_off.update((2, 3))
-    answers = house.begin_commit(1, 7)
-    house.run(100)
-    topic = house.image.topics.by_name(OFFSETS)
+    cluster.network.isolated.update((2, 3))
+    responses = cluster.begin_commit(1, 7)
+    cluster.run(100)
+    topic = cluster.image.topics.by_name(OFFSETS)
     assert topic is not None
     for isr in ([1], [1, 2, 3]):
-        house.metadata(
+        cluster.metadata(
             records.PartitionChangeRecord(topic_id=topic.topic_id, partition_id=0, isr=isr)
         )
-        house.run(6_000)
-        house.network.cut_off.clear()
-    told = answers[0].topics[0].partitions[0].error_code
-    assert told == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert house.fetch(1) == 7
+        cluster.run(6_000)
+        cluster.network.isolated.clear()
+    error_code = responses[0].topics[0].partitions[0].error_code
+    assert error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert cluster.fetch(1) == 7

@@ -1,4 +1,4 @@
-"""A node without an active controller says what keeps it from having one, and no more often."""
+"""A node without an active controller logs the likely reason, once a minute."""
 
 import logging
 from types import SimpleNamespace
@@ -8,100 +8,105 @@ import pytest
 from tests.logged import lines
 
 from barnabas.node.errors import FatalErrors
-from barnabas.node.leader_monitor import AGAIN_MS, PATIENCE_MS, QuorumLeaderMonitor
-from barnabas.raft.addresses import PeerFailures
-from barnabas.raft.addresses import ControllerAddress
+from barnabas.node.leader_monitor import FIRST_WARNING_MS, WARNING_INTERVAL_MS, QuorumLeaderMonitor
+from barnabas.raft.addresses import ControllerAddress, PeerFailures
 from barnabas.wire.errors import ErrorCode
 
 HERE, THERE = ControllerAddress("here", 1), ControllerAddress("there", 2)
 
 
-class Watched:
+class MonitoredQuorum:
     def __init__(self, *voters: int) -> None:
-        self.contacts = PeerFailures()
+        self.peer_failures = PeerFailures()
         self.fatal = FatalErrors()
         self.quorum = SimpleNamespace(
-            hears_leader=False,
-            contacts=self.contacts,
+            is_leader_reachable=False,
+            peer_failures=self.peer_failures,
             voters=SimpleNamespace(ids=lambda: list(voters)),
         )
         quorum: Any = self.quorum
-        self._watch = QuorumLeaderMonitor(quorum, "castle", self.fatal)
+        self._monitor = QuorumLeaderMonitor(quorum, "castle", self.fatal)
 
-    def at(self, *times_ms: int) -> None:
+    def check_at(self, *times_ms: int) -> None:
         for now_ms in times_ms:
-            self._watch.check(now_ms)
+            self._monitor.check(now_ms)
 
-    def strangers(self, *addresses: ControllerAddress) -> None:
-        refusal = SimpleNamespace(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+    def fail_with_other_cluster_id(self, *addresses: ControllerAddress) -> None:
+        response = SimpleNamespace(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
         for address in addresses:
-            self.contacts.on_failure(address, refusal)
+            self.peer_failures.on_failure(address, response)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return lines(caplog, logging.WARNING)
 
 
-def test_it_names_the_voters_and_why_each_gives_no_answer(
+def test_the_monitor_logs_the_voters_and_the_failure_of_every_controller(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    watched = Watched(1, 2, 3)
-    watched.contacts.on_failure(HERE, OSError(111, "here:1: Connection refused"))
-    watched.strangers(THERE)
-    watched.at(0, PATIENCE_MS - 1)
+    monitored = MonitoredQuorum(1, 2, 3)
+    monitored.peer_failures.on_failure(HERE, OSError(111, "here:1: Connection refused"))
+    monitored.fail_with_other_cluster_id(THERE)
+    monitored.check_at(0, FIRST_WARNING_MS - 1)
     assert warnings(caplog) == []
-    watched.at(PATIENCE_MS)
+    monitored.check_at(FIRST_WARNING_MS)
     assert warnings(caplog) == [
         "no active controller for 5 s: a majority of the voters 1, 2, 3 must run and reach each "
         "other. here:1: Connection refused; there:2: it belongs to another cluster"
     ]
-    assert not watched.fatal.reason
+    assert not monitored.fatal.reason
 
 
-def test_it_speaks_again_after_a_minute_and_not_before(caplog: pytest.LogCaptureFixture) -> None:
-    watched = Watched()
-    watched.at(0, PATIENCE_MS, PATIENCE_MS + AGAIN_MS - 1)
+def test_the_monitor_logs_again_after_a_minute_and_not_before(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monitored = MonitoredQuorum()
+    monitored.check_at(0, FIRST_WARNING_MS, FIRST_WARNING_MS + WARNING_INTERVAL_MS - 1)
     assert len(warnings(caplog)) == 1
-    assert "controller.quorum.bootstrap.servers must lead to a controller" in warnings(caplog)[0]
-    watched.at(PATIENCE_MS + AGAIN_MS)
+    assert (
+        "controller.quorum.bootstrap.servers must name a running controller" in warnings(caplog)[0]
+    )
+    monitored.check_at(FIRST_WARNING_MS + WARNING_INTERVAL_MS)
     assert len(warnings(caplog)) == 2
 
 
-def test_an_election_is_not_worth_a_word(caplog: pytest.LogCaptureFixture) -> None:
-    watched = Watched(1, 2, 3)
-    watched.at(0, 4_000)
-    watched.quorum.hears_leader = True
-    watched.at(4_500)
-    watched.quorum.hears_leader = False
-    watched.at(5_000, 9_900)
+def test_the_monitor_logs_nothing_during_an_election(caplog: pytest.LogCaptureFixture) -> None:
+    monitored = MonitoredQuorum(1, 2, 3)
+    monitored.check_at(0, 4_000)
+    monitored.quorum.is_leader_reachable = True
+    monitored.check_at(4_500)
+    monitored.quorum.is_leader_reachable = False
+    monitored.check_at(5_000, 9_900)
     assert warnings(caplog) == []
 
 
-def test_a_new_node_that_meets_only_strangers_is_stopped() -> None:
-    watched = Watched()
-    watched.strangers(HERE, THERE)
-    watched.at(0, PATIENCE_MS)
+def test_a_new_node_that_reaches_only_controllers_of_another_cluster_is_stopped() -> None:
+    monitored = MonitoredQuorum()
+    monitored.fail_with_other_cluster_id(HERE, THERE)
+    monitored.check_at(0, FIRST_WARNING_MS)
     assert "This node belongs to cluster castle, and here:1, there:2 to another" in (
-        watched.fatal.reason
+        monitored.fatal.reason
     )
 
 
-def test_a_node_that_was_led_goes_on_among_strangers() -> None:
-    watched = Watched(1, 2, 3)
-    watched.quorum.hears_leader = True
-    watched.at(0)
-    watched.quorum.hears_leader = False
-    watched.strangers(HERE)
-    watched.at(1_000, 1_000 + PATIENCE_MS)
-    assert not watched.fatal.reason
+def test_a_node_that_had_a_leader_keeps_running_among_controllers_of_another_cluster() -> None:
+    monitored = MonitoredQuorum(1, 2, 3)
+    monitored.quorum.is_leader_reachable = True
+    monitored.check_at(0)
+    monitored.quorum.is_leader_reachable = False
+    monitored.fail_with_other_cluster_id(HERE)
+    monitored.check_at(1_000, 1_000 + FIRST_WARNING_MS)
+    assert not monitored.fatal.reason
 
 
-def test_a_failure_is_told_once_as_long_as_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger="barnabas.raft.peer_failures")
-    contacts = PeerFailures()
+def test_a_failure_of_a_peer_is_logged_once_as_long_as_it_lasts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="barnabas.raft.addresses")
+    peer_failures = PeerFailures()
     refused = OSError(111, "here:1: Connection refused")
-    contacts.on_failure(HERE, refused)
-    contacts.on_failure(HERE, refused)
-    contacts.on_response(HERE)
-    contacts.on_failure(HERE, refused)
+    peer_failures.on_failure(HERE, refused)
+    peer_failures.on_failure(HERE, refused)
+    peer_failures.on_response(HERE)
+    peer_failures.on_failure(HERE, refused)
     assert lines(caplog) == ["The controller at here:1: Connection refused"] * 2

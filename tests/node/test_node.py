@@ -1,4 +1,4 @@
-"""A whole node in this process: it serves, stops, and comes back on what it left."""
+"""A whole node in this process serves, stops, and starts again on its directories."""
 
 import asyncio
 from pathlib import Path
@@ -10,8 +10,8 @@ from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
 from barnabas.metadata.frames import encode_record
 from barnabas.node import Node, NodeError
-from barnabas.node.single_node import single_node_properties
 from barnabas.node.format import QuorumBootstrap, format_new_directories, format_storage
+from barnabas.node.single_node import single_node_properties
 from barnabas.raft import CommittedBatch
 from barnabas.server.api import HANDLERS
 from barnabas.wire.apis import ApiKey, api
@@ -41,29 +41,31 @@ def settings(tmp_path: Path) -> BrokerSettings:
 
 
 @on_a_loop
-async def test_it_comes_back_with_what_it_had(settings: BrokerSettings) -> None:
+async def test_a_restarted_node_has_its_topics(settings: BrokerSettings) -> None:
     node = await Node.start(settings)
     client = ApiVersionsRequest(client_software_name="a-test", client_software_version="1")
-    versions = await ask(node, client, 3)
+    versions = await send_request(node, client, 3)
     assert isinstance(versions, ApiVersionsResponse)
-    assert {each.api_key for each in versions.api_keys} == {key.value for key in HANDLERS}
+    assert {api_version.api_key for api_version in versions.api_keys} == {
+        key.value for key in HANDLERS
+    }
     topic = CreatableTopic(name="hello", num_partitions=2, replication_factor=1)
-    created = await ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
+    created = await send_request(node, CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
     assert isinstance(created, CreateTopicsResponse)
     await node.stop()
 
     again = await Node.start(settings)
-    metadata = await ask(again, MetadataRequest(topics=None), 12)
+    metadata = await send_request(again, MetadataRequest(topics=None), 12)
     await again.stop()
     assert isinstance(metadata, MetadataResponse)
     assert metadata.cluster_id == node.broker.cluster_id
-    (found,) = metadata.topics
-    assert (found.name, found.topic_id) == ("hello", created.topics[0].topic_id)
-    assert [each.leader_id for each in found.partitions] == [1, 1]
+    (restored,) = metadata.topics
+    assert (restored.name, restored.topic_id) == ("hello", created.topics[0].topic_id)
+    assert [partition.leader_id for partition in restored.partitions] == [1, 1]
 
 
 @on_a_loop
-async def test_a_clean_stop_leaves_the_mark_with_the_brokers_epoch(
+async def test_a_clean_shutdown_writes_the_broker_epoch(
     settings: BrokerSettings,
 ) -> None:
     node = await Node.start(settings)
@@ -75,32 +77,34 @@ async def test_a_clean_stop_leaves_the_mark_with_the_brokers_epoch(
 
 
 @on_a_loop
-async def test_it_says_where_it_serves_metrics(settings: BrokerSettings) -> None:
+async def test_a_node_reports_the_address_of_its_metrics(settings: BrokerSettings) -> None:
     node = await Node.start(settings)
     assert node.metrics_address is not None
     host, _, port = node.metrics_address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(b"GET /health HTTP/1.1\r\n\r\n")
-    answer = await reader.read()
+    response = await reader.read()
     writer.close()
     await node.stop()
-    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert response.startswith(b"HTTP/1.1 200 OK")
 
 
 @on_a_loop
-async def test_a_node_that_cannot_start_lets_go_of_its_directories(
+async def test_a_node_that_cannot_start_releases_its_directories(
     settings: BrokerSettings,
 ) -> None:
     async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as taken:
         port = taken.sockets[0].getsockname()[1]
-        properties = {**settings.given, "barnabas.metrics.listener": f"127.0.0.1:{port}"}
+        properties = {**settings.explicit, "barnabas.metrics.listener": f"127.0.0.1:{port}"}
         with pytest.raises(NodeError, match="stop what listens there"):
             await Node.start(BrokerSettings.from_properties(properties))
     await (await Node.start(settings)).stop()
 
 
 @on_a_loop
-async def test_a_broker_that_finds_no_controller_says_so_and_lets_go(tmp_path: Path) -> None:
+async def test_a_broker_that_reaches_no_controller_raises_and_releases_its_directories(
+    tmp_path: Path,
+) -> None:
     settings = BrokerSettings.from_properties(
         {
             "process.roles": "broker",
@@ -113,49 +117,51 @@ async def test_a_broker_that_finds_no_controller_says_so_and_lets_go(tmp_path: P
         }
     )
     format_storage(settings, cluster_id="castle", quorum=QuorumBootstrap.FROM_SETTINGS)
-    with pytest.raises(NodeError, match="a majority of them running"):
+    with pytest.raises(NodeError, match="a majority of the controllers running"):
         await Node.start(settings)
     LogDirectory.open(settings.log_dirs[0]).close()
 
 
 @on_a_loop
-async def test_a_process_whose_place_another_has_taken_stops(settings: BrokerSettings) -> None:
-    """It was paused until its session had ended. What the metadata gives to its id is for the
-    other process: with two that lead in one epoch, what one acknowledges the other never had."""
+async def test_a_broker_whose_id_another_process_has_registered_stops(
+    settings: BrokerSettings,
+) -> None:
+    """It was paused until its session expired. The metadata for its id applies to the other
+    process: if both led in one epoch, one would acknowledge records that the other never had."""
     node = await Node.start(settings)
-    known = node.metadata.image.brokers[1]
+    registration = node.metadata.image.brokers[1]
     other = RegisterBrokerRecord(
         broker_id=1,
-        broker_epoch=known.epoch + 1,
+        broker_epoch=registration.epoch + 1,
         incarnation_id=b"another process!",
         fenced=False,
-        log_dirs=list(known.log_dirs),
+        log_dirs=list(registration.log_dirs),
     )
     topic = TopicRecord(name="orders", topic_id=b"orders".ljust(16))
     led = PartitionRecord(topic_id=topic.topic_id, partition_id=0, replicas=[1], isr=[1], leader=1)
-    frames = [encode_record(each, each.VERSIONS.max) for each in (other, topic, led)]
-    node.metadata.apply([CommittedBatch(known.epoch + 1_000, 1, 0, frames)])
-    with pytest.raises(NodeError, match="Another process has taken the place of broker 1"):
+    frames = [encode_record(record, record.VERSIONS.max) for record in (other, topic, led)]
+    node.metadata.apply([CommittedBatch(registration.epoch + 1_000, 1, 0, frames)])
+    with pytest.raises(NodeError, match="Another process is registered as broker 1"):
         await node.run_until(asyncio.Event())
     assert node.broker.partitions.opened() == []
     node._abandon()
 
 
-async def ask(node: Node, request: Message, version: int) -> Message:
-    """One request on a connection of its own."""
+async def send_request(node: Node, request: Message, version: int) -> Message:
+    """Sends one request on a connection of its own."""
     host, _, port = node.address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(frame(request, version))
     length = int.from_bytes(await reader.readexactly(4), "big")
-    answer = await reader.readexactly(length)
+    response = await reader.readexactly(length)
     writer.close()
     key = ApiKey(request.API_KEY)
-    _, body = read_response_header(answer, key, version)
-    return api(key).response.read_exactly(answer, version, body)
+    _, body = read_response_header(response, key, version)
+    return api(key).response.read_exactly(response, version, body)
 
 
 @on_a_loop
-async def test_a_start_that_failed_does_not_make_the_next_one_recover(
+async def test_a_failed_start_keeps_the_mark_of_the_clean_shutdown(
     settings: BrokerSettings,
 ) -> None:
     node = await Node.start(settings)
@@ -165,7 +171,7 @@ async def test_a_start_that_failed_does_not_make_the_next_one_recover(
         listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:0"
         with pytest.raises(NodeError):
             await Node.start(
-                BrokerSettings.from_properties({**settings.given, "listeners": listeners})
+                BrokerSettings.from_properties({**settings.explicit, "listeners": listeners})
             )
     directory = LogDirectory.open(settings.log_dirs[0])
     assert directory.was_clean_shutdown

@@ -1,4 +1,4 @@
-"""Blocks of producer ids come from the controller."""
+"""Brokers get blocks of producer ids from the controller."""
 
 from typing import Any
 
@@ -13,35 +13,39 @@ from barnabas.wire.messages.allocate_producer_ids import (
 )
 
 
-class Allocator:
-    """A controller that can do one thing."""
+class FakeController:
+    """Responds to AllocateProducerIds."""
 
-    def __init__(self, answer: AllocateProducerIdsResponse) -> None:
-        self._answer = answer
-        self.asked: list[AllocateProducerIdsRequest] = []
+    def __init__(self, response: AllocateProducerIdsResponse) -> None:
+        self._response = response
+        self.requests: list[AllocateProducerIdsRequest] = []
 
     async def handle(
         self, request: AllocateProducerIdsRequest, *, timeout_ms: int
     ) -> AllocateProducerIdsResponse:
-        self.asked.append(request)
-        return self._answer
+        self.requests.append(request)
+        return self._response
 
 
-def blocks_of(allocator: Any) -> ProducerIdBlockAllocator:
+def blocks_of(controller: Any) -> ProducerIdBlockAllocator:
     broker = a_broker()
-    broker.controller = allocator
+    broker.controller = controller
     return ProducerIdBlockAllocator(broker)
 
 
 @on_a_loop
-async def test_a_block_is_asked_for_in_the_brokers_name() -> None:
-    allocator = Allocator(AllocateProducerIdsResponse(producer_id_start=2000, producer_id_len=1000))
-    assert await blocks_of(allocator).allocate() == range(2000, 3000)
-    assert [each.broker_id for each in allocator.asked] == [1]
+async def test_a_broker_requests_a_block_with_its_id() -> None:
+    controller = FakeController(
+        AllocateProducerIdsResponse(producer_id_start=2000, producer_id_len=1000)
+    )
+    assert await blocks_of(controller).allocate() == range(2000, 3000)
+    assert [request.broker_id for request in controller.requests] == [1]
 
 
 @on_a_loop
-async def test_a_refused_block_is_an_error() -> None:
-    allocator = Allocator(AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
+async def test_an_error_response_to_a_block_request_is_raised() -> None:
+    controller = FakeController(
+        AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    )
     with pytest.raises(KafkaError, match="STALE_BROKER_EPOCH"):
-        await blocks_of(allocator).allocate()
+        await blocks_of(controller).allocate()

@@ -1,4 +1,4 @@
-"""The directories of a node: whose they are, and what happens when one of them cannot be used."""
+"""A node opens its log directories, and handles those that it cannot use."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
-from barnabas.node.single_node import single_node_properties
 from barnabas.node.errors import NodeError
+from barnabas.node.single_node import single_node_properties
 from barnabas.node.storage import NodeStorage
 
 
@@ -25,15 +25,21 @@ def directories(tmp_path: Path) -> list[Path]:
     return paths
 
 
-def test_all_directories_are_opened_and_the_first_has_the_metadata(directories: list[Path]) -> None:
+def test_a_node_opens_all_directories_and_the_first_has_the_metadata_log(
+    directories: list[Path],
+) -> None:
     storage = NodeStorage(settings_of(*directories))
-    assert [each.path for each in storage.directories] == [str(each) for each in directories]
+    assert [directory.path for directory in storage.directories] == [
+        str(path) for path in directories
+    ]
     assert storage.metadata is storage.directories[0]
     assert storage.failed_paths == []
     storage.abandon()
 
 
-def test_the_epoch_of_a_stop_counts_if_all_were_stopped_in_it(directories: list[Path]) -> None:
+def test_the_previous_broker_epoch_is_valid_if_all_directories_were_closed_cleanly_in_it(
+    directories: list[Path],
+) -> None:
     first = NodeStorage(settings_of(*directories))
     assert first.previous_broker_epoch == -1
     for directory in first.directories:
@@ -47,7 +53,7 @@ def test_the_epoch_of_a_stop_counts_if_all_were_stopped_in_it(directories: list[
     third.abandon()
 
 
-def test_a_directory_in_use_stops_the_node_and_the_others_are_let_go(
+def test_a_directory_in_use_stops_the_node_and_the_others_are_released(
     directories: list[Path],
 ) -> None:
     other = LogDirectory.open(directories[1])
@@ -57,31 +63,31 @@ def test_a_directory_in_use_stops_the_node_and_the_others_are_let_go(
     NodeStorage(settings_of(*directories)).abandon()
 
 
-def test_an_unreadable_directory_is_lost_alone(directories: list[Path]) -> None:
+def test_an_unreadable_directory_is_offline_alone(directories: list[Path]) -> None:
     (directories[1] / ".lock").mkdir()
     storage = NodeStorage(settings_of(*directories))
     assert storage.failed_paths == [str(directories[1])]
-    assert [each.path for each in storage.directories] == [str(directories[0])]
+    assert [directory.path for directory in storage.directories] == [str(directories[0])]
     storage.abandon()
 
 
-def test_without_the_metadata_log_there_is_no_node(directories: list[Path]) -> None:
+def test_a_node_does_not_start_without_its_metadata_log(directories: list[Path]) -> None:
     (directories[0] / ".lock").mkdir()
     with pytest.raises(NodeError, match=r"The metadata log in .*one cannot be read"):
         NodeStorage(settings_of(*directories))
 
 
 @pytest.mark.parametrize(
-    ("cluster_id", "node_id", "directory_id", "told"),
+    ("cluster_id", "node_id", "directory_id", "error"),
     [
         ("castle", 2, b"2" * 16, "belongs to node 2, but node.id is 1"),
         ("moat", 1, b"2" * 16, "belongs to cluster moat"),
         ("castle", 1, b"\x01" * 16, "are copies with one directory.id"),
     ],
 )
-def test_a_directory_that_does_not_belong_here_is_refused(
-    directories: list[Path], cluster_id: str, node_id: int, directory_id: bytes, told: str
+def test_a_directory_of_another_node_or_cluster_is_rejected(
+    directories: list[Path], cluster_id: str, node_id: int, directory_id: bytes, error: str
 ) -> None:
     LogDirectory.format(directories[1], cluster_id, node_id, directory_id)
-    with pytest.raises(NodeError, match=told):
+    with pytest.raises(NodeError, match=error):
         NodeStorage(settings_of(*directories))

@@ -1,4 +1,4 @@
-"""A node that is a controller only, on a directory where it lives one life after the other."""
+"""A log directory on which a node with the controller role runs once or several times."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,8 +10,8 @@ from barnabas.metadata.features import SUPPORTED
 from barnabas.metadata.image import MetadataImage
 from barnabas.node import Node
 from barnabas.node.cluster_metadata import Subscriber
-from barnabas.node.format import format_storage
 from barnabas.node.environment import Environment
+from barnabas.node.format import format_storage
 from barnabas.raft import Quorum
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -25,7 +25,7 @@ BROKER_ID = 7
 BROKER_DIRECTORY = b"d" * 16
 
 
-class Life:
+class RunningController:
     """The controller while it runs."""
 
     def __init__(self, node: Node) -> None:
@@ -45,8 +45,8 @@ class Life:
     async def handle(self, request: Message) -> Any:
         return await self.node.controller.handle(request)
 
-    async def join(self) -> None:
-        """Register a broker and let it in."""
+    async def register_broker(self) -> None:
+        """Registers a broker and unfences it."""
         registered = await self.handle(
             BrokerRegistrationRequest(
                 broker_id=BROKER_ID,
@@ -54,9 +54,11 @@ class Life:
                 incarnation_id=b"i" * 16,
                 features=[
                     Feature(
-                        name=name, min_supported_version=each.min, max_supported_version=each.max
+                        name=name,
+                        min_supported_version=levels.min,
+                        max_supported_version=levels.max,
                     )
-                    for name, each in SUPPORTED.items()
+                    for name, levels in SUPPORTED.items()
                 ],
                 log_dirs=[BROKER_DIRECTORY],
             )
@@ -70,18 +72,18 @@ class Life:
             )
         )
 
-    async def create(self, *names: str, partitions: int = 1) -> Any:
+    async def create_topics(self, *topic_names: str, partitions: int = 1) -> Any:
         return await self.handle(
             CreateTopicsRequest(
                 topics=[
                     CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
-                    for name in names
+                    for name in topic_names
                 ]
             )
         )
 
 
-class Home:
+class ControllerDirectory:
     """A formatted directory."""
 
     def __init__(self, path: Path, *, is_formatted: bool = False, **settings: str) -> None:
@@ -92,7 +94,7 @@ class Home:
             format_storage(self.settings, cluster_id=CLUSTER_ID)
 
     def set(self, **settings: str) -> None:
-        """Settings for the lives to come, `_` in place of dots."""
+        """Settings for the next runs, with `_` for dots."""
         self.settings = BrokerSettings.from_properties(
             {
                 "process.roles": "controller",
@@ -110,27 +112,29 @@ class Home:
     def folder(self) -> Path:
         return self.path / "__cluster_metadata-0"
 
-    def run(self, life: Callable[[Life], Awaitable[Any]], *, clean: bool = True) -> MetadataImage:
-        """Start the node, let `life` happen, stop it; what it knew at the end."""
+    def run(
+        self, scenario: Callable[[RunningController], Awaitable[Any]], *, clean: bool = True
+    ) -> MetadataImage:
+        """Starts the node, runs `scenario`, stops it. Returns the image that it had at the end."""
 
-        async def whole_life() -> MetadataImage:
+        async def run_node() -> MetadataImage:
             node = await Node.start(self.settings, Environment(clock=lambda: self.now_ms))
             try:
-                await life(Life(node))
+                await scenario(RunningController(node))
             finally:
                 await node.stop()
             return node.metadata.image
 
-        image = asyncio.run(whole_life())
-        if not clean:  # as a kill would have left it, with nothing known to be on disk
-            for mark in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
-                (self.path / mark).unlink()
+        image = asyncio.run(run_node())
+        if not clean:  # as after a kill
+            for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
+                (self.path / name).unlink()
         return image
 
 
-async def nothing(life: Life) -> None:
-    """A life in which nobody asks for anything."""
+async def idle(controller: RunningController) -> None:
+    """A scenario without requests."""
 
 
-def names(image: MetadataImage) -> set[str]:
+def topic_names(image: MetadataImage) -> set[str]:
     return {topic.name for topic in image.topics}
