@@ -17,13 +17,14 @@ from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from barnabas.wire.messages.delete_acls import (
+from barnabas.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
     DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsRequest,
+    DescribeAclsRequest,
 )
-from barnabas.wire.messages.describe_acls import DescribeAclsRequest
 
 _Key = tuple[
     ResourceType,

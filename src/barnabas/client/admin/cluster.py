@@ -13,12 +13,8 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.messages.api_versions import ApiVersion
-from barnabas.wire.messages.describe_cluster import (
-    BROKERS,
-    CONTROLLERS,
-    DescribeClusterRequest,
-)
-from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+from barnabas.wire.messages.metadata import BROKERS, CONTROLLERS, DescribeClusterRequest
+from barnabas.wire.messages.registrations import UnregisterBrokerRequest
 
 
 @dataclass(slots=True, eq=False)

@@ -11,26 +11,20 @@ from barnabas.client.admin.results import Results, error_or_none, raise_on_error
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error, fail
-from barnabas.wire.messages.alter_configs import (
+from barnabas.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
-)
-from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
-)
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterableConfig as IncrementalConfig,
-)
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterConfigsResource as IncrementalConfigsResource,
-)
-from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
 )
-from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
+from barnabas.wire.messages.configs import IncrementalAlterableConfig as IncrementalConfig
+from barnabas.wire.messages.configs import (
+    IncrementalAlterConfigsResource as IncrementalConfigsResource,
+)
 from barnabas.wire.schema import Message
 
 _WIRE_TYPE_OF_GROUPS = 32

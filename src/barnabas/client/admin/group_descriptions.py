@@ -9,7 +9,7 @@ from barnabas.client.admin.model import Node, as_operations, operations_from_bit
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
-from barnabas.wire.messages import consumer_group_describe, describe_groups
+from barnabas.wire.messages import consumer_groups, groups
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 
 WIRE_NAMES: dict[Enum, str] = {
@@ -114,7 +114,7 @@ def parse_type(name: str) -> ConsumerGroupType:
 
 
 def describe_consumer_group(
-    group: consumer_group_describe.DescribedGroup, coordinator: Node
+    group: consumer_groups.DescribedGroup, coordinator: Node
 ) -> ConsumerGroupDescription | KafkaError:
     """Returns the description of a group of the consumer protocol (KIP-848)."""
     if group.error_code:
@@ -147,7 +147,7 @@ def describe_consumer_group(
 
 
 def describe_classic_group(
-    group: describe_groups.DescribedGroup, coordinator: Node
+    group: groups.DescribedGroup, coordinator: Node
 ) -> ConsumerGroupDescription | KafkaError:
     """Returns the description of a group of the classic protocol, or of a simple group."""
     state = parse_state(group.group_state)
@@ -177,7 +177,7 @@ def describe_classic_group(
     )
 
 
-def _assignment(assignment: consumer_group_describe.Assignment) -> MemberAssignment:
+def _assignment(assignment: consumer_groups.DescribedAssignment) -> MemberAssignment:
     return MemberAssignment(
         [
             TopicPartition(topic.topic_name, index)

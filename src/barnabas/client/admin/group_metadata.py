@@ -12,8 +12,7 @@ from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
-from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.groups import DescribedGroup, DescribeGroupsRequest, ListGroupsRequest
 
 
 @dataclass(slots=True, eq=False)

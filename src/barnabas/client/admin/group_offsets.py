@@ -11,17 +11,13 @@ from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import OFFSET_INVALID, TopicPartition, group_by_topic
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from barnabas.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
-)
-from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

@@ -22,11 +22,14 @@ from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsRequest
+from barnabas.wire.messages.classic_groups import LeaveGroupRequest, MemberIdentity
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListedGroup,
+    ListGroupsRequest,
+)
 
 _CONSUMER_PROTOCOL_TYPES = ("consumer", "")
 """The protocol types of consumer groups; a simple group has none."""

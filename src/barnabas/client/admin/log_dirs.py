@@ -11,12 +11,10 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import TopicPartition, group_by_topic
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.alter_replica_log_dirs import (
+from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
-)
-from barnabas.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResult,

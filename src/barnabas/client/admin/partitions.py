@@ -9,7 +9,7 @@ from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.wire.messages.create_partitions import (
+from barnabas.wire.messages.topics import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,

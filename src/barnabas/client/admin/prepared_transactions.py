@@ -17,9 +17,9 @@ from barnabas.client.producer.transaction_manager import (
 from barnabas.client.values import PreparedTransaction
 from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
+from barnabas.wire.messages.transactions import EndTxnRequest
 
 _ENDED_ERRORS = frozenset(
     {

@@ -10,7 +10,7 @@ from barnabas.client.admin.validation import UNSET, require_partitions
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import TopicPartition, TopicPartitionTuple, group_by_topic
-from barnabas.wire.messages.describe_producers import (
+from barnabas.wire.messages.transaction_descriptions import (
     DescribeProducersRequest,
     PartitionResponse,
     TopicRequest,

@@ -10,13 +10,12 @@ from barnabas.client.admin.results import raise_on_error
 from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.wire.messages import describe_quorum
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.raft_voters import AddRaftVoterRequest, Listener, RemoveRaftVoterRequest
 
 _METADATA_TOPIC = "__cluster_metadata"
 

@@ -9,15 +9,13 @@ from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.wire.messages.alter_client_quotas import (
+from barnabas.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
+    ComponentData,
+    DescribeClientQuotasRequest,
     EntityData,
     OpData,
     RequestEntryData,
-)
-from barnabas.wire.messages.describe_client_quotas import (
-    ComponentData,
-    DescribeClientQuotasRequest,
 )
 
 _EXACT, _DEFAULT, _ANY = 0, 1, 2

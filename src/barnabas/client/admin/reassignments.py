@@ -10,14 +10,12 @@ from barnabas.client.admin.validation import UNSET, require_partitions
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartition, TopicPartitionTuple, group_by_topic
-from barnabas.wire.messages.alter_partition_reassignments import (
+from barnabas.wire.messages.partition_reassignments import (
     AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
+    ReassignablePartition,
+    ReassignableTopic,
 )
 
 

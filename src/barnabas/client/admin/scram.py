@@ -12,14 +12,12 @@ from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.wire.messages.alter_user_scram_credentials import (
+from barnabas.wire.messages.scram import (
     AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from barnabas.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
     UserName,
 )
 

@@ -19,23 +19,22 @@ from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
-from barnabas.wire.messages.create_topics import (
+from barnabas.wire.messages.metadata import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponseTopic,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponseTopic,
+    TopicRequest,
+)
+from barnabas.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
-)
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.wire.messages.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponseTopic,
-    TopicRequest,
-)
-from barnabas.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponseTopic,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
 
 _TOPICS_PER_PAGE = 1000

@@ -11,11 +11,13 @@ from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import TopicPartition, TopicPartitionTuple
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.describe_transactions import TransactionState as DescribedTransaction
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
-from barnabas.wire.messages.write_txn_markers import (
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from barnabas.wire.messages.transaction_descriptions import TransactionState as DescribedTransaction
+from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
