@@ -31,7 +31,7 @@ from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.error_response import error_response
 from barnabas.wire.messages import metadata_records as records
-from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsResponse
+from barnabas.wire.messages.producer_ids import AllocateProducerIdsResponse
 from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 

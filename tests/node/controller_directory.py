@@ -14,9 +14,12 @@ from barnabas.node.environment import Environment
 from barnabas.node.format import format_storage
 from barnabas.raft import Quorum
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.registrations import (
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    Feature,
+)
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.schema import Message
 
 NOW_MS = 1_700_000_000_000

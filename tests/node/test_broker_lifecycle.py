@@ -15,11 +15,9 @@ from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.errors import NodeError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
-from barnabas.wire.messages.broker_heartbeat import (
+from barnabas.wire.messages.registrations import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
-)
-from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )

@@ -20,15 +20,15 @@ from barnabas.node.single_node import single_node_properties
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch
 from barnabas.server.metrics.registry import MetricsRegistry
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
-from barnabas.wire.messages.broker_registration import (
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,
+)
+from barnabas.wire.messages.registrations import (
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
 )
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.validate import ValidBatch

@@ -17,24 +17,21 @@ from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import read_request_header
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
-from barnabas.wire.messages.broker_heartbeat import (
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-)
-from barnabas.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
     RequestTopicData,
 )
 from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from barnabas.wire.messages.raft_voters import AddRaftVoterRequest
+from barnabas.wire.messages.registrations import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from barnabas.wire.messages.topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from barnabas.wire.schema import Message
 
 HEARTBEAT = BrokerHeartbeatRequest(broker_id=1, broker_epoch=5)

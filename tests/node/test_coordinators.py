@@ -15,13 +15,14 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.coordinators import add_coordinators
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
 )
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 GROUPS = "__consumer_offsets"
 CLIENT = GroupClient("c", "/there", 8)

@@ -9,12 +9,10 @@ from tests.node.brokers import Cluster
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import metadata_records as records
-from barnabas.wire.messages.offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

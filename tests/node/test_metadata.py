@@ -20,12 +20,12 @@ from barnabas.metadata.frames import encode_record
 from barnabas.metadata.image import MetadataImage
 from barnabas.node import NodeError
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.messages.metadata_records import (
     BeginTransactionRecord,
     FeatureLevelRecord,
     TopicRecord,
 )
+from barnabas.wire.messages.topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.read import read_records

@@ -17,17 +17,13 @@ from barnabas.server.api import HANDLERS
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import read_response_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from barnabas.wire.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.messages.metadata_records import (
     PartitionRecord,
     RegisterBrokerRecord,
     TopicRecord,
 )
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.schema import Message
 
 

@@ -7,7 +7,7 @@ from tests.server.harness import a_broker, on_a_loop
 
 from barnabas.node.producer_id_blocks import ProducerIdBlockAllocator
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.allocate_producer_ids import (
+from barnabas.wire.messages.producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )

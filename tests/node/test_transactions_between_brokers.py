@@ -10,26 +10,23 @@ from tests.node.brokers import Cluster
 from tests.replication.world import batch_of
 
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.offset_fetch import (
+from barnabas.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
+from barnabas.wire.messages.transaction_markers import WriteTxnMarkersRequest
+from barnabas.wire.messages.transactions import AddPartitionsToTxnRequest, EndTxnRequest
 
 STATE, OFFSETS = "__transaction_state", "__consumer_offsets"
 
