@@ -10,15 +10,15 @@ from tests.wait import wait_until
 
 from barnabas.config import (
     BrokerSettings,
+    ConfigResolver,
+    ConfigResourceType,
     InvalidConfig,
     InvalidConfigRequest,
-    Resolver,
-    ResourceType,
     parse_properties,
     validate_client_metrics,
 )
-from barnabas.config.describe import (
-    Described,
+from barnabas.config.descriptions import (
+    DescribedSetting,
     describe_broker,
     describe_client_metrics,
     describe_cluster,
@@ -28,17 +28,15 @@ from barnabas.config.describe import (
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.describe_configs import (
+from barnabas.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
-)
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Message
 
@@ -60,19 +58,19 @@ IN_THE_FILE = {
 }
 
 DYNAMIC = {
-    (ResourceType.TOPIC, "changed"): {
+    (ConfigResourceType.TOPIC, "changed"): {
         "cleanup.policy": "compact, delete",
         "max.message.bytes": " 2000 ",
         "min.cleanable.dirty.ratio": "1e-1",
         "retention.ms": "1000",
     },
-    (ResourceType.BROKER, "1"): {
+    (ConfigResourceType.BROKER, "1"): {
         "listener.name.plaintext.max.connections": "99",
         "log.cleaner.threads": "2",
         "log.retention.ms": "7200000",
         "message.max.bytes": "7000",
     },
-    (ResourceType.BROKER, ""): {
+    (ConfigResourceType.BROKER, ""): {
         "compression.type": "zstd",
         "leader.replication.throttled.rate": "1000",
         "log.segment.bytes": "2097152",
@@ -80,65 +78,69 @@ DYNAMIC = {
         # The cluster is formatted with it.
         "min.insync.replicas": "1",
     },
-    (ResourceType.CLIENT_METRICS, "changed"): {
+    (ConfigResourceType.CLIENT_METRICS, "changed"): {
         "interval.ms": "60000",
         "match": "client_software_name=x",
         "metrics": "a,b",
     },
-    (ResourceType.GROUP, "changed"): {
+    (ConfigResourceType.GROUP, "changed"): {
         "consumer.session.timeout.ms": "46000",
         "share.auto.offset.reset": "earliest",
     },
 }
 
 RESOURCES = [
-    (ResourceType.TOPIC, "changed"),
-    (ResourceType.TOPIC, "plain"),
-    (ResourceType.BROKER, "1"),
-    (ResourceType.BROKER, ""),
-    (ResourceType.CLIENT_METRICS, "changed"),
-    (ResourceType.CLIENT_METRICS, "plain"),
-    (ResourceType.GROUP, "changed"),
-    (ResourceType.GROUP, "plain"),
+    (ConfigResourceType.TOPIC, "changed"),
+    (ConfigResourceType.TOPIC, "plain"),
+    (ConfigResourceType.BROKER, "1"),
+    (ConfigResourceType.BROKER, ""),
+    (ConfigResourceType.CLIENT_METRICS, "changed"),
+    (ConfigResourceType.CLIENT_METRICS, "plain"),
+    (ConfigResourceType.GROUP, "changed"),
+    (ConfigResourceType.GROUP, "plain"),
 ]
 
 
 JUDGED = [
-    (ResourceType.TOPIC, "plain", {"bogus": "1"}),
-    (ResourceType.TOPIC, "plain", {"retention.ms": ""}),
-    (ResourceType.TOPIC, "plain", {"retention.ms": "-5"}),
-    (ResourceType.TOPIC, "plain", {"retention.bytes": "-9"}),
-    (ResourceType.TOPIC, "plain", {"cleanup.policy": "compact,compact"}),
-    (ResourceType.TOPIC, "plain", {"cleanup.policy": "compact,"}),
-    (ResourceType.TOPIC, "plain", {"cleanup.policy": ""}),
-    (ResourceType.TOPIC, "plain", {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"}),
-    (ResourceType.TOPIC, "plain", {"remote.storage.enable": "true"}),
-    (ResourceType.TOPIC, "plain", {"local.retention.ms": "99999999999"}),
-    (ResourceType.TOPIC, "plain", {"follower.replication.throttled.replicas": "none"}),
-    (ResourceType.TOPIC, "plain", {"internal.segment.bytes": "100"}),
-    (ResourceType.TOPIC, "plain", {"compression.gzip.level": "0"}),
-    (ResourceType.BROKER, "1", {"bogus": "1"}),
-    (ResourceType.BROKER, "1", {"default.replication.factor": "5"}),
-    (ResourceType.BROKER, "1", {"log.retention.ms": "0"}),
-    (ResourceType.BROKER, "1", {"log.retention.hours": "5"}),
-    (ResourceType.BROKER, "1", {"ssl.keystore.location": "/x"}),
-    (ResourceType.BROKER, "", {"sasl.enabled.mechanisms": "PLAIN"}),
-    (ResourceType.BROKER, "", {"listener.name.plaintext.max.connections": "5"}),
-    (ResourceType.BROKER, "", {"listener.name.plaintext.ssl.keystore.location": "/x"}),
-    (ResourceType.BROKER, "1", {"cordoned.log.dirs": "/x"}),
-    (ResourceType.BROKER, "1", {"max.connections.per.ip": "0"}),
-    (ResourceType.BROKER, "1", {"log.local.retention.ms": "999999999999"}),
-    (ResourceType.BROKER, "1", {"group.consumer.assignment.interval.ms": "20000"}),
-    (ResourceType.CLIENT_METRICS, "plain", {"bogus": "1"}),
-    (ResourceType.CLIENT_METRICS, "plain", {"interval.ms": "5"}),
-    (ResourceType.CLIENT_METRICS, "plain", {"match": "client_id=["}),
-    (ResourceType.CLIENT_METRICS, "plain", {"metrics": "*"}),
-    (ResourceType.GROUP, "plain", {"bogus": "1"}),
-    (ResourceType.GROUP, "plain", {"consumer.session.timeout.ms": "1"}),
-    (ResourceType.GROUP, "plain", {"consumer.heartbeat.interval.ms": "15000"}),
-    (ResourceType.GROUP, "plain", {"share.record.lock.duration.ms": "5000000"}),
-    (ResourceType.GROUP, "plain", {"streams.num.standby.replicas": "3"}),
-    (ResourceType.GROUP, "plain", {"share.auto.offset.reset": "by_duration:-P1D"}),
+    (ConfigResourceType.TOPIC, "plain", {"bogus": "1"}),
+    (ConfigResourceType.TOPIC, "plain", {"retention.ms": ""}),
+    (ConfigResourceType.TOPIC, "plain", {"retention.ms": "-5"}),
+    (ConfigResourceType.TOPIC, "plain", {"retention.bytes": "-9"}),
+    (ConfigResourceType.TOPIC, "plain", {"cleanup.policy": "compact,compact"}),
+    (ConfigResourceType.TOPIC, "plain", {"cleanup.policy": "compact,"}),
+    (ConfigResourceType.TOPIC, "plain", {"cleanup.policy": ""}),
+    (
+        ConfigResourceType.TOPIC,
+        "plain",
+        {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"},
+    ),
+    (ConfigResourceType.TOPIC, "plain", {"remote.storage.enable": "true"}),
+    (ConfigResourceType.TOPIC, "plain", {"local.retention.ms": "99999999999"}),
+    (ConfigResourceType.TOPIC, "plain", {"follower.replication.throttled.replicas": "none"}),
+    (ConfigResourceType.TOPIC, "plain", {"internal.segment.bytes": "100"}),
+    (ConfigResourceType.TOPIC, "plain", {"compression.gzip.level": "0"}),
+    (ConfigResourceType.BROKER, "1", {"bogus": "1"}),
+    (ConfigResourceType.BROKER, "1", {"default.replication.factor": "5"}),
+    (ConfigResourceType.BROKER, "1", {"log.retention.ms": "0"}),
+    (ConfigResourceType.BROKER, "1", {"log.retention.hours": "5"}),
+    (ConfigResourceType.BROKER, "1", {"ssl.keystore.location": "/x"}),
+    (ConfigResourceType.BROKER, "", {"sasl.enabled.mechanisms": "PLAIN"}),
+    (ConfigResourceType.BROKER, "", {"listener.name.plaintext.max.connections": "5"}),
+    (ConfigResourceType.BROKER, "", {"listener.name.plaintext.ssl.keystore.location": "/x"}),
+    (ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": "/x"}),
+    (ConfigResourceType.BROKER, "1", {"max.connections.per.ip": "0"}),
+    (ConfigResourceType.BROKER, "1", {"log.local.retention.ms": "999999999999"}),
+    (ConfigResourceType.BROKER, "1", {"group.consumer.assignment.interval.ms": "20000"}),
+    (ConfigResourceType.CLIENT_METRICS, "plain", {"bogus": "1"}),
+    (ConfigResourceType.CLIENT_METRICS, "plain", {"interval.ms": "5"}),
+    (ConfigResourceType.CLIENT_METRICS, "plain", {"match": "client_id=["}),
+    (ConfigResourceType.CLIENT_METRICS, "plain", {"metrics": "*"}),
+    (ConfigResourceType.GROUP, "plain", {"bogus": "1"}),
+    (ConfigResourceType.GROUP, "plain", {"consumer.session.timeout.ms": "1"}),
+    (ConfigResourceType.GROUP, "plain", {"consumer.heartbeat.interval.ms": "15000"}),
+    (ConfigResourceType.GROUP, "plain", {"share.record.lock.duration.ms": "5000000"}),
+    (ConfigResourceType.GROUP, "plain", {"streams.num.standby.replicas": "3"}),
+    (ConfigResourceType.GROUP, "plain", {"share.auto.offset.reset": "by_duration:-P1D"}),
 ]
 
 
@@ -164,15 +166,18 @@ def changed_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBrok
 
 
 @pytest.fixture(scope="module")
-def resolver(changed_kafka: PeerBroker) -> Resolver:
+def resolver(changed_kafka: PeerBroker) -> ConfigResolver:
     """Ours, with the same settings from the same file."""
     text = (changed_kafka.directory / "server.properties").read_text()
-    return Resolver(BrokerSettings.from_properties(parse_properties(text)), DYNAMIC)
+    return ConfigResolver(BrokerSettings.from_properties(parse_properties(text)), DYNAMIC)
 
 
 @pytest.mark.parametrize(("resource_type", "name"), RESOURCES)
 def test_every_setting_is_described_as_kafka_does(
-    changed_kafka: PeerBroker, resolver: Resolver, resource_type: ResourceType, name: str
+    changed_kafka: PeerBroker,
+    resolver: ConfigResolver,
+    resource_type: ConfigResourceType,
+    name: str,
 ) -> None:
     theirs = described_by(changed_kafka, resource_type, name)
     ours = describe(resolver, resource_type, name)
@@ -189,8 +194,8 @@ def differs(name: str) -> bool:
 @pytest.mark.parametrize(("resource_type", "name", "configs"), JUDGED)
 def test_a_change_is_judged_as_kafka_does(
     changed_kafka: PeerBroker,
-    resolver: Resolver,
-    resource_type: ResourceType,
+    resolver: ConfigResolver,
+    resource_type: ConfigResourceType,
     name: str,
     configs: dict[str, str | None],
 ) -> None:
@@ -198,20 +203,22 @@ def test_a_change_is_judged_as_kafka_does(
     assert judge(resolver, resource_type, name, configs) is theirs
 
 
-def describe(resolver: Resolver, resource_type: ResourceType, name: str) -> list[Described]:
+def describe(
+    resolver: ConfigResolver, resource_type: ConfigResourceType, name: str
+) -> list[DescribedSetting]:
     match resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             return describe_topic(resolver, name)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             return describe_broker(resolver) if name else describe_cluster(resolver)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             return describe_group(resolver, name)
         case _:
             return describe_client_metrics(resolver, name)
 
 
 def described_by(
-    kafka: PeerBroker, resource_type: ResourceType, name: str
+    kafka: PeerBroker, resource_type: ConfigResourceType, name: str
 ) -> list[DescribeConfigsResourceResult]:
     resource = DescribeConfigsResource(
         resource_type=resource_type, resource_name=name, configuration_keys=None
@@ -229,16 +236,19 @@ def is_changed(kafka: PeerBroker) -> bool:
 
 
 def judge(
-    resolver: Resolver, resource_type: ResourceType, name: str, configs: dict[str, str | None]
+    resolver: ConfigResolver,
+    resource_type: ConfigResourceType,
+    name: str,
+    configs: dict[str, str | None],
 ) -> ErrorCode:
     configs = {**resolver.overrides(resource_type, name), **configs}
     try:
         match resource_type:
-            case ResourceType.TOPIC:
+            case ConfigResourceType.TOPIC:
                 resolver.validate_topic(configs)
-            case ResourceType.BROKER:
+            case ConfigResourceType.BROKER:
                 resolver.validate_broker(configs, broker_id=int(name) if name else None)
-            case ResourceType.GROUP:
+            case ConfigResourceType.GROUP:
                 resolver.validate_group(configs)
             case _:
                 validate_client_metrics(configs)
@@ -249,7 +259,7 @@ def judge(
     return ErrorCode.NONE
 
 
-def of_ours(described: Described) -> tuple[Any, ...]:
+def of_ours(described: DescribedSetting) -> tuple[Any, ...]:
     synonyms = [tuple(synonym) for synonym in described.synonyms]
     return (*described._replace(synonyms=()), synonyms)[1:]
 
@@ -268,16 +278,18 @@ def of_theirs(config: DescribeConfigsResourceResult) -> tuple[Any, ...]:
 
 def alter(
     kafka: PeerBroker,
-    resource_type: ResourceType,
+    resource_type: ConfigResourceType,
     name: str,
     configs: dict[str, str] | dict[str, str | None],
     *,
     validate_only: bool = False,
 ) -> ErrorCode:
-    resource = AlterConfigsResource(
+    resource = IncrementalAlterConfigsResource(
         resource_type=resource_type,
         resource_name=name,
-        configs=[AlterableConfig(name=key, value=value) for key, value in configs.items()],
+        configs=[
+            IncrementalAlterableConfig(name=key, value=value) for key, value in configs.items()
+        ],
     )
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
     return ErrorCode(ask(kafka, request, 1).responses[0].error_code)

@@ -14,8 +14,8 @@ from tests.conformance.same.offsets import commit, delete_offsets
 from tests.conformance.same.talk import Talk
 from tests.conformance.same.transactions import Producer, new_producer
 
-from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.groups import DeleteGroupsRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
 
 OPEN = "open"
 """A transactional id, and the group it commits to, whose transaction is left open."""

@@ -17,10 +17,9 @@ from tests.conformance.same.offsets import fetched
 from tests.conformance.same.sides import Side
 from tests.conformance.same.talk import Talk
 
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.groups import DescribeGroupsRequest, ListGroupsRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
 

@@ -24,15 +24,21 @@ from tests.wait import wait_until
 from barnabas.testing.requests import fetch_metadata, send_request
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+from barnabas.wire.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.topics import (
+    CreatableTopic,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
@@ -269,8 +275,10 @@ def coordinated_by(mixed: Cluster, broker: int, key_type: int, prefix: str) -> s
 
 
 def alter(node: ProcessNode, topic: str, key: str, value: str) -> int:
-    change = AlterableConfig(name=key, value=value)
-    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=[change])
+    change = IncrementalAlterableConfig(name=key, value=value)
+    resource = IncrementalAlterConfigsResource(
+        resource_type=TOPIC, resource_name=topic, configs=[change]
+    )
     request = IncrementalAlterConfigsRequest(resources=[resource])
     code: int = send_request(node.port, request, 1).responses[0].error_code
     return code

@@ -17,7 +17,7 @@ from tests.wait import wait_until
 
 from barnabas.testing.requests import fetch_metadata, send_request
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(400)]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from tests.controller.conftest import CLUSTER_ID, error_response_to, settings
-from tests.simulation.clock import SimulatedLoop
+from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.controller.quorum_controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
@@ -15,9 +15,12 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.loader import MetadataLoader
 from barnabas.raft import VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.registrations import (
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    Feature,
+)
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.schema import Message
 
 

@@ -5,33 +5,25 @@ from typing import Any
 import pytest
 from tests.controller.conftest import CLUSTER_ID, World, broker, error_response_to
 
-from barnabas.controller import (
-    allocate_producer_ids,
-    broker_heartbeat,
-    broker_registration,
-    controller_registration,
-    create_topics,
-    unregister_broker,
-)
 from barnabas.metadata.features import SUPPORTED
 from barnabas.metadata.states import NO_LEADER, PartitionRegistration, RecoveryState
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.broker_registration import (
-    BrokerRegistrationRequest,
-    Feature,
-    Listener,
-)
-from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     RegisterControllerRecord,
     UnregisterBrokerRecord,
 )
-from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+from barnabas.wire.messages.producer_ids import AllocateProducerIdsRequest
+from barnabas.wire.messages.registrations import (
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    ControllerRegistrationRequest,
+    Feature,
+    Listener,
+    UnregisterBrokerRequest,
+)
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 FIRST_LIFE, SECOND_LIFE = b"1" * 16, b"2" * 16
 LOG_DIR = b"d" * 16
@@ -53,7 +45,7 @@ def registration(broker_id: int = 1, **changes: Any) -> BrokerRegistrationReques
 
 
 def register(world: World, **changes: Any) -> int:
-    response: Any = world.decide(broker_registration, registration(**changes)).response
+    response: Any = world.decide(registration(**changes)).response
     epoch: int = response.broker_epoch
     return epoch
 
@@ -61,14 +53,14 @@ def register(world: World, **changes: Any) -> int:
 def beat(world: World, epoch: int, **wants: Any) -> tuple[Any, list[Any]]:
     values: dict[str, Any] = {"current_metadata_offset": world.offset, **wants}
     request = BrokerHeartbeatRequest(broker_id=1, broker_epoch=epoch, **values)
-    decision = world.decide(broker_heartbeat, request)
+    decision = world.decide(request)
     return decision.response, decision.records
 
 
 def create(world: World, name: str = "orders", **options: Any) -> bytes:
     counts = {"num_partitions": 1, "replication_factor": 1, **options}
     request = CreateTopicsRequest(topics=[CreatableTopic(name=name, **counts)])
-    response: Any = world.decide(create_topics, request).response
+    response: Any = world.decide(request).response
     assert response.topics[0].error_code == 0, response.topics[0].error_message
     topic_id: bytes = response.topics[0].topic_id
     return topic_id
@@ -216,9 +208,7 @@ def test_heartbeats_of_an_unregistered_process_are_rejected(one_broker: World) -
         beat(one_broker, epoch=4)
     assert error.value.code is ErrorCode.STALE_BROKER_EPOCH
     with pytest.raises(KafkaError):
-        one_broker.decide(
-            allocate_producer_ids, AllocateProducerIdsRequest(broker_id=7, broker_epoch=5)
-        )
+        one_broker.decide(AllocateProducerIdsRequest(broker_id=7, broker_epoch=5))
 
 
 def test_leaders_move_when_their_broker_is_fenced() -> None:
@@ -241,23 +231,23 @@ def test_a_controlled_shutdown_waits_until_all_brokers_have_the_change() -> None
     world = World(broker(1), broker(2))
     create(world, replication_factor=2)
     request = BrokerHeartbeatRequest(broker_id=2, broker_epoch=5, current_metadata_offset=10)
-    world.decide(broker_heartbeat, request)
+    world.decide(request)
     beat(world, 5, want_shut_down=True)
     response, _ = beat(world, 5, want_shut_down=True)
     assert not response.should_shut_down
     request.current_metadata_offset = world.offset
-    world.decide(broker_heartbeat, request)
+    world.decide(request)
     response, _ = beat(world, 5, want_shut_down=True)
     assert response.should_shut_down
 
 
 def test_a_broker_is_unregistered(one_broker: World) -> None:
     create(one_broker)
-    decision = one_broker.decide(unregister_broker, UnregisterBrokerRequest(broker_id=1))
+    decision = one_broker.decide(UnregisterBrokerRequest(broker_id=1))
     assert decision.records[-1] == UnregisterBrokerRecord(broker_id=1, broker_epoch=5)
     assert one_broker.image.brokers == {}
     with pytest.raises(KafkaError) as error:
-        one_broker.decide(unregister_broker, UnregisterBrokerRequest(broker_id=1))
+        one_broker.decide(UnregisterBrokerRequest(broker_id=1))
     assert error.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
@@ -265,7 +255,7 @@ def test_an_unregistered_broker_returns_without_being_eligible_as_leader() -> No
     world = World(broker(1), broker(2))
     topic_id = create(world, replication_factor=2)
     for number in (2, 1):
-        world.decide(unregister_broker, UnregisterBrokerRequest(broker_id=number))
+        world.decide(UnregisterBrokerRequest(broker_id=number))
     assert (partition(world, topic_id).leader, partition(world, topic_id).elr) == (NO_LEADER, (1,))
     beat(world, register(world, log_dirs=list(broker(1).log_dirs)))
     state = partition(world, topic_id)
@@ -285,14 +275,14 @@ def test_blocks_of_producer_ids_never_overlap(one_broker: World) -> None:
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=5)
     starts = []
     for _ in range(3):
-        response: Any = one_broker.decide(allocate_producer_ids, request).response
+        response: Any = one_broker.decide(request).response
         starts.append((response.producer_id_start, response.producer_id_len))
     assert starts == [(0, 1000), (1000, 1000), (2000, 1000)]
 
 
 def test_a_controller_registers(one_broker: World) -> None:
     request = ControllerRegistrationRequest(controller_id=1, incarnation_id=FIRST_LIFE)
-    decision = one_broker.decide(controller_registration, request)
+    decision = one_broker.decide(request)
     assert decision.records == [
         RegisterControllerRecord(controller_id=1, incarnation_id=FIRST_LIFE)
     ]

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World, broker
 
-from barnabas.controller import alter_configs, incremental_alter_configs
 from barnabas.controller.context import ControllerDecision
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import alter_configs as legacy
-from barnabas.wire.messages import incremental_alter_configs as incremental
+from barnabas.wire.messages import configs as incremental
+from barnabas.wire.messages import configs as legacy
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord, TopicRecord
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -28,17 +27,19 @@ def change(
 ) -> tuple[int, ControllerDecision]:
     request = incremental.IncrementalAlterConfigsRequest(
         resources=[
-            incremental.AlterConfigsResource(
+            incremental.IncrementalAlterConfigsResource(
                 resource_type=resource_type,
                 resource_name=name,
                 configs=[
-                    incremental.AlterableConfig(name=key, config_operation=operation, value=value)
+                    incremental.IncrementalAlterableConfig(
+                        name=key, config_operation=operation, value=value
+                    )
                     for key, operation, value in changes
                 ],
             )
         ]
     )
-    decision = world.decide(incremental_alter_configs, request)
+    decision = world.decide(request)
     response: Any = decision.response
     return response.responses[0].error_code, decision
 
@@ -56,7 +57,7 @@ def put(world: World, resource_type: int, name: str, **configs: str | None) -> i
             )
         ]
     )
-    response: Any = world.decide(alter_configs, request).response
+    response: Any = world.decide(request).response
     code: int = response.responses[0].error_code
     return code
 
@@ -149,7 +150,7 @@ def test_duplicate_keys_and_resources_are_rejected(world: World) -> None:
     assert change(world, TOPIC, "orders", *twice)[0] == ErrorCode.INVALID_REQUEST
     resource = legacy.AlterConfigsResource(resource_type=TOPIC, resource_name="orders")
     request = legacy.AlterConfigsRequest(resources=[resource, resource])
-    response: Any = world.decide(alter_configs, request).response
+    response: Any = world.decide(request).response
     assert [item.error_code for item in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
 
@@ -163,13 +164,13 @@ def test_alter_configs_replaces_all_configs(world: World) -> None:
 
 
 def test_validate_only_changes_nothing(world: World) -> None:
-    resource = incremental.AlterConfigsResource(
+    resource = incremental.IncrementalAlterConfigsResource(
         resource_type=TOPIC,
         resource_name="orders",
-        configs=[incremental.AlterableConfig(name="retention.ms", value="5")],
+        configs=[incremental.IncrementalAlterableConfig(name="retention.ms", value="5")],
     )
     request = incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
-    assert world.decide(incremental_alter_configs, request).records == []
+    assert world.decide(request).records == []
 
 
 def test_a_new_min_insync_replicas_clears_the_eligible_leaders(world: World) -> None:

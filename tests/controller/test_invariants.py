@@ -12,13 +12,7 @@ from tests.controller.conftest import CLUSTER_ID, World, broker
 from tests.controller.harness import creation, registration
 
 from barnabas.controller import (
-    alter_partition,
-    alter_partition_reassignments,
-    broker_heartbeat,
     broker_lifecycle,
-    broker_registration,
-    create_topics,
-    elect_leaders,
     leader_balancer,
 )
 from barnabas.metadata.states import NO_LEADER, PartitionRegistration, RecoveryState
@@ -28,14 +22,14 @@ from barnabas.wire.messages.alter_partition import (
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.alter_partition_reassignments import (
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
+from barnabas.wire.messages.metadata_records import ConfigRecord
+from barnabas.wire.messages.partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
-from barnabas.wire.messages.metadata_records import ConfigRecord
+from barnabas.wire.messages.registrations import BrokerHeartbeatRequest
 from barnabas.wire.schema import Message
 
 MIN_ISR = 2
@@ -56,7 +50,7 @@ class Cluster:
                 resource_type=4, resource_name="", name="min.insync.replicas", value=str(MIN_ISR)
             )
         )
-        self.world.decide(create_topics, creation("orders", PARTITIONS, replicas))
+        self.world.decide(creation("orders", PARTITIONS, replicas))
         self.copies: list[Copies] = [{} for _ in range(PARTITIONS)]
         self.committed = [0] * PARTITIONS
         self.vouched_for: tuple[int, ...] = ()
@@ -68,7 +62,7 @@ class Cluster:
         return topic.partitions[number]
 
     def decide(self, module: Any, request: Message) -> Any:
-        return self.world.decide(module, request).response
+        return self.world.decide(request).response
 
     # The events; the numbers select their subjects.
 
@@ -131,7 +125,7 @@ class Cluster:
 
     def prefer(self, a: int, b: int) -> None:
         request = ElectLeadersRequest(election_type=0, topic_partitions=None)
-        self.decide(elect_leaders, request)
+        self.decide(request)
 
     def balance(self, a: int, b: int) -> None:
         context = self.world.context
@@ -149,7 +143,7 @@ class Cluster:
             current_metadata_offset=self.world.offset,
             **wants,
         )
-        self.decide(broker_heartbeat, request)
+        self.decide(request)
 
     def _restart(self, a: int, previous_epoch: int) -> None:
         self.lives += 1
@@ -158,7 +152,7 @@ class Cluster:
         request.incarnation_id = self.lives.to_bytes(16, "big")
         request.previous_broker_epoch = previous_epoch
         self.world.now_ms += self.world.heartbeats.session_timeout_ms
-        self.decide(broker_registration, request)
+        self.decide(request)
 
     def _alter(self, number: int, isr: tuple[int, ...]) -> None:
         self.vouched_for = isr
@@ -178,14 +172,12 @@ class Cluster:
             broker_epoch=brokers[state.leader].epoch,
             topics=[RequestTopicData(topic_id=topic.topic_id, partitions=[asked])],
         )
-        self.decide(alter_partition, request)
+        self.decide(request)
 
     def _reassign(self, number: int, replicas: list[int] | None) -> None:
         asked = ReassignablePartition(partition_index=number, replicas=replicas)
         topics = [ReassignableTopic(name="orders", partitions=[asked])]
-        self.decide(
-            alter_partition_reassignments, AlterPartitionReassignmentsRequest(topics=topics)
-        )
+        self.decide(AlterPartitionReassignmentsRequest(topics=topics))
 
     # What must hold
 

@@ -7,15 +7,15 @@ from tests.controller.harness import ControllerHarness, creation, registration
 
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+from barnabas.wire.messages.configs import (
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
 from barnabas.wire.messages.metadata_records import (
     PartitionChangeRecord,
 )
+from barnabas.wire.messages.registrations import BrokerHeartbeatRequest
 
 QUIET = "metadata.max.idle.interval.ms"
 
@@ -249,8 +249,10 @@ def test_a_leaderless_partition_gets_a_leader_when_unclean_elections_are_enabled
 
 
 def _unclean_elections(allowed: bool) -> IncrementalAlterConfigsRequest:
-    setting = AlterableConfig(
+    setting = IncrementalAlterableConfig(
         name="unclean.leader.election.enable", config_operation=0, value=str(allowed).lower()
     )
-    resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[setting])
+    resource = IncrementalAlterConfigsResource(
+        resource_type=2, resource_name="orders", configs=[setting]
+    )
     return IncrementalAlterConfigsRequest(resources=[resource])

@@ -5,12 +5,6 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World, broker
 
-from barnabas.controller import (
-    alter_partition,
-    alter_partition_reassignments,
-    create_topics,
-    list_partition_reassignments,
-)
 from barnabas.metadata.states import PartitionRegistration
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import (
@@ -19,24 +13,22 @@ from barnabas.wire.messages.alter_partition import (
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.alter_partition_reassignments import (
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+)
+from barnabas.wire.messages.partition_reassignments import (
     AlterPartitionReassignmentsRequest,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
     ReassignablePartition,
     ReassignableTopic,
 )
-from barnabas.wire.messages.create_topics import (
+from barnabas.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
-)
-from barnabas.wire.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsTopics,
-)
-from barnabas.wire.messages.metadata_records import (
-    BrokerRegistrationChangeRecord,
-    PartitionChangeRecord,
 )
 
 
@@ -63,7 +55,7 @@ def create(world: World, name: str, replicas: list[int], **configs: str) -> None
             )
         ]
     )
-    response: Any = world.decide(create_topics, request).response
+    response: Any = world.decide(request).response
     assert response.topics[0].error_code == 0, response.topics[0].error_message
 
 
@@ -73,7 +65,7 @@ def reassign(
     partition = ReassignablePartition(partition_index=number, replicas=replicas)
     topic = ReassignableTopic(name=name, partitions=[partition])
     request = AlterPartitionReassignmentsRequest(topics=[topic], **more)
-    decision = world.decide(alter_partition_reassignments, request)
+    decision = world.decide(request)
     response: Any = decision.response
     assert response.error_code == ErrorCode.NONE
     return response.responses[0].partitions[0].error_code, decision.records
@@ -95,7 +87,7 @@ def in_sync(world: World, *isr: int, name: str = "orders") -> int:
         broker_epoch=5,
         topics=[RequestTopicData(topic_id=topic.topic_id, partitions=[requested])],
     )
-    response: Any = world.decide(alter_partition, request).response
+    response: Any = world.decide(request).response
     code: int = response.topics[0].partitions[0].error_code
     return code
 
@@ -114,7 +106,7 @@ def assignment(world: World) -> tuple[Any, ...]:
 def ongoing(world: World, *names: str) -> dict[str, list[Any]]:
     topics = [ListPartitionReassignmentsTopics(name=name, partition_indexes=[0]) for name in names]
     request = ListPartitionReassignmentsRequest(topics=topics or None)
-    response: Any = world.decide(list_partition_reassignments, request).response
+    response: Any = world.decide(request).response
     return {topic.name: topic.partitions for topic in response.topics}
 
 
@@ -253,7 +245,7 @@ def test_a_partition_that_is_listed_twice_continues_from_its_first_reassignment(
     request = AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic(name="orders", partitions=partitions)]
     )
-    world.decide(alter_partition_reassignments, request)
+    world.decide(request)
     assert assignment(world) == ((1, 2, 3), (), ())
 
 

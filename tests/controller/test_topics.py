@@ -5,27 +5,25 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World, broker, error_response_to
 
-from barnabas.controller import create_partitions, create_topics, delete_topics
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.wire.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreatableTopicResult,
-    CreateTopicsRequest,
-)
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
     PartitionRecord,
     TopicRecord,
+)
+from barnabas.wire.messages.topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicResult,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
 
 LOG_DIR = broker(1).log_dirs[0]
@@ -55,7 +53,7 @@ def topic(
 
 def create(world: World, *topics: CreatableTopic, **options: Any) -> list[CreatableTopicResult]:
     request = CreateTopicsRequest(topics=list(topics), **options)
-    response: Any = world.decide(create_topics, request).response
+    response: Any = world.decide(request).response
     results: list[CreatableTopicResult] = response.topics
     return results
 
@@ -64,7 +62,7 @@ def test_a_topic_is_created_by_a_topic_record_its_configs_and_its_partitions(
     one_broker: World,
 ) -> None:
     request = CreateTopicsRequest(topics=[topic("orders", 2, retention_ms="1000")])
-    decision = one_broker.decide(create_topics, request)
+    decision = one_broker.decide(request)
     topic_id = decision.response.topics[0].topic_id  # type: ignore[attr-defined]
     partitions = [
         PartitionRecord(
@@ -194,7 +192,7 @@ def test_colliding_names_may_be_in_one_request_as_in_kafka(one_broker: World) ->
 def test_the_partitions_of_a_request_are_limited(partitions: int, one_broker: World) -> None:
     request = CreateTopicsRequest(topics=[topic("big", partitions)])
     with pytest.raises(KafkaError) as error:
-        one_broker.decide(create_topics, request)
+        one_broker.decide(request)
     assert error.value.code is ErrorCode.POLICY_VIOLATION
     response = error_response_to(request, error.value)
     assert [r.error_code for r in response.topics] == [ErrorCode.POLICY_VIOLATION]
@@ -240,7 +238,7 @@ def delete(world: World, *topics: tuple[str | None, bytes]) -> dict[tuple[str | 
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in topics]
     )
-    response: Any = world.decide(delete_topics, request).response
+    response: Any = world.decide(request).response
     return {(item.name, item.topic_id): item.error_code for item in response.responses}
 
 
@@ -258,7 +256,7 @@ def test_topics_are_deleted_by_name_or_by_id(one_broker: World) -> None:
 
 def test_old_versions_list_topics_in_another_field(one_broker: World) -> None:
     create(one_broker, topic("one"))
-    one_broker.decide(delete_topics, DeleteTopicsRequest(topic_names=["one"]))
+    one_broker.decide(DeleteTopicsRequest(topic_names=["one"]))
     assert len(one_broker.image.topics) == 0
 
 
@@ -284,7 +282,7 @@ def test_deletion_can_be_disabled() -> None:
     world = World(broker(1), delete_topic_enable="false")
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="one")])
     with pytest.raises(KafkaError) as error:
-        world.decide(delete_topics, request)
+        world.decide(request)
     assert error.value.code is ErrorCode.TOPIC_DELETION_DISABLED
     assert error_response_to(request, error.value).responses[0].name == "one"
 
@@ -335,7 +333,7 @@ def test_a_topic_with_its_own_min_insync_replicas_has_no_eligible_leaders(
     one_broker: World,
 ) -> None:
     request = CreateTopicsRequest(topics=[topic("orders", min_insync_replicas="2")])
-    records = one_broker.decide(create_topics, request).records
+    records = one_broker.decide(request).records
     assert records[2] == ClearElrRecord(topic_name="orders")
 
 
@@ -347,9 +345,7 @@ def grow(world: World, name: str, count: int, assignments: list[list[int]] | Non
     if assignments is not None:
         given = [CreatePartitionsAssignment(broker_ids=broker_ids) for broker_ids in assignments]
     requested = CreatePartitionsTopic(name=name, count=count, assignments=given)
-    response: Any = world.decide(
-        create_partitions, CreatePartitionsRequest(topics=[requested])
-    ).response
+    response: Any = world.decide(CreatePartitionsRequest(topics=[requested])).response
     code: int = response.results[0].error_code
     return code
 
@@ -394,7 +390,7 @@ def test_the_partition_count_only_increases(
 def test_a_topic_that_is_listed_twice_gets_no_partitions(one_broker: World) -> None:
     create(one_broker, topic("orders"))
     requested = [CreatePartitionsTopic(name="orders", count=n, assignments=None) for n in (2, 3)]
-    decision = one_broker.decide(create_partitions, CreatePartitionsRequest(topics=requested))
+    decision = one_broker.decide(CreatePartitionsRequest(topics=requested))
     response: Any = decision.response
     assert [item.error_code for item in response.results] == [ErrorCode.INVALID_REQUEST]
     assert decision.records == []

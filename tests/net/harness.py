@@ -22,7 +22,7 @@ from barnabas.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
+from barnabas.wire.messages.configs import ListConfigResourcesRequest
 from barnabas.wire.peer import Peer
 from barnabas.wire.schema import Message
 

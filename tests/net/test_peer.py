@@ -23,13 +23,13 @@ from barnabas.net import peer as peer_module
 from barnabas.server.request_context import RequestContext
 from barnabas.testing.ports import free_port
 from barnabas.wire.apis import ApiKey
+from barnabas.wire.messages.configs import ListConfigResourcesResponse
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
-from barnabas.wire.messages.list_config_resources import ListConfigResourcesResponse
 
 
 @on_a_loop

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.simulation.clock import SimulatedLoop
+from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.log import LogDirectory

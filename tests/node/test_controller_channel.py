@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.server.controller_api.fake_controller import FakeControllerListener
-from tests.simulation.clock import SimulatedLoop
+from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.raft import QuorumLeader

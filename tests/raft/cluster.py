@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.simulation.clock import SimulatedLoop
+from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.log import LogDirectory
 from barnabas.raft.metadata_log import CommittedBatch
@@ -14,19 +14,23 @@ from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.snapshots import FOLDER, format_metadata
 from barnabas.raft.voters import VoterEndpoint, VoterNode, VoterSet
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     SupportedFeatureKey,
 )
-from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
-from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
-from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
-from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
-from barnabas.wire.messages.vote import VoteRequest
+from barnabas.wire.messages.raft_elections import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    VoteRequest,
+)
+from barnabas.wire.messages.raft_voters import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+)
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message

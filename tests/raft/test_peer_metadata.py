@@ -9,7 +9,7 @@ from tests.conformance.brokers import PeerBroker, peer, peer_is_here
 from tests.node.controller_directory import ControllerDirectory, RunningController, idle
 
 from barnabas.metadata.image import MetadataImage
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.topics import DeleteTopicsRequest, DeleteTopicState
 
 pytestmark = [
     pytest.mark.peer,

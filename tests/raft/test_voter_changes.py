@@ -9,9 +9,10 @@ from tests.raft.cluster import CLUSTER, Cluster, Member, simulated, until
 
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import add_raft_voter as add
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
-from barnabas.wire.messages.remove_raft_voter import (
+from barnabas.wire.messages import raft_voters as add
+from barnabas.wire.messages.raft_voters import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
 )

@@ -11,20 +11,23 @@ from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.registry.election import DUPLICATE_URLS, ElectionOutcome, InstanceIdentity, elect
 from barnabas.registry.membership import RegistryMembership
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_groups import (
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from barnabas.wire.messages.groups import (
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-)
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.wire.schema import Message
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import HANDLERS
-from barnabas.server.nodes import BrokerNode
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import Handler
 from barnabas.server.network.connection import ClientConnection
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import DelayedOperation, Purgatory
 from barnabas.server.request_context import RequestContext
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
-from barnabas.wire.messages.list_config_resources import (
+from barnabas.wire.messages.configs import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

@@ -10,10 +10,12 @@ from barnabas.server.api import describe_cluster, describe_topic_partitions, met
 from barnabas.server.api.find_coordinator import handle as find_coordinator
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import metadata_records as records
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
-from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.metadata import (
+    DescribeClusterRequest,
+    DescribeTopicPartitionsRequest,
+    MetadataRequest,
+)
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
 OFFSETS = "__consumer_offsets"

@@ -12,7 +12,7 @@ from barnabas.testing.requests import send_request as ask_port
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.groups import ListGroupsRequest
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

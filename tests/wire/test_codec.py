@@ -9,7 +9,7 @@ from tests.wire.declared import MESSAGES
 from tests.wire.filling import drawn
 
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages.consumer_groups import (
     Assignment,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,

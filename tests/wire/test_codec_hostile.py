@@ -9,12 +9,12 @@ from tests.wire.declared import MESSAGES
 from tests.wire.filling import sample
 
 from barnabas.wire.errors import ProtocolViolation
-from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatResponse
+from barnabas.wire.messages.group_offsets import OffsetFetchRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.metadata_records import BeginTransactionRecord
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.produce import ProduceRequest
-from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.wire.messages.sasl import SaslHandshakeRequest
 from barnabas.wire.schema import Message
 
 TELLING_BYTES = (0x00, 0x01, 0x7F, 0x80, 0xFE, 0xFF)

@@ -8,74 +8,77 @@ import pytest
 from barnabas.wire.apis import ApiKey, api, apis
 from barnabas.wire.error_response import error_counter, error_response
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
-)
-from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from barnabas.wire.messages.alter_replica_log_dirs import (
-    AlterReplicaLogDir,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirTopic,
-)
 from barnabas.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     RequestDirectoryData,
 )
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
-from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
-from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
+from barnabas.wire.messages.classic_groups import (
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
 )
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.wire.messages.describe_configs import (
+from barnabas.wire.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    IncrementalAlterConfigsRequest,
 )
-from barnabas.wire.messages.describe_producers import (
-    DescribeProducersRequest,
-    TopicRequest,
-)
+from barnabas.wire.messages.configs import IncrementalAlterConfigsResource as IncrementalResource
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterConfigsResource as IncrementalResource,
+from barnabas.wire.messages.log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
 )
-from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.join_group import JoinGroupRequest
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.wire.messages.partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ListPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
-from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from barnabas.wire.messages.write_txn_markers import (
+from barnabas.wire.messages.producer_ids import AllocateProducerIdsRequest, InitProducerIdRequest
+from barnabas.wire.messages.registrations import (
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    ControllerRegistrationRequest,
+    UnregisterBrokerRequest,
+)
+from barnabas.wire.messages.topics import (
+    CreatableTopic,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.wire.messages.transaction_descriptions import DescribeProducersRequest, TopicRequest
+from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from barnabas.wire.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from barnabas.wire.schema import Message
 
 CODE = ErrorCode.NOT_CONTROLLER

@@ -7,11 +7,11 @@ from barnabas.controller.context import ControllerContext, ControllerDecision
 from barnabas.decision import Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.allocate_producer_ids import (
+from barnabas.wire.messages.metadata_records import ProducerIdsRecord
+from barnabas.wire.messages.producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
-from barnabas.wire.messages.metadata_records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000
 _MAX_PRODUCER_ID: Final = 2**63 - 1

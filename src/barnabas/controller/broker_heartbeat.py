@@ -12,10 +12,7 @@ from barnabas.decision import Decision
 from barnabas.metadata.features import CORDONED_DIRECTORIES_FROM, DIRECTORY_ASSIGNMENT_FROM
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import BrokerRegistration
-from barnabas.wire.messages.broker_heartbeat import (
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-)
+from barnabas.wire.messages.registrations import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.schema import Message
 
 

@@ -3,29 +3,40 @@
 v2 adds log directories; v3 the previous broker epoch, which proves a clean shutdown.
 """
 
+from barnabas.controller.broker_lifecycle import unregister
 from barnabas.controller.context import ControllerContext, ControllerDecision
 from barnabas.controller.heartbeat_tracker import BrokerContact
 from barnabas.controller.partition_change import existing_partitions, leader_and_isr_updates
 from barnabas.decision import Decision
 from barnabas.metadata.features import (
+    CONTROLLER_REGISTRATION_FROM,
     DIRECTORY_ASSIGNMENT_FROM,
     ELIGIBLE_LEADERS_FROM,
     METADATA_VERSION,
 )
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.replay import read_endpoints, read_features
-from barnabas.metadata.snapshot import broker_record
-from barnabas.metadata.states import BrokerRegistration, DirectoryId, FeatureLevelRange
+from barnabas.metadata.snapshot import broker_record, controller_record
+from barnabas.metadata.states import (
+    BrokerRegistration,
+    ControllerRegistration,
+    DirectoryId,
+    FeatureLevelRange,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.broker_registration import (
+from barnabas.wire.messages.registrations import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
 )
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import to_text
 
 
-def decide(
+def decide_broker_registration(
     request: BrokerRegistrationRequest, image: MetadataImage, context: ControllerContext
 ) -> ControllerDecision:
     if request.cluster_id != context.cluster_id:
@@ -163,3 +174,35 @@ def _invalid(request: BrokerRegistrationRequest, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_REGISTRATION, f"Broker {request.broker_id} cannot register: {reason}."
     )
+
+
+def decide_unregister_broker(
+    request: UnregisterBrokerRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    broker = image.brokers.get(request.broker_id)
+    if broker is None:
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker {request.broker_id} is not registered."
+        )
+    records = unregister(broker, image, context)
+    return Decision(records, UnregisterBrokerResponse(error_message=None))
+
+
+def decide_controller_registration(
+    request: ControllerRegistrationRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    if image.metadata_level < CONTROLLER_REGISTRATION_FROM:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"Controllers can register from metadata.version {CONTROLLER_REGISTRATION_FROM} on; "
+            f"this cluster is at {image.metadata_level}.",
+        )
+    record = controller_record(
+        ControllerRegistration(
+            request.controller_id,
+            request.incarnation_id,
+            read_endpoints(request.listeners),
+            read_features(request.features),
+        )
+    )
+    return Decision([record], ControllerRegistrationResponse(error_message=None))

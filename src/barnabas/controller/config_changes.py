@@ -4,14 +4,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
-from barnabas.config.changes import ResourceType
+from barnabas.config.changes import (
+    ConfigOperation,
+    ConfigResourceType,
+    apply_operation,
+    find_setting,
+)
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.validation import validate_client_metrics
-from barnabas.controller.context import ControllerContext
+from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
 from barnabas.controller.topic_names import validate_topic_name
+from barnabas.decision import Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ConfigResource
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import configs as alter
+from barnabas.wire.messages import configs as incremental
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.wire.schema import Message
 
@@ -95,12 +103,12 @@ def config_records(
     records: list[Message] = [
         ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
         for key, value in changed.items()
-        if current.get(key) != value or resource_type == ResourceType.BROKER
+        if current.get(key) != value or resource_type == ConfigResourceType.BROKER
     ]
     min_isr_changes = changed.get(_MIN_ISR, current.get(_MIN_ISR)) != current.get(_MIN_ISR)
     if image.has_eligible_leaders and min_isr_changes:
         # Replicas that were eligible with the old minimum may not be with the new one (KIP-966).
-        topic = name if resource_type == ResourceType.TOPIC else ""
+        topic = name if resource_type == ConfigResourceType.TOPIC else ""
         records.append(ClearElrRecord(topic_name=topic))
     return records
 
@@ -118,7 +126,7 @@ def _require_allowed(
 ) -> None:
     resource_type, name = resource
     match resource_type:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             if not name:
                 raise _invalid("Default topic resources are not allowed.")
             validate_topic_name(name)
@@ -127,15 +135,15 @@ def _require_allowed(
                 raise KafkaError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
                 )
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             broker_id = _broker_id(name)
             context.resolver.validate_broker(after, broker_id=broker_id)
             _require_registered(broker_id, image)
-        case ResourceType.CLIENT_METRICS:
+        case ConfigResourceType.CLIENT_METRICS:
             if not name:
                 raise _invalid("A client metrics subscription needs a name.")
             validate_client_metrics(after)
-        case ResourceType.GROUP:
+        case ConfigResourceType.GROUP:
             if not name:
                 raise _invalid("Default group resources are not allowed.")
             context.resolver.validate_group(after)
@@ -145,7 +153,7 @@ def _require_allowed(
 
 def _require_min_isr_stays(resource: ConfigResource, changed: Mapping[str, str | None]) -> None:
     resource_type, name = resource
-    if resource_type != ResourceType.BROKER or _MIN_ISR not in changed:
+    if resource_type != ConfigResourceType.BROKER or _MIN_ISR not in changed:
         return
     if name:
         raise InvalidConfig(
@@ -181,3 +189,60 @@ def _require_distinct(names: Iterable[str]) -> None:
 
 def _invalid(reason: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, reason)
+
+
+def decide_alter_configs(
+    request: alter.AlterConfigsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    def change(resource: alter.AlterConfigsResource) -> list[Message]:
+        for config in resource.configs:
+            if config.value is None:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"Null value not supported for : {config.name}"
+                )
+        name = (resource.resource_type, resource.resource_name)
+        changed: dict[str, str | None] = {config.name: config.value for config in resource.configs}
+        for key in image.config(*name):
+            changed.setdefault(key, None)
+        return change_resource(name, changed, image, context)
+
+    records, responses = change_resources(
+        request.resources, change, alter.AlterConfigsResourceResponse
+    )
+    require_record_limit(records)
+    response = alter.AlterConfigsResponse(responses=responses)
+    return Decision([] if request.validate_only else records, response)
+
+
+def decide_incremental_alter_configs(
+    request: incremental.IncrementalAlterConfigsRequest,
+    image: MetadataImage,
+    context: ControllerContext,
+) -> ControllerDecision:
+    def change(resource: incremental.IncrementalAlterConfigsResource) -> list[Message]:
+        name = (resource.resource_type, resource.resource_name)
+        current = image.config(*name)
+        changed: dict[str, str | None] = {}
+        for config in resource.configs:
+            setting = find_setting(resource.resource_type, config.name)
+            changed[config.name] = apply_operation(
+                setting, current.get(config.name), _operation(config), config.value
+            )
+        return change_resource(name, changed, image, context)
+
+    records, responses = change_resources(
+        request.resources, change, incremental.AlterConfigsResourceResponse
+    )
+    require_record_limit(records)
+    response = incremental.IncrementalAlterConfigsResponse(responses=responses)
+    return Decision([] if request.validate_only else records, response)
+
+
+def _operation(config: incremental.IncrementalAlterableConfig) -> ConfigOperation:
+    try:
+        return ConfigOperation(config.config_operation)
+    except ValueError:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unknown operation {config.config_operation} for config {config.name}.",
+        ) from None

@@ -5,20 +5,58 @@ speculative image, in which everything decided before is committed already. It r
 if the request fails as a whole.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from barnabas.config.dynamic import Resolver
-from barnabas.controller.effective_topic_configs import EffectiveTopicConfigs
+from barnabas.config import topic
+from barnabas.config.descriptions import SettingSource, describe_topic
+from barnabas.config.resolver import ConfigResolver
+from barnabas.config.setting import to_text
 from barnabas.controller.heartbeat_tracker import BrokerContact, BrokerHeartbeatTracker
 from barnabas.decision import Decision
 from barnabas.metadata.states import BrokerRegistration, DirectoryId
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.topics import CreatableTopicConfigs
 from barnabas.wire.schema import Message
 
 MAX_RECORDS: Final = 10_000
 """The limit on the records of one decision, and on the partitions in one request, as in Kafka."""
+
+
+class EffectiveTopicConfigs:
+    """Describes the default configs once for all topics, until the defaults change."""
+
+    __slots__ = ("_defaults", "_described", "_resolver")
+
+    def __init__(self, resolver: ConfigResolver) -> None:
+        self._resolver = resolver
+        self._described: list[CreatableTopicConfigs] = []
+        self._defaults: object = None
+
+    def describe(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        """Returns the configs of a topic with these overrides, which are valid.
+
+        The caller must not change the list.
+        """
+        if self._defaults is not self._resolver.topic_defaults:
+            self._defaults = self._resolver.topic_defaults
+            self._described = [
+                CreatableTopicConfigs(
+                    name=setting.name,
+                    value=setting.value,
+                    read_only=setting.read_only,
+                    config_source=setting.source,
+                    is_sensitive=setting.sensitive,
+                )
+                for setting in describe_topic(self._resolver, _NO_TOPIC)
+            ]
+        if not overrides:
+            return self._described
+        return [
+            _overridden(overrides[config.name], config.name) if config.name in overrides else config
+            for config in self._described
+        ]
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,7 +70,7 @@ class ControllerContext:
     controller_id: int
     voter_ids: Collection[int]
     kraft_version: int
-    resolver: Resolver
+    resolver: ConfigResolver
     topic_configs: EffectiveTopicConfigs
     heartbeats: BrokerHeartbeatTracker
     random_uuid: Callable[[], bytes]
@@ -57,3 +95,11 @@ def default_directory(broker: BrokerRegistration | None) -> bytes:
     if broker is not None and len(broker.log_dirs) == 1:
         return broker.log_dirs[0]
     return DirectoryId.UNASSIGNED
+
+
+_NO_TOPIC = ""  # has no configs of its own, as no topic can have this name
+
+
+def _overridden(text: str, name: str) -> CreatableTopicConfigs:
+    value = to_text(topic.SETTINGS[name].parse(text))
+    return CreatableTopicConfigs(name=name, value=value, config_source=SettingSource.TOPIC)

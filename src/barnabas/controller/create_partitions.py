@@ -8,14 +8,17 @@ from barnabas.controller.context import (
     ControllerDecision,
     require_record_limit,
 )
-from barnabas.controller.partition_assignment import new_partition, validate_manual_assignment
-from barnabas.controller.replica_placer import place_replicas
+from barnabas.controller.replica_placer import (
+    new_partition,
+    place_replicas,
+    validate_manual_assignment,
+)
 from barnabas.decision import Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import partition_record
 from barnabas.metadata.states import Replicas, TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_partitions import (
+from barnabas.wire.messages.topics import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,

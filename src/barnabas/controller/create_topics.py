@@ -6,7 +6,7 @@ configs; v6 may be throttled; v7 returns topic ids.
 
 from collections import Counter
 
-from barnabas.config.changes import ResourceType
+from barnabas.config.changes import ConfigResourceType
 from barnabas.config.errors import InvalidConfig
 from barnabas.controller.config_changes import config_error_code, config_records
 from barnabas.controller.context import (
@@ -15,8 +15,11 @@ from barnabas.controller.context import (
     ControllerDecision,
     require_record_limit,
 )
-from barnabas.controller.partition_assignment import new_partition, validate_manual_assignment
-from barnabas.controller.replica_placer import place_replicas
+from barnabas.controller.replica_placer import (
+    new_partition,
+    place_replicas,
+    validate_manual_assignment,
+)
 from barnabas.controller.topic_names import (
     require_name_available,
     validate_topic_name,
@@ -27,13 +30,13 @@ from barnabas.metadata.snapshot import partition_record
 from barnabas.metadata.states import PartitionRegistration
 from barnabas.raft import METADATA_TOPIC
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import (
+from barnabas.wire.messages.metadata_records import TopicRecord
+from barnabas.wire.messages.topics import (
     CreatableTopic,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.schema import Message
 
 
@@ -185,7 +188,7 @@ def _records(
 ) -> list[Message]:
     return [
         TopicRecord(name=name, topic_id=topic_id),
-        *config_records((ResourceType.TOPIC, name), configs, image),
+        *config_records((ConfigResourceType.TOPIC, name), configs, image),
         *(partition_record(topic_id, index, state) for index, state in enumerate(partitions)),
     ]
 

@@ -10,13 +10,13 @@ from barnabas.decision import Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.delete_topics import (
+from barnabas.wire.messages.metadata_records import RemoveTopicRecord
+from barnabas.wire.messages.topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.wire.messages.metadata_records import RemoveTopicRecord
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import ZERO, to_text
 

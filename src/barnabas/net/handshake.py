@@ -18,8 +18,7 @@ from barnabas.net.sasl import AuthenticationFailed, SaslExchange
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from barnabas.wire.schema import Message
 
 API_VERSIONS_REQUEST = ApiVersionsRequest(

@@ -23,11 +23,11 @@ from barnabas.wire.messages.assign_replicas_to_dirs import (
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.broker_heartbeat import (
+from barnabas.wire.messages.registrations import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
 )
-from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.schema import Message
 
 REQUEST_TIMEOUT_MS = 4_500

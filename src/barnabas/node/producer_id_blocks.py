@@ -5,7 +5,7 @@ import asyncio
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.server.nodes import BrokerNode
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.allocate_producer_ids import (
+from barnabas.wire.messages.producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )

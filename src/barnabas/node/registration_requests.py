@@ -5,9 +5,11 @@ from typing import TypeVar
 
 from barnabas.config import BrokerSettings, Listener
 from barnabas.metadata.features import SUPPORTED
-from barnabas.wire.messages import broker_registration, controller_registration
-from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
-from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
+from barnabas.wire.messages import registrations
+from barnabas.wire.messages.registrations import (
+    BrokerRegistrationRequest,
+    ControllerRegistrationRequest,
+)
 
 T = TypeVar("T")
 
@@ -25,8 +27,8 @@ def broker_registration_request(
         broker_id=settings.node_id,
         cluster_id=cluster_id,
         incarnation_id=incarnation_id,
-        listeners=_listeners(broker_registration.Listener, listeners),
-        features=_features(broker_registration.Feature),
+        listeners=_listeners(registrations.Listener, listeners),
+        features=_features(registrations.Feature),
         rack=settings["broker.rack"],
         log_dirs=directory_ids,
         previous_broker_epoch=previous_epoch,
@@ -39,8 +41,8 @@ def controller_registration_request(
     return ControllerRegistrationRequest(
         controller_id=settings.node_id,
         incarnation_id=incarnation_id,
-        listeners=_listeners(controller_registration.Listener, listeners),
-        features=_features(controller_registration.Feature),
+        listeners=_listeners(registrations.Listener, listeners),
+        features=_features(registrations.Feature),
     )
 
 

@@ -19,9 +19,9 @@ from barnabas.raft.roles import NO_NODE
 from barnabas.raft.snapshots import METADATA_TOPIC
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint, wire_endpoints
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import begin_quorum_epoch as begin
-from barnabas.wire.messages import end_quorum_epoch as end
-from barnabas.wire.messages import vote
+from barnabas.wire.messages import raft_elections
+from barnabas.wire.messages import raft_elections as begin
+from barnabas.wire.messages import raft_elections as end
 
 E = TypeVar("E")
 
@@ -61,9 +61,9 @@ def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> l
 # Vote
 
 
-def vote_request(cluster_id: str, request: RaftVoteRequest) -> vote.VoteRequest:
+def vote_request(cluster_id: str, request: RaftVoteRequest) -> raft_elections.VoteRequest:
     voter = request.voter or ReplicaKey(NO_NODE)
-    partition = vote.RequestPartitionData(
+    partition = raft_elections.VoteRequestPartitionData(
         replica_epoch=request.epoch,
         replica_id=request.candidate.node_id,
         replica_directory_id=request.candidate.directory_id,
@@ -72,11 +72,11 @@ def vote_request(cluster_id: str, request: RaftVoteRequest) -> vote.VoteRequest:
         last_offset=request.last_offset,
         pre_vote=request.pre_vote,
     )
-    topic = vote.RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    return vote.VoteRequest(cluster_id=cluster_id, voter_id=voter.node_id, topics=[topic])
+    topic = raft_elections.VoteRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return raft_elections.VoteRequest(cluster_id=cluster_id, voter_id=voter.node_id, topics=[topic])
 
 
-def parse_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
+def parse_vote_request(request: raft_elections.VoteRequest) -> RaftVoteRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
@@ -90,13 +90,15 @@ def parse_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
     )
 
 
-def vote_response(response: RaftVoteResponse, leader: QuorumLeader | None) -> vote.VoteResponse:
-    return vote.VoteResponse(
+def vote_response(
+    response: RaftVoteResponse, leader: QuorumLeader | None
+) -> raft_elections.VoteResponse:
+    return raft_elections.VoteResponse(
         **_response_fields(vote, response, leader, vote_granted=response.granted)
     )
 
 
-def parse_vote_response(response: vote.VoteResponse) -> RaftVoteResponse | None:
+def parse_vote_response(response: raft_elections.VoteResponse) -> RaftVoteResponse | None:
     partition = metadata_partition(response.topics)
     if partition is None or response.error_code:
         return None
@@ -115,7 +117,7 @@ def begin_request(
     cluster_id: str, request: BeginEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> begin.BeginQuorumEpochRequest:
     voter = request.voter or ReplicaKey(NO_NODE)
-    partition = begin.RequestPartitionData(
+    partition = begin.BeginRequestPartitionData(
         voter_directory_id=voter.directory_id,
         leader_id=request.leader_id,
         leader_epoch=request.epoch,
@@ -123,7 +125,7 @@ def begin_request(
     return begin.BeginQuorumEpochRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
-        topics=[begin.RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+        topics=[begin.BeginRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
         leader_endpoints=wire_endpoints(begin.LeaderEndpoint, endpoints),
     )
 
@@ -142,7 +144,7 @@ def parse_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochReq
 def end_request(
     cluster_id: str, request: EndEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> end.EndQuorumEpochRequest:
-    partition = end.RequestPartitionData(
+    partition = end.EndRequestPartitionData(
         leader_id=request.leader_id,
         leader_epoch=request.epoch,
         preferred_successors=[key.node_id for key in request.candidates],
@@ -153,7 +155,7 @@ def end_request(
     )
     return end.EndQuorumEpochRequest(
         cluster_id=cluster_id,
-        topics=[end.RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+        topics=[end.EndRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
         leader_endpoints=wire_endpoints(end.LeaderEndpoint, endpoints),
     )
 

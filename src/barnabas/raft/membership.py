@@ -14,11 +14,14 @@ from barnabas.raft.roles import Follower
 from barnabas.raft.voter_changes import PURPOSE
 from barnabas.raft.voters import MAX_KRAFT_VERSION, MIN_KRAFT_VERSION, wire_endpoints
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import add_raft_voter as add
-from barnabas.wire.messages import update_raft_voter as update
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
-from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
-from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from barnabas.wire.messages import raft_voters as add
+from barnabas.wire.messages import raft_voters as update
+from barnabas.wire.messages.raft_voters import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 from barnabas.wire.peer import Peers
 from barnabas.wire.schema import Message
 

@@ -30,23 +30,24 @@ from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voter_changes import VoterChanges
 from barnabas.raft.voters import QuorumError, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
-from barnabas.wire.messages.begin_quorum_epoch import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-)
-from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
-from barnabas.wire.messages.remove_raft_voter import (
+from barnabas.wire.messages.raft_elections import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from barnabas.wire.messages.raft_voters import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
-)
-from barnabas.wire.messages.update_raft_voter import (
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
 )
-from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 from barnabas.wire.peer import Peers
 from barnabas.wire.records.build import Record, build_batch
 

@@ -14,10 +14,10 @@ from barnabas.raft.messages import EpochResponse
 from barnabas.raft.snapshots import METADATA_TOPIC, SnapshotId
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import begin_quorum_epoch as begin
-from barnabas.wire.messages import end_quorum_epoch as end
 from barnabas.wire.messages import fetch_snapshot as wire_snapshot
-from barnabas.wire.messages import vote as wire_vote
+from barnabas.wire.messages import raft_elections as begin
+from barnabas.wire.messages import raft_elections as end
+from barnabas.wire.messages import raft_elections as wire_vote
 
 _FIRST_VERSION_WITH_ENDPOINTS = 1  # of all four APIs
 _MAX_CHUNK_BYTES = 8 * 1024 * 1024

@@ -12,15 +12,14 @@ from barnabas.raft.control_records import voters_record
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from barnabas.wire.messages.remove_raft_voter import (
-    RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
-)
-from barnabas.wire.messages.update_raft_voter import (
+from barnabas.wire.messages.raft_voters import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
     CurrentLeader,
     KRaftVersionFeature,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
 )

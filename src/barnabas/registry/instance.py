@@ -15,7 +15,7 @@ from barnabas.registry.membership import RegistryMembership
 from barnabas.registry.schema_log import SchemaLog
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import RegistryState
-from barnabas.wire.messages.describe_groups import DescribeGroupsResponse
+from barnabas.wire.messages.groups import DescribeGroupsResponse
 from barnabas.wire.schema import Message
 
 Request = TypeVar("Request")

@@ -22,15 +22,17 @@ from barnabas.registry.election import (
     elect,
 )
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
-from barnabas.wire.messages.join_group import (
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.wire.messages.groups import DescribeGroupsRequest
 from barnabas.wire.schema import Message
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.coordinator import topics
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_topics import (
+from barnabas.wire.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,

@@ -17,8 +17,7 @@ from barnabas.wire.headers import (
     write_request_header,
     write_response_header,
 )
-from barnabas.wire.messages.envelope import EnvelopeRequest
-from barnabas.wire.messages.principal import DefaultPrincipalData
+from barnabas.wire.messages.envelope import DefaultPrincipalData, EnvelopeRequest
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Message
 

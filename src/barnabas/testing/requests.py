@@ -11,18 +11,16 @@ from barnabas.testing.ports import LOOPBACK
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
-from barnabas.wire.messages.create_topics import (
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
-)
-from barnabas.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Message
 

@@ -145,7 +145,8 @@ class Api:
         return f"Api({self.name})"
 
     def _message(self, side: str) -> type[Message]:
-        module_name = f"barnabas.wire.messages.{self.key.name.lower()}"
+        api_name = self.key.name.lower()
+        module_name = f"barnabas.wire.messages.{_MODULES.get(api_name, api_name)}"
         message: type[Message] = getattr(importlib.import_module(module_name), self.name + side)
         return message
 
@@ -199,3 +200,54 @@ _RETIRED = frozenset(
 """Keys that Kafka 4 reserves but serves in no version."""
 
 _APIS: dict[int, Api] = {int(key): Api(key) for key in ApiKey if key not in _RETIRED}
+
+_MODULES = {
+    api_name: module_name
+    for module_name, api_names in {
+        "acls": "describe_acls create_acls delete_acls",
+        "delegation_tokens": (
+            "create_delegation_token renew_delegation_token expire_delegation_token "
+            "describe_delegation_token"
+        ),
+        "scram": "describe_user_scram_credentials alter_user_scram_credentials",
+        "sasl": "sasl_handshake sasl_authenticate",
+        "client_quotas": "describe_client_quotas alter_client_quotas",
+        "raft_voters": "add_raft_voter remove_raft_voter update_raft_voter",
+        "raft_elections": "vote begin_quorum_epoch end_quorum_epoch",
+        "configs": (
+            "describe_configs alter_configs incremental_alter_configs list_config_resources"
+        ),
+        "share_group_state": (
+            "initialize_share_group_state read_share_group_state write_share_group_state "
+            "delete_share_group_state read_share_group_state_summary"
+        ),
+        "share_group_offsets": (
+            "describe_share_group_offsets alter_share_group_offsets delete_share_group_offsets"
+        ),
+        "share_fetch": "share_acknowledge",
+        "transactions": "add_partitions_to_txn add_offsets_to_txn end_txn",
+        "producer_ids": "init_producer_id allocate_producer_ids",
+        "group_offsets": "offset_commit txn_offset_commit offset_fetch offset_delete",
+        "transaction_descriptions": "describe_transactions list_transactions describe_producers",
+        "transaction_markers": "write_txn_markers",
+        "classic_groups": "join_group sync_group heartbeat leave_group",
+        "groups": "describe_groups list_groups delete_groups",
+        "consumer_groups": "consumer_group_heartbeat consumer_group_describe",
+        "share_groups": "share_group_heartbeat share_group_describe",
+        "streams_groups": (
+            "streams_group_heartbeat streams_group_describe "
+            "streams_group_topology_description_update"
+        ),
+        "registrations": (
+            "broker_registration broker_heartbeat unregister_broker controller_registration "
+            "unregister_controller"
+        ),
+        "partition_reassignments": "alter_partition_reassignments list_partition_reassignments",
+        "log_dirs": "describe_log_dirs alter_replica_log_dirs",
+        "topics": "create_topics delete_topics create_partitions delete_records",
+        "telemetry": "get_telemetry_subscriptions push_telemetry",
+        "metadata": "describe_topic_partitions describe_cluster",
+    }.items()
+    for api_name in api_names.split()
+}
+"""The module of each API that is declared together with others; any other has its own name."""

@@ -145,7 +145,7 @@ def _flattened(request: Any) -> Any:
     """AlterReplicaLogDirs requests list directories, its responses list topics."""
     if request.API_KEY != ApiKey.ALTER_REPLICA_LOG_DIRS:
         return request
-    from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDir
+    from barnabas.wire.messages.log_dirs import AlterReplicaLogDir
 
     directories = request.dirs
     return AlterReplicaLogDir(topics=list(chain.from_iterable(d.topics for d in directories)))

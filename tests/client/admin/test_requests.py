@@ -23,20 +23,21 @@ from barnabas.client.admin import AioAdminClient
 from barnabas.client.settings import AdminSettings
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
-from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
-from barnabas.wire.messages.describe_cluster import (
-    DescribeClusterBroker,
-    DescribeClusterResponse,
-)
 from barnabas.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
-from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from barnabas.wire.messages.group_offsets import OffsetFetchResponse, OffsetFetchResponseGroup
+from barnabas.wire.messages.groups import (
+    DeletableGroupResult,
+    DeleteGroupsResponse,
+    ListedGroup,
+    ListGroupsResponse,
+)
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from barnabas.wire.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
+from barnabas.wire.messages.metadata import DescribeClusterBroker, DescribeClusterResponse
+from barnabas.wire.messages.topics import CreatableTopicResult, CreateTopicsResponse
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from tests.client.scripted import ScriptedBroker, metadata_of, settings_of
 from barnabas.client.cluster import ClusterClient, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.wire.apis import ApiKey
-from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.groups import ListGroupsRequest
 
 CERTIFICATES = Path(__file__).parents[2] / "net" / "certificates"
 CA = str(CERTIFICATES / "ca.pem")

@@ -23,13 +23,13 @@ from barnabas.config.addresses import Endpoint
 from barnabas.testing.ports import free_port
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_cluster import (
+from barnabas.wire.messages.groups import ListGroupsRequest, ListGroupsResponse
+from barnabas.wire.messages.metadata import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    MetadataResponse,
 )
-from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from barnabas.wire.messages.metadata import MetadataResponse
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}

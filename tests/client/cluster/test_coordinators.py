@@ -14,9 +14,9 @@ from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.classic_groups import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.find_coordinator import FindCoordinatorResponse
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from barnabas.wire.messages.groups import ListGroupsRequest, ListGroupsResponse
 
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 

@@ -17,7 +17,7 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.list_groups import ListGroupsResponse
+from barnabas.wire.messages.groups import ListGroupsResponse
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}

@@ -26,12 +26,13 @@ from barnabas.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from barnabas.wire.messages.sasl_authenticate import (
+from barnabas.wire.messages.groups import ListGroupsRequest, ListGroupsResponse
+from barnabas.wire.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
 )
-from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 Answers = dict[ApiKey, Callable[[Any], Any]]
 LIST: Answers = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}

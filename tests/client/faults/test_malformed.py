@@ -20,7 +20,6 @@ from barnabas.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.wire.messages.init_producer_id import InitProducerIdResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsResponse
 from barnabas.wire.messages.metadata import MetadataResponse
 from barnabas.wire.messages.produce import (
@@ -29,6 +28,7 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from barnabas.wire.messages.producer_ids import InitProducerIdResponse
 
 DEADLINE_S = 30.0
 

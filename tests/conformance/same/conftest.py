@@ -12,11 +12,11 @@ from tests.conformance.same.sides import Side, Sides
 from tests.conformance.same.talk import is_settled
 from tests.wait import wait_until
 
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.groups import DescribeGroupsRequest
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
 from barnabas.wire.schema import Message
 
 ENOUGH = [f"any-{number}" for number in range(500)]

@@ -7,15 +7,12 @@ from typing import Any
 from tests.conformance.same.conftest import PLAIN
 from tests.conformance.same.talk import Talk
 
-from barnabas.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
-)
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
+from barnabas.wire.messages.configs import (
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
 )
+from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 LEAVING = -1
 LEAVING_FOR_A_WHILE = -2
@@ -57,8 +54,10 @@ def first_beat(group: str, member_id: str, **fields: Any) -> ConsumerGroupHeartb
 
 def configure(talk: Talk, group: str, name: str, value: str) -> None:
     """Change one of the group's own settings."""
-    setting = AlterableConfig(name=name, config_operation=SET, value=value)
-    resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=[setting])
+    setting = IncrementalAlterableConfig(name=name, config_operation=SET, value=value)
+    resource = IncrementalAlterConfigsResource(
+        resource_type=GROUP, resource_name=group, configs=[setting]
+    )
     talk.ask(IncrementalAlterConfigsRequest(resources=[resource]))
 
 

@@ -7,15 +7,20 @@ from typing import Any
 
 from tests.conformance.same.talk import Talk
 
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 MEMBER_ID_REQUIRED = 79
 

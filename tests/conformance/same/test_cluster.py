@@ -8,23 +8,20 @@ from tests.conformance.same.conftest import PLAIN
 from tests.conformance.same.sides import Sides, framed, same
 
 from barnabas.wire.apis import ApiKey
-from barnabas.wire.messages.alter_replica_log_dirs import (
-    AlterReplicaLogDir,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirTopic,
-)
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
-from barnabas.wire.messages.describe_log_dirs import (
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-)
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from barnabas.wire.messages.metadata import DescribeClusterRequest, MetadataRequest
 from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 pytestmark = pytest.mark.peer

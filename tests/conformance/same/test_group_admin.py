@@ -10,10 +10,12 @@ from tests.conformance.same.offsets import commit, fetched
 from tests.conformance.same.sides import Sides
 from tests.conformance.same.talk import Talk, agree
 
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
-from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
 
 pytestmark = pytest.mark.peer
 

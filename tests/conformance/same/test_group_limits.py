@@ -20,13 +20,17 @@ from tests.conformance.same.sides import Side, Sides
 from tests.conformance.same.talk import Talk, agree
 from tests.conformance.same.transactions import Producer, init, new_producer
 
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.list_groups import ListGroupsRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
 from barnabas.wire.schema import Message
 
 pytestmark = pytest.mark.peer

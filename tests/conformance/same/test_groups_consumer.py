@@ -17,8 +17,8 @@ from tests.conformance.same.groups import first_member, heartbeat, join, leave
 from tests.conformance.same.sides import Sides
 from tests.conformance.same.talk import Talk, agree
 
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.topics import DeleteTopicsRequest
 
 pytestmark = pytest.mark.peer
 

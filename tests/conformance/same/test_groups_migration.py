@@ -18,8 +18,8 @@ from tests.conformance.same.offsets import commit, fetched
 from tests.conformance.same.sides import Sides
 from tests.conformance.same.talk import Talk, agree
 
-from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.groups import DescribeGroupsRequest
 
 pytestmark = pytest.mark.peer
 

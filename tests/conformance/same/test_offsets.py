@@ -25,9 +25,8 @@ from tests.conformance.same.offsets import (
 from tests.conformance.same.sides import Sides, can_carry
 from tests.conformance.same.talk import Talk, agree
 
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
-from barnabas.wire.messages.offset_commit import OffsetCommitRequest
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.messages.group_offsets import OffsetCommitRequest, OffsetFetchRequest
+from barnabas.wire.messages.topics import DeleteTopicsRequest
 
 pytestmark = pytest.mark.peer
 

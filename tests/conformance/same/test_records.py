@@ -20,18 +20,18 @@ from tests.conformance.same.requests import fetch, list_offsets, produce
 from tests.conformance.same.sides import Side, Sides, same
 from tests.wait import wait_until
 
-from barnabas.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.wire.messages.transaction_descriptions import DescribeProducersRequest, TopicRequest
 from barnabas.wire.records.batch import TRANSACTIONAL_BIT
 from barnabas.wire.records.compression import Codec
 

@@ -7,12 +7,12 @@ from tests.config.differences import DYNAMIC_HERE_ALONE
 from tests.conformance.same.conftest import PLAIN, create
 from tests.conformance.same.sides import Side, Sides, same
 
-from barnabas.wire.messages import alter_configs, incremental_alter_configs
-from barnabas.wire.messages.describe_configs import (
+from barnabas.wire.messages import configs
+from barnabas.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    ListConfigResourcesRequest,
 )
-from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 pytestmark = pytest.mark.peer
 
@@ -159,23 +159,17 @@ def incremental(
 ) -> Any:
     kind, name = resource
     altered = [
-        incremental_alter_configs.AlterableConfig(name=key, config_operation=operation, value=value)
+        configs.IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
         for key, operation, value in changes
     ]
-    chosen = incremental_alter_configs.AlterConfigsResource(
+    chosen = configs.IncrementalAlterConfigsResource(
         resource_type=kind, resource_name=name, configs=altered
     )
-    return incremental_alter_configs.IncrementalAlterConfigsRequest(
-        resources=[chosen], validate_only=validate_only
-    )
+    return configs.IncrementalAlterConfigsRequest(resources=[chosen], validate_only=validate_only)
 
 
 def replace(resource: tuple[int, str], configs: dict[str, Any], validate_only: bool) -> Any:
     kind, name = resource
-    altered = [
-        alter_configs.AlterableConfig(name=key, value=value) for key, value in configs.items()
-    ]
-    chosen = alter_configs.AlterConfigsResource(
-        resource_type=kind, resource_name=name, configs=altered
-    )
-    return alter_configs.AlterConfigsRequest(resources=[chosen], validate_only=validate_only)
+    altered = [configs.AlterableConfig(name=key, value=value) for key, value in configs.items()]
+    chosen = configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=altered)
+    return configs.AlterConfigsRequest(resources=[chosen], validate_only=validate_only)

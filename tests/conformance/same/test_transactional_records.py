@@ -16,7 +16,7 @@ from tests.conformance.same.transactions import (
     strangers,
 )
 
-from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeProducersRequest, TopicRequest
 
 pytestmark = pytest.mark.peer
 

@@ -18,8 +18,8 @@ from tests.conformance.same.transactions import (
     strangers,
 )
 
-from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.messages.transaction_descriptions import ListTransactionsRequest
+from barnabas.wire.messages.transactions import AddPartitionsToTxnRequest
 from barnabas.wire.schema import Message
 
 pytestmark = pytest.mark.peer

@@ -10,24 +10,24 @@ from tests.conformance.same.requests import produce
 from tests.conformance.same.sides import can_carry
 from tests.conformance.same.talk import Talk
 
-from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.txn_offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.wire.messages.write_txn_markers import (
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
+from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
+)
+from barnabas.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+    EndTxnRequest,
 )
 from barnabas.wire.schema import Message
 

@@ -13,19 +13,20 @@ from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorSta
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.join_group import (
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
-)
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from barnabas.wire.messages.sync_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 
 GROUP = "g"
 SESSION_MS = 10_000

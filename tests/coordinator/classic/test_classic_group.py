@@ -8,7 +8,7 @@ from barnabas.coordinator.groups.classic.group import TRANSITIONS, ClassicGroup,
 from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group, GroupType
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.describe_groups import DescribedGroup
+from barnabas.wire.messages.groups import DescribedGroup
 
 
 @pytest.fixture

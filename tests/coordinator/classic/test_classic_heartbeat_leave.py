@@ -8,7 +8,7 @@ from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.classic_groups import LeaveGroupRequest
 
 
 @pytest.fixture

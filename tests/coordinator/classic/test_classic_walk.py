@@ -16,9 +16,11 @@ from tests.logged import logged
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.heartbeat import HeartbeatResponse
-from barnabas.wire.messages.join_group import JoinGroupResponse
-from barnabas.wire.messages.sync_group import SyncGroupResponse
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatResponse,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
 
 CLIENTS = 5
 GROUP_SIZE = 4

@@ -12,7 +12,7 @@ from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorSta
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,

@@ -14,7 +14,7 @@ from tests.coordinator.consumer.harness import (
 
 from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.consumer_group_heartbeat import TopicPartitions
+from barnabas.wire.messages.consumer_groups import TopicPartitions
 
 
 @pytest.fixture

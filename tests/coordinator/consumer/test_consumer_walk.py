@@ -30,7 +30,7 @@ from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.coordinator.groups.consumer.regexes import MIN_INTERVAL_MS
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatResponse
 
 STEPS = 250
 QUIET_MS = 3_000

@@ -16,7 +16,7 @@ from barnabas.coordinator.groups.assignors.model import MemberSubscription, Subs
 from barnabas.coordinator.groups.consumer.embedded_protocol import by_topic_id, read_subscription
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.join_group import JoinGroupResponse
+from barnabas.wire.messages.classic_groups import JoinGroupResponse
 
 Owned = set[tuple[str, int]]
 

@@ -14,8 +14,17 @@ from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorSta
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import consumer_group_heartbeat as wire
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages import consumer_groups as wire
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from barnabas.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
@@ -24,10 +33,6 @@ from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.wire.schema import Message
 
 GROUP = "g"

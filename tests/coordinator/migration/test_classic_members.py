@@ -12,7 +12,7 @@ from tests.coordinator.migration.harness import (
 
 from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.classic_groups import LeaveGroupRequest
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import offset_commit, offset_delete, offset_fetch, txn_offset_commit
-from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages import group_offsets
+from barnabas.wire.messages.groups import ListGroupsRequest
 from barnabas.wire.uuid import ZERO
 
 PRODUCER = 4711
@@ -73,17 +73,17 @@ class OffsetHarness:
         version: int = 9,
     ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
         """The code of each partition, or of all."""
-        request = offset_commit.OffsetCommitRequest(
+        request = group_offsets.OffsetCommitRequest(
             group_id=group,
             generation_id_or_member_epoch=epoch,
             member_id=member,
             group_instance_id=instance,
             retention_time_ms=retention_ms,
             topics=[
-                offset_commit.OffsetCommitRequestTopic(
+                group_offsets.OffsetCommitRequestTopic(
                     **named(topic),
                     partitions=[
-                        offset_commit.OffsetCommitRequestPartition(
+                        group_offsets.OffsetCommitRequestPartition(
                             partition_index=index,
                             committed_leader_epoch=leader_epoch,
                             **offset_and_metadata(offset),
@@ -114,7 +114,7 @@ class OffsetHarness:
         instance: str | None = None,
         version: int = 5,
     ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
-        request = txn_offset_commit.TxnOffsetCommitRequest(
+        request = group_offsets.TxnOffsetCommitRequest(
             transactional_id="x",
             group_id=group,
             producer_id=producer,
@@ -123,10 +123,10 @@ class OffsetHarness:
             member_id=member,
             group_instance_id=instance,
             topics=[
-                txn_offset_commit.TxnOffsetCommitRequestTopic(
+                group_offsets.TxnOffsetCommitRequestTopic(
                     **named(topic),
                     partitions=[
-                        txn_offset_commit.TxnOffsetCommitRequestPartition(
+                        group_offsets.TxnOffsetCommitRequestPartition(
                             partition_index=index,
                             committed_leader_epoch=-1,
                             **offset_and_metadata(offset),
@@ -183,15 +183,15 @@ class OffsetHarness:
         epoch: int = -1,
         stable: bool = False,
         version: int = 9,
-    ) -> offset_fetch.OffsetFetchResponseGroup:
-        request = offset_fetch.OffsetFetchRequestGroup(
+    ) -> group_offsets.OffsetFetchResponseGroup:
+        request = group_offsets.OffsetFetchRequestGroup(
             group_id=group,
             member_id=member,
             member_epoch=epoch,
             topics=None
             if requested is None
             else [
-                offset_fetch.OffsetFetchRequestTopics(
+                group_offsets.OffsetFetchRequestTopics(
                     **named(topic), partition_indexes=list(indexes)
                 )
                 for topic, indexes in requested.items()
@@ -208,13 +208,13 @@ class OffsetHarness:
     def delete_offsets(
         self, requested: Mapping[str, Sequence[int]], group: str = "g"
     ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
-        request = offset_delete.OffsetDeleteRequest(
+        request = group_offsets.OffsetDeleteRequest(
             group_id=group,
             topics=[
-                offset_delete.OffsetDeleteRequestTopic(
+                group_offsets.OffsetDeleteRequestTopic(
                     name=topic,
                     partitions=[
-                        offset_delete.OffsetDeleteRequestPartition(partition_index=index)
+                        group_offsets.OffsetDeleteRequestPartition(partition_index=index)
                         for index in indexes
                     ],
                 )

@@ -4,7 +4,7 @@ import pytest
 from tests.coordinator.offsets.harness import OffsetHarness, StubGroup
 
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.offset_fetch import OffsetFetchResponsePartitions
+from barnabas.wire.messages.group_offsets import OffsetFetchResponsePartitions
 from barnabas.wire.uuid import ZERO
 
 

@@ -15,9 +15,9 @@ from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.transaction_records import TransactionLogValue
+from barnabas.wire.messages.transactions import EndTxnRequest, EndTxnResponse
 
 BLOCK_SIZE = 1_000
 FIRST_ID = 4_000

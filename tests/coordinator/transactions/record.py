@@ -16,10 +16,10 @@ from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Co
 from tests.wait import wait_until
 
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.transaction_descriptions import DescribeTransactionsRequest
 from barnabas.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from barnabas.wire.records.batch import iterate_batches

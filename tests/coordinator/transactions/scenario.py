@@ -23,17 +23,19 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.wire.messages.add_partitions_to_txn import (
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from barnabas.wire.messages.transaction_records import TransactionLogValue
+from barnabas.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
+    EndTxnRequest,
 )
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
-from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
-from barnabas.wire.messages.transaction_records import TransactionLogValue
 from barnabas.wire.schema import Message
 
 TIMEOUT_MS = 60_000

@@ -11,16 +11,18 @@ from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Co
 
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS, to_record
-from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from barnabas.wire.messages.describe_transactions import (
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    ListTransactionsRequest,
 )
-from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.transaction_records import TransactionLogValue
+from barnabas.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+)
 from barnabas.wire.schema import Message
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))

@@ -11,14 +11,14 @@ from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.transactions.metadata import LAST_ASSIGNED_EPOCH
 from barnabas.coordinator.transactions.records import to_record
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from barnabas.wire.messages.add_partitions_to_txn import (
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
+from barnabas.wire.messages.transaction_descriptions import ListTransactionsRequest
+from barnabas.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 
 T0, T1 = ("t", 0), ("t", 1)
 

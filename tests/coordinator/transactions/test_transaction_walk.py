@@ -24,8 +24,8 @@ from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.add_partitions import TransactionPartitions
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.end_txn import EndTxnResponse
-from barnabas.wire.messages.init_producer_id import InitProducerIdResponse
+from barnabas.wire.messages.producer_ids import InitProducerIdResponse
+from barnabas.wire.messages.transactions import EndTxnResponse
 
 PARTITIONS = range(4)
 IDS = ["red", "green", "blue"]

@@ -18,16 +18,14 @@ from barnabas.server.api import (
     list_config_resources,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import alter_configs as replacing
-from barnabas.wire.messages import incremental_alter_configs as incremental
-from barnabas.wire.messages.describe_configs import (
+from barnabas.wire.messages import configs as incremental
+from barnabas.wire.messages import configs as replacing
+from barnabas.wire.messages.configs import (
+    ConfigResource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
     DescribeConfigsResult,
-)
-from barnabas.wire.messages.list_config_resources import (
-    ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
@@ -281,7 +279,7 @@ class Forwarding:
         (
             incremental_alter_configs.handle,
             incremental.IncrementalAlterConfigsRequest,
-            incremental.AlterConfigsResource,
+            incremental.IncrementalAlterConfigsResource,
         ),
     ],
     ids=["replaced", "incremental"],

@@ -10,12 +10,12 @@ from tests.server.harness import on_a_loop
 
 from barnabas.server.api.find_coordinator import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import (
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 
 
 async def refuse(request: CreateTopicsRequest, *, timeout_ms: int) -> CreateTopicsResponse:

@@ -7,12 +7,10 @@ from tests.replication.world import World
 
 from barnabas.server.api import alter_replica_log_dirs, describe_log_dirs
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.alter_replica_log_dirs import (
+from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
-)
-from barnabas.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResult,

@@ -12,17 +12,6 @@ from barnabas.server.api import (
     offset_for_leader_epoch,
 )
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsPartitionResult,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.wire.messages.describe_producers import (
-    DescribeProducersRequest,
-    PartitionResponse,
-    TopicRequest,
-)
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -34,6 +23,17 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
+)
+from barnabas.wire.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribeProducersRequest,
+    PartitionResponse,
+    TopicRequest,
 )
 
 NOWHERE = (-1, -1, -1)

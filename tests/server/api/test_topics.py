@@ -7,13 +7,14 @@ from tests.replication.world import World
 
 from barnabas.server.api import describe_topic_partitions, metadata
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from barnabas.wire.messages.describe_topic_partitions import (
+from barnabas.wire.messages.metadata import (
     Cursor,
     DescribeTopicPartitionsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
     TopicRequest,
 )
-from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.wire.messages.topics import CreateTopicsRequest, CreateTopicsResponse
 
 
 def described(

@@ -14,13 +14,7 @@ from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.headers import read_response_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
-from barnabas.wire.messages.create_topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
+from barnabas.wire.messages.configs import DescribeConfigsRequest
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
@@ -29,6 +23,8 @@ from barnabas.wire.messages.describe_quorum import (
 from barnabas.wire.messages.envelope import EnvelopeRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.registrations import BrokerHeartbeatRequest
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 
 ALICE = write_principal("User:alice")
 HOST = bytes([10, 0, 0, 9])

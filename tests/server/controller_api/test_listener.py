@@ -13,20 +13,23 @@ from barnabas.server.handlers import served_versions
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
     RequestTopicData,
 )
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
+from barnabas.wire.messages.metadata import DescribeClusterRequest, MetadataRequest
+from barnabas.wire.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
-from barnabas.wire.messages.metadata import MetadataRequest
 
 OF_SECURITY_AND_QUOTAS = {
     ApiKey.SASL_HANDSHAKE,
@@ -129,7 +132,9 @@ async def test_a_controller_changes_its_own_loggers_and_decides_all_else() -> No
     listener = FakeControllerListener()
     kinds = [(8, "4"), (4, "3")]
     request = IncrementalAlterConfigsRequest(
-        resources=[AlterConfigsResource(resource_type=t, resource_name=n) for t, n in kinds]
+        resources=[
+            IncrementalAlterConfigsResource(resource_type=t, resource_name=n) for t, n in kinds
+        ]
     )
     response = await listener.request(request, 1)
     assert [item.error_code for item in response.responses] == [ErrorCode.INVALID_REQUEST]

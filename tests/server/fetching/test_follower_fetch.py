@@ -10,11 +10,6 @@ from barnabas.server.api import delete_records, fetch, list_offsets, produce
 from barnabas.server.fetching.replica_selector import RACK_AWARE_SELECTOR_CLASS
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import metadata_records as records
-from barnabas.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -31,6 +26,11 @@ from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
+)
+from barnabas.wire.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 
 FOLLOWER = 2

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from tests.replication.world import START_MS, PendingHandler, World
 
 from barnabas.server.api import describe_producers, fetch, list_offsets
-from barnabas.wire.messages.describe_producers import (
-    DescribeProducersRequest,
-    ProducerState,
-    TopicRequest,
-)
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
+)
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribeProducersRequest,
+    ProducerState,
+    TopicRequest,
 )
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.control import read_marker

@@ -28,7 +28,7 @@ from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.response_queue import ResponseQueue
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
-from barnabas.wire.messages.list_config_resources import (
+from barnabas.wire.messages.configs import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

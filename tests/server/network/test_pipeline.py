@@ -12,7 +12,7 @@ from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.messages.list_config_resources import (
+from barnabas.wire.messages.configs import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

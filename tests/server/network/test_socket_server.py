@@ -9,10 +9,7 @@ from tests.server.harness import LIST, Client, Server, on_a_loop, turns
 
 from barnabas.server.network.socket_server import SocketServerSettings
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.messages.list_config_resources import (
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
+from barnabas.wire.messages.configs import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 REQUEST = (ListConfigResourcesRequest(), 1, 7)
 SECOND_NS = 1_000_000_000

@@ -13,8 +13,8 @@ from barnabas.replication import Partition
 from barnabas.server.api import describe_producers, write_txn_markers
 from barnabas.server.transactions.markers import LocalMarkerWriter
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from barnabas.wire.messages.write_txn_markers import (
+from barnabas.wire.messages.transaction_descriptions import DescribeProducersRequest, TopicRequest
+from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

@@ -11,10 +11,7 @@ from tests.server.transactions.test_produce_verification import PRODUCER, Coordi
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.server.api.txn_offset_commit import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
+from barnabas.wire.messages.group_offsets import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 OFFSETS = "__consumer_offsets"
 REQUEST = TxnOffsetCommitRequest(

@@ -15,12 +15,14 @@ from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_cluster import (
+from barnabas.wire.messages.metadata import (
     CONTROLLERS,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
 )
-from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 log = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from barnabas.client.producer.transaction_manager import LAST_V1_PRODUCE, Transa
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import ThrottleEvent
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.produce import ProduceResponse
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
 
 METADATA_TIMEOUT_S = 30.0
 """How long records wait for a topic: brokers learn of a new one at different times."""

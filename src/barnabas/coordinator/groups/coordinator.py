@@ -27,21 +27,36 @@ from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import consumer_group_describe, describe_groups
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages import consumer_groups, groups
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from barnabas.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from barnabas.wire.messages.delete_groups import DeletableGroupResult
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from barnabas.wire.messages.groups import (
+    DeletableGroupResult,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 
 
 class GroupRequest(Protocol):
@@ -163,12 +178,12 @@ class GroupCoordinator:
 
     def describe(
         self, group_ids: Sequence[str], client: GroupClient
-    ) -> PendingResponse[list[describe_groups.DescribedGroup]]:
+    ) -> PendingResponse[list[groups.DescribedGroup]]:
         """Describes classic groups. Other groups are reported as dead."""
         has_messages = client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES
         context = self._context(client)
 
-        def describe_one(group_id: str) -> PendingResponse[describe_groups.DescribedGroup]:
+        def describe_one(group_id: str) -> PendingResponse[groups.DescribedGroup]:
             return self.runtime.read(
                 group_id, lambda groups: classic.describe(group_id, groups, context)
             )
@@ -176,27 +191,27 @@ class GroupCoordinator:
         return _for_each(
             group_ids,
             describe_one,
-            lambda group_id, code, message: describe_groups.DescribedGroup(
+            lambda group_id, code, message: groups.DescribedGroup(
                 group_id=group_id, error_code=code, error_message=message if has_messages else None
             ),
         )
 
     def describe_consumer_groups(
         self, group_ids: Sequence[str], client: GroupClient
-    ) -> PendingResponse[list[consumer_group_describe.DescribedGroup]]:
+    ) -> PendingResponse[list[consumer_groups.DescribedGroup]]:
         context = self._context(client)
 
-        def describe_one(group_id: str) -> PendingResponse[consumer_group_describe.DescribedGroup]:
+        def describe_one(group_id: str) -> PendingResponse[consumer_groups.DescribedGroup]:
             return self.runtime.read(
                 group_id, lambda groups: consumer.describe(group_id, groups, context)
             )
 
         def error_response(
             group_id: str, code: ErrorCode, message: str
-        ) -> consumer_group_describe.DescribedGroup:
+        ) -> consumer_groups.DescribedGroup:
             if not group_id:
-                return consumer_group_describe.DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
-            return consumer_group_describe.DescribedGroup(
+                return consumer_groups.DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+            return consumer_groups.DescribedGroup(
                 group_id=group_id, error_code=code, error_message=message
             )
 

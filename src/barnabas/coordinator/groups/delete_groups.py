@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.delete_groups import DeletableGroupResult
+from barnabas.wire.messages.groups import DeletableGroupResult
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

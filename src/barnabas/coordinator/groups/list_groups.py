@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsRequest
+from barnabas.wire.messages.groups import ListedGroup, ListGroupsRequest
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

@@ -26,7 +26,7 @@ from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import to_record
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.add_partitions_to_txn import (
+from barnabas.wire.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopicResult,

@@ -41,22 +41,21 @@ from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import describe_transactions
-from barnabas.wire.messages.add_offsets_to_txn import (
+from barnabas.wire.messages import transaction_descriptions
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.transaction_descriptions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from barnabas.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
-)
-from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTransaction,
-)
-from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from barnabas.wire.messages.list_transactions import (
-    ListTransactionsRequest,
-    ListTransactionsResponse,
+    EndTxnRequest,
+    EndTxnResponse,
 )
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
@@ -219,7 +218,7 @@ class TransactionCoordinator:
 
     def describe(
         self, transactional_ids: Sequence[str]
-    ) -> PendingResponse[list[describe_transactions.TransactionState]]:
+    ) -> PendingResponse[list[transaction_descriptions.TransactionState]]:
         return all_of([self._describe_one(each) for each in transactional_ids])
 
     def list(self, request: ListTransactionsRequest) -> PendingResponse[ListTransactionsResponse]:
@@ -325,9 +324,9 @@ class TransactionCoordinator:
 
     def _describe_one(
         self, transactional_id: str
-    ) -> PendingResponse[describe_transactions.TransactionState]:
-        def error_response(code: ErrorCode) -> describe_transactions.TransactionState:
-            return describe_transactions.TransactionState(
+    ) -> PendingResponse[transaction_descriptions.TransactionState]:
+        def error_response(code: ErrorCode) -> transaction_descriptions.TransactionState:
+            return transaction_descriptions.TransactionState(
                 transactional_id=transactional_id, error_code=code
             )
 

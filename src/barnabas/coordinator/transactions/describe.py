@@ -7,8 +7,8 @@ from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
 from barnabas.coordinator.transactions.records import by_topic
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import describe_transactions, list_transactions
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.messages import transaction_descriptions
+from barnabas.wire.messages.transaction_descriptions import ListTransactionsRequest
 
 if TYPE_CHECKING:
     from barnabas.coordinator.transactions.state import TransactionCoordinatorState
@@ -19,7 +19,7 @@ _STATES = {title: state for state, title in _TITLES.items()}
 
 def describe(
     transactional_id: str, state: "TransactionCoordinatorState"
-) -> describe_transactions.TransactionState:
+) -> transaction_descriptions.TransactionState:
     """Describes a transaction. The partitions of one that ends are those without a marker."""
     current = state.by_id.get(transactional_id)
     if current is None:
@@ -28,7 +28,7 @@ def describe(
         )
     markers = state.markers.pending.get(transactional_id)
     partitions = current.partitions if markers is None else markers.remaining
-    return describe_transactions.TransactionState(
+    return transaction_descriptions.TransactionState(
         transactional_id=transactional_id,
         transaction_state=current.state.title,
         transaction_timeout_ms=current.timeout_ms,
@@ -36,7 +36,7 @@ def describe(
         producer_id=current.producer_id,
         producer_epoch=current.producer_epoch,
         topics=[
-            describe_transactions.TopicData(topic=topic, partitions=indexes)
+            transaction_descriptions.TopicData(topic=topic, partitions=indexes)
             for topic, indexes in by_topic(partitions).items()
         ],
     )
@@ -51,7 +51,7 @@ def list_transactions_of_shard(
     request: ListTransactionsRequest,
     state: "TransactionCoordinatorState",
     context: TransactionContext,
-) -> list[list_transactions.TransactionState]:
+) -> list[transaction_descriptions.ListedTransactionState]:
     """Returns those that match the filters by state, producer and duration."""
     now_ms = context.now_ms
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
@@ -67,7 +67,7 @@ def list_transactions_of_shard(
         )
 
     return [
-        list_transactions.TransactionState(
+        transaction_descriptions.ListedTransactionState(
             transactional_id=current.transactional_id,
             producer_id=current.producer_id,
             transaction_state=_TITLES[current.state],
@@ -78,8 +78,8 @@ def list_transactions_of_shard(
 
 
 def filter_by_pattern(
-    listed: list[list_transactions.TransactionState], pattern: str | None
-) -> list[list_transactions.TransactionState]:
+    listed: list[transaction_descriptions.ListedTransactionState], pattern: str | None
+) -> list[transaction_descriptions.ListedTransactionState]:
     """Returns those whose whole id matches (KIP-1152). Raises KafkaError if the pattern is not
     valid."""
     if not pattern:

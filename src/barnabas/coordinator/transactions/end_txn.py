@@ -23,7 +23,7 @@ from barnabas.coordinator.transactions.metadata import (
     TransactionState,
 )
 from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
-from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from barnabas.wire.messages.transactions import EndTxnRequest, EndTxnResponse
 from barnabas.wire.records.batch import NO_PRODUCER_ID
 
 if TYPE_CHECKING:

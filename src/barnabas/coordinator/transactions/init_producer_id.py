@@ -18,7 +18,7 @@ from barnabas.coordinator.transactions.metadata import (
 )
 from barnabas.coordinator.transactions.records import to_record
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:

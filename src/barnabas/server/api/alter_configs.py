@@ -6,7 +6,7 @@ v1 throttles after the response. Clients use IncrementalAlterConfigs since Kafka
 from barnabas.server.config_resources import alter_error
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import KafkaError
-from barnabas.wire.messages.alter_configs import (
+from barnabas.wire.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,

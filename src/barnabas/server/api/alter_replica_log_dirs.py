@@ -5,7 +5,7 @@ The response confirms that the move has started; DescribeLogDirs reports its pro
 
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.messages.alter_replica_log_dirs import (
+from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,

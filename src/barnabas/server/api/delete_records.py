@@ -10,7 +10,7 @@ from barnabas.replication import Partition
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.delete_records import (
+from barnabas.wire.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,

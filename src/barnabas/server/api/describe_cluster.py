@@ -7,7 +7,7 @@ from barnabas.metadata.states import endpoint_of
 from barnabas.server.cluster_view import CLUSTER_OPERATIONS
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.describe_cluster import (
+from barnabas.wire.messages.metadata import (
     BROKERS,
     CONTROLLERS,
     DescribeClusterBroker,

@@ -20,7 +20,7 @@ from barnabas.server.config_resources import require_this_broker
 from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.describe_configs import (
+from barnabas.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

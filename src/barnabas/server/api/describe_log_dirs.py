@@ -9,7 +9,7 @@ from barnabas.log import LogDirectory
 from barnabas.replication import list_replicas
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_log_dirs import (
+from barnabas.wire.messages.log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

@@ -3,7 +3,7 @@
 from barnabas.controller.topic_names import validate_topic_name
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.messages.describe_producers import (
+from barnabas.wire.messages.transaction_descriptions import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,

@@ -7,7 +7,7 @@ from barnabas.metadata.states import PartitionRegistration, TopicImage
 from barnabas.server.cluster_view import TOPIC_OPERATIONS, ListenerView, is_internal
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.describe_topic_partitions import (
+from barnabas.wire.messages.metadata import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,

@@ -12,30 +12,41 @@ from barnabas.coordinator.groups.context import GroupClient
 from barnabas.server.cluster_view import GROUP_OPERATIONS
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.consumer_group_describe import (
+from barnabas.wire.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
-from barnabas.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
-from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from barnabas.wire.messages.describe_groups import (
+from barnabas.wire.messages.consumer_groups import DescribedGroup as DescribedConsumerGroup
+from barnabas.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
 
 if TYPE_CHECKING:
-    from barnabas.wire.messages.consumer_group_heartbeat import (
+    from barnabas.wire.messages.classic_groups import (
+        HeartbeatRequest,
+        HeartbeatResponse,
+        JoinGroupRequest,
+        JoinGroupResponse,
+        LeaveGroupRequest,
+        LeaveGroupResponse,
+        SyncGroupRequest,
+        SyncGroupResponse,
+    )
+    from barnabas.wire.messages.consumer_groups import (
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
     )
-    from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-    from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-    from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-    from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-    from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-    from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-    from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+    from barnabas.wire.messages.group_offsets import (
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+        OffsetDeleteRequest,
+        OffsetDeleteResponse,
+    )
+    from barnabas.wire.messages.groups import ListGroupsRequest, ListGroupsResponse
 
 T = TypeVar("T")
 R = TypeVar("R")

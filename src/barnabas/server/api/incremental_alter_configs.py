@@ -9,10 +9,10 @@ from barnabas.config.loggers import set_logger_levels, validate_logger_levels
 from barnabas.server.config_resources import alter_error
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterConfigsResource,
+from barnabas.wire.messages.configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
 
@@ -42,7 +42,7 @@ _LOGGERS = ConfigResourceType.BROKER_LOGGER
 
 
 def alter_loggers(
-    resource: AlterConfigsResource, node_id: int, validate_only: bool
+    resource: IncrementalAlterConfigsResource, node_id: int, validate_only: bool
 ) -> AlterConfigsResourceResponse:
     """Changes the levels of this node's loggers."""
     try:
@@ -60,7 +60,7 @@ def alter_loggers(
 
 
 def _response(
-    resource: AlterConfigsResource, error: KafkaError | None = None
+    resource: IncrementalAlterConfigsResource, error: KafkaError | None = None
 ) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
         error_code=ErrorCode.NONE if error is None else error.code,
@@ -70,7 +70,7 @@ def _response(
     )
 
 
-def _levels(resource: AlterConfigsResource, node_id: int) -> dict[str, str | None]:
+def _levels(resource: IncrementalAlterConfigsResource, node_id: int) -> dict[str, str | None]:
     """Returns the new level of every logger, or None to remove its own level."""
     if resource.resource_name != str(node_id):
         raise KafkaError(

@@ -10,7 +10,7 @@ from barnabas.config import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.list_config_resources import (
+from barnabas.wire.messages.configs import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

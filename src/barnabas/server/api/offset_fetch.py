@@ -7,7 +7,7 @@ v2 all topics at once; v5 leader epochs; v7 only offsets that no open transactio
 from barnabas.server.api.groups import client_of, in_chunks
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.offset_fetch import (
+from barnabas.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

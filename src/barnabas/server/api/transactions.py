@@ -4,28 +4,24 @@ from typing import TYPE_CHECKING
 
 from barnabas.server.api.groups import in_chunks
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.messages.describe_transactions import (
+from barnabas.wire.messages.transaction_descriptions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
 
 if TYPE_CHECKING:
-    from barnabas.wire.messages.add_offsets_to_txn import (
-        AddOffsetsToTxnRequest,
-        AddOffsetsToTxnResponse,
-    )
-    from barnabas.wire.messages.add_partitions_to_txn import (
-        AddPartitionsToTxnRequest,
-        AddPartitionsToTxnResponse,
-    )
-    from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-    from barnabas.wire.messages.init_producer_id import (
-        InitProducerIdRequest,
-        InitProducerIdResponse,
-    )
-    from barnabas.wire.messages.list_transactions import (
+    from barnabas.wire.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
+    from barnabas.wire.messages.transaction_descriptions import (
         ListTransactionsRequest,
         ListTransactionsResponse,
+    )
+    from barnabas.wire.messages.transactions import (
+        AddOffsetsToTxnRequest,
+        AddOffsetsToTxnResponse,
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        EndTxnRequest,
+        EndTxnResponse,
     )
 
 

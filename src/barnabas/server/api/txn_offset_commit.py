@@ -11,10 +11,7 @@ from barnabas.server.api.groups import client_of
 from barnabas.server.request_context import RequestContext
 from barnabas.server.transactions.produce_verification import MAX_WAIT_SETTING, wait_before_retry
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
+from barnabas.wire.messages.group_offsets import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from barnabas.wire.records.batch import NO_SEQUENCE
 
 FIRST_VERSION_WITH_ABORTABLE_ERRORS = 4

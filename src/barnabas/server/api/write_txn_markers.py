@@ -11,7 +11,7 @@ from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.server.request_context import RequestContext
 from barnabas.server.transactions.markers import LocalMarkerWriter
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.write_txn_markers import (
+from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,

@@ -7,11 +7,9 @@ from barnabas.server.controller_api import controller_requests
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import KafkaError
-from barnabas.wire.messages.describe_configs import (
+from barnabas.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
-)
-from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )

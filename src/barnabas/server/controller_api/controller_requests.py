@@ -4,7 +4,7 @@ from typing import Any
 
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from barnabas.wire.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
 from barnabas.wire.schema import Message
 
 FIRST_VERSION_WITH_POLICY_ERROR = 3

@@ -12,12 +12,6 @@ from barnabas.server.cluster_view import CLUSTER_OPERATIONS
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from barnabas.wire.messages.describe_cluster import (
-    CONTROLLERS,
-    DescribeClusterBroker,
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -26,6 +20,12 @@ from barnabas.wire.messages.describe_quorum import (
     ReplicaState,
     ResponsePartitionData,
     ResponseTopicData,
+)
+from barnabas.wire.messages.metadata import (
+    CONTROLLERS,
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
 )
 from barnabas.wire.uuid import ZERO
 

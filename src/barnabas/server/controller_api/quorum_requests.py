@@ -7,14 +7,18 @@ FetchSnapshot (59), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82
 import asyncio
 
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
-from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
-from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
-from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
-from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
-from barnabas.wire.messages.vote import VoteRequest
+from barnabas.wire.messages.raft_elections import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    VoteRequest,
+)
+from barnabas.wire.messages.raft_voters import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+)
 from barnabas.wire.schema import Message
 
 QuorumRequest = (

@@ -18,7 +18,7 @@ from barnabas.server.transactions.broker_requests import (
     RequestItem,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.write_txn_markers import (
+from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

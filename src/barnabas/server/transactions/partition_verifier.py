@@ -14,7 +14,7 @@ from barnabas.server.transactions.broker_requests import (
     RequestItem,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.add_partitions_to_txn import (
+from barnabas.wire.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,

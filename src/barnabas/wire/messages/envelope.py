@@ -1,8 +1,13 @@
-"""Envelope (key 58): a broker forwards a client's request to the controller."""
+"""The API that forwards a request, and the principal inside it.
+
+Envelope (key 58): a broker forwards a client's request to the controller.
+
+Who sent a request, as a broker tells the controller inside an Envelope.
+"""
 
 from __future__ import annotations
 
-from barnabas.wire.schema import Message, field, int16
+from barnabas.wire.schema import Message, field, int16, string
 
 
 class EnvelopeRequest(Message, api_key=58, versions="0", flexible="0+", listeners="controller"):
@@ -14,3 +19,9 @@ class EnvelopeRequest(Message, api_key=58, versions="0", flexible="0+", listener
 class EnvelopeResponse(Message, api_key=58, versions="0", flexible="0+"):
     response_data: bytes | None = field(default=None)
     error_code: int16 = field()
+
+
+class DefaultPrincipalData(Message, versions="0", flexible="0+"):
+    type: string = field()
+    name: string = field()
+    token_authenticated: bool = field()

@@ -1,6 +1,10 @@
-"""ShareFetch (key 78): acquire records for a share group, acknowledge others (KIP-932).
+"""The APIs that members of a share group read with.
 
+ShareFetch (key 78): acquire records for a share group, acknowledge others (KIP-932).
 v2 renewing acknowledgements, and a strict limit on records.
+
+ShareAcknowledge (key 79): acknowledge records acquired for a share group (KIP-932).
+v2 renewing acknowledgements.
 """
 
 from __future__ import annotations
@@ -66,10 +70,10 @@ class ShareFetchResponse(Message, api_key=78, versions="1-2", flexible="0+"):
 
 class ShareFetchableTopicResponse(Struct):
     topic_id: uuid = field()
-    partitions: list[PartitionData] = field()
+    partitions: list[FetchPartitionData] = field()
 
 
-class PartitionData(Struct):
+class FetchPartitionData(Struct):
     partition_index: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)
@@ -96,3 +100,44 @@ class NodeEndpoint(Struct):
     host: string = field()
     port: int32 = field()
     rack: string | None = field(default=None)
+
+
+class ShareAcknowledgeRequest(
+    Message, api_key=79, versions="1-2", flexible="0+", listeners="broker"
+):
+    group_id: string | None = field(default=None)
+    member_id: string | None = field()
+    share_session_epoch: int32 = field()
+    is_renew_ack: bool = field("2+")
+    topics: list[AcknowledgeTopic] = field()
+
+
+class AcknowledgeTopic(Struct):
+    topic_id: uuid = field()
+    partitions: list[AcknowledgePartition] = field()
+
+
+class AcknowledgePartition(Struct):
+    partition_index: int32 = field()
+    acknowledgement_batches: list[AcknowledgementBatch] = field()
+
+
+class ShareAcknowledgeResponse(Message, api_key=79, versions="1-2", flexible="0+"):
+    throttle_time_ms: int32 = field()
+    error_code: int16 = field()
+    error_message: string | None = field(default=None)
+    acquisition_lock_timeout_ms: int32 = field("2+", ignorable=True)
+    responses: list[ShareAcknowledgeTopicResponse] = field()
+    node_endpoints: list[NodeEndpoint] = field()
+
+
+class ShareAcknowledgeTopicResponse(Struct):
+    topic_id: uuid = field()
+    partitions: list[AcknowledgePartitionData] = field()
+
+
+class AcknowledgePartitionData(Struct):
+    partition_index: int32 = field()
+    error_code: int16 = field()
+    error_message: string | None = field(default=None)
+    current_leader: LeaderIdAndEpoch = field()

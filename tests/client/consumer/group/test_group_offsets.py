@@ -16,12 +16,10 @@ from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
-)
-from barnabas.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,

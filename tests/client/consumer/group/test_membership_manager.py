@@ -13,10 +13,12 @@ from barnabas.client.consumer.group.classic.member import LEAVE_TIMEOUT_MS
 from barnabas.client.errors import KafkaError
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.heartbeat import HeartbeatResponse
-from barnabas.wire.messages.join_group import JoinGroupResponse
-from barnabas.wire.messages.leave_group import LeaveGroupResponse
-from barnabas.wire.messages.sync_group import SyncGroupResponse
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    SyncGroupResponse,
+)
 
 COORDINATING = {
     ApiKey.JOIN_GROUP: lambda _: JoinGroupResponse(

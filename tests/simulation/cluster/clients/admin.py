@@ -6,18 +6,18 @@ from typing import Any
 from tests.simulation.cluster.clients.client import Client, Led
 
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.alter_partition_reassignments import (
+from barnabas.wire.messages.configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from barnabas.wire.messages.partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from barnabas.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.schema import Message
 
 PREFERRED = 0
@@ -65,12 +65,12 @@ class Admin(Client):
                 topic_partitions=[TopicPartitions(topic=led.topic, partitions=[led.key[1]])],
                 timeout_ms=TIMEOUT_MS,
             )
-        config = AlterableConfig(
+        config = IncrementalAlterableConfig(
             name="max.message.bytes",
             config_operation=SET,
             value=str(self.random.randint(100_000, 200_000)),
         )
-        resource = AlterConfigsResource(
+        resource = IncrementalAlterConfigsResource(
             resource_type=TOPIC, resource_name=led.topic, configs=[config]
         )
         return IncrementalAlterConfigsRequest(resources=[resource])

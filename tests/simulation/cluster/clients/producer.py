@@ -4,16 +4,16 @@ import asyncio
 from typing import Any
 
 from tests.simulation.cluster.clients.client import Client, name_of
-from tests.simulation.cluster.happenings import Acknowledged, Key
-from tests.simulation.events import Violation
+from tests.simulation.cluster.events import Acknowledged, Key
+from tests.simulation.coordinator.events import Violation
 
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.wire.messages.producer_ids import InitProducerIdRequest
 from barnabas.wire.records.build import Record, build_batch
 
 ALL_IN_SYNC = -1

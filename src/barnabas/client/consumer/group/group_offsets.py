@@ -20,14 +20,12 @@ from barnabas.client.values import (
     group_by_topic,
 )
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponseTopic,
-)
-from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from barnabas.wire.messages.groups import DescribedGroup, DescribedGroupMember
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

@@ -14,8 +14,8 @@ from barnabas.coordinator.groups.group import Group, GroupType
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.classic_groups import JoinGroupResponse
 from barnabas.wire.messages.group_records import GroupMetadataKey
-from barnabas.wire.messages.join_group import JoinGroupResponse
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumers. The metadata of others (connect, sr...) is opaque."""

@@ -10,8 +10,11 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.rebalance import session_timer
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    SyncGroupRequest,
+)
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

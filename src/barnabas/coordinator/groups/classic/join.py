@@ -19,7 +19,7 @@ from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.wire.messages.classic_groups import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

@@ -12,7 +12,7 @@ from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.leave_group import (
+from barnabas.wire.messages.classic_groups import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberIdentity,

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.messages.classic_groups import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.wire.messages.sync_group import SyncGroupResponse
 
 Protocols = dict[str, bytes]
 """The protocols that a member supports, in its order of preference: names, and the metadata that

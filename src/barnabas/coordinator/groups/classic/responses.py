@@ -3,8 +3,11 @@
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.classic.member import ClassicMember
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from barnabas.wire.messages.sync_group import SyncGroupResponse
+from barnabas.wire.messages.classic_groups import (
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    SyncGroupResponse,
+)
 
 
 def join_response(

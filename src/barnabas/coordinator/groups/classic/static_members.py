@@ -16,7 +16,7 @@ from barnabas.coordinator.groups.classic.responses import join_error, join_respo
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.join_group import JoinGroupResponse
+from barnabas.wire.messages.classic_groups import JoinGroupResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

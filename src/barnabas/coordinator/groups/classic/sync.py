@@ -15,7 +15,7 @@ from barnabas.coordinator.groups.classic.responses import sync_response
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.messages.classic_groups import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

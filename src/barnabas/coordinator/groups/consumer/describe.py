@@ -12,11 +12,11 @@ from barnabas.coordinator.groups.consumer.membership import consumer_group
 from barnabas.coordinator.groups.consumer.target_assignment import default_assignor
 from barnabas.coordinator.groups.context import GroupContext
 from barnabas.metadata.image import MetadataImage
-from barnabas.wire.messages.consumer_group_describe import (
-    Assignment,
+from barnabas.wire.messages.consumer_groups import (
+    DescribedAssignment,
     DescribedGroup,
+    DescribedTopicPartitions,
     Member,
-    TopicPartitions,
 )
 
 if TYPE_CHECKING:
@@ -62,11 +62,13 @@ def _member(group: ConsumerGroup, member: ConsumerMember, image: MetadataImage) 
 
 def _assignment(
     partitions_by_topic: Mapping[bytes, Iterable[int]], image: MetadataImage
-) -> Assignment:
+) -> DescribedAssignment:
     """Leaves out topics that were deleted."""
-    return Assignment(
+    return DescribedAssignment(
         topic_partitions=[
-            TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=sorted(partitions))
+            DescribedTopicPartitions(
+                topic_id=topic_id, topic_name=topic.name, partitions=sorted(partitions)
+            )
             for topic_id, partitions in partitions_by_topic.items()
             if (topic := image.topics.by_id(topic_id)) is not None
         ]

@@ -31,7 +31,7 @@ from barnabas.coordinator.groups.consumer.membership import (
 from barnabas.coordinator.groups.consumer.target_assignment import supported_assignors
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages.consumer_groups import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -9,7 +9,7 @@ from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import LEAVING_TEMPORARILY, ConsumerMember
 from barnabas.coordinator.groups.consumer.membership import existing_member
 from barnabas.coordinator.groups.context import GroupContext
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )

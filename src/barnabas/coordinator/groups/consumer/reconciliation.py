@@ -13,7 +13,7 @@ from dataclasses import replace
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState, OwnedPartitions
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.consumer_group_heartbeat import TopicPartitions
+from barnabas.wire.messages.consumer_groups import TopicPartitions
 
 ReportedPartitions = Sequence[TopicPartitions] | None
 """The partitions that a member reports; None if it does not report any."""

@@ -23,14 +23,12 @@ from barnabas.coordinator.groups.offsets.record import (
 )
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.offset_commit import (
+from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
-)
-from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,

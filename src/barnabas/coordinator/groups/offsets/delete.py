@@ -8,7 +8,7 @@ from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.offsets.record import OffsetKey
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.offset_delete import (
+from barnabas.wire.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,

@@ -6,7 +6,7 @@ from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.groups.offsets.record import NO_LEADER_EPOCH, CommittedOffset, OffsetKey
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.offset_fetch import (
+from barnabas.wire.messages.group_offsets import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,

@@ -17,14 +17,17 @@ from barnabas.client.consumer.group.member import Assign, Lose, Revoke
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.join_group import (
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 COOPERATIVE = {"assignors": ("cooperative-sticky",)}
 T0, T1 = ("t", 0), ("t", 1)

@@ -10,7 +10,7 @@ from barnabas.client.consumer.group.member import Assign, Lose, ResolvedSubscrip
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.consumer_group_heartbeat import (
+from barnabas.wire.messages.consumer_groups import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

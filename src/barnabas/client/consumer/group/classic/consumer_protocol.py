@@ -10,12 +10,12 @@ from struct import Struct
 from barnabas.client.consumer.group.assignors import SubscribedMember
 from barnabas.client.values import TopicPartitionTuple, group_by_topic
 from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.messages.classic_groups import JoinGroupResponseMember
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from barnabas.wire.messages.join_group import JoinGroupResponseMember
 
 _VERSION_PREFIX = Struct(">h")
 _MAX_VERSION = ConsumerProtocolSubscription.VERSIONS.max

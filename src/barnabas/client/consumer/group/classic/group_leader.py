@@ -9,8 +9,7 @@ from barnabas.client.consumer.group.classic.consumer_protocol import (
     write_assignment,
 )
 from barnabas.client.consumer.group.subscription import partition_counts, topics_with_racks
-from barnabas.wire.messages.join_group import JoinGroupResponse
-from barnabas.wire.messages.sync_group import SyncGroupRequestAssignment
+from barnabas.wire.messages.classic_groups import JoinGroupResponse, SyncGroupRequestAssignment
 
 
 class GroupLeader:

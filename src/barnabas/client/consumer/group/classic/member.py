@@ -37,9 +37,11 @@ from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
-from barnabas.wire.messages.join_group import JoinGroupResponse
-from barnabas.wire.messages.leave_group import LeaveGroupRequest
-from barnabas.wire.messages.sync_group import SyncGroupResponse
+from barnabas.wire.messages.classic_groups import (
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    SyncGroupResponse,
+)
 from barnabas.wire.schema import Message
 
 NO_GENERATION = -1

@@ -6,10 +6,15 @@ from barnabas.client.consumer.group.assignors import PartitionAssignor, Subscrib
 from barnabas.client.consumer.group.classic.consumer_protocol import write_subscription
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 
 PROTOCOL_TYPE = "consumer"
 

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from barnabas.client.consumer.group.member import ResolvedSubscription
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple, group_by_topic
-from barnabas.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
-)
+from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 NO_PATTERN = ""
 

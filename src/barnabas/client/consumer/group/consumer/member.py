@@ -39,10 +39,7 @@ from barnabas.client.consumer.group.owned_partitions import OwnedPartitions, Pol
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.consumer_group_heartbeat import (
-    Assignment,
-    ConsumerGroupHeartbeatResponse,
-)
+from barnabas.wire.messages.consumer_groups import Assignment, ConsumerGroupHeartbeatResponse
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import random_uuid, to_text
 

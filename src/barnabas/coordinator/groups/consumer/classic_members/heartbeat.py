@@ -10,7 +10,7 @@ from barnabas.coordinator.groups.consumer.membership import consumer_group
 from barnabas.coordinator.groups.consumer.sessions import session_timer
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.classic_groups import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

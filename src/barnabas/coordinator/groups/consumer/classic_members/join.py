@@ -28,9 +28,9 @@ from barnabas.coordinator.groups.consumer.membership import (
 )
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
-from barnabas.wire.messages.consumer_group_heartbeat import TopicPartitions
+from barnabas.wire.messages.classic_groups import JoinGroupRequest, JoinGroupResponse
+from barnabas.wire.messages.consumer_groups import TopicPartitions
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

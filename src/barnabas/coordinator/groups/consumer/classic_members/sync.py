@@ -18,7 +18,7 @@ from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.coordinator.groups.consumer.membership import consumer_group
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.messages.classic_groups import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState

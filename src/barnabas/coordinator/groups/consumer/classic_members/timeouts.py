@@ -22,8 +22,7 @@ from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.membership import existing_member
 from barnabas.coordinator.groups.context import GroupContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
-from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.messages.classic_groups import HeartbeatRequest, SyncGroupRequest
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
