@@ -19,7 +19,7 @@ from barnabas.client.settings import (
 from barnabas.client.settings.parser import JAVA
 from barnabas.config import Endpoint
 from barnabas.config.client import librdkafka
-from barnabas.config.setting import REQUIRED, Type, to_text
+from barnabas.config.setting import REQUIRED, SettingType, to_text
 
 # Refused for what it loads or for what else it needs, not for its name.
 NEEDS_MORE = {"plugin.library.paths", "topic.blacklist"}
@@ -39,9 +39,9 @@ def error_of(of: Any, conf: dict[Any, Any]) -> str:
 def probes(name: str) -> Iterator[str]:
     setting = librdkafka.SETTINGS[name]
     match setting.type:
-        case Type.BOOLEAN:
+        case SettingType.BOOLEAN:
             yield from ("true", "false", "True", "FALSE", "t", "1", "f", "0", "yes", "2")
-        case Type.INT | Type.DOUBLE:
+        case SettingType.INT | SettingType.DOUBLE:
             low, high = setting.check._low, setting.check._high  # type: ignore[union-attr]
             yield from map(str, (low, high, low - 1, high + 1))
             yield from ("", "many")
@@ -56,7 +56,7 @@ def test_settings_of_confluent_kafka_are_accepted(name: str) -> None:
     for text in probes(name):
         if takes(name, text):
             read_alone(name, text)
-        elif name not in JAVA and librdkafka.SETTINGS[name].type is not Type.STRING:
+        elif name not in JAVA and librdkafka.SETTINGS[name].type is not SettingType.STRING:
             with pytest.raises(KafkaException):
                 read_alone(name, text)
 

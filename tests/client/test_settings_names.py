@@ -9,18 +9,18 @@ from tests.client.librdkafka import Property, properties
 from barnabas.client.settings import AdminSettings, ConsumerSettings, ProducerSettings, names
 from barnabas.client.settings.parser import JAVA
 from barnabas.config.client import librdkafka
-from barnabas.config.setting import Setting, Type, to_text
+from barnabas.config.setting import Setting, SettingType, to_text
 
 DEDICATED = "see dedicated API"
 SETTABLE = [row for row in properties() if row.kind != DEDICATED]
 TYPES = {
-    "integer": {Type.INT},
-    "float": {Type.DOUBLE},
-    "boolean": {Type.BOOLEAN},
-    "string": {Type.STRING, Type.PASSWORD, Type.LIST},
-    "enum value": {Type.STRING},
-    "CSV flags": {Type.LIST},
-    "pattern list": {Type.STRING},
+    "integer": {SettingType.INT},
+    "float": {SettingType.DOUBLE},
+    "boolean": {SettingType.BOOLEAN},
+    "string": {SettingType.STRING, SettingType.PASSWORD, SettingType.LIST},
+    "enum value": {SettingType.STRING},
+    "CSV flags": {SettingType.LIST},
+    "pattern list": {SettingType.STRING},
 }
 # Set twice by librdkafka, for all topics and for one; the first of them is what a client takes.
 ONCE = {row.name: row for row in reversed(SETTABLE)}
@@ -103,7 +103,7 @@ TABLES = (
 
 def default_text(setting: Setting) -> str:
     text = to_text(setting.default) or ""
-    return text.removesuffix(".0") if setting.type is Type.DOUBLE else text
+    return text.removesuffix(".0") if setting.type is SettingType.DOUBLE else text
 
 
 def bounds(setting: Setting) -> list[float]:

@@ -17,7 +17,7 @@ Configure = Callable[..., BrokerSettings]
 
 @pytest.fixture
 def configure() -> Configure:
-    """Settings of a sound node with changes; None takes a setting away."""
+    """Returns a function that changes the settings of a valid node; None removes a setting."""
 
     def build(changes: dict[str, str | None] | None = None) -> BrokerSettings:
         properties: dict[str, str | None] = {**NODE, **(changes or {})}

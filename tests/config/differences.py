@@ -1,4 +1,4 @@
-"""Where our settings differ from Kafka's on purpose."""
+"""Intended differences between our settings and Kafka's."""
 
-DYNAMIC_HERE_ALONE = frozenset({"num.partitions"})
-"""What may be changed at run time, though Kafka refuses it."""
+DYNAMIC_ONLY_HERE = frozenset({"num.partitions"})
+"""Settings that can change at run time here and not in Kafka."""

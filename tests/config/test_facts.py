@@ -1,15 +1,15 @@
-"""The declarations equal the facts about Kafka's settings."""
+"""The declarations equal the list of Kafka's settings in tests/facts/configs.txt."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.config.differences import DYNAMIC_HERE_ALONE
+from tests.config.differences import DYNAMIC_ONLY_HERE
 
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.client import admin, consumer, producer
-from barnabas.config.setting import REQUIRED, Setting, Type, to_text
+from barnabas.config.setting import REQUIRED, Setting, SettingType, to_text
 
 FACTS = Path(__file__).parents[1] / "facts" / "configs.txt"
 
@@ -35,7 +35,7 @@ def facts() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("section", DECLARED)
-def test_every_setting_is_declared_as_kafka_has_it(section: str) -> None:
+def test_every_setting_is_declared_as_in_kafka(section: str) -> None:
     declared = [
         fact_line(setting)
         for name, setting in sorted(DECLARED[section].items())
@@ -47,24 +47,24 @@ def test_every_setting_is_declared_as_kafka_has_it(section: str) -> None:
 @pytest.mark.parametrize("section", DECLARED)
 def test_every_default_passes_its_own_check(section: str) -> None:
     for setting in DECLARED[section].values():
-        if setting.default is REQUIRED or setting.type is Type.PASSWORD:
+        if setting.default is REQUIRED or setting.type is SettingType.PASSWORD:
             continue
         if setting.default is not None:
             assert setting.parse(to_text(setting.default)) == setting.default
 
 
-def test_topic_and_group_settings_fall_back_to_broker_settings_of_their_type() -> None:
+def test_synonyms_of_topic_and_group_settings_have_their_type() -> None:
     for setting in (*topic.SETTINGS.values(), *group.SETTINGS.values()):
         for synonym in setting.synonyms:
-            numbers = {Type.INT, Type.LONG}
+            numbers = {SettingType.INT, SettingType.LONG}
             own, other = setting.type, broker.SETTINGS[synonym].type
             assert own is other or {own, other} <= numbers
 
 
 def fact_line(setting: Setting) -> str:
     allowed = f"valid:{setting.check.allowed}" if setting.check and setting.check.allowed else ""
-    is_dynamic = setting.dynamic and setting.name not in DYNAMIC_HERE_ALONE
-    dynamic = f"dynamic:{setting.dynamic}" if is_dynamic else ""
+    is_dynamic = setting.update and setting.name not in DYNAMIC_ONLY_HERE
+    dynamic = f"dynamic:{setting.update}" if is_dynamic else ""
     parts = (setting.name, setting.type.name.lower(), f"={default_text(setting.default)}")
     return plain(" ".join(filter(None, (*parts, allowed, setting.importance, dynamic))))
 
@@ -84,6 +84,6 @@ def default_text(default: Any) -> str:
 
 
 def plain(line: str) -> str:
-    """Without what the facts write in more than one way: `class` before names, upper case."""
+    """Removes the variations of the facts: `class` before names, upper case."""
     line = re.sub(r"\bclass (?=org\.)", "", line)
     return line.replace("(case insensitive) ", "").lower()

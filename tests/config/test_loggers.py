@@ -1,4 +1,4 @@
-"""Python's loggers under the level names that Kafka has."""
+"""Python's loggers with Kafka's level names."""
 
 import logging
 from collections.abc import Iterator
@@ -18,20 +18,20 @@ def logger() -> Iterator[logging.Logger]:
     logger.setLevel(logging.NOTSET)
 
 
-def test_a_logger_without_a_level_has_the_one_above_it() -> None:
+def test_a_logger_without_a_level_has_the_level_of_its_parent() -> None:
     levels = logger_levels()
     assert levels[NAME] == levels["root"]
 
 
 @pytest.mark.parametrize("level", ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"])
-def test_a_level_that_is_set_is_told(level: str) -> None:
+def test_a_level_that_is_set_is_reported(level: str) -> None:
     set_logger_levels({NAME: level})
     assert logger_levels()[NAME] == level
     set_logger_levels({NAME: None})
     assert logger_levels()[NAME] == logger_levels()["root"]
 
 
-def test_a_level_of_pythons_own_is_told_as_the_nearest_that_shows_as_much(
+def test_a_level_that_kafka_does_not_have_is_reported_as_the_next_lower_one(
     logger: logging.Logger,
 ) -> None:
     logger.setLevel(25)

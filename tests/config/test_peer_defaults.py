@@ -1,10 +1,10 @@
-"""Settings are described, and changes to them judged, as the real Kafka does it."""
+"""Settings are described, and their changes validated, as by the real Kafka."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.config.differences import DYNAMIC_HERE_ALONE
+from tests.config.differences import DYNAMIC_ONLY_HERE
 from tests.conformance.brokers import PeerBroker, connect, peer_is_here, read_frame
 from tests.wait import wait_until
 
@@ -42,7 +42,7 @@ from barnabas.wire.schema import Message
 
 pytestmark = pytest.mark.peer
 
-IN_THE_FILE = {
+FILE_SETTINGS = {
     "group.consumer.session.timeout.ms": "50000",
     "listener.name.plaintext.max.connections": "500",
     "listener.name.plaintext.ssl.key.password": "hunter2",
@@ -101,7 +101,7 @@ RESOURCES = [
 ]
 
 
-JUDGED = [
+VALIDATED_CHANGES = [
     (ConfigResourceType.TOPIC, "plain", {"bogus": "1"}),
     (ConfigResourceType.TOPIC, "plain", {"retention.ms": ""}),
     (ConfigResourceType.TOPIC, "plain", {"retention.ms": "-5"}),
@@ -146,20 +146,20 @@ JUDGED = [
 
 @pytest.fixture(scope="module")
 def changed_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBroker]:
-    """The real Kafka with settings of its own in its file and in its metadata."""
+    """The real Kafka with settings in its file and dynamic settings."""
     if not peer_is_here():
-        pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
-    kafka = PeerBroker(tmp_path_factory.mktemp("kafka"), settings=IN_THE_FILE)
+        pytest.skip("the real Kafka is not installed: set PEERS to the folder of its script")
+    kafka = PeerBroker(tmp_path_factory.mktemp("kafka"), settings=FILE_SETTINGS)
     kafka.start()
     try:
         topics = [
             CreatableTopic(name=name, num_partitions=1, replication_factor=1)
             for name in ("changed", "plain")
         ]
-        ask(kafka, CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
+        send_request(kafka, CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
         for (resource_type, name), configs in DYNAMIC.items():
             assert alter(kafka, resource_type, name, configs) is ErrorCode.NONE
-        wait_until(lambda: is_changed(kafka), "the last change is seen")
+        wait_until(lambda: is_changed(kafka), "the last change is described")
         yield kafka
     finally:
         kafka.stop()
@@ -167,13 +167,13 @@ def changed_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBrok
 
 @pytest.fixture(scope="module")
 def resolver(changed_kafka: PeerBroker) -> ConfigResolver:
-    """Ours, with the same settings from the same file."""
+    """Our resolver with the settings of the same file."""
     text = (changed_kafka.directory / "server.properties").read_text()
     return ConfigResolver(BrokerSettings.from_properties(parse_properties(text)), DYNAMIC)
 
 
 @pytest.mark.parametrize(("resource_type", "name"), RESOURCES)
-def test_every_setting_is_described_as_kafka_does(
+def test_every_setting_is_described_as_by_kafka(
     changed_kafka: PeerBroker,
     resolver: ConfigResolver,
     resource_type: ConfigResourceType,
@@ -181,18 +181,18 @@ def test_every_setting_is_described_as_kafka_does(
 ) -> None:
     theirs = described_by(changed_kafka, resource_type, name)
     ours = describe(resolver, resource_type, name)
-    assert {each.name: of_ours(each) for each in ours if not differs(each.name)} == {
-        each.name: of_theirs(each) for each in theirs if not differs(each.name)
+    assert {setting.name: our_fields(setting) for setting in ours if not differs(setting.name)} == {
+        setting.name: their_fields(setting) for setting in theirs if not differs(setting.name)
     }
 
 
 def differs(name: str) -> bool:
-    """What Kafka does not have, and what it does not let change at run time."""
-    return name.startswith("barnabas.") or name in DYNAMIC_HERE_ALONE
+    """Whether Kafka does not have a setting, or does not change it at run time."""
+    return name.startswith("barnabas.") or name in DYNAMIC_ONLY_HERE
 
 
-@pytest.mark.parametrize(("resource_type", "name", "configs"), JUDGED)
-def test_a_change_is_judged_as_kafka_does(
+@pytest.mark.parametrize(("resource_type", "name", "configs"), VALIDATED_CHANGES)
+def test_a_change_is_validated_as_by_kafka(
     changed_kafka: PeerBroker,
     resolver: ConfigResolver,
     resource_type: ConfigResourceType,
@@ -200,7 +200,7 @@ def test_a_change_is_judged_as_kafka_does(
     configs: dict[str, str | None],
 ) -> None:
     theirs = alter(changed_kafka, resource_type, name, configs, validate_only=True)
-    assert judge(resolver, resource_type, name, configs) is theirs
+    assert validate(resolver, resource_type, name, configs) is theirs
 
 
 def describe(
@@ -224,18 +224,20 @@ def described_by(
         resource_type=resource_type, resource_name=name, configuration_keys=None
     )
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
-    configs: list[DescribeConfigsResourceResult] = ask(kafka, request, 4).results[0].configs
+    configs: list[DescribeConfigsResourceResult] = (
+        send_request(kafka, request, 4).results[0].configs
+    )
     return configs
 
 
 def is_changed(kafka: PeerBroker) -> bool:
-    """Whether the last change is seen, and so all of them: they take effect in order."""
+    """Whether the last change is described; changes take effect in order."""
     *_, ((resource_type, name), configs) = DYNAMIC.items()
-    seen = {each.name: each.value for each in described_by(kafka, resource_type, name)}
-    return configs.items() <= seen.items()
+    described = described_by(kafka, resource_type, name)
+    return configs.items() <= {setting.name: setting.value for setting in described}.items()
 
 
-def judge(
+def validate(
     resolver: ConfigResolver,
     resource_type: ConfigResourceType,
     name: str,
@@ -259,12 +261,12 @@ def judge(
     return ErrorCode.NONE
 
 
-def of_ours(described: DescribedSetting) -> tuple[Any, ...]:
+def our_fields(described: DescribedSetting) -> tuple[Any, ...]:
     synonyms = [tuple(synonym) for synonym in described.synonyms]
     return (*described._replace(synonyms=()), synonyms)[1:]
 
 
-def of_theirs(config: DescribeConfigsResourceResult) -> tuple[Any, ...]:
+def their_fields(config: DescribeConfigsResourceResult) -> tuple[Any, ...]:
     return (
         config.value,
         config.config_source,
@@ -292,17 +294,17 @@ def alter(
         ],
     )
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
-    return ErrorCode(ask(kafka, request, 1).responses[0].error_code)
+    return ErrorCode(send_request(kafka, request, 1).responses[0].error_code)
 
 
-def ask(kafka: PeerBroker, request: Message, version: int) -> Any:
-    """Send one request on a connection of its own and read the answer."""
+def send_request(kafka: PeerBroker, request: Message, version: int) -> Any:
+    """Sends a request on a new connection and returns the response."""
     key = ApiKey(request.API_KEY)
-    frame = Outgoing()
-    write_request_header(RequestHeader(key, version, 1, "settings"), frame)
-    content = bytes(frame) + request.write(version)
+    header = Outgoing()
+    write_request_header(RequestHeader(key, version, 1, "settings"), header)
+    content = bytes(header) + request.write(version)
     with connect(kafka.port, deadline_s=30) as connection:
         connection.sendall(len(content).to_bytes(4, "big") + content)
-        answer = read_frame(connection)
-    _, body = read_response_header(answer, key, version)
-    return api(key).response.read_exactly(answer, version, body)
+        frame = read_frame(connection)
+    _, body = read_response_header(frame, key, version)
+    return api(key).response.read_exactly(frame, version, body)

@@ -1,10 +1,10 @@
-"""A .properties file reads as java.util.Properties reads it."""
+"""A .properties file is read as by java.util.Properties."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.config.properties import parse
+from barnabas.config.properties import parse_properties
 
 
 @pytest.mark.parametrize(
@@ -32,23 +32,23 @@ from barnabas.config.properties import parse
         ("", {}),
     ],
 )
-def test_reads_as_java_does(text: str, pairs: dict[str, str]) -> None:
-    assert parse(text) == pairs
+def test_a_file_is_read_as_by_java(text: str, pairs: dict[str, str]) -> None:
+    assert parse_properties(text) == pairs
 
 
 @pytest.mark.parametrize("text", ["a=\\u12", "a=\\u12g4", "\\uzzzz=1"])
-def test_a_malformed_escape_is_an_error_that_shows_it(text: str) -> None:
+def test_a_malformed_escape_raises_an_error_that_shows_it(text: str) -> None:
     with pytest.raises(ValueError, match="four hexadecimal digits"):
-        parse(text)
+        parse_properties(text)
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(st.dictionaries(words.filter(bool), words))
-def test_what_is_escaped_comes_back(pairs: dict[str, str]) -> None:
+def test_escaped_pairs_are_read_back(pairs: dict[str, str]) -> None:
     text = "\n".join(f"{escaped(key)}={escaped(value)}" for key, value in pairs.items())
-    assert parse(text) == pairs
+    assert parse_properties(text) == pairs
 
 
 def escaped(text: str) -> str:

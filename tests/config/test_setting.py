@@ -1,4 +1,4 @@
-"""One setting: from text to a typed value and back, and what is said of a bad one."""
+"""One setting: from text to a typed value and back, and its errors."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.config.checks import OffsetReset, OneOf, ThrottledReplicas, Voters
+from barnabas.config.checks import OffsetReset, OneOf, ThrottledReplicas, VoterList
 from barnabas.config.errors import InvalidConfig
 from barnabas.config.setting import (
     BOOLEAN,
@@ -21,12 +21,12 @@ from barnabas.config.setting import (
     STRING,
     Secret,
     Setting,
-    Type,
+    SettingType,
     to_text,
 )
 
 
-def setting(kind: Type, **more: Any) -> Setting:
+def setting(kind: SettingType, **more: Any) -> Setting:
     return Setting("some.setting", kind, None, LOW, **more)
 
 
@@ -45,7 +45,7 @@ def setting(kind: Type, **more: Any) -> Setting:
         (PASSWORD, "secret", Secret("secret")),
     ],
 )
-def test_text_becomes_a_typed_value(kind: Type, text: str, value: object) -> None:
+def test_text_becomes_a_typed_value(kind: SettingType, text: str, value: object) -> None:
     assert setting(kind).parse(text) == value
 
 
@@ -63,10 +63,12 @@ def test_text_becomes_a_typed_value(kind: Type, text: str, value: object) -> Non
         (DOUBLE, "half"),
     ],
 )
-def test_what_java_refuses_is_refused_with_name_and_value(kind: Type, text: str) -> None:
-    with pytest.raises(InvalidConfig) as refused:
+def test_a_value_that_java_rejects_raises_an_error_with_name_and_value(
+    kind: SettingType, text: str
+) -> None:
+    with pytest.raises(InvalidConfig) as raised:
         setting(kind).parse(text)
-    assert str(refused.value).startswith(f"Invalid value {text} for configuration some.setting: ")
+    assert str(raised.value).startswith(f"Invalid value {text} for configuration some.setting: ")
 
 
 @pytest.mark.parametrize(
@@ -87,45 +89,45 @@ def test_what_java_refuses_is_refused_with_name_and_value(kind: Type, text: str)
         (Secret("x"), None),
     ],
 )
-def test_values_are_written_as_kafka_writes_them(value: object, text: str | None) -> None:
+def test_values_have_kafkas_text(value: object, text: str | None) -> None:
     assert to_text(value) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_double_survives_its_text(value: float) -> None:
+def test_a_double_is_parsed_from_its_text(value: float) -> None:
     text = to_text(value)
     assert text is not None
     assert setting(DOUBLE).parse(text) == value
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_a_long_survives_its_text(value: int) -> None:
+def test_a_long_is_parsed_from_its_text(value: int) -> None:
     text = to_text(value)
     assert text is not None
     assert setting(LONG).parse(text) == value
 
 
-def test_a_secret_shows_itself_only_when_asked() -> None:
+def test_only_reveal_shows_a_secret() -> None:
     secret = Secret("hunter2")
     assert "hunter2" not in f"{secret} {secret!r} {[secret]}"
     assert secret.reveal() == "hunter2"
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(InvalidConfig) as raised:
         setting(PASSWORD, check=OneOf("x")).parse("hunter2")
-    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize("value", [("0:1",), ("0:1", "12:3"), ("*",), ()])
-def test_throttled_replicas_are_partitions_and_brokers_or_all(value: tuple[str, ...]) -> None:
-    assert ThrottledReplicas().problem(value) is None
+def test_throttled_replicas_are_partition_broker_pairs_or_a_star(value: tuple[str, ...]) -> None:
+    assert ThrottledReplicas().find_problem(value) is None
 
 
 @pytest.mark.parametrize("value", [("none",), ("a:1",), ("1",), ("*", "0:1"), None])
-def test_other_throttled_replicas_are_refused(value: tuple[str, ...] | None) -> None:
-    assert ThrottledReplicas().problem(value)
+def test_malformed_throttled_replicas_are_invalid(value: tuple[str, ...] | None) -> None:
+    assert ThrottledReplicas().find_problem(value)
 
 
 @pytest.mark.parametrize(
-    ("value", "good"),
+    ("value", "is_valid"),
     [
         ("earliest", True),
         ("by_duration:P1D", True),
@@ -140,12 +142,12 @@ def test_other_throttled_replicas_are_refused(value: tuple[str, ...] | None) -> 
         (None, False),
     ],
 )
-def test_an_offset_reset_is_a_word_or_a_duration(value: str | None, good: bool) -> None:
-    assert (OffsetReset("latest", "earliest").problem(value) is None) is good
+def test_an_offset_reset_is_a_strategy_or_a_duration(value: str | None, is_valid: bool) -> None:
+    assert (OffsetReset("latest", "earliest").find_problem(value) is None) is is_valid
 
 
 @pytest.mark.parametrize("voter", ["x@h:1", "1@h", "1@:9", "@h:1", "1@h:99999", "-1@h:1"])
-def test_a_malformed_voter_is_shown(voter: str) -> None:
-    problem = Voters().problem(("1@good:9093", voter))
+def test_the_error_of_a_malformed_voter_shows_it(voter: str) -> None:
+    problem = VoterList().find_problem(("1@good:9093", voter))
     assert problem is not None
     assert "is not of the form" in problem or "has no host" in problem

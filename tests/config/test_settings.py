@@ -1,4 +1,4 @@
-"""A node's settings: typed, complete, consistent, and every problem told at once."""
+"""The settings of a node: types, defaults, consistency, and all problems at once."""
 
 import pytest
 from tests.config.conftest import NODE, Configure
@@ -9,7 +9,7 @@ from barnabas.config.addresses import Endpoint, Voter
 PLAINTEXT = SecurityProtocol.PLAINTEXT
 
 
-def test_given_values_are_typed_and_defaults_filled_in(configure: Configure) -> None:
+def test_explicit_values_are_typed_and_others_have_defaults(configure: Configure) -> None:
     settings = configure({"num.partitions": "3", "log.dirs": "/a, /b"})
     assert settings["num.partitions"] == 3
     assert settings["auto.create.topics.enable"] is True
@@ -21,7 +21,7 @@ def test_given_values_are_typed_and_defaults_filled_in(configure: Configure) -> 
     assert not settings.warnings
 
 
-def test_log_dir_counts_only_without_log_dirs(configure: Configure) -> None:
+def test_log_dir_is_used_only_without_log_dirs(configure: Configure) -> None:
     assert configure({"log.dir": "/c"}).log_dirs == ("/c",)
     assert configure({"log.dir": "/c", "log.dirs": "/a"}).log_dirs == ("/a",)
     assert configure({"metadata.log.dir": "/m"}).metadata_log_dir == "/m"
@@ -31,7 +31,7 @@ def test_broker_id_is_an_old_name_of_node_id(configure: Configure) -> None:
     assert configure({"node.id": None, "broker.id": "3"}).node_id == 3
 
 
-def test_listeners_are_parsed_and_the_controllers_kept_from_clients(configure: Configure) -> None:
+def test_controller_listeners_are_not_advertised_to_clients(configure: Configure) -> None:
     settings = configure()
     client = Listener("PLAINTEXT", "127.0.0.1", 9092, PLAINTEXT)
     controller = Listener("CONTROLLER", "127.0.0.1", 9093, PLAINTEXT)
@@ -42,15 +42,15 @@ def test_listeners_are_parsed_and_the_controllers_kept_from_clients(configure: C
     assert str(client) == "PLAINTEXT://127.0.0.1:9092"
 
 
-def test_other_nodes_are_told_the_controllers_advertised_address_where_it_has_one(
+def test_controller_listeners_have_their_advertised_address_for_other_nodes(
     configure: Configure,
 ) -> None:
     bound = Listener("CONTROLLER", "127.0.0.1", 9093, PLAINTEXT)
     assert configure().advertised_controller_listeners == (bound,)
     advertised = "PLAINTEXT://example.org:9092,CONTROLLER://example.org:443"
     settings = configure({"advertised.listeners": advertised})
-    told = Listener("CONTROLLER", "example.org", 443, PLAINTEXT)
-    assert settings.advertised_controller_listeners == (told,)
+    public = Listener("CONTROLLER", "example.org", 443, PLAINTEXT)
+    assert settings.advertised_controller_listeners == (public,)
     assert settings.controller_listeners == (bound,)
 
 
@@ -83,7 +83,7 @@ def test_voters_are_parsed(configure: Configure) -> None:
     assert settings.voters == (Voter(1, Endpoint("a", 9093)), Voter(2, Endpoint("b", 9093)))
 
 
-def test_a_listener_has_its_own_value_where_it_is_given_one(configure: Configure) -> None:
+def test_a_listener_can_have_its_own_value(configure: Configure) -> None:
     settings = configure(
         {
             "max.connections": "100",
@@ -91,21 +91,21 @@ def test_a_listener_has_its_own_value_where_it_is_given_one(configure: Configure
             "listener.name.plaintext.scram-sha-256.sasl.jaas.config": "module required;",
         }
     )
-    assert settings.at_listener("PLAINTEXT", "max.connections") == 7
-    assert settings.at_listener("CONTROLLER", "max.connections") == 100
-    jaas = settings.at_listener("PLAINTEXT", "sasl.jaas.config", mechanism="SCRAM-SHA-256")
+    assert settings.for_listener("PLAINTEXT", "max.connections") == 7
+    assert settings.for_listener("CONTROLLER", "max.connections") == 100
+    jaas = settings.for_listener("PLAINTEXT", "sasl.jaas.config", mechanism="SCRAM-SHA-256")
     assert jaas.reveal() == "module required;"
-    assert settings.at_listener("PLAINTEXT", "sasl.jaas.config", mechanism="PLAIN") is None
+    assert settings.for_listener("PLAINTEXT", "sasl.jaas.config", mechanism="PLAIN") is None
     assert not settings.warnings
 
 
-def test_a_misspelt_name_is_a_warning_with_the_nearest(configure: Configure) -> None:
+def test_a_misspelt_name_is_a_warning_with_a_suggestion(configure: Configure) -> None:
     (warning,) = configure({"log.retension.ms": "5"}).warnings
     assert "log.retension.ms" in warning
     assert "did you mean log.retention.ms?" in warning
 
 
-def test_names_that_plugins_read_are_not_warned_of(configure: Configure) -> None:
+def test_names_of_plugin_settings_are_no_warnings(configure: Configure) -> None:
     assert not configure({"super.users": "User:a", "rsm.config.bucket": "b"}).warnings
 
 
@@ -114,23 +114,23 @@ def test_a_heartbeat_that_is_too_rare_is_a_warning(configure: Configure) -> None
     assert "broker.session.timeout.ms" in warning
 
 
-def test_every_problem_is_told_at_once() -> None:
-    with pytest.raises(ConfigError) as refused:
+def test_all_problems_are_reported_at_once() -> None:
+    with pytest.raises(ConfigError) as raised:
         BrokerSettings.from_properties(
             NODE | {"num.partitions": "0", "compression.type": "zip", "log.roll.ms": "0"}
         )
-    problems = "\n".join(refused.value.problems)
-    assert len(refused.value.problems) == 3
-    assert str(refused.value) == problems
+    problems = "\n".join(raised.value.problems)
+    assert len(raised.value.problems) == 3
+    assert str(raised.value) == problems
     assert "Invalid value 0 for configuration num.partitions: Value must be at least 1" in problems
     assert "zip for configuration compression.type" in problems
     assert "log.roll.ms (0) must be at least 1" in problems
 
 
-def test_without_anything_the_required_ones_are_named() -> None:
-    with pytest.raises(ConfigError) as refused:
+def test_missing_required_settings_are_named() -> None:
+    with pytest.raises(ConfigError) as raised:
         BrokerSettings.from_properties({})
-    assert [problem.split()[0] for problem in refused.value.problems] == [
+    assert [problem.split()[0] for problem in raised.value.problems] == [
         "controller.listener.names",
         "node.id",
         "process.roles",
@@ -138,14 +138,14 @@ def test_without_anything_the_required_ones_are_named() -> None:
 
 
 def test_a_problem_never_shows_a_password() -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as raised:
         BrokerSettings.from_properties({"ssl.key.password": "hunter2"})
-    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(raised.value)
 
 
 SSL_LISTENERS = {"listeners": "SSL://:9092,CONTROLLER://:9093"}
 BROKER_ONLY = {"process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
-BAD = [
+INVALID = [
     ({"broker.id": "3"}, "broker.id (3) must be the same as node.id (1)"),
     ({"process.roles": "king"}, "must be one of: broker, controller"),
     ({"listeners": "PLAINTEXT://:9092"}, "controller.listener.names (CONTROLLER) must all be in"),
@@ -176,7 +176,7 @@ BAD = [
     ({"log.retention.minutes": "0"}, "log.retention.minutes (0)"),
     ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms (-1) must be at least 0"),
     ({"log.cleaner.dedupe.buffer.size": "1000"}, "at least 1048576 for each"),
-    ({"cordoned.log.dirs": "/x"}, "/x, which log.dirs has not"),
+    ({"cordoned.log.dirs": "/x"}, "/x, which log.dirs does not have"),
     ({"cordoned.log.dirs": "*,/x"}, "either * or a list"),
     ({"queued.max.request.bytes": "100"}, "at least socket.request.max.bytes"),
     ({"max.connections.per.ip": "0"}, "only with max.connections.per.ip.overrides"),
@@ -192,13 +192,13 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "told"), BAD, ids=[told for _, told in BAD])
-def test_what_cannot_run_is_refused_and_told_why(
-    configure: Configure, changes: dict[str, str | None], told: str
+@pytest.mark.parametrize(("changes", "message"), INVALID, ids=[message for _, message in INVALID])
+def test_settings_that_cannot_run_raise_an_error_with_the_reason(
+    configure: Configure, changes: dict[str, str | None], message: str
 ) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as raised:
         configure(changes)
-    assert told in str(refused.value)
+    assert message in str(raised.value)
 
 
 def test_a_broker_alone_and_a_controller_alone_can_run(configure: Configure) -> None:

@@ -1,4 +1,4 @@
-"""Whether a resource may have these settings; the cases are what the real Kafka answers."""
+"""Validation of the settings of a resource; the results are those of the real Kafka."""
 
 import pytest
 from tests.config.conftest import Configure
@@ -29,12 +29,12 @@ from barnabas.config import (
         {"follower.replication.throttled.replicas": "*"},
     ],
 )
-def test_a_topic_may_have(configs: dict[str, str | None]) -> None:
+def test_a_topic_can_have_valid_settings(configs: dict[str, str | None]) -> None:
     validate_topic(configs)
 
 
 @pytest.mark.parametrize(
-    ("configs", "told"),
+    ("configs", "message"),
     [
         ({"bogus": "1"}, "Unknown topic config name: bogus"),
         ({"retention.ms": None}, "Null value not supported for topic configs: retention.ms"),
@@ -47,15 +47,17 @@ def test_a_topic_may_have(configs: dict[str, str | None]) -> None:
         ({"remote.storage.enable": "true"}, "Tiered storage is disabled"),
     ],
 )
-def test_a_topic_may_not_have(configs: dict[str, str | None], told: str) -> None:
-    with pytest.raises(InvalidConfig) as refused:
+def test_invalid_settings_of_a_topic_raise_an_error(
+    configs: dict[str, str | None], message: str
+) -> None:
+    with pytest.raises(InvalidConfig) as raised:
         validate_topic(configs)
-    assert told in str(refused.value)
-    assert not isinstance(refused.value, InvalidConfigRequest)
+    assert message in str(raised.value)
+    assert not isinstance(raised.value, InvalidConfigRequest)
 
 
 @pytest.mark.parametrize(
-    ("configs", "told"),
+    ("configs", "message"),
     [
         ({}, None),
         ({"cleanup.policy": "compact,delete"}, "without compact"),
@@ -67,16 +69,16 @@ def test_a_topic_may_not_have(configs: dict[str, str | None], told: str) -> None
         ({"remote.log.copy.disable": "true", "local.retention.ms": "5"}, "must be the same"),
     ],
 )
-def test_a_tiered_topic_keeps_no_more_locally_than_at_all(
-    configs: dict[str, str | None], told: str | None
+def test_local_retention_of_a_tiered_topic_cannot_exceed_its_retention(
+    configs: dict[str, str | None], message: str | None
 ) -> None:
     tiered = {"remote.storage.enable": "true", **configs}
-    if told is None:
+    if message is None:
         validate_topic(tiered, tiered_storage=True)
         return
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(InvalidConfig) as raised:
         validate_topic(tiered, tiered_storage=True)
-    assert told in str(refused.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +95,14 @@ def test_a_tiered_topic_keeps_no_more_locally_than_at_all(
         (None, {"num.partitions": "12"}),
     ],
 )
-def test_a_broker_may_have(
+def test_a_broker_can_have_valid_settings(
     configure: Configure, broker_id: int | None, configs: dict[str, str | None]
 ) -> None:
     validate_broker(configs, broker_id=broker_id, settings=configure())
 
 
 @pytest.mark.parametrize(
-    ("broker_id", "configs", "told"),
+    ("broker_id", "configs", "message"),
     [
         (
             1,
@@ -119,22 +121,22 @@ def test_a_broker_may_have(
         (1, {"message.max.bytes": None}, "Null value not supported for : message.max.bytes"),
     ],
 )
-def test_a_broker_may_not_have(
-    configure: Configure, broker_id: int | None, configs: dict[str, str | None], told: str
+def test_invalid_settings_of_a_broker_raise_an_error(
+    configure: Configure, broker_id: int | None, configs: dict[str, str | None], message: str
 ) -> None:
-    with pytest.raises(InvalidConfigRequest) as refused:
+    with pytest.raises(InvalidConfigRequest) as raised:
         validate_broker(configs, broker_id=broker_id, settings=configure())
-    assert told in str(refused.value)
+    assert message in str(raised.value)
 
 
-def test_a_refused_password_is_not_shown(configure: Configure) -> None:
-    with pytest.raises(InvalidConfigRequest) as refused:
+def test_the_error_of_an_invalid_password_does_not_show_it(configure: Configure) -> None:
+    with pytest.raises(InvalidConfigRequest) as raised:
         validate_broker({"ssl.key.password": "hunter2"}, broker_id=1, settings=configure())
-    assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("configs", "told"),
+    ("configs", "message"),
     [
         ({"consumer.heartbeat.interval.ms": "15000"}, None),
         ({"share.auto.offset.reset": "by_duration:PT1H30M"}, None),
@@ -148,19 +150,21 @@ def test_a_refused_password_is_not_shown(configure: Configure) -> None:
         ({"share.isolation.level": "x"}, "read_committed, read_uncommitted"),
     ],
 )
-def test_a_group_stays_within_what_the_broker_allows(
-    configure: Configure, configs: dict[str, str | None], told: str | None
+def test_settings_of_a_group_are_within_the_brokers_bounds(
+    configure: Configure, configs: dict[str, str | None], message: str | None
 ) -> None:
-    if told is None:
+    if message is None:
         validate_group(configs, configure())
         validate_group(configs)
         return
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(InvalidConfig) as raised:
         validate_group(configs, configure())
-    assert told in str(refused.value)
+    assert message in str(raised.value)
 
 
-def test_a_groups_heartbeats_come_more_often_than_its_sessions_end(configure: Configure) -> None:
+def test_the_heartbeat_interval_of_a_group_is_below_its_session_timeout(
+    configure: Configure,
+) -> None:
     loose = configure(
         {
             "group.consumer.max.heartbeat.interval.ms": "60000",
@@ -172,7 +176,7 @@ def test_a_groups_heartbeats_come_more_often_than_its_sessions_end(configure: Co
 
 
 @pytest.mark.parametrize(
-    ("configs", "error", "told"),
+    ("configs", "error", "message"),
     [
         ({"metrics": "*", "interval.ms": "100", "match": "client_id=a.*"}, None, ""),
         ({"metrics": ""}, None, ""),
@@ -183,12 +187,12 @@ def test_a_groups_heartbeats_come_more_often_than_its_sessions_end(configure: Co
         ({"match": "client_id="}, InvalidConfig, "Illegal client matching pattern"),
     ],
 )
-def test_a_client_metrics_subscription(
-    configs: dict[str, str | None], error: type[Exception] | None, told: str
+def test_client_metrics_subscriptions_are_validated(
+    configs: dict[str, str | None], error: type[Exception] | None, message: str
 ) -> None:
     if error is None:
         validate_client_metrics(configs)
         return
-    with pytest.raises(error) as refused:
+    with pytest.raises(error) as raised:
         validate_client_metrics(configs)
-    assert told in str(refused.value)
+    assert message in str(raised.value)

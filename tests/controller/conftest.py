@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from barnabas.config import BrokerSettings
-from barnabas.config.dynamic import Resolver
-from barnabas.controller.context import ControllerContext, ControllerDecision
-from barnabas.controller.effective_topic_configs import EffectiveTopicConfigs
+from barnabas.config.resolver import ConfigResolver
+from barnabas.controller.active_controller import load_decider
+from barnabas.controller.context import ControllerContext, ControllerDecision, EffectiveTopicConfigs
 from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
 from barnabas.metadata import features
 from barnabas.metadata.delta import MetadataDelta
@@ -79,7 +79,7 @@ class World:
 
     @property
     def context(self) -> ControllerContext:
-        resolver = Resolver(self.settings, self.image.configs)
+        resolver = ConfigResolver(self.settings, self.image.configs)
         return ControllerContext(
             now_ms=self.now_ms,
             next_offset=self.offset,
@@ -94,8 +94,8 @@ class World:
             random_below=lambda count: self.turn % count,
         )
 
-    def decide(self, module: Any, request: Message) -> ControllerDecision:
-        decision: ControllerDecision = module.decide(request, self.image, self.context)
+    def decide(self, request: Message) -> ControllerDecision:
+        decision = load_decider(request.API_KEY)(request, self.image, self.context)
         for contact in decision.effects:
             self.heartbeats.touch(contact)
         self.apply(*decision.records)

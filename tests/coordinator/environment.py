@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.config import BrokerSettings, Resolver
+from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
 from barnabas.coordinator.groups.state import GroupCoordinatorState
 from barnabas.coordinator.pending_response import PendingResponse
@@ -159,7 +159,7 @@ class Settings:
         )
         self.groups: dict[str, dict[str, Any]] = {}
         """By group the settings that a test gives it, over the broker's."""
-        self._resolver = Resolver(static, {})
+        self._resolver = ConfigResolver(static, {})
 
     def broker(self, name: str) -> Any:
         return self._resolver.broker(name)

@@ -6,13 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from barnabas.config import BrokerSettings, Resolver
+from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.log import LogDirectory
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.replication import Partition, Partitions
-from barnabas.server.broker_node import BrokerNode
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.request_context import RequestContext
@@ -59,7 +59,7 @@ class World:
 
     def start(self, lost_paths: Sequence[str] = ()) -> None:
         self.directories = [LogDirectory.open(path) for path in self.paths]
-        self.resolver = Resolver(self.settings, self.image.configs)
+        self.resolver = ConfigResolver(self.settings, self.image.configs)
         self.purgatory = Purgatory(self.timer)  # type: ignore[arg-type]
         self.partitions = Partitions(
             self.node_id,
@@ -103,7 +103,7 @@ class World:
         delta = self.metadata_without_broker(*changes)
         self.broker.image = self.image
         self.resolver.configs = self.image.configs
-        self.resolver.changed(delta.configs_changed)
+        self.resolver.invalidate(delta.configs_changed)
         self.partitions.apply_delta(delta, self.image)
 
     def metadata_without_broker(self, *changes: Message) -> MetadataDelta:

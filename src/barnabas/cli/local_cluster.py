@@ -93,7 +93,7 @@ def _require_unchanged(
         )
     for node in nodes:
         _require_stopped(node)
-        changed = [key for key, value in overrides.items() if node.settings.given.get(key) != value]
+        changed = [key for key, value in overrides.items() if node.settings.explicit.get(key) != value]
         if changed:
             raise NodeError(
                 f"{node.file} has another value of {changed[0]}: change it there, and leave "
@@ -146,7 +146,7 @@ def _new_nodes(
         quorum = voters if node.settings.is_controller else QuorumBootstrap.JOIN
         format_storage(node.settings, cluster_id=cluster_id, quorum=quorum)
     for node in nodes:
-        lines = (f"{key}={value}\n" for key, value in node.settings.given.items())
+        lines = (f"{key}={value}\n" for key, value in node.settings.explicit.items())
         node.file.write_text("".join(lines), encoding="latin-1")
     return nodes
 

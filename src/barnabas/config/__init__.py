@@ -1,25 +1,30 @@
-"""Every setting: name, type, default, check, and who may change it when.
+"""Every setting: its name, type, default, check, and whether it can change at run time.
 
     settings = BrokerSettings.from_properties(parse_properties(text))
     settings["num.partitions"]
-    resolver = Resolver(settings, image.configs)
+    resolver = ConfigResolver(settings, image.configs)
     resolver.topic("orders")["retention.ms"]
 
-The declarations are in `broker/`, `topic.py`, `group.py`, `client_metrics.py` and `client/`. What
-needs those of brokers is loaded when it is first used: clients need them not.
+The declarations are in `broker/`, `topic.py`, `group.py`, `client_metrics.py` and `client/`. Names
+that need the broker's declarations are imported on first use, because clients do not need them.
 """
 
 from typing import TYPE_CHECKING
 
 from barnabas.config.addresses import Endpoint, Listener, SecurityProtocol, Voter
 from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
-from barnabas.config.setting import Secret, Setting, Type
-from barnabas.lazy import loading
+from barnabas.config.setting import Secret, Setting, SettingType
+from barnabas.lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from barnabas.config.changes import Operation, ResourceType, apply_operation, find_setting
-    from barnabas.config.dynamic import Resolver, TopicConfig
-    from barnabas.config.properties import parse as parse_properties
+    from barnabas.config.changes import (
+        ConfigOperation,
+        ConfigResourceType,
+        apply_operation,
+        find_setting,
+    )
+    from barnabas.config.properties import parse_properties as parse_properties
+    from barnabas.config.resolver import ConfigResolver, TopicConfig
     from barnabas.config.settings import BrokerSettings
     from barnabas.config.validation import (
         validate_broker,
@@ -28,17 +33,17 @@ if TYPE_CHECKING:
         validate_topic,
     )
 else:
-    __getattr__ = loading(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "barnabas.config.changes": (
-                "Operation",
-                "ResourceType",
+                "ConfigOperation",
+                "ConfigResourceType",
                 "apply_operation",
                 "find_setting",
             ),
-            "barnabas.config.dynamic": ("Resolver", "TopicConfig"),
-            "barnabas.config.properties": ("parse as parse_properties",),
+            "barnabas.config.resolver": ("ConfigResolver", "TopicConfig"),
+            "barnabas.config.properties": ("parse_properties",),
             "barnabas.config.settings": ("BrokerSettings",),
             "barnabas.config.validation": (
                 "validate_broker",
@@ -52,18 +57,18 @@ else:
 __all__ = [
     "BrokerSettings",
     "ConfigError",
+    "ConfigOperation",
+    "ConfigResolver",
+    "ConfigResourceType",
     "Endpoint",
     "InvalidConfig",
     "InvalidConfigRequest",
     "Listener",
-    "Operation",
-    "Resolver",
-    "ResourceType",
     "Secret",
     "SecurityProtocol",
     "Setting",
+    "SettingType",
     "TopicConfig",
-    "Type",
     "Voter",
     "apply_operation",
     "find_setting",

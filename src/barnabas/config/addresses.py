@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SecurityProtocol(IntEnum):
-    """How a listener is secured; the numbers are those of the registration records."""
+    """The security of a listener, with the numbers of the registration records."""
 
     PLAINTEXT = 0
     SSL = 1
@@ -16,7 +16,7 @@ class SecurityProtocol(IntEnum):
 
 
 class Listener(NamedTuple):
-    """A named address. An empty host is every interface; advertised, it is this host's own name."""
+    """A named address. An empty host binds every interface and advertises this host's name."""
 
     name: str
     host: str
@@ -39,7 +39,7 @@ class Voter(NamedTuple):
 
 
 def parse_listener(text: str, protocols: dict[str, SecurityProtocol]) -> Listener:
-    """NAME://host:port as a Listener; ValueError says what is wrong with it."""
+    """Parses NAME://host:port. Raises ValueError if it is malformed."""
     name, separator, address = text.partition("://")
     if not separator or not name:
         raise ValueError(f"{text} is not of the form NAME://host:port")
@@ -51,7 +51,7 @@ def parse_listener(text: str, protocols: dict[str, SecurityProtocol]) -> Listene
 
 
 def parse_protocols(text: str) -> dict[str, SecurityProtocol]:
-    """NAME:PROTOCOL,... as a dict; ValueError says which entry is wrong."""
+    """Parses NAME:PROTOCOL,... Raises ValueError for a malformed entry."""
     protocols: dict[str, SecurityProtocol] = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         name, colon, protocol = entry.rpartition(":")
@@ -60,13 +60,13 @@ def parse_protocols(text: str) -> dict[str, SecurityProtocol]:
         try:
             protocols[name.strip().upper()] = SecurityProtocol[protocol.strip().upper()]
         except KeyError:
-            known = ", ".join(SecurityProtocol.__members__)
-            raise ValueError(f"{protocol} is not a security protocol; use one of {known}") from None
+            names = ", ".join(SecurityProtocol.__members__)
+            raise ValueError(f"{protocol} is not a security protocol; use one of {names}") from None
     return protocols
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """host:port as an Endpoint."""
+    """Parses host:port. Raises ValueError if it is malformed."""
     host, port = _host_and_port(text, text, form="host:port")
     if not host:
         raise ValueError(f"{text} has no host; entries are of the form host:port")
@@ -74,7 +74,7 @@ def parse_endpoint(text: str) -> Endpoint:
 
 
 def parse_voter(text: str) -> Voter:
-    """id@host:port as a Voter."""
+    """Parses id@host:port. Raises ValueError if it is malformed."""
     node_id, separator, address = text.partition("@")
     if not separator or not (node_id.isascii() and node_id.isdigit()):
         raise ValueError(f"{text} is not of the form id@host:port")
@@ -82,7 +82,7 @@ def parse_voter(text: str) -> Voter:
 
 
 def parse_ip_overrides(text: str) -> dict[str, int]:
-    """host:count,... as a dict, of max.connections.per.ip.overrides."""
+    """Parses host:count,... of max.connections.per.ip.overrides."""
     overrides: dict[str, int] = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         host, _, count = entry.rpartition(":")

@@ -1,4 +1,4 @@
-"""Changing settings at run time: what one operation of IncrementalAlterConfigs makes of a value."""
+"""Changes of settings at run time: the operations of IncrementalAlterConfigs on one value."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import IntEnum
 
 from barnabas.config import broker, group, topic
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
-from barnabas.config.setting import LOW, STRING, Setting, Type, split_list, to_text
+from barnabas.config.setting import LOW, STRING, Setting, SettingType, split_list, to_text
 
 
-class ResourceType(IntEnum):
-    """What settings can belong to; the numbers are the protocol's."""
+class ConfigResourceType(IntEnum):
+    """The resources that have settings, with the numbers of the protocol."""
 
     TOPIC = 2
     BROKER = 4
@@ -19,8 +19,8 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-class Operation(IntEnum):
-    """What IncrementalAlterConfigs does to one setting."""
+class ConfigOperation(IntEnum):
+    """What IncrementalAlterConfigs does to one setting, with the numbers of the protocol."""
 
     SET = 0
     DELETE = 1
@@ -28,41 +28,40 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-_OPERATIONS = frozenset(Operation)
+_OPERATIONS = frozenset(ConfigOperation)
 
 
 def find_setting(resource_type: int, name: str) -> Setting:
-    """The declaration of a resource's setting; an unknown name is a string of any value."""
-    found = None
+    """Returns the declaration of a setting; an unknown name is declared as a string."""
+    setting = None
     match resource_type:
-        case ResourceType.TOPIC:
-            found = topic.SETTINGS.get(name)
-        case ResourceType.BROKER:
-            found = broker.find(name)
-        case ResourceType.GROUP:
-            found = group.SETTINGS.get(name)
-    return found or Setting(name, STRING, None, LOW)
+        case ConfigResourceType.TOPIC:
+            setting = topic.SETTINGS.get(name)
+        case ConfigResourceType.BROKER:
+            setting = broker.find(name)
+        case ConfigResourceType.GROUP:
+            setting = group.SETTINGS.get(name)
+    return setting or Setting(name, STRING, None, LOW)
 
 
 def apply_operation(
     setting: Setting, current: str | None, operation: int, value: str | None
 ) -> str | None:
-    """The resource's own text of `setting` after the operation; None is unset."""
+    """Returns the resource's own text of `setting` after the operation; None means unset."""
     if operation not in _OPERATIONS:
         raise InvalidConfigRequest(f"Unknown operation {operation} on {setting.name}")
-    if operation == Operation.DELETE:
+    if operation == ConfigOperation.DELETE:
         return None
     if value is None:
         raise InvalidConfigRequest(f"Null value not supported for : {setting.name}")
-    if operation == Operation.SET:
+    if operation == ConfigOperation.SET:
         return value
-    if setting.type is not Type.LIST:
-        raise InvalidConfig(
-            f"Can't {Operation(operation).name} to key {setting.name} because its type is not LIST."
-        )
-    # An unset list grows from the setting's default, not from what the broker's file says.
+    if setting.type is not SettingType.LIST:
+        name = ConfigOperation(operation).name
+        raise InvalidConfig(f"Can't {name} to key {setting.name} because its type is not LIST.")
+    # An unset list starts from the setting's default, not from the value in the broker's file.
     elements = split_list(current if current is not None else to_text(setting.default) or "")
     operands = split_list(value)
-    if operation == Operation.APPEND:
+    if operation == ConfigOperation.APPEND:
         return ",".join(dict.fromkeys(elements + operands))
     return ",".join(element for element in elements if element not in operands)

@@ -1,4 +1,4 @@
-"""What a setting's value may be. A check names what is allowed and says what is wrong."""
+"""Checks of values: each states which values are allowed and what is wrong with a value."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from barnabas.config.addresses import parse_endpoint, parse_voter
 
 
 class Check:
-    """`allowed` is for people; `problem` is None for a good value."""
+    """Checks a value. `allowed` describes the allowed values to users."""
 
     __slots__ = ("allowed",)
 
     def __init__(self, allowed: str) -> None:
         self.allowed = allowed
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
+        """Returns what is wrong with a value, or None."""
         raise NotImplementedError
 
 
 class Range(Check):
-    """A number from `low` to `high`, both included; no `high` is no bound."""
+    """A number from `low` to `high`, both included, or without an upper bound."""
 
     __slots__ = ("_high", "_low")
 
@@ -30,7 +31,7 @@ class Range(Check):
         self._high = high
         super().__init__(f"[{low},...]" if high is None else f"[{low},...,{high}]")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         if value is None:
             return "Value must be non-null"
         if value < self._low:
@@ -49,7 +50,7 @@ class OneOf(Check):
         listed = f"[{', '.join(values)}]"
         super().__init__(f"(case insensitive) {listed}" if ignore_case else listed)
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         if value in self._values:
             return None
         if self._ignore_case and value is not None:
@@ -61,7 +62,7 @@ class OneOf(Check):
 
 
 class ListOf(Check):
-    """A list without blank elements, all of them among `values` where those are given."""
+    """A list without blank elements; if there are `values`, every element is one of them."""
 
     __slots__ = ("_may_be_empty", "_may_be_null", "_values")
 
@@ -71,7 +72,7 @@ class ListOf(Check):
         self._may_be_null = may_be_null
         super().__init__(f"[{', '.join(values)}]" if values else "")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         if value is None:
             return None if self._may_be_null else "Value must be non-null"
         if not value and not self._may_be_empty:
@@ -86,14 +87,14 @@ class ListOf(Check):
 
 
 class NonEmpty(Check):
-    """A string that is not blank; unset is fine."""
+    """A string that is not blank, or no value."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__("non-empty string")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         return "String must be non-empty" if value == "" else None
 
 
@@ -103,7 +104,7 @@ class NonNull(Check):
     def __init__(self) -> None:
         super().__init__("non-null string")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         return "Value must be non-null" if value is None else None
 
 
@@ -113,21 +114,21 @@ class GzipLevel(Check):
     def __init__(self) -> None:
         super().__init__("[1,...,9] or -1")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         if value == -1 or (value is not None and 1 <= value <= 9):
             return None
         return "Value must be between 1 and 9, or -1 for the codec's own default"
 
 
 class ThrottledReplicas(Check):
-    """Nothing, `*` for all, or a list of partition:broker."""
+    """An empty list, `*` for all replicas, or a list of partition:broker."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__("[partitionId]:[brokerId],[partitionId]:[brokerId],...")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         if value is None:
             return "Value must be non-null"
         if value == ("*",) or all(map(_is_partition_and_broker, value)):
@@ -136,7 +137,7 @@ class ThrottledReplicas(Check):
 
 
 class OffsetReset(Check):
-    """One of `words`, or by_duration: with a positive ISO 8601 duration."""
+    """One of `words`, or by_duration:<positive ISO 8601 duration>."""
 
     __slots__ = ("_words",)
 
@@ -144,13 +145,13 @@ class OffsetReset(Check):
         self._words = words
         super().__init__(f"[{', '.join(words)}, by_duration:PnDTnHnMn.nS]")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         if value in self._words or (value is not None and _is_duration_reset(value)):
             return None
         return f"Value must be one of {self.allowed}"
 
 
-class Endpoints(Check):
+class EndpointList(Check):
     """A list of host:port."""
 
     __slots__ = ()
@@ -158,23 +159,23 @@ class Endpoints(Check):
     def __init__(self) -> None:
         super().__init__("non-empty list")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         return _first_problem(parse_endpoint, value)
 
 
 class OptionalEndpoint(Check):
-    """A host:port, or nothing."""
+    """A host:port, or an empty string."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__("host:port or empty")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         return _first_problem(parse_endpoint, [value] if value else [])
 
 
-class Voters(Check):
+class VoterList(Check):
     """A list of id@host:port."""
 
     __slots__ = ()
@@ -182,7 +183,7 @@ class Voters(Check):
     def __init__(self) -> None:
         super().__init__("non-empty list")
 
-    def problem(self, value: Any) -> str | None:
+    def find_problem(self, value: Any) -> str | None:
         return _first_problem(parse_voter, value)
 
 

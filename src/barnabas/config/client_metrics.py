@@ -1,4 +1,4 @@
-"""A client metrics subscription (KIP-714): which clients push which metrics, how often."""
+"""Settings of a client metrics subscription (KIP-714): which clients push which metrics."""
 
 from barnabas.config.checks import ListOf
 from barnabas.config.setting import INT, LIST, MEDIUM, Setting, declare
@@ -25,7 +25,7 @@ _CLIENT_FIELDS = frozenset(
 
 
 def is_client_pattern(text: str) -> bool:
-    """Whether `text` is a client's field, `=`, and a regular expression for it."""
+    """Whether `text` is a field of a client, `=`, and a regular expression for its value."""
     import re
 
     field, _, pattern = text.partition("=")

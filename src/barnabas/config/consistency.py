@@ -1,4 +1,4 @@
-"""Settings that must fit each other, whatever each of them is by itself."""
+"""Rules between settings: values that are valid alone and contradict each other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from barnabas.config.broker.groups import CONSUMER_ASSIGNORS
 _MIB = 1 << 20
 
 
-def inconsistencies(values: Mapping[str, Any]) -> list[str]:
-    """What does not fit together in `values`; a rule with a missing part is not judged."""
+def find_inconsistencies(values: Mapping[str, Any]) -> list[str]:
+    """Returns the contradictions in `values`. Skips a rule if one of its settings is missing."""
     problems = list(_misordered(values))
     for rule in (
         _node_id,
@@ -36,7 +36,7 @@ def inconsistencies(values: Mapping[str, Any]) -> list[str]:
 
 
 def _ordered_pairs() -> Iterator[tuple[str, str]]:
-    """Pairs of which the first may be at most the second."""
+    """Yields pairs of settings (low, high) with low <= high."""
     yield "replica.fetch.wait.max.ms", "replica.socket.timeout.ms"
     yield "replica.fetch.wait.max.ms", "replica.lag.time.max.ms"
     bounded = {
@@ -109,8 +109,8 @@ def _cordoned_directories(values: Mapping[str, Any]) -> str | None:
         return None
     if "*" in cordoned:
         return "cordoned.log.dirs is either * or a list of directories, not both"
-    if strangers := cordoned.difference(values["log.dirs"] or values["log.dir"]):
-        return f"cordoned.log.dirs has {', '.join(sorted(strangers))}, which log.dirs has not"
+    if unknown := cordoned.difference(values["log.dirs"] or values["log.dir"]):
+        return f"cordoned.log.dirs has {', '.join(sorted(unknown))}, which log.dirs does not have"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with settings: one of them, or a whole file of them."""
+"""Errors of settings: an invalid setting, or all problems of a file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 
 class InvalidConfig(ValueError):  # noqa: N818 (the protocol's own name for it)
-    """A setting is unknown, may not be changed here, or has a value that is not allowed."""
+    """A setting is unknown, cannot be changed, or has a value that is not allowed."""
 
 
 class InvalidConfigRequest(InvalidConfig):
-    """The same where Kafka blames the request: it answers INVALID_REQUEST, not INVALID_CONFIG."""
+    """An invalid setting for which Kafka responds INVALID_REQUEST, not INVALID_CONFIG."""
 
 
 class ConfigError(ValueError):
-    """A node cannot start with these settings. `problems` has one line for each thing to mend."""
+    """A node cannot start with these settings. `problems` has one line for each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

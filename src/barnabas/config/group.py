@@ -1,4 +1,4 @@
-"""A group's own settings, each with the broker setting that it falls back to."""
+"""Settings of a group, with the broker setting that is the default of each."""
 
 from barnabas.config.checks import OffsetReset, OneOf, at_least
 from barnabas.config.setting import (

@@ -1,4 +1,4 @@
-"""Which addresses a node listens on and advertises, and what its roles require of them."""
+"""The listeners of a node, bound and advertised, and the rules of its roles for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from barnabas.config.addresses import (
 
 
 class Listeners(NamedTuple):
-    """The outcome; with problems it is incomplete."""
+    """The listeners of a node; with problems they are incomplete."""
 
     all: tuple[Listener, ...] = ()
     controller: tuple[Listener, ...] = ()
@@ -25,10 +25,10 @@ class Listeners(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def resolve_listeners(values: Mapping[str, Any], given: Mapping[str, str]) -> Listeners:
-    """The listeners of a node from its typed `values`; `given` tells what was set explicitly."""
+def resolve_listeners(values: Mapping[str, Any], explicit: Mapping[str, str]) -> Listeners:
+    """Returns the listeners of a node; `explicit` are the texts of settings that are set."""
     problems: list[str] = []
-    protocols = _security_protocols(values, given, problems)
+    protocols = _security_protocols(values, explicit, problems)
     if protocols is None:
         return Listeners(problems=tuple(problems))
     bound = _parse_listeners("listeners", values["listeners"], protocols, problems)
@@ -40,28 +40,32 @@ def resolve_listeners(values: Mapping[str, Any], given: Mapping[str, str]) -> Li
     if problems:
         return Listeners(problems=tuple(problems))
     controller_names = values["controller.listener.names"]
-    for_clients = tuple(each for each in advertised if each.name not in controller_names)
+    client_listeners = tuple(
+        listener for listener in advertised if listener.name not in controller_names
+    )
     inter_broker_name = (
         values["inter.broker.listener.name"] or values["security.inter.broker.protocol"]
     ).upper()
     problems += _clashes(bound)
-    problems += _role_problems(values, bound, for_clients)
-    problems += _inter_broker_problems(values, given, inter_broker_name, for_clients)
+    problems += _role_problems(values, bound, client_listeners)
+    problems += _inter_broker_problems(values, explicit, inter_broker_name, client_listeners)
     problems += _quorum_problems(values)
-    controller = tuple(each for each in bound if each.name in controller_names)
-    by_name = {each.name: each for each in advertised}
+    controller = tuple(listener for listener in bound if listener.name in controller_names)
+    by_name = {listener.name: listener for listener in advertised}
     return Listeners(
         all=bound,
         controller=controller,
-        advertised=for_clients,
-        advertised_controller=tuple(by_name.get(each.name, each) for each in controller),
+        advertised=client_listeners,
+        advertised_controller=tuple(
+            by_name.get(listener.name, listener) for listener in controller
+        ),
         inter_broker_name=inter_broker_name,
         problems=tuple(problems),
     )
 
 
 def _security_protocols(
-    values: Mapping[str, Any], given: Mapping[str, str], problems: list[str]
+    values: Mapping[str, Any], explicit: Mapping[str, str], problems: list[str]
 ) -> dict[str, SecurityProtocol] | None:
     text = values["listener.security.protocol.map"]
     try:
@@ -69,16 +73,18 @@ def _security_protocols(
     except ValueError as problem:
         problems.append(f"Invalid listener.security.protocol.map {text}: {problem}")
         return None
-    if "listener.security.protocol.map" not in given and not _any_is_secured(values["listeners"]):
-        # With no map given, a plain node's controller listeners need not be in it.
+    if "listener.security.protocol.map" not in explicit and not _has_secured_listener(
+        values["listeners"]
+    ):
+        # Without a map and without TLS or SASL, controller listeners are plaintext.
         for name in values["controller.listener.names"]:
             protocols.setdefault(name, SecurityProtocol.PLAINTEXT)
     return protocols
 
 
-def _any_is_secured(listeners: Iterable[str]) -> bool:
+def _has_secured_listener(listeners: Iterable[str]) -> bool:
     secured = {"SSL", "SASL_PLAINTEXT", "SASL_SSL"}
-    return any(each.partition("://")[0].upper() in secured for each in listeners)
+    return any(listener.partition("://")[0].upper() in secured for listener in listeners)
 
 
 def _parse_listeners(
@@ -101,30 +107,31 @@ def _clashes(listeners: tuple[Listener, ...]) -> Iterator[str]:
     by_port: dict[int, list[Listener]] = {}
     for listener in listeners:
         if listener.name in names:
-            yield f"listeners has {listener.name} twice; each needs a name of its own"
+            yield f"listeners has {listener.name} twice; every listener needs its own name"
         names.add(listener.name)
         if listener.port:
             by_port.setdefault(listener.port, []).append(listener)
     for port, sharing in by_port.items():
         if len(sharing) > 1 and not _are_of_both_ip_versions(sharing):
-            who = ", ".join(map(str, sharing))
+            addresses = ", ".join(map(str, sharing))
             yield (
-                f"listeners {who} share port {port}; only one IPv4 and one IPv6 address may do so"
+                f"listeners {addresses} share port {port}; "
+                f"only one IPv4 and one IPv6 address may do so"
             )
 
 
 def _are_of_both_ip_versions(sharing: list[Listener]) -> bool:
-    hosts = [each.host for each in sharing]
+    hosts = [listener.host for listener in sharing]
     is_v6 = [":" in host for host in hosts]
     is_v4 = [host.replace(".", "").isdigit() for host in hosts]
     return len(hosts) == 2 and any(is_v6) and any(is_v4)
 
 
 def _role_problems(
-    values: Mapping[str, Any], bound: tuple[Listener, ...], for_clients: tuple[Listener, ...]
+    values: Mapping[str, Any], bound: tuple[Listener, ...], client_listeners: tuple[Listener, ...]
 ) -> Iterator[str]:
     roles, controller_names = values["process.roles"], values["controller.listener.names"]
-    bound_names = {each.name for each in bound}
+    bound_names = {listener.name for listener in bound}
     listed = ",".join(controller_names)
     if "controller" in roles:
         if not bound_names.issuperset(controller_names):
@@ -143,7 +150,7 @@ def _role_problems(
             f"controller.listener.names ({listed})"
         )
     if "broker" in roles:
-        yield from _advertised_problems(bound_names, for_clients)
+        yield from _advertised_problems(bound_names, client_listeners)
     for name in values["early.start.listeners"] or ():
         if name not in bound_names and name not in controller_names:
             yield (
@@ -152,13 +159,15 @@ def _role_problems(
             )
 
 
-def _advertised_problems(bound_names: set[str], for_clients: tuple[Listener, ...]) -> Iterator[str]:
-    if not for_clients:
+def _advertised_problems(
+    bound_names: set[str], client_listeners: tuple[Listener, ...]
+) -> Iterator[str]:
+    if not client_listeners:
         yield (
             "advertised.listeners has no listener for clients; "
             "are all of them in controller.listener.names?"
         )
-    for listener in for_clients:
+    for listener in client_listeners:
         if listener.name not in bound_names:
             yield f"advertised.listeners has {listener.name}, which is not in listeners"
         if listener.host == "0.0.0.0":
@@ -170,14 +179,14 @@ def _advertised_problems(bound_names: set[str], for_clients: tuple[Listener, ...
 
 def _inter_broker_problems(
     values: Mapping[str, Any],
-    given: Mapping[str, str],
+    explicit: Mapping[str, str],
     name: str,
-    for_clients: tuple[Listener, ...],
+    client_listeners: tuple[Listener, ...],
 ) -> Iterator[str]:
-    if "inter.broker.listener.name" in given and "security.inter.broker.protocol" in given:
+    if "inter.broker.listener.name" in explicit and "security.inter.broker.protocol" in explicit:
         yield "Set either inter.broker.listener.name or security.inter.broker.protocol, not both"
-    if "broker" in values["process.roles"] and for_clients:
-        names = [each.name for each in for_clients]
+    if "broker" in values["process.roles"] and client_listeners:
+        names = [listener.name for listener in client_listeners]
         if name not in names:
             yield (
                 f"inter.broker.listener.name ({name}) must be one of the advertised listeners: "

@@ -1,4 +1,4 @@
-"""The broker's loggers as a config resource: Python's, under the level names that Kafka has."""
+"""The broker's loggers as a config resource: Python's loggers with Kafka's level names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEVELS = {
 
 
 def logger_levels() -> dict[str, str]:
-    """Every logger of this process with the level that is in force for it."""
+    """Returns the effective level of every logger of this process."""
     levels = {ROOT: _level_name(logging.root.level)}
     for name, logger in sorted(logging.root.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger):
@@ -29,8 +29,8 @@ def logger_levels() -> dict[str, str]:
 
 
 def validate_logger_levels(changes: Mapping[str, str | None]) -> None:
-    """Check new levels; None takes a logger's own level away."""
-    known = logger_levels()
+    """Raises InvalidConfig for an unknown logger or level; None removes a logger's own level."""
+    existing = logger_levels()
     for name, level in changes.items():
         if level is None:
             if name == ROOT:
@@ -42,18 +42,18 @@ def validate_logger_levels(changes: Mapping[str, str | None]) -> None:
                 f"Cannot set the log level of {name} to {level} as it is not a supported log "
                 f"level. Valid log levels are {', '.join(sorted(_LEVELS))}"
             )
-        if name not in known:
+        if name not in existing:
             raise InvalidConfig(f"Logger {name} does not exist!")
 
 
 def set_logger_levels(changes: Mapping[str, str | None]) -> None:
-    """Take on levels that validate_logger_levels has let pass, until the process ends."""
+    """Sets validated levels until the process ends."""
     for name, level in changes.items():
         logger = logging.root if name == ROOT else logging.getLogger(name)
         logger.setLevel(logging.NOTSET if level is None else _LEVELS[level])
 
 
 def _level_name(level: int) -> str:
-    """The coarsest of Kafka's levels that shows all that this one shows."""
+    """Returns the highest of Kafka's levels that logs everything that `level` logs."""
     at_or_below = [name for name, number in _LEVELS.items() if number <= level]
     return at_or_below[-1] if at_or_below else "TRACE"

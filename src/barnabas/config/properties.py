@@ -1,9 +1,9 @@
 """Java's .properties format, as java.util.Properties reads it.
 
 `#` or `!` starts a comment line; `=`, `:` or white space ends a key; a line that ends in an odd
-number of backslashes goes on in the next one, without that one's leading white space; `\\t`, `\\n`,
-`\\r`, `\\f` and `\\uXXXX` are escapes, any other escaped character is itself; of two equal keys
-the later one counts.
+number of backslashes continues in the next line, whose leading white space is dropped; `\\t`,
+`\\n`, `\\r`, `\\f` and `\\uXXXX` are escapes, any other escaped character is itself; the last of
+several equal keys is used.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def parse(text: str) -> dict[str, str]:
-    """The pairs of a .properties file. ValueError if a `\\uXXXX` escape is malformed."""
+def parse_properties(text: str) -> dict[str, str]:
+    """Returns the pairs of a .properties file. Raises ValueError for a malformed `\\uXXXX`."""
     return dict(map(_pair, _logical_lines(text)))
 
 
 def _logical_lines(text: str) -> Iterator[str]:
     pending = ""
-    # Only these end a line; str.splitlines() knows many more, which may be part of a value.
+    # Only these end a line; str.splitlines() splits at others, which can be part of a value.
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         stripped = line.lstrip(_BLANKS)
         if not pending and (not stripped or stripped[0] in "#!"):
             continue
-        if _goes_on(stripped):
+        if _is_continued(stripped):
             pending += stripped[:-1]
         else:
             yield pending + stripped
@@ -35,7 +35,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield pending
 
 
-def _goes_on(line: str) -> bool:
+def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

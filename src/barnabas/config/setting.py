@@ -1,7 +1,7 @@
-"""One setting: its name, type, default, what it may be, and who may change it when.
+"""The declaration of a setting: its name, type, default, check and update mode.
 
-The subjects (`broker/`, `topic.py`, `group.py`, `client/` ...) are lists of these declarations.
-They are named tuples since a broker declares 400 of them each time it starts.
+`broker/`, `topic.py`, `group.py`, `client/` ... are lists of these declarations. They are named
+tuples because a broker creates 400 of them at every start.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MAX_DOUBLE: Final = sys.float_info.max
 HIDDEN: Final = "[hidden]"
 
 
-class Type(IntEnum):
-    """The type of a setting; the numbers are DescribeConfigs' own."""
+class SettingType(IntEnum):
+    """The type of a setting, with the numbers of DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -34,21 +34,21 @@ class Type(IntEnum):
     PASSWORD = 9
 
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = Type
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = SettingType
 
 Importance = Literal["high", "medium", "low"]
 HIGH: Final = "high"
 MEDIUM: Final = "medium"
 LOW: Final = "low"
 
-Dynamic = Literal["", "broker", "cluster"]
-STATIC: Final = ""
+UpdateMode = Literal["", "broker", "cluster"]
+READ_ONLY: Final = ""
 PER_BROKER: Final = "broker"
 CLUSTER: Final = "cluster"
 
 
 class _Required:
-    """The default of a setting that has none."""
+    """The default of a setting that must be set."""
 
     def __repr__(self) -> str:
         return "REQUIRED"
@@ -61,36 +61,36 @@ class Setting(NamedTuple):
     """The declaration of one setting. Values are typed: a list is a tuple, a password a Secret."""
 
     name: str
-    type: Type
+    type: SettingType
     default: Any
     importance: Importance
     check: Check | None = None
-    dynamic: Dynamic = STATIC
-    # Broker settings that a topic's or group's setting falls back to, nearest first.
+    update: UpdateMode = READ_ONLY
+    # The broker settings that are the default of a topic's or group's, in order of precedence.
     synonyms: tuple[str, ...] = ()
-    # Known and obeyed, but not listed by DescribeConfigs unless somebody has set it.
+    # In effect, but listed by DescribeConfigs only if it is set.
     internal: bool = False
 
     def parse(self, text: str | None) -> Any:
-        """The typed value of `text`, or InvalidConfig saying what is allowed instead."""
+        """Returns the typed value of `text`. Raises InvalidConfig if it is not allowed."""
         try:
             value = None if text is None else _PARSERS[self.type](text.strip())
         except ValueError as problem:
-            raise self.invalid(text, str(problem)) from None
-        if self.check is not None and (reason := self.check.problem(value)):
-            raise self.invalid(text, reason)
+            raise self.invalid_value(text, str(problem)) from None
+        if self.check is not None and (reason := self.check.find_problem(value)):
+            raise self.invalid_value(text, reason)
         return value
 
-    def invalid(self, text: object, reason: str) -> InvalidConfig:
-        """The error for a value of this setting; it never shows a secret."""
-        if self.type is Type.PASSWORD:
+    def invalid_value(self, text: object, reason: str) -> InvalidConfig:
+        """Returns the error for a value of this setting, which never shows a password."""
+        if self.type is SettingType.PASSWORD:
             text, reason = HIDDEN, "Value is not allowed"
         shown = "null" if text is None else text
         return InvalidConfig(f"Invalid value {shown} for configuration {self.name}: {reason}")
 
 
 class Secret:
-    """A password: shows itself only to those who ask by name."""
+    """A password, which only `reveal` shows."""
 
     __slots__ = ("_value",)
 
@@ -114,8 +114,8 @@ def declare(*settings: Setting) -> dict[str, Setting]:
     return {setting.name: setting for setting in settings}
 
 
-def inherited(setting: Setting, broker_values: Mapping[str, Any]) -> Any:
-    """What a topic or group has that sets nothing itself: the nearest synonym that is set."""
+def inherited_value(setting: Setting, broker_values: Mapping[str, Any]) -> Any:
+    """Returns the value of a topic or group that does not set it: that of the first set synonym."""
     for synonym in setting.synonyms:
         value = broker_values[synonym]
         if value is not None:
@@ -124,7 +124,7 @@ def inherited(setting: Setting, broker_values: Mapping[str, Any]) -> Any:
 
 
 def _in_unit_of(name: str, synonym: str, value: Any) -> Any:
-    """A broker's value as a topic has it: minutes and hours in ms, every endless retention -1."""
+    """Converts minutes and hours to ms, and every unlimited retention to -1."""
     if synonym.endswith(".minutes"):
         value *= 60_000
     elif synonym.endswith(".hours"):
@@ -133,7 +133,7 @@ def _in_unit_of(name: str, synonym: str, value: Any) -> Any:
 
 
 def to_text(value: Any) -> str | None:
-    """A typed value as DescribeConfigs shows it; secrets are not for showing."""
+    """Returns a typed value as DescribeConfigs shows it; a password is None."""
     match value:
         case None | Secret():
             return None
@@ -148,14 +148,14 @@ def to_text(value: Any) -> str | None:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The elements of a comma-separated list, each once; blank text is the empty list."""
+    """Returns the distinct elements of a comma-separated list; blank text is the empty list."""
     if not text.strip():
         return ()
     return tuple(dict.fromkeys(element.strip() for element in text.split(",")))
 
 
 def _double_text(value: float) -> str:
-    # As Java prints doubles: plain from 10^-3 up to 10^7, otherwise with an exponent.
+    # Java prints doubles from 10^-3 to 10^7 without an exponent, others with one.
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     mantissa, _, exponent = f"{value:e}".partition("e")
@@ -174,7 +174,7 @@ def _boolean(text: str) -> bool:
 
 
 def _integer(text: str, bits: int, kind: str) -> int:
-    # int() takes forms that Java refuses, such as 1_000 or other scripts' digits.
+    # int() accepts forms that Java rejects, such as 1_000 or digits of other scripts.
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise ValueError(f"Not a number of type {kind}")
@@ -191,14 +191,14 @@ def _double(text: str) -> float:
         raise ValueError("Not a number of type DOUBLE") from None
 
 
-_PARSERS: dict[Type, Callable[[str], Any]] = {
-    Type.BOOLEAN: _boolean,
-    Type.STRING: str,
-    Type.INT: lambda text: _integer(text, 32, "INT"),
-    Type.SHORT: lambda text: _integer(text, 16, "SHORT"),
-    Type.LONG: lambda text: _integer(text, 64, "LONG"),
-    Type.DOUBLE: _double,
-    Type.LIST: split_list,
-    Type.CLASS: str,
-    Type.PASSWORD: Secret,
+_PARSERS: dict[SettingType, Callable[[str], Any]] = {
+    SettingType.BOOLEAN: _boolean,
+    SettingType.STRING: str,
+    SettingType.INT: lambda text: _integer(text, 32, "INT"),
+    SettingType.SHORT: lambda text: _integer(text, 16, "SHORT"),
+    SettingType.LONG: lambda text: _integer(text, 64, "LONG"),
+    SettingType.DOUBLE: _double,
+    SettingType.LIST: split_list,
+    SettingType.CLASS: str,
+    SettingType.PASSWORD: Secret,
 }

@@ -1,4 +1,4 @@
-"""A node's settings: the text of server.properties made typed, checked and complete."""
+"""The settings of a node: server.properties with types, checks and defaults."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from barnabas.config import broker
 from barnabas.config.addresses import Voter, parse_voter
-from barnabas.config.consistency import inconsistencies
+from barnabas.config.consistency import find_inconsistencies
 from barnabas.config.errors import ConfigError, InvalidConfig
 from barnabas.config.listeners import Listeners, resolve_listeners
 from barnabas.config.setting import REQUIRED, Setting
 
 
 class BrokerSettings(Mapping[str, Any]):
-    """Typed values by Kafka's names: `settings["num.partitions"]`; defaults are filled in."""
+    """Typed values by Kafka's names, with defaults: `settings["num.partitions"]`."""
 
     __slots__ = (
         "_values",
         "advertised_controller_listeners",
         "advertised_listeners",
         "controller_listeners",
-        "given",
+        "explicit",
         "inter_broker_listener_name",
         "listeners",
         "warnings",
@@ -29,40 +29,41 @@ class BrokerSettings(Mapping[str, Any]):
 
     def __init__(
         self,
-        given: Mapping[str, str],
+        explicit: Mapping[str, str],
         values: Mapping[str, Any],
         listeners: Listeners,
         warnings: tuple[str, ...],
     ) -> None:
         self._values = values
-        # The text of what was set explicitly.
-        self.given = given
-        # Every listener of this node, and those of them that are the controller's.
+        # The texts of the settings that are set explicitly.
+        self.explicit = explicit
+        # All listeners of this node, and those of the controller.
         self.listeners = listeners.all
         self.controller_listeners = listeners.controller
-        # What clients are told; the controller's listeners are not among them.
+        # The addresses for clients, without the controller's listeners.
         self.advertised_listeners = listeners.advertised
-        # What other nodes are told of the controller's.
+        # The addresses of the controller's listeners for other nodes.
         self.advertised_controller_listeners = listeners.advertised_controller
         self.inter_broker_listener_name = listeners.inter_broker_name
-        # One line for each thing that works but is hardly meant, such as a misspelt name.
+        # A line for each setting that is probably a mistake, such as a misspelt name.
         self.warnings = warnings
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerSettings:
-        """Settings from the pairs of a file. ConfigError lists everything that is wrong at once."""
-        given = _with_node_id(properties)
-        values, problems = _parse(given)
-        problems += _missing(given)
+        """Creates settings from the pairs of a file. Raises ConfigError with all problems."""
+        explicit = _with_node_id(properties)
+        values, problems = _parse(explicit)
+        problems += _missing(explicit)
         usable = {name: value for name, value in values.items() if value is not REQUIRED}
-        problems += inconsistencies(usable)
+        problems += find_inconsistencies(usable)
         listeners = Listeners()
-        if usable.keys() >= _NEEDED_FOR_LISTENERS:
-            listeners = resolve_listeners(usable, given)
+        if usable.keys() >= _LISTENER_SETTINGS:
+            listeners = resolve_listeners(usable, explicit)
             problems += listeners.problems
         if problems:
             raise ConfigError(problems)
-        return cls(given, values, listeners, (*_unknown_names(given), *_doubts(values)))
+        warnings = (*_unknown_names(explicit), *_questionable_values(values))
+        return cls(explicit, values, listeners, warnings)
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -73,8 +74,8 @@ class BrokerSettings(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def at_listener(self, listener: str, name: str, mechanism: str | None = None) -> Any:
-        """The value of `name` for one listener: its own where it has one, or else the node's."""
+    def for_listener(self, listener: str, name: str, mechanism: str | None = None) -> Any:
+        """Returns the value of `name` for one listener: its own, or else the node's."""
         prefix = f"listener.name.{listener.lower()}."
         if mechanism is not None:
             key = f"{prefix}{mechanism.lower()}.{name}"
@@ -107,7 +108,7 @@ class BrokerSettings(Mapping[str, Any]):
         return tuple(map(parse_voter, self._values["controller.quorum.voters"]))
 
 
-_NEEDED_FOR_LISTENERS = {
+_LISTENER_SETTINGS = {
     "advertised.listeners",
     "controller.listener.names",
     "controller.quorum.bootstrap.servers",
@@ -123,20 +124,20 @@ _NEEDED_FOR_LISTENERS = {
 
 
 def _with_node_id(properties: Mapping[str, str]) -> dict[str, str]:
-    """node.id and its old name broker.id stand for each other where one is missing."""
-    given = dict(properties)
-    if "node.id" in given:
-        given.setdefault("broker.id", given["node.id"])
-    elif "broker.id" in given:
-        given["node.id"] = given["broker.id"]
-    return given
+    """Sets the missing one of node.id and its old name broker.id."""
+    explicit = dict(properties)
+    if "node.id" in explicit:
+        explicit.setdefault("broker.id", explicit["node.id"])
+    elif "broker.id" in explicit:
+        explicit["node.id"] = explicit["broker.id"]
+    return explicit
 
 
-def _parse(given: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Typed values of all settings, and what is wrong; a wrong one has no value."""
+def _parse(explicit: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Returns the typed values of all valid settings, and the problems of the others."""
     values = {name: setting.default for name, setting in broker.SETTINGS.items()}
     problems = []
-    for name, text in given.items():
+    for name, text in explicit.items():
         setting = broker.find(name)
         if setting is None:
             continue
@@ -148,11 +149,11 @@ def _parse(given: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     return values, problems
 
 
-def _missing(given: Mapping[str, str]) -> list[str]:
+def _missing(explicit: Mapping[str, str]) -> list[str]:
     return [
         f"{setting.name} is required and has no default{_allowed(setting)}"
         for setting in broker.SETTINGS.values()
-        if setting.default is REQUIRED and setting.name not in given
+        if setting.default is REQUIRED and setting.name not in explicit
     ]
 
 
@@ -160,11 +161,11 @@ def _allowed(setting: Setting) -> str:
     return f"; allowed: {setting.check.allowed}" if setting.check and setting.check.allowed else ""
 
 
-def _unknown_names(given: Mapping[str, str]) -> Iterator[str]:
-    for name in given:
-        if broker.find(name) is not None or broker.is_for_a_plugin(name):
+def _unknown_names(explicit: Mapping[str, str]) -> Iterator[str]:
+    for name in explicit:
+        if broker.find(name) is not None or broker.is_plugin_setting(name):
             continue
-        # Imported here since a correct file never needs it.
+        # Imported here because a correct file never needs it.
         from difflib import get_close_matches
 
         nearest = get_close_matches(name, broker.SETTINGS, n=1, cutoff=0.8)
@@ -172,13 +173,11 @@ def _unknown_names(given: Mapping[str, str]) -> Iterator[str]:
         yield f"{name} is not a known setting and has no effect{hint}"
 
 
-def _doubts(values: Mapping[str, Any]) -> Iterator[str]:
-    beat_ms, session_ms = (
-        values["broker.heartbeat.interval.ms"],
-        values["broker.session.timeout.ms"],
-    )
-    if beat_ms * 2 > session_ms:
+def _questionable_values(values: Mapping[str, Any]) -> Iterator[str]:
+    heartbeat_ms = values["broker.heartbeat.interval.ms"]
+    session_ms = values["broker.session.timeout.ms"]
+    if heartbeat_ms * 2 > session_ms:
         yield (
-            f"broker.heartbeat.interval.ms ({beat_ms}) should be at most half of "
+            f"broker.heartbeat.interval.ms ({heartbeat_ms}) should be at most half of "
             f"broker.session.timeout.ms ({session_ms}): one late heartbeat fences the broker"
         )

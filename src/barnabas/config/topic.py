@@ -1,4 +1,4 @@
-"""A topic's own settings, each with the broker settings that it falls back to, nearest first."""
+"""Settings of a topic, with the broker settings that are its defaults, in order of precedence."""
 
 from barnabas.config.checks import GzipLevel, ListOf, OneOf, ThrottledReplicas, at_least, between
 from barnabas.config.setting import (

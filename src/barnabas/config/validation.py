@@ -1,7 +1,7 @@
-"""Whether a resource may have these settings: the checks behind AlterConfigs and CreateTopics.
+"""Validation of the dynamic settings of a resource, for AlterConfigs and CreateTopics.
 
-Each function takes all dynamic settings that the resource would have after the change, and raises
-InvalidConfig, or InvalidConfigRequest where Kafka answers INVALID_REQUEST instead.
+Each function takes all dynamic settings of the resource as they are after the change, and raises
+InvalidConfig, or InvalidConfigRequest where Kafka responds INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
-from barnabas.config.setting import PER_BROKER, STATIC, Setting, inherited
+from barnabas.config.setting import PER_BROKER, READ_ONLY, Setting, inherited_value
 from barnabas.config.settings import BrokerSettings
 
 
@@ -22,14 +22,14 @@ def validate_topic(
     *,
     tiered_storage: bool = False,
 ) -> None:
-    """Check a topic's settings; `defaults` are the broker's typed values for all topics."""
+    """Checks the settings of a topic; `defaults` are the broker's typed values for all topics."""
     own = _parse_all(configs, topic.SETTINGS, "topic")
     values = {**(defaults or _TOPIC_DEFAULTS), **own}
-    shortest, longest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
-    if shortest > longest:
+    min_lag_ms, max_lag_ms = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    if min_lag_ms > max_lag_ms:
         raise InvalidConfig(
-            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
-            f"max.compaction.lag.ms ({longest})"
+            f"conflict topic config setting min.compaction.lag.ms ({min_lag_ms}) > "
+            f"max.compaction.lag.ms ({max_lag_ms})"
         )
     if values["remote.storage.enable"]:
         _validate_tiered_topic(values, tiered_storage)
@@ -40,26 +40,26 @@ def validate_broker(
     *,
     broker_id: int | None,
     settings: BrokerSettings | None = None,
-    beneath: Mapping[str, str] = MappingProxyType({}),
+    cluster_configs: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Check a broker's dynamic settings, or the cluster-wide ones where `broker_id` is None.
+    """Checks the dynamic settings of a broker, or the cluster-wide ones if `broker_id` is None.
 
-    With `settings`, the broker's own file, also that the two make a broker that can run, with the
-    cluster-wide settings `beneath` its own in between.
-    Unknown names pass, as they do in Kafka: plug-ins may have use for them.
+    With `settings`, those of the broker's file, also checks that a broker can run with the file's
+    settings, then `cluster_configs`, then `configs` in effect.
+    Unknown names are valid, as in Kafka, because plug-ins may read them.
     """
     texts = {name: text for name, text in configs.items() if text is not None}
     if nulls := configs.keys() - texts.keys():
         raise InvalidConfigRequest(f"Null value not supported for : {','.join(sorted(nulls))}")
-    _refuse(texts, _is_static, "Cannot update these configs dynamically")
-    _refuse(
+    _reject(texts, _is_static, "Cannot update these configs dynamically")
+    _reject(
         texts,
-        _lacks_its_listener,
+        _needs_listener_prefix,
         "These security configs can be dynamically updated only per-listener "
         "using the listener prefix",
     )
     if broker_id is None:
-        _refuse(
+        _reject(
             texts,
             _is_per_broker,
             "Cannot update these configs at default cluster level, broker id must be specified",
@@ -69,8 +69,8 @@ def validate_broker(
             if setting := broker.find(name):
                 setting.parse(text)
         if settings is not None:
-            in_force = {**settings.given, **beneath, **texts}
-            _validate_local_retention(BrokerSettings.from_properties(in_force))
+            effective = {**settings.explicit, **cluster_configs, **texts}
+            _validate_local_retention(BrokerSettings.from_properties(effective))
     except ConfigError as error:
         raise InvalidConfigRequest(error.problems[0]) from None
     except InvalidConfig as error:
@@ -80,7 +80,7 @@ def validate_broker(
 def validate_group(
     configs: Mapping[str, str | None], settings: BrokerSettings | None = None
 ) -> None:
-    """Check a group's settings against the bounds that the broker has for all groups."""
+    """Checks the settings of a group against the broker's bounds for all groups."""
     own = _parse_all(configs, group.SETTINGS, "group")
 
     def broker_value(name: str) -> Any:
@@ -93,15 +93,15 @@ def validate_group(
             if high in broker.SETTINGS and own[name] > broker_value(high):
                 raise InvalidConfig(f"{name} must be less than or equal to {high}")
     for kind in ("consumer", "share", "streams"):
-        beat, session = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
-        beat_ms = own.get(beat, broker_value(f"group.{beat}"))
+        heartbeat, session = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
+        heartbeat_ms = own.get(heartbeat, broker_value(f"group.{heartbeat}"))
         session_ms = own.get(session, broker_value(f"group.{session}"))
-        if beat_ms >= session_ms:
-            raise InvalidConfig(f"{beat} must be less than {session}")
+        if heartbeat_ms >= session_ms:
+            raise InvalidConfig(f"{heartbeat} must be less than {session}")
 
 
 def validate_client_metrics(configs: Mapping[str, str | None]) -> None:
-    """Check a client metrics subscription: its names, its interval and whom it matches."""
+    """Checks a client metrics subscription: its names, its interval and its client patterns."""
     for name in configs:
         if name not in client_metrics.SETTINGS:
             raise InvalidConfigRequest(f"Unknown client metrics configuration: {name}")
@@ -156,13 +156,13 @@ def _validate_tiered_topic(values: Mapping[str, Any], tiered_storage: bool) -> N
 
 def _validate_local_retention(settings: BrokerSettings) -> None:
     for unit in ("ms", "bytes"):
-        total = inherited(topic.SETTINGS[f"retention.{unit}"], settings)
+        total = inherited_value(topic.SETTINGS[f"retention.{unit}"], settings)
         local_name, total_name = f"log.local.retention.{unit}", f"log.retention.{unit}"
         _validate_local(local_name, settings[local_name], total_name, total)
 
 
 def _validate_local(local_name: str, local: int, total_name: str, total: int) -> None:
-    """What is kept locally may not be more than what is kept at all; -2 is the same, -1 is all."""
+    """Local retention cannot exceed retention; -2 is the same as retention, -1 is unlimited."""
     if total == -1 or local == -2:
         return
     if local == -1 or local > total:
@@ -172,26 +172,26 @@ def _validate_local(local_name: str, local: int, total_name: str, total: int) ->
         )
 
 
-def _refuse(texts: Mapping[str, str], is_wrong: Callable[[str], bool], reason: str) -> None:
-    if wrong := list(filter(is_wrong, texts)):
-        raise InvalidConfigRequest(f"{reason}: [{', '.join(wrong)}]")
+def _reject(texts: Mapping[str, str], is_invalid: Callable[[str], bool], reason: str) -> None:
+    if invalid := list(filter(is_invalid, texts)):
+        raise InvalidConfigRequest(f"{reason}: [{', '.join(invalid)}]")
 
 
 def _is_static(name: str) -> bool:
     setting = broker.SETTINGS.get(name)
-    return setting is not None and setting.dynamic == STATIC
+    return setting is not None and setting.update == READ_ONLY
 
 
-def _lacks_its_listener(name: str) -> bool:
+def _needs_listener_prefix(name: str) -> bool:
     return name in broker.PER_LISTENER_ONLY
 
 
 def _is_per_broker(name: str) -> bool:
     setting = broker.find(name)
-    return setting is not None and setting.dynamic == PER_BROKER
+    return setting is not None and setting.update == PER_BROKER
 
 
 def _group_bounds(name: str) -> Iterator[tuple[str, str]]:
-    """The names of the broker's lowest and highest value for a group's setting."""
+    """Yields the names of the broker's minimum and maximum for a setting of a group."""
     kind, _, rest = name.partition(".")
     yield f"group.{kind}.min.{rest}", f"group.{kind}.max.{rest.removeprefix('num.')}"

@@ -1,24 +1,35 @@
-"""The active controller of one epoch: its speculative image and its sessions of brokers."""
+"""The active controller of one epoch: its speculative image and its sessions of brokers.
+
+The functions that decide on the APIs are imported at their first request.
+"""
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, Protocol
 
-from barnabas.config.dynamic import Resolver
+from barnabas.config.resolver import ConfigResolver
 from barnabas.config.settings import BrokerSettings
 from barnabas.controller import broker_lifecycle
-from barnabas.controller.activation import activation_records
-from barnabas.controller.apis import Decider
-from barnabas.controller.context import ControllerContext
-from barnabas.controller.effective_topic_configs import EffectiveTopicConfigs
+from barnabas.controller.context import ControllerContext, ControllerDecision, EffectiveTopicConfigs
 from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
 from barnabas.controller.leader_balancer import LeaderBalancer
+from barnabas.controller.update_features import min_isr_records
+from barnabas.metadata import features
 from barnabas.metadata.delta import MetadataDelta
-from barnabas.metadata.frames import encode_record, record_version
+from barnabas.metadata.frames import decode_record, encode_record, record_version
 from barnabas.metadata.image import MetadataImage
 from barnabas.raft import VoterSet
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.metadata_records import NoOpRecord
+from barnabas.wire.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+)
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import random_uuid
 
@@ -42,6 +53,10 @@ class ControllerLog(Protocol):
 
         Raises KafkaError NOT_CONTROLLER unless this node leads `epoch`.
         """
+
+
+Decider = Callable[[Any, MetadataImage, ControllerContext], ControllerDecision]
+"""The interface of these functions; see `barnabas.controller.context`."""
 
 
 class ActiveController:
@@ -74,7 +89,7 @@ class ActiveController:
         self._clock = clock
         self._monotonic = monotonic
         self._random = random
-        self._resolver = Resolver(settings, speculative_image.configs)
+        self._resolver = ConfigResolver(settings, speculative_image.configs)
         self._topic_configs = EffectiveTopicConfigs(self._resolver)
         self._heartbeats = BrokerHeartbeatTracker(settings["broker.session.timeout.ms"])
         self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
@@ -91,9 +106,9 @@ class ActiveController:
             activation_records(self._speculative_image, bootstrap, self._context(), in_transaction)
         )
 
-    def decide(self, api: Decider, request: Message) -> Message:
+    def decide(self, decider: Decider, request: Message) -> Message:
         """Decides on a request. Its response holds once `last_offset` is committed."""
-        decision = api.decide(request, self._speculative_image, self._context())
+        decision = decider(request, self._speculative_image, self._context())
         self._append(decision.records)
         for contact in decision.effects:
             self._heartbeats.touch(contact)
@@ -151,7 +166,7 @@ class ActiveController:
         for record in records:
             self._speculative_image.apply(record, delta)
         if delta.configs_changed:
-            self._resolver.changed(delta.configs_changed)
+            self._resolver.invalidate(delta.configs_changed)
             self._balancer.on_configs_changed()
 
 
@@ -166,3 +181,74 @@ def _batch_ranges(frames: Sequence[bytes]) -> list[tuple[int, int]]:
             start, size_bytes = number, len(frame)
     ranges.append((start, len(frames)))
     return ranges
+
+
+def activation_records(
+    image: MetadataImage,
+    bootstrap: Sequence[bytes],
+    context: ControllerContext,
+    in_transaction: bool,
+) -> list[Message]:
+    """Returns the features of a new cluster, and the abort of a transaction that is open."""
+    records: list[Message] = []
+    if in_transaction:
+        reason = "the controller that began it is no longer active"
+        records.append(AbortTransactionRecord(reason=reason))
+    if not image.features:
+        records += _bootstrap_records(bootstrap, image, context)
+    return records
+
+
+def _bootstrap_records(
+    bootstrap: Sequence[bytes], image: MetadataImage, context: ControllerContext
+) -> list[Message]:
+    records = [decode_record(frame) for frame in bootstrap] or _default_features()
+    levels = {
+        record.name: record.feature_level
+        for record in records
+        if isinstance(record, FeatureLevelRecord)
+    }
+    if levels.get(features.ELIGIBLE_LEADER_REPLICAS_VERSION):
+        records += min_isr_records(image, context)
+    if levels.get(features.METADATA_VERSION, 0) < features.METADATA_TRANSACTIONS_FROM:
+        return records
+    return [BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()]
+
+
+def _default_features() -> list[Message]:
+    """Returns the features for a directory that was formatted without bootstrap records."""
+    levels = features.default_levels()
+    del levels[features.KRAFT_VERSION]
+    return [
+        FeatureLevelRecord(name=name, feature_level=level)
+        for name, level in levels.items()
+        if level
+    ]
+
+
+DECIDERS: Final = {
+    ApiKey.CREATE_TOPICS: "create_topics.decide",
+    ApiKey.DELETE_TOPICS: "delete_topics.decide",
+    ApiKey.CREATE_PARTITIONS: "create_partitions.decide",
+    ApiKey.ALTER_CONFIGS: "config_changes.decide_alter_configs",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "config_changes.decide_incremental_alter_configs",
+    ApiKey.ELECT_LEADERS: "elect_leaders.decide",
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: "partition_reassignments.decide_alter_reassignments",
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: "partition_reassignments.decide_list_reassignments",
+    ApiKey.UPDATE_FEATURES: "update_features.decide",
+    ApiKey.BROKER_REGISTRATION: "broker_registration.decide_broker_registration",
+    ApiKey.BROKER_HEARTBEAT: "broker_heartbeat.decide",
+    ApiKey.UNREGISTER_BROKER: "broker_registration.decide_unregister_broker",
+    ApiKey.ALLOCATE_PRODUCER_IDS: "allocate_producer_ids.decide",
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: "assign_replicas_to_dirs.decide",
+    ApiKey.ALTER_PARTITION: "alter_partition.decide",
+    ApiKey.CONTROLLER_REGISTRATION: "broker_registration.decide_controller_registration",
+}
+
+
+@cache
+def load_decider(api_key: int) -> Decider:
+    """Returns the function for an API. Raises KeyError if the controller does not decide on it."""
+    module, _, function = DECIDERS[ApiKey(api_key)].partition(".")
+    decider: Decider = getattr(import_module(f"barnabas.controller.{module}"), function)
+    return decider

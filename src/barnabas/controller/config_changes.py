@@ -1,8 +1,12 @@
-"""Changes of the configs of a resource, for AlterConfigs and IncrementalAlterConfigs."""
+"""AlterConfigs (key 33) and IncrementalAlterConfigs (44).
+
+The first replaces all configs of a resource: those not listed are removed. The second sets,
+deletes, appends to or subtracts from single configs.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 from barnabas.config.changes import (
     ConfigOperation,
@@ -18,59 +22,110 @@ from barnabas.decision import Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ConfigResource
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import configs as alter
-from barnabas.wire.messages import configs as incremental
+from barnabas.wire.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+)
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.wire.schema import Message
 
 _MIN_ISR: Final = "min.insync.replicas"
 
 
-class ConfigRequestResource(Protocol):
-    """A resource in a request of either API."""
+def decide_alter_configs(
+    request: AlterConfigsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    def changed_configs(resource: AlterConfigsResource) -> dict[str, str | None]:
+        for config in resource.configs:
+            if config.value is None:
+                raise _invalid(f"Null value not supported for : {config.name}")
+        changed = {config.name: config.value for config in resource.configs}
+        for name in image.config(resource.resource_type, resource.resource_name):
+            changed.setdefault(name, None)
+        return changed
 
-    resource_type: int
-    resource_name: str
-    configs: list[Any]
+    records, results = _change_resources(request.resources, changed_configs, image, context)
+    return Decision(
+        [] if request.validate_only else records, AlterConfigsResponse(responses=results)
+    )
 
 
-R = TypeVar("R", bound=ConfigRequestResource)
-A = TypeVar("A")
+def decide_incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    def changed_configs(resource: IncrementalAlterConfigsResource) -> dict[str, str | None]:
+        current = image.config(resource.resource_type, resource.resource_name)
+        return {
+            config.name: apply_operation(
+                find_setting(resource.resource_type, config.name),
+                current.get(config.name),
+                _operation(config),
+                config.value,
+            )
+            for config in resource.configs
+        }
+
+    records, results = _change_resources(request.resources, changed_configs, image, context)
+    response = IncrementalAlterConfigsResponse(responses=results)
+    return Decision([] if request.validate_only else records, response)
 
 
-def change_resources(
+def _operation(config: IncrementalAlterableConfig) -> ConfigOperation:
+    try:
+        return ConfigOperation(config.config_operation)
+    except ValueError:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unknown operation {config.config_operation} for config {config.name}.",
+        ) from None
+
+
+R = TypeVar("R", AlterConfigsResource, IncrementalAlterConfigsResource)
+
+
+def _change_resources(
     resources: list[R],
-    change: Callable[[R], list[Message]],
-    result_type: Callable[..., A],
-) -> tuple[list[Message], list[A]]:
+    changed_configs: Callable[[R], dict[str, str | None]],
+    image: MetadataImage,
+    context: ControllerContext,
+) -> tuple[list[Message], list[AlterConfigsResourceResponse]]:
     """Changes resources one by one, each with a result. An error concerns its resource only."""
     mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     records: list[Message] = []
     results = []
     for resource in resources:
+        name = resource.resource_type, resource.resource_name
         code: ErrorCode = ErrorCode.NONE
         message: str | None = None
         try:
-            if mentions[resource.resource_type, resource.resource_name] > 1:
+            if mentions[name] > 1:
                 raise _invalid("Each resource must appear at most once.")
-            _require_distinct(config.name for config in resource.configs)
-            records += change(resource)
+            if len({config.name for config in resource.configs}) < len(resource.configs):
+                raise _invalid("A config key is listed more than once.")
+            records += _change_resource(name, changed_configs(resource), image, context)
         except KafkaError as error:
             code, message = error.code, error.message
         except InvalidConfig as problem:
             code, message = config_error_code(problem), str(problem)
         results.append(
-            result_type(
+            AlterConfigsResourceResponse(
                 error_code=code,
                 error_message=message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
         )
+    require_record_limit(records)
     return records, results
 
 
-def change_resource(
+def _change_resource(
     resource: ConfigResource,
     changed: Mapping[str, str | None],
     image: MetadataImage,
@@ -182,67 +237,5 @@ def _require_registered(node_id: int | None, image: MetadataImage) -> None:
         )
 
 
-def _require_distinct(names: Iterable[str]) -> None:
-    if any(count > 1 for count in Counter(names).values()):
-        raise _invalid("A config key is listed more than once.")
-
-
 def _invalid(reason: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, reason)
-
-
-def decide_alter_configs(
-    request: alter.AlterConfigsRequest, image: MetadataImage, context: ControllerContext
-) -> ControllerDecision:
-    def change(resource: alter.AlterConfigsResource) -> list[Message]:
-        for config in resource.configs:
-            if config.value is None:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, f"Null value not supported for : {config.name}"
-                )
-        name = (resource.resource_type, resource.resource_name)
-        changed: dict[str, str | None] = {config.name: config.value for config in resource.configs}
-        for key in image.config(*name):
-            changed.setdefault(key, None)
-        return change_resource(name, changed, image, context)
-
-    records, responses = change_resources(
-        request.resources, change, alter.AlterConfigsResourceResponse
-    )
-    require_record_limit(records)
-    response = alter.AlterConfigsResponse(responses=responses)
-    return Decision([] if request.validate_only else records, response)
-
-
-def decide_incremental_alter_configs(
-    request: incremental.IncrementalAlterConfigsRequest,
-    image: MetadataImage,
-    context: ControllerContext,
-) -> ControllerDecision:
-    def change(resource: incremental.IncrementalAlterConfigsResource) -> list[Message]:
-        name = (resource.resource_type, resource.resource_name)
-        current = image.config(*name)
-        changed: dict[str, str | None] = {}
-        for config in resource.configs:
-            setting = find_setting(resource.resource_type, config.name)
-            changed[config.name] = apply_operation(
-                setting, current.get(config.name), _operation(config), config.value
-            )
-        return change_resource(name, changed, image, context)
-
-    records, responses = change_resources(
-        request.resources, change, incremental.AlterConfigsResourceResponse
-    )
-    require_record_limit(records)
-    response = incremental.IncrementalAlterConfigsResponse(responses=responses)
-    return Decision([] if request.validate_only else records, response)
-
-
-def _operation(config: incremental.IncrementalAlterableConfig) -> ConfigOperation:
-    try:
-        return ConfigOperation(config.config_operation)
-    except ValueError:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unknown operation {config.config_operation} for config {config.name}.",
-        ) from None

@@ -1,8 +1,8 @@
 """What a decision of the controller depends on besides the image, and the shape it has.
 
-Each module named after an API has `decide(request, image, context)`: a pure function of the
-speculative image, in which everything decided before is committed already. It raises KafkaError
-if the request fails as a whole.
+Each API has a function `decide(request, image, context)`: a pure function of the speculative
+image, in which everything decided before is committed already. It raises KafkaError if the request
+fails as a whole.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -25,7 +25,10 @@ MAX_RECORDS: Final = 10_000
 
 
 class EffectiveTopicConfigs:
-    """Describes the default configs once for all topics, until the defaults change."""
+    """The configs of a new topic, as CreateTopics returns them (KIP-525).
+
+    The default configs are described once for all topics, until the defaults change.
+    """
 
     __slots__ = ("_defaults", "_described", "_resolver")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from barnabas.config.dynamic import Resolver
+from barnabas.config.resolver import ConfigResolver
 from barnabas.controller.context import ControllerContext
 from barnabas.controller.partition_change import Election, elect_leader, existing_partitions
 from barnabas.metadata.image import MetadataImage
@@ -19,7 +19,7 @@ class LeaderBalancer:
 
     __slots__ = ("_balance_due_ms", "_resolver", "_unclean_due_ms")
 
-    def __init__(self, resolver: Resolver, now_ms: int) -> None:
+    def __init__(self, resolver: ConfigResolver, now_ms: int) -> None:
         self._resolver = resolver
         self._balance_due_ms = now_ms + self._balance_interval_ms
         self._unclean_due_ms = now_ms

@@ -69,10 +69,10 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
 
 def read_properties(file: str | Path) -> dict[str, str]:
     """Reads a .properties file."""
-    from barnabas.config.properties import parse
+    from barnabas.config.properties import parse_properties
 
     try:
         # The encoding of Java properties.
-        return parse(Path(file).read_text(encoding="latin-1"))
+        return parse_properties(Path(file).read_text(encoding="latin-1"))
     except (OSError, ValueError) as error:
         raise CommandError(f"cannot read {file}: {error}") from None

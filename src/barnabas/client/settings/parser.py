@@ -13,7 +13,7 @@ from typing import Any
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.config.client import admin, consumer, librdkafka, producer
 from barnabas.config.errors import InvalidConfig
-from barnabas.config.setting import BOOLEAN, HIDDEN, PASSWORD, Secret, Setting, Type
+from barnabas.config.setting import BOOLEAN, HIDDEN, PASSWORD, Secret, Setting, SettingType
 
 
 def parse_value(name: str, value: Any) -> Any:
@@ -113,13 +113,13 @@ def _allowed(setting: Setting) -> str:
 
 
 _TYPE_TEXTS = {
-    Type.BOOLEAN: "true or false",
-    Type.STRING: "one of",
-    Type.INT: "an integer",
-    Type.SHORT: "an integer",
-    Type.LONG: "an integer",
-    Type.DOUBLE: "a number",
-    Type.LIST: "a list of",
-    Type.CLASS: "a class",
-    Type.PASSWORD: "text",
+    SettingType.BOOLEAN: "true or false",
+    SettingType.STRING: "one of",
+    SettingType.INT: "an integer",
+    SettingType.SHORT: "an integer",
+    SettingType.LONG: "an integer",
+    SettingType.DOUBLE: "a number",
+    SettingType.LIST: "a list of",
+    SettingType.CLASS: "a class",
+    SettingType.PASSWORD: "text",
 }

@@ -1,4 +1,4 @@
-"""Every setting of a broker or controller, gathered from the files of its subjects."""
+"""All settings of brokers and controllers; each module declares those of one subject."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SETTINGS = (
     | security.SETTINGS
 )
 
-# Throttles exist only as dynamic settings: a file cannot have them.
+# Throttles are dynamic settings only; a file cannot have them.
 DYNAMIC_ONLY = declare(
     Setting(
-        "follower.replication.throttled.rate", LONG, MAX_LONG, MEDIUM, at_least(0), dynamic=CLUSTER
+        "follower.replication.throttled.rate", LONG, MAX_LONG, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting(
-        "leader.replication.throttled.rate", LONG, MAX_LONG, MEDIUM, at_least(0), dynamic=CLUSTER
+        "leader.replication.throttled.rate", LONG, MAX_LONG, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting(
         "replica.alter.log.dirs.io.max.bytes.per.second",
@@ -40,11 +40,11 @@ DYNAMIC_ONLY = declare(
         MAX_LONG,
         MEDIUM,
         at_least(0),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
 )
 
-# Settings that take a SASL mechanism between the listener and their own name.
+# Settings that can have a SASL mechanism between the listener prefix and their name.
 PER_MECHANISM = (
     "connections.max.reauth.ms",
     "sasl.jaas.config",
@@ -70,18 +70,18 @@ PER_LISTENER_ONLY = frozenset(
 )
 
 _LISTENER_PREFIX = "listener.name."
-# Read by plug-ins that ship with Kafka, not by the broker itself.
+# Read by plug-ins of Kafka, not by the broker itself.
 _PLUGIN_NAMES = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 _PLUGIN_PREFIXES = ("config.providers.", "rlmm.config.", "rsm.config.")
 
 
 def find(name: str) -> Setting | None:
-    """The declaration behind `name`, also where it has a listener's (and mechanism's) prefix."""
+    """Returns the declaration of `name`, also with a listener's (and mechanism's) prefix."""
     return SETTINGS.get(name) or DYNAMIC_ONLY.get(name) or SETTINGS.get(base_name(name))
 
 
 def base_name(name: str) -> str:
-    """`listener.name.<listener>.[<mechanism>.]<base>` without its prefix; others as they are."""
+    """Removes the prefix of `listener.name.<listener>.[<mechanism>.]<base>`, if there is one."""
     if not name.startswith(_LISTENER_PREFIX):
         return name
     base = name[len(_LISTENER_PREFIX) :].partition(".")[2]
@@ -91,5 +91,5 @@ def base_name(name: str) -> str:
     return base
 
 
-def is_for_a_plugin(name: str) -> bool:
+def is_plugin_setting(name: str) -> bool:
     return name in _PLUGIN_NAMES or name.startswith(_PLUGIN_PREFIXES)

@@ -1,4 +1,4 @@
-"""Consumer, share and streams groups, and the topics that keep their state."""
+"""Settings of consumer, share and streams groups, and of the topics with their state."""
 
 from barnabas.config.checks import ListOf, OneOf, at_least, between
 from barnabas.config.setting import (
@@ -18,7 +18,7 @@ from barnabas.config.setting import (
 
 SETTINGS = declare(
     Setting(
-        "group.consumer.assignment.interval.ms", INT, 1_000, MEDIUM, at_least(0), dynamic=CLUSTER
+        "group.consumer.assignment.interval.ms", INT, 1_000, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting("group.consumer.assignors", LIST, ("uniform", "range"), MEDIUM, ListOf()),
     Setting("group.consumer.heartbeat.interval.ms", INT, 5_000, MEDIUM, at_least(1)),
@@ -53,7 +53,7 @@ SETTINGS = declare(
         1_048_588,
         MEDIUM,
         at_least(524_288),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting(
         "group.coordinator.rebalance.protocols",
@@ -67,7 +67,7 @@ SETTINGS = declare(
     Setting("group.max.session.timeout.ms", INT, 1_800_000, MEDIUM),
     Setting("group.max.size", INT, MAX_INT, MEDIUM, at_least(1)),
     Setting("group.min.session.timeout.ms", INT, 6_000, MEDIUM),
-    Setting("group.share.assignment.interval.ms", INT, 1_000, MEDIUM, at_least(0), dynamic=CLUSTER),
+    Setting("group.share.assignment.interval.ms", INT, 1_000, MEDIUM, at_least(0), update=CLUSTER),
     Setting("group.share.assignors", LIST, ("simple",), MEDIUM, ListOf()),
     Setting("group.share.delivery.count.limit", INT, 5, MEDIUM, between(2, 10)),
     Setting("group.share.heartbeat.interval.ms", INT, 5_000, MEDIUM, at_least(1)),
@@ -103,7 +103,7 @@ SETTINGS = declare(
     Setting("group.share.record.lock.duration.ms", INT, 30_000, MEDIUM, between(1_000, 3_600_000)),
     Setting("group.share.session.timeout.ms", INT, 45_000, MEDIUM, at_least(1)),
     Setting(
-        "group.streams.assignment.interval.ms", INT, 1_000, MEDIUM, at_least(0), dynamic=CLUSTER
+        "group.streams.assignment.interval.ms", INT, 1_000, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting("group.streams.heartbeat.interval.ms", INT, 5_000, MEDIUM, at_least(1)),
     Setting("group.streams.initial.rebalance.delay.ms", INT, 3_000, MEDIUM, at_least(0)),
@@ -133,7 +133,7 @@ SETTINGS = declare(
         1_048_588,
         MEDIUM,
         at_least(524_288),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting(
         "share.coordinator.cold.partition.snapshot.interval.ms",
@@ -173,4 +173,4 @@ CONSUMER_ASSIGNORS = {
     f"{_ASSIGNOR_CLASSES}UniformAssignor": "uniform",
     f"{_ASSIGNOR_CLASSES}RangeAssignor": "range",
 }
-"""What `group.consumer.assignors` may list, Kafka's own classes too, and the name of each."""
+"""The assignors that `group.consumer.assignors` accepts, also by Kafka's class names."""

@@ -1,4 +1,4 @@
-"""Connections, requests, threads, quotas and metrics."""
+"""Settings of connections, requests, threads, quotas and metrics."""
 
 from barnabas.config.checks import ListOf, OptionalEndpoint, at_least
 from barnabas.config.setting import (
@@ -19,7 +19,7 @@ from barnabas.config.setting import (
 
 SETTINGS = declare(
     Setting("barnabas.metrics.listener", STRING, "", LOW, OptionalEndpoint()),
-    Setting("background.threads", INT, 10, HIGH, at_least(1), dynamic=CLUSTER),
+    Setting("background.threads", INT, 10, HIGH, at_least(1), update=CLUSTER),
     Setting("client.quota.callback.class", CLASS, None, LOW),
     Setting("connections.max.idle.ms", LONG, 600_000, MEDIUM),
     Setting("controller.quota.window.num", INT, 11, LOW, at_least(1)),
@@ -29,10 +29,10 @@ SETTINGS = declare(
     Setting("fetch.purgatory.purge.interval.requests", INT, 1_000, MEDIUM),
     Setting("kafka.metrics.polling.interval.secs", INT, 10, LOW, at_least(1)),
     Setting("kafka.metrics.reporters", LIST, (), LOW, ListOf(may_be_empty=True)),
-    Setting("max.connection.creation.rate", INT, MAX_INT, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("max.connections", INT, MAX_INT, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("max.connections.per.ip", INT, MAX_INT, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("max.connections.per.ip.overrides", STRING, "", MEDIUM, dynamic=CLUSTER),
+    Setting("max.connection.creation.rate", INT, MAX_INT, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("max.connections", INT, MAX_INT, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("max.connections.per.ip", INT, MAX_INT, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("max.connections.per.ip.overrides", STRING, "", MEDIUM, update=CLUSTER),
     Setting("max.incremental.fetch.session.cache.slots", INT, 1_000, MEDIUM, at_least(0)),
     Setting("max.request.partition.size.limit", INT, 2_000, MEDIUM, at_least(1)),
     Setting(
@@ -41,13 +41,13 @@ SETTINGS = declare(
         ("org.apache.kafka.common.metrics.JmxReporter",),
         LOW,
         ListOf(may_be_empty=True),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting("metrics.num.samples", INT, 2, LOW, at_least(1)),
     Setting("metrics.recording.level", STRING, "INFO", LOW),
     Setting("metrics.sample.window.ms", LONG, 30_000, LOW, at_least(1)),
-    Setting("num.io.threads", INT, 8, HIGH, at_least(1), dynamic=CLUSTER),
-    Setting("num.network.threads", INT, 3, HIGH, at_least(1), dynamic=CLUSTER),
+    Setting("num.io.threads", INT, 8, HIGH, at_least(1), update=CLUSTER),
+    Setting("num.network.threads", INT, 3, HIGH, at_least(1), update=CLUSTER),
     Setting("producer.purgatory.purge.interval.requests", INT, 1_000, MEDIUM),
     Setting("queued.max.request.bytes", LONG, -1, MEDIUM),
     Setting("queued.max.requests", INT, 500, HIGH, at_least(1)),

@@ -1,6 +1,6 @@
-"""The node itself: its id and roles, its listeners, its quorum and its metadata log."""
+"""Settings of the node: its id, roles and listeners, its quorum and its metadata log."""
 
-from barnabas.config.checks import Endpoints, ListOf, Voters, at_least
+from barnabas.config.checks import EndpointList, ListOf, VoterList, at_least
 from barnabas.config.setting import (
     BOOLEAN,
     CLASS,
@@ -26,7 +26,7 @@ SETTINGS = declare(
     Setting("broker.id", INT, -1, HIGH),
     Setting("broker.rack", STRING, None, MEDIUM),
     Setting("broker.session.timeout.ms", INT, 9_000, MEDIUM),
-    Setting("config.providers", LIST, (), LOW, ListOf(may_be_empty=True), dynamic=CLUSTER),
+    Setting("config.providers", LIST, (), LOW, ListOf(may_be_empty=True), update=CLUSTER),
     Setting("controlled.shutdown.enable", BOOLEAN, True, MEDIUM),
     Setting("controller.listener.names", LIST, REQUIRED, HIGH, ListOf()),
     Setting(
@@ -47,7 +47,7 @@ SETTINGS = declare(
     ),
     Setting("controller.quorum.append.linger.ms", INT, 25, MEDIUM, at_least(0)),
     Setting("controller.quorum.auto.join.enable", BOOLEAN, False, LOW),
-    Setting("controller.quorum.bootstrap.servers", LIST, (), HIGH, Endpoints()),
+    Setting("controller.quorum.bootstrap.servers", LIST, (), HIGH, EndpointList()),
     Setting("controller.quorum.election.backoff.max.ms", INT, 1_000, HIGH, at_least(0)),
     Setting("controller.quorum.election.timeout.ms", INT, 1_000, HIGH, at_least(0)),
     Setting("controller.quorum.fetch.max.bytes", INT, 1_048_576, LOW, at_least(1)),
@@ -55,7 +55,7 @@ SETTINGS = declare(
     Setting("controller.quorum.fetch.timeout.ms", INT, 2_000, HIGH, at_least(0)),
     Setting("controller.quorum.request.timeout.ms", INT, 2_000, MEDIUM, at_least(0)),
     Setting("controller.quorum.retry.backoff.ms", INT, 20, LOW, at_least(0)),
-    Setting("controller.quorum.voters", LIST, (), HIGH, Voters()),
+    Setting("controller.quorum.voters", LIST, (), HIGH, VoterList()),
     Setting("controller.socket.timeout.ms", INT, 30_000, MEDIUM),
     Setting("create.topic.policy.class.name", CLASS, None, LOW),
     Setting("early.start.listeners", LIST, None, HIGH, ListOf(may_be_empty=True, may_be_null=True)),
@@ -69,9 +69,9 @@ SETTINGS = declare(
         STRING,
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         LOW,
-        dynamic=PER_BROKER,
+        update=PER_BROKER,
     ),
-    Setting("listeners", LIST, ("PLAINTEXT://:9092",), HIGH, ListOf(), dynamic=PER_BROKER),
+    Setting("listeners", LIST, ("PLAINTEXT://:9092",), HIGH, ListOf(), update=PER_BROKER),
     Setting("metadata.log.dir", STRING, None, HIGH),
     Setting("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, HIGH, at_least(1)),
     Setting("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, HIGH, at_least(0)),

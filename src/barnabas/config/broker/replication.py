@@ -1,4 +1,4 @@
-"""Copies of partitions: fetching from the leader, in-sync replicas, elections."""
+"""Settings of replicas: fetching from the leader, in-sync replicas, elections."""
 
 from barnabas.config.checks import at_least
 from barnabas.config.setting import (
@@ -20,8 +20,8 @@ SETTINGS = declare(
     Setting("auto.leader.rebalance.enable", BOOLEAN, True, HIGH),
     Setting("default.replication.factor", INT, 1, MEDIUM),
     Setting("leader.imbalance.check.interval.seconds", LONG, 300, HIGH, at_least(1)),
-    Setting("min.insync.replicas", INT, 1, HIGH, at_least(1), dynamic=CLUSTER),
-    Setting("num.replica.fetchers", INT, 1, HIGH, at_least(1), dynamic=CLUSTER),
+    Setting("min.insync.replicas", INT, 1, HIGH, at_least(1), update=CLUSTER),
+    Setting("num.replica.fetchers", INT, 1, HIGH, at_least(1), update=CLUSTER),
     Setting("replica.fetch.backoff.ms", INT, 1_000, MEDIUM, at_least(0)),
     Setting("replica.fetch.max.bytes", INT, 1_048_576, MEDIUM, at_least(0)),
     Setting("replica.fetch.min.bytes", INT, 1, HIGH),
@@ -34,7 +34,7 @@ SETTINGS = declare(
     Setting("replica.socket.timeout.ms", INT, 30_000, HIGH),
     Setting("replication.quota.window.num", INT, 11, LOW, at_least(1)),
     Setting("replication.quota.window.size.seconds", INT, 1, LOW, at_least(1)),
-    Setting("unclean.leader.election.enable", BOOLEAN, False, HIGH, dynamic=CLUSTER),
+    Setting("unclean.leader.election.enable", BOOLEAN, False, HIGH, update=CLUSTER),
     Setting(
         "unclean.leader.election.interval.ms", LONG, 300_000, MEDIUM, at_least(1), internal=True
     ),

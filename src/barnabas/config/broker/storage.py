@@ -1,4 +1,4 @@
-"""Topics and their logs on disk: where, how large, how long, when flushed, how cleaned."""
+"""Settings of topics and their logs: directories, segments, retention, flushing, cleaning."""
 
 from barnabas.config.checks import GzipLevel, ListOf, OneOf, at_least, between
 from barnabas.config.setting import (
@@ -21,67 +21,67 @@ from barnabas.config.setting import (
 
 SETTINGS = declare(
     Setting("auto.create.topics.enable", BOOLEAN, True, HIGH),
-    Setting("compression.gzip.level", INT, -1, MEDIUM, GzipLevel(), dynamic=CLUSTER),
-    Setting("compression.lz4.level", INT, 9, MEDIUM, between(1, 17), dynamic=CLUSTER),
+    Setting("compression.gzip.level", INT, -1, MEDIUM, GzipLevel(), update=CLUSTER),
+    Setting("compression.lz4.level", INT, 9, MEDIUM, between(1, 17), update=CLUSTER),
     Setting(
         "compression.type",
         STRING,
         "producer",
         HIGH,
         OneOf("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
-    Setting("compression.zstd.level", INT, 3, MEDIUM, between(-131_072, 22), dynamic=CLUSTER),
+    Setting("compression.zstd.level", INT, 3, MEDIUM, between(-131_072, 22), update=CLUSTER),
     Setting(
         "cordoned.log.dirs",
         LIST,
         (),
         MEDIUM,
         ListOf(may_be_empty=True, may_be_null=True),
-        dynamic=PER_BROKER,
+        update=PER_BROKER,
     ),
     Setting("delete.topic.enable", BOOLEAN, True, HIGH),
-    Setting("log.cleaner.backoff.ms", LONG, 15_000, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("log.cleaner.dedupe.buffer.size", LONG, 134_217_728, MEDIUM, dynamic=CLUSTER),
+    Setting("log.cleaner.backoff.ms", LONG, 15_000, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("log.cleaner.dedupe.buffer.size", LONG, 134_217_728, MEDIUM, update=CLUSTER),
     Setting(
-        "log.cleaner.delete.retention.ms", LONG, 86_400_000, MEDIUM, at_least(0), dynamic=CLUSTER
+        "log.cleaner.delete.retention.ms", LONG, 86_400_000, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting("log.cleaner.enable", BOOLEAN, True, MEDIUM),
-    Setting("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, MEDIUM, dynamic=CLUSTER),
-    Setting("log.cleaner.io.buffer.size", INT, 524_288, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("log.cleaner.io.max.bytes.per.second", DOUBLE, MAX_DOUBLE, MEDIUM, dynamic=CLUSTER),
+    Setting("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, MEDIUM, update=CLUSTER),
+    Setting("log.cleaner.io.buffer.size", INT, 524_288, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("log.cleaner.io.max.bytes.per.second", DOUBLE, MAX_DOUBLE, MEDIUM, update=CLUSTER),
     Setting(
-        "log.cleaner.max.compaction.lag.ms", LONG, MAX_LONG, MEDIUM, at_least(1), dynamic=CLUSTER
+        "log.cleaner.max.compaction.lag.ms", LONG, MAX_LONG, MEDIUM, at_least(1), update=CLUSTER
     ),
-    Setting("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, MEDIUM, between(0, 1), dynamic=CLUSTER),
-    Setting("log.cleaner.min.compaction.lag.ms", LONG, 0, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("log.cleaner.threads", INT, 1, MEDIUM, at_least(0), dynamic=CLUSTER),
+    Setting("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, MEDIUM, between(0, 1), update=CLUSTER),
+    Setting("log.cleaner.min.compaction.lag.ms", LONG, 0, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("log.cleaner.threads", INT, 1, MEDIUM, at_least(0), update=CLUSTER),
     Setting(
         "log.cleanup.policy",
         LIST,
         ("delete",),
         MEDIUM,
         ListOf("compact", "delete", may_be_empty=True),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting("log.dir", LIST, ("/tmp/kafka-logs",), HIGH, ListOf()),
     Setting("log.dir.failure.timeout.ms", LONG, 30_000, LOW, at_least(1)),
     Setting("log.dirs", LIST, None, HIGH, ListOf(may_be_null=True)),
-    Setting("log.flush.interval.messages", LONG, MAX_LONG, HIGH, at_least(1), dynamic=CLUSTER),
-    Setting("log.flush.interval.ms", LONG, None, HIGH, dynamic=CLUSTER),
+    Setting("log.flush.interval.messages", LONG, MAX_LONG, HIGH, at_least(1), update=CLUSTER),
+    Setting("log.flush.interval.ms", LONG, None, HIGH, update=CLUSTER),
     Setting("log.flush.offset.checkpoint.interval.ms", INT, 60_000, HIGH, at_least(0)),
     Setting("log.flush.scheduler.interval.ms", LONG, MAX_LONG, HIGH),
     Setting("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, HIGH, at_least(0)),
-    Setting("log.index.interval.bytes", INT, 4_096, MEDIUM, at_least(0), dynamic=CLUSTER),
-    Setting("log.index.size.max.bytes", INT, 10_485_760, MEDIUM, at_least(4), dynamic=CLUSTER),
+    Setting("log.index.interval.bytes", INT, 4_096, MEDIUM, at_least(0), update=CLUSTER),
+    Setting("log.index.size.max.bytes", INT, 10_485_760, MEDIUM, at_least(4), update=CLUSTER),
     Setting("log.initial.task.delay.ms", LONG, 30_000, LOW, at_least(0), internal=True),
-    Setting("log.local.retention.bytes", LONG, -2, MEDIUM, at_least(-2), dynamic=CLUSTER),
-    Setting("log.local.retention.ms", LONG, -2, MEDIUM, at_least(-2), dynamic=CLUSTER),
+    Setting("log.local.retention.bytes", LONG, -2, MEDIUM, at_least(-2), update=CLUSTER),
+    Setting("log.local.retention.ms", LONG, -2, MEDIUM, at_least(-2), update=CLUSTER),
     Setting(
-        "log.message.timestamp.after.max.ms", LONG, 3_600_000, MEDIUM, at_least(0), dynamic=CLUSTER
+        "log.message.timestamp.after.max.ms", LONG, 3_600_000, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting(
-        "log.message.timestamp.before.max.ms", LONG, MAX_LONG, MEDIUM, at_least(0), dynamic=CLUSTER
+        "log.message.timestamp.before.max.ms", LONG, MAX_LONG, MEDIUM, at_least(0), update=CLUSTER
     ),
     Setting(
         "log.message.timestamp.type",
@@ -89,23 +89,23 @@ SETTINGS = declare(
         "CreateTime",
         MEDIUM,
         OneOf("CreateTime", "LogAppendTime"),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
-    Setting("log.preallocate", BOOLEAN, False, MEDIUM, dynamic=CLUSTER),
-    Setting("log.retention.bytes", LONG, -1, HIGH, dynamic=CLUSTER),
+    Setting("log.preallocate", BOOLEAN, False, MEDIUM, update=CLUSTER),
+    Setting("log.retention.bytes", LONG, -1, HIGH, update=CLUSTER),
     Setting("log.retention.check.interval.ms", LONG, 300_000, MEDIUM, at_least(1)),
     Setting("log.retention.hours", INT, 168, HIGH),
     Setting("log.retention.minutes", INT, None, HIGH),
-    Setting("log.retention.ms", LONG, None, HIGH, dynamic=CLUSTER),
+    Setting("log.retention.ms", LONG, None, HIGH, update=CLUSTER),
     Setting("log.roll.hours", INT, 168, HIGH, at_least(1)),
     Setting("log.roll.jitter.hours", INT, 0, HIGH, at_least(0)),
-    Setting("log.roll.jitter.ms", LONG, None, HIGH, dynamic=CLUSTER),
-    Setting("log.roll.ms", LONG, None, HIGH, dynamic=CLUSTER),
-    Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576), dynamic=CLUSTER),
-    Setting("log.segment.delete.delay.ms", LONG, 60_000, HIGH, at_least(0), dynamic=CLUSTER),
-    Setting("message.max.bytes", INT, 1_048_588, HIGH, at_least(0), dynamic=CLUSTER),
-    # Not dynamic in Kafka, whose books tell people to change it so all the same.
-    Setting("num.partitions", INT, 1, MEDIUM, at_least(1), dynamic=CLUSTER),
-    Setting("num.recovery.threads.per.data.dir", INT, 2, HIGH, at_least(1), dynamic=CLUSTER),
+    Setting("log.roll.jitter.ms", LONG, None, HIGH, update=CLUSTER),
+    Setting("log.roll.ms", LONG, None, HIGH, update=CLUSTER),
+    Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576), update=CLUSTER),
+    Setting("log.segment.delete.delay.ms", LONG, 60_000, HIGH, at_least(0), update=CLUSTER),
+    Setting("message.max.bytes", INT, 1_048_588, HIGH, at_least(0), update=CLUSTER),
+    # Read-only in Kafka, although books about Kafka change it at run time.
+    Setting("num.partitions", INT, 1, MEDIUM, at_least(1), update=CLUSTER),
+    Setting("num.recovery.threads.per.data.dir", INT, 2, HIGH, at_least(1), update=CLUSTER),
     Setting("num.replica.alter.log.dirs.threads", INT, None, HIGH),
 )

@@ -1,4 +1,4 @@
-"""Tiered storage: copying old segments to a remote store and reading them back."""
+"""Settings of tiered storage: copying segments to a remote store and reading them back."""
 
 from barnabas.config.checks import NonEmpty, at_least, between
 from barnabas.config.setting import (
@@ -16,10 +16,10 @@ from barnabas.config.setting import (
 )
 
 SETTINGS = declare(
-    Setting("follower.fetch.last.tiered.offset.enable", BOOLEAN, False, MEDIUM, dynamic=CLUSTER),
-    Setting("remote.fetch.max.wait.ms", INT, 500, MEDIUM, at_least(1), dynamic=CLUSTER),
+    Setting("follower.fetch.last.tiered.offset.enable", BOOLEAN, False, MEDIUM, update=CLUSTER),
+    Setting("remote.fetch.max.wait.ms", INT, 500, MEDIUM, at_least(1), update=CLUSTER),
     Setting(
-        "remote.list.offsets.request.timeout.ms", LONG, 30_000, MEDIUM, at_least(1), dynamic=CLUSTER
+        "remote.list.offsets.request.timeout.ms", LONG, 30_000, MEDIUM, at_least(1), update=CLUSTER
     ),
     Setting(
         "remote.log.index.file.cache.total.size.bytes",
@@ -27,11 +27,11 @@ SETTINGS = declare(
         1_073_741_824,
         LOW,
         at_least(1),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting("remote.log.index.file.cache.ttl.ms", LONG, 900_000, LOW, at_least(-1), internal=True),
     Setting(
-        "remote.log.manager.copier.thread.pool.size", INT, 10, MEDIUM, at_least(1), dynamic=CLUSTER
+        "remote.log.manager.copier.thread.pool.size", INT, 10, MEDIUM, at_least(1), update=CLUSTER
     ),
     Setting(
         "remote.log.manager.copy.max.bytes.per.second",
@@ -39,7 +39,7 @@ SETTINGS = declare(
         MAX_LONG,
         MEDIUM,
         at_least(1),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting("remote.log.manager.copy.quota.window.num", INT, 11, MEDIUM, at_least(1)),
     Setting("remote.log.manager.copy.quota.window.size.seconds", INT, 1, MEDIUM, at_least(1)),
@@ -49,7 +49,7 @@ SETTINGS = declare(
         10,
         MEDIUM,
         at_least(1),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting(
         "remote.log.manager.fetch.max.bytes.per.second",
@@ -57,12 +57,12 @@ SETTINGS = declare(
         MAX_LONG,
         MEDIUM,
         at_least(1),
-        dynamic=CLUSTER,
+        update=CLUSTER,
     ),
     Setting("remote.log.manager.fetch.quota.window.num", INT, 11, MEDIUM, at_least(1)),
     Setting("remote.log.manager.fetch.quota.window.size.seconds", INT, 1, MEDIUM, at_least(1)),
     Setting(
-        "remote.log.manager.follower.thread.pool.size", INT, 2, MEDIUM, at_least(1), dynamic=CLUSTER
+        "remote.log.manager.follower.thread.pool.size", INT, 2, MEDIUM, at_least(1), update=CLUSTER
     ),
     Setting("remote.log.manager.task.interval.ms", LONG, 30_000, LOW, at_least(1)),
     Setting(
@@ -90,7 +90,7 @@ SETTINGS = declare(
     Setting("remote.log.metadata.manager.impl.prefix", STRING, "rlmm.config.", MEDIUM, NonEmpty()),
     Setting("remote.log.metadata.manager.listener.name", STRING, None, MEDIUM, NonEmpty()),
     Setting("remote.log.reader.max.pending.tasks", INT, 100, MEDIUM, at_least(1)),
-    Setting("remote.log.reader.threads", INT, 10, MEDIUM, at_least(1), dynamic=CLUSTER),
+    Setting("remote.log.reader.threads", INT, 10, MEDIUM, at_least(1), update=CLUSTER),
     Setting("remote.log.storage.manager.class.name", STRING, None, MEDIUM, NonEmpty()),
     Setting("remote.log.storage.manager.class.path", STRING, None, MEDIUM),
     Setting("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", MEDIUM, NonEmpty()),

@@ -1,4 +1,4 @@
-"""Transactions and producer ids."""
+"""Settings of transactions and producer ids."""
 
 from barnabas.config.checks import at_least
 from barnabas.config.setting import (
@@ -18,12 +18,12 @@ SETTINGS = declare(
     Setting(
         "producer.id.expiration.check.interval.ms", INT, 600_000, LOW, at_least(1), internal=True
     ),
-    Setting("producer.id.expiration.ms", INT, 86_400_000, LOW, at_least(1), dynamic=CLUSTER),
+    Setting("producer.id.expiration.ms", INT, 86_400_000, LOW, at_least(1), update=CLUSTER),
     Setting(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10_000, LOW, at_least(1)
     ),
     Setting("transaction.max.timeout.ms", INT, 900_000, HIGH, at_least(1)),
-    Setting("transaction.partition.verification.enable", BOOLEAN, True, LOW, dynamic=CLUSTER),
+    Setting("transaction.partition.verification.enable", BOOLEAN, True, LOW, update=CLUSTER),
     Setting(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         INT,

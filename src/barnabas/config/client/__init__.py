@@ -1,1 +1,1 @@
-"""What producers, consumers and admin clients take; imported only by those who use them."""
+"""Settings of producers, consumers and admin clients; brokers do not import them."""

@@ -1,4 +1,4 @@
-"""An admin client's settings."""
+"""Settings of admin clients."""
 
 from barnabas.config.checks import ListOf, at_least, between
 from barnabas.config.client import common, security

@@ -1,4 +1,4 @@
-"""Connections, retries and metadata as every client takes them."""
+"""Settings of all clients: connections, retries and metadata."""
 
 from barnabas.config.checks import ListOf, OneOf, at_least
 from barnabas.config.setting import (

@@ -1,4 +1,4 @@
-"""A consumer's settings; the share consumer's too."""
+"""Settings of consumers and share consumers."""
 
 from barnabas.config.checks import ListOf, NonEmpty, OffsetReset, OneOf, at_least
 from barnabas.config.client import common, security

@@ -1,7 +1,7 @@
-"""librdkafka's settings, which are confluent_kafka's: names, types, ranges and defaults of 2.16.
+"""Settings of librdkafka 2.16, and so of confluent_kafka: names, types, ranges and defaults.
 
-Global and topic properties are one list here, since a client takes both in one dictionary.
-The rows are facts about another program; what a name does here is in `client/settings/names.py`.
+Global and topic properties are in one list because a client accepts both in one dictionary.
+`client/settings/names.py` says what our clients do with each name.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ from barnabas.config.setting import (
 )
 
 
-class EachOf(Check):
-    """A list whose every element is one of `values`."""
+class Subset(Check):
+    """A list of which every element is one of `values`."""
 
     __slots__ = ("_values",)
 
@@ -29,7 +29,7 @@ class EachOf(Check):
         self._values = values
         super().__init__(f"[{', '.join(values)}]")
 
-    def problem(self, value: Iterable[str]) -> str | None:
+    def find_problem(self, value: Iterable[str]) -> str | None:
         wrong = [element for element in value if element not in self._values]
         return f"{', '.join(wrong)} is not among {self.allowed}" if wrong else None
 
@@ -63,11 +63,11 @@ def listed(name: str, *default: str) -> Setting:
 
 
 def flags(name: str, values: str) -> Setting:
-    return Setting(name, LIST, (), LOW, EachOf(*values.split()))
+    return Setting(name, LIST, (), LOW, Subset(*values.split()))
 
 
 _OWN = declare(
-    # Which cluster, and what is known of it.
+    # The cluster and its metadata.
     text("client.id", "rdkafka"),
     listed("metadata.broker.list"),
     integer("message.max.bytes", 1_000_000, 1000, 1_000_000_000),
@@ -110,7 +110,7 @@ _OWN = declare(
         "use_all_dns_ips",
         "use_all_dns_ips resolve_canonical_bootstrap_servers_only",
     ),
-    # What the client tells of itself.
+    # Logs, statistics and callbacks.
     flags(
         "builtin.features",
         "gzip snappy ssl sasl regex lz4 sasl_gssapi "
@@ -264,7 +264,7 @@ ALIASES = {
     "acks": "request.required.acks",
     "delivery.timeout.ms": "message.timeout.ms",
 }
-"""Names that are another name for the same thing."""
+"""Other names of the same setting."""
 
 SETTINGS = _OWN | {alias: _OWN[name]._replace(name=alias) for alias, name in ALIASES.items()}
 
@@ -281,4 +281,4 @@ DEDICATED = {
     "ssl_certificate": "ssl.certificate.pem",
     "ssl_key": "ssl.key.pem",
 }
-"""Names that a C program sets through functions of their own; what to say in Python instead."""
+"""Settings that C programs set by dedicated functions, and what a Python program uses instead."""

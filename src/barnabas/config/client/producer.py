@@ -1,4 +1,4 @@
-"""A producer's settings."""
+"""Settings of producers."""
 
 from barnabas.config.checks import GzipLevel, ListOf, NonEmpty, OneOf, at_least, between
 from barnabas.config.client import common, security

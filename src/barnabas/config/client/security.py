@@ -1,6 +1,6 @@
-"""TLS and SASL as every client takes them."""
+"""Settings of TLS and SASL for all clients."""
 
-from barnabas.config import login
+from barnabas.config import sasl
 from barnabas.config.checks import ListOf, OneOf, between
 from barnabas.config.setting import (
     BOOLEAN,
@@ -18,7 +18,7 @@ from barnabas.config.setting import (
     declare,
 )
 
-SETTINGS = login.SETTINGS | declare(
+SETTINGS = sasl.SETTINGS | declare(
     Setting("sasl.jaas.config", PASSWORD, None, MEDIUM),
     Setting("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", LOW),
     Setting("sasl.kerberos.min.time.before.relogin", LONG, 60_000, LOW),

@@ -1,4 +1,4 @@
-"""How whoever connects logs in, where brokers and clients take the same settings."""
+"""Settings of SASL logins that brokers and clients have in common."""
 
 from barnabas.config.checks import ListOf, OneOf, between
 from barnabas.config.setting import (
