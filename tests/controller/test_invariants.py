@@ -61,7 +61,7 @@ class Cluster:
         assert topic is not None
         return topic.partitions[number]
 
-    def decide(self, module: Any, request: Message) -> Any:
+    def decide(self, request: Message) -> Any:
         return self.world.decide(request).response
 
     # The events; the numbers select their subjects.

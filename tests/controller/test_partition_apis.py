@@ -6,11 +6,6 @@ import pytest
 from tests.controller.conftest import World, broker, error_response_to
 from tests.controller.test_brokers import beat, create, partition
 
-from barnabas.controller import (
-    alter_partition,
-    assign_replicas_to_dirs,
-    elect_leaders,
-)
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import assign_replicas_to_dirs as dirs
@@ -32,7 +27,7 @@ from barnabas.wire.messages.metadata_records import (
 def elect(world: World, election_type: int, index: int = 0) -> int:
     requested = [TopicPartitions(topic="orders", partitions=[index])]
     request = ElectLeadersRequest(election_type=election_type, topic_partitions=requested)
-    response: Any = world.decide(elect_leaders, request).response
+    response: Any = world.decide(request).response
     code: int = response.replica_election_results[0].partition_result[0].error_code
     return code
 
@@ -62,16 +57,14 @@ def test_an_unclean_election_only_concerns_leaderless_partitions(one_broker: Wor
 
 def test_an_election_for_all_partitions_reports_only_the_changed_ones(one_broker: World) -> None:
     create(one_broker)
-    response: Any = one_broker.decide(
-        elect_leaders, ElectLeadersRequest(topic_partitions=None)
-    ).response
+    response: Any = one_broker.decide(ElectLeadersRequest(topic_partitions=None)).response
     assert [r.partition_result for r in response.replica_election_results] == [[]]
 
 
 def test_an_unknown_election_type_is_rejected(one_broker: World) -> None:
     request = ElectLeadersRequest(election_type=5, topic_partitions=[])
     with pytest.raises(KafkaError) as error:
-        one_broker.decide(elect_leaders, request)
+        one_broker.decide(request)
     assert error_response_to(request, error.value).error_code == ErrorCode.INVALID_REQUEST
 
 
@@ -91,7 +84,7 @@ def alter(world: World, topic_id: bytes, isr: list[int], **changes: Any) -> Any:
         broker_epoch=5,
         topics=[RequestTopicData(topic_id=topic_id, partitions=[requested])],
     )
-    response: Any = world.decide(alter_partition, request).response
+    response: Any = world.decide(request).response
     return response.topics[0].partitions[0]
 
 
@@ -153,7 +146,7 @@ def test_a_partition_that_is_listed_twice_is_altered_once() -> None:
         broker_epoch=5,
         topics=[RequestTopicData(topic_id=topic_id, partitions=requested)],
     )
-    decision = world.decide(alter_partition, request)
+    decision = world.decide(request)
     response: Any = decision.response
     codes = [item.error_code for item in response.topics[0].partitions]
     assert codes == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
@@ -176,7 +169,7 @@ def assign(world: World, topic_id: bytes, index: int, directory: bytes) -> int:
         broker_epoch=5,
         directories=[dirs.RequestDirectoryData(id=directory, topics=[topic])],
     )
-    response: Any = world.decide(assign_replicas_to_dirs, request).response
+    response: Any = world.decide(request).response
     code: int = response.directories[0].topics[0].partitions[0].error_code
     return code
 

@@ -1,6 +1,7 @@
-"""BrokerRegistration (key 62): registers a broker process and assigns its broker epoch.
+"""Registrations: BrokerRegistration (key 62), UnregisterBroker (64), ControllerRegistration (70).
 
-v2 adds log directories; v3 the previous broker epoch, which proves a clean shutdown.
+A broker process gets its broker epoch by registering. v2 of BrokerRegistration adds log
+directories; v3 the previous broker epoch, which proves a clean shutdown.
 """
 
 from barnabas.controller.broker_lifecycle import unregister

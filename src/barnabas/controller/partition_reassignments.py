@@ -1,7 +1,8 @@
-"""AlterPartitionReassignments (key 45): moves partitions to other replicas, or cancels that.
+"""AlterPartitionReassignments (key 45) and ListPartitionReassignments (46).
 
-The new replicas are added at once; when all target replicas are in sync, the others are removed
-(see AlterPartition). v1 can forbid changes of the replication factor (KIP-860).
+The first moves partitions to other replicas, or cancels that. The new replicas are added at once;
+when all target replicas are in sync, the others are removed (see AlterPartition). v1 can forbid
+changes of the replication factor (KIP-860).
 """
 
 from collections.abc import Iterable

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from barnabas.config.settings import BrokerSettings
-from barnabas.controller.active_controller import ActiveController, ControllerLog
-from barnabas.controller.apis import load_decider
+from barnabas.controller.active_controller import ActiveController, ControllerLog, load_decider
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
@@ -107,10 +106,10 @@ class QuorumController:
 
         Raises KafkaError if the request fails as a whole.
         """
-        api = load_decider(request.API_KEY)
+        decider = load_decider(request.API_KEY)
         active = self._require_active()
         try:
-            response = active.decide(api, request)
+            response = active.decide(decider, request)
         finally:
             self._resign_if_failed(active)
         # A decision without records may depend on records that are not committed yet.
