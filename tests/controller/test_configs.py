@@ -7,8 +7,14 @@ from tests.controller.conftest import World, broker
 
 from barnabas.controller.context import ControllerDecision
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import configs as incremental
-from barnabas.wire.messages import configs as legacy
+from barnabas.wire.messages.configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord, TopicRecord
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -25,15 +31,13 @@ def world() -> World:
 def change(
     world: World, resource_type: int, name: str, *changes: tuple[str, int, str | None]
 ) -> tuple[int, ControllerDecision]:
-    request = incremental.IncrementalAlterConfigsRequest(
+    request = IncrementalAlterConfigsRequest(
         resources=[
-            incremental.IncrementalAlterConfigsResource(
+            IncrementalAlterConfigsResource(
                 resource_type=resource_type,
                 resource_name=name,
                 configs=[
-                    incremental.IncrementalAlterableConfig(
-                        name=key, config_operation=operation, value=value
-                    )
+                    IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
                     for key, operation, value in changes
                 ],
             )
@@ -45,13 +49,13 @@ def change(
 
 
 def put(world: World, resource_type: int, name: str, **configs: str | None) -> int:
-    request = legacy.AlterConfigsRequest(
+    request = AlterConfigsRequest(
         resources=[
-            legacy.AlterConfigsResource(
+            AlterConfigsResource(
                 resource_type=resource_type,
                 resource_name=name,
                 configs=[
-                    legacy.AlterableConfig(name=key.replace("_", "."), value=value)
+                    AlterableConfig(name=key.replace("_", "."), value=value)
                     for key, value in configs.items()
                 ],
             )
@@ -148,8 +152,8 @@ def test_an_unchanged_config_is_written_for_a_broker_but_not_for_a_topic(world: 
 def test_duplicate_keys_and_resources_are_rejected(world: World) -> None:
     twice = [("retention.ms", SET, "5"), ("retention.ms", SET, "6")]
     assert change(world, TOPIC, "orders", *twice)[0] == ErrorCode.INVALID_REQUEST
-    resource = legacy.AlterConfigsResource(resource_type=TOPIC, resource_name="orders")
-    request = legacy.AlterConfigsRequest(resources=[resource, resource])
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name="orders")
+    request = AlterConfigsRequest(resources=[resource, resource])
     response: Any = world.decide(request).response
     assert [item.error_code for item in response.responses] == [ErrorCode.INVALID_REQUEST] * 2
 
@@ -164,12 +168,12 @@ def test_alter_configs_replaces_all_configs(world: World) -> None:
 
 
 def test_validate_only_changes_nothing(world: World) -> None:
-    resource = incremental.IncrementalAlterConfigsResource(
+    resource = IncrementalAlterConfigsResource(
         resource_type=TOPIC,
         resource_name="orders",
-        configs=[incremental.IncrementalAlterableConfig(name="retention.ms", value="5")],
+        configs=[IncrementalAlterableConfig(name="retention.ms", value="5")],
     )
-    request = incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
     assert world.decide(request).records == []
 
 

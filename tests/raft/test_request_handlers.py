@@ -8,9 +8,18 @@ import pytest
 from tests.raft.cluster import Cluster, Member, decoded, simulated, until
 
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import fetch, fetch_snapshot, raft_elections
-from barnabas.wire.messages import raft_elections as begin
-from barnabas.wire.messages import raft_elections as end
+from barnabas.wire.messages import fetch, fetch_snapshot
+from barnabas.wire.messages.raft_elections import (
+    BeginQuorumEpochRequest,
+    BeginRequestPartitionData,
+    BeginRequestTopicData,
+    EndQuorumEpochRequest,
+    EndRequestPartitionData,
+    EndRequestTopicData,
+    VoteRequest,
+    VoteRequestPartitionData,
+    VoteRequestTopicData,
+)
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
 TOPIC = "__cluster_metadata"
@@ -24,21 +33,21 @@ def cluster(tmp_path: Path) -> Cluster:
 
 def a_vote(topic: str = TOPIC, cluster_id: str | None = "cluster", **fields: Any) -> Any:
     defaults = {"replica_epoch": 50, "replica_id": 2, "last_offset_epoch": 49, "last_offset": HUGE}
-    partition = raft_elections.VoteRequestPartitionData(**(defaults | fields))
-    topics = [raft_elections.VoteRequestTopicData(topic_name=topic, partitions=[partition])]
-    return raft_elections.VoteRequest(cluster_id=cluster_id, topics=topics)
+    partition = VoteRequestPartitionData(**(defaults | fields))
+    topics = [VoteRequestTopicData(topic_name=topic, partitions=[partition])]
+    return VoteRequest(cluster_id=cluster_id, topics=topics)
 
 
 def a_beginning(topic: str = TOPIC, cluster_id: str | None = "cluster", **fields: Any) -> Any:
-    partition = begin.BeginRequestPartitionData(**({"leader_id": 2, "leader_epoch": 50} | fields))
-    topics = [begin.BeginRequestTopicData(topic_name=topic, partitions=[partition])]
-    return begin.BeginQuorumEpochRequest(cluster_id=cluster_id, topics=topics)
+    partition = BeginRequestPartitionData(**({"leader_id": 2, "leader_epoch": 50} | fields))
+    topics = [BeginRequestTopicData(topic_name=topic, partitions=[partition])]
+    return BeginQuorumEpochRequest(cluster_id=cluster_id, topics=topics)
 
 
 def an_ending(topic: str = TOPIC, cluster_id: str | None = "cluster", **fields: Any) -> Any:
-    partition = end.EndRequestPartitionData(**({"leader_id": 2, "leader_epoch": 50} | fields))
-    topics = [end.EndRequestTopicData(topic_name=topic, partitions=[partition])]
-    return end.EndQuorumEpochRequest(cluster_id=cluster_id, topics=topics)
+    partition = EndRequestPartitionData(**({"leader_id": 2, "leader_epoch": 50} | fields))
+    topics = [EndRequestTopicData(topic_name=topic, partitions=[partition])]
+    return EndQuorumEpochRequest(cluster_id=cluster_id, topics=topics)
 
 
 def a_fetch(

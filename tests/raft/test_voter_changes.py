@@ -9,10 +9,10 @@ from tests.raft.cluster import CLUSTER, Cluster, Member, simulated, until
 
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import raft_voters as add
 from barnabas.wire.messages.raft_voters import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
+    Listener,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
 )
@@ -25,7 +25,7 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 def adding(member: Member, **changes: object) -> AddRaftVoterRequest:
-    listener = add.Listener(name="CONTROLLER", host="localhost", port=member.port)
+    listener = Listener(name="CONTROLLER", host="localhost", port=member.port)
     fields: dict[str, object] = {
         "cluster_id": CLUSTER,
         "timeout_ms": 1000,

@@ -19,7 +19,6 @@ from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
     PartitionData,
 )
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -27,6 +26,7 @@ from barnabas.wire.messages.group_records import (
     ClassicMemberMetadata,
     ConsumerGroupMemberMetadataValue,
 )
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.produce import (
     PartitionProduceData,

@@ -19,9 +19,27 @@ from barnabas.raft.roles import NO_NODE
 from barnabas.raft.snapshots import METADATA_TOPIC
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint, wire_endpoints
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import raft_elections
-from barnabas.wire.messages import raft_elections as begin
-from barnabas.wire.messages import raft_elections as end
+from barnabas.wire.messages.raft_elections import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    BeginRequestPartitionData,
+    BeginRequestTopicData,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    EndRequestPartitionData,
+    EndRequestTopicData,
+    LeaderEndpoint,
+    NodeEndpoint,
+    QuorumEpochResponsePartitionData,
+    QuorumEpochResponseTopicData,
+    ReplicaInfo,
+    VoteRequest,
+    VoteRequestPartitionData,
+    VoteRequestTopicData,
+    VoteResponse,
+    VoteResponsePartitionData,
+    VoteResponseTopicData,
+)
 
 E = TypeVar("E")
 
@@ -61,9 +79,9 @@ def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> l
 # Vote
 
 
-def vote_request(cluster_id: str, request: RaftVoteRequest) -> raft_elections.VoteRequest:
+def vote_request(cluster_id: str, request: RaftVoteRequest) -> VoteRequest:
     voter = request.voter or ReplicaKey(NO_NODE)
-    partition = raft_elections.VoteRequestPartitionData(
+    partition = VoteRequestPartitionData(
         replica_epoch=request.epoch,
         replica_id=request.candidate.node_id,
         replica_directory_id=request.candidate.directory_id,
@@ -72,11 +90,11 @@ def vote_request(cluster_id: str, request: RaftVoteRequest) -> raft_elections.Vo
         last_offset=request.last_offset,
         pre_vote=request.pre_vote,
     )
-    topic = raft_elections.VoteRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    return raft_elections.VoteRequest(cluster_id=cluster_id, voter_id=voter.node_id, topics=[topic])
+    topic = VoteRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return VoteRequest(cluster_id=cluster_id, voter_id=voter.node_id, topics=[topic])
 
 
-def parse_vote_request(request: raft_elections.VoteRequest) -> RaftVoteRequest | None:
+def parse_vote_request(request: VoteRequest) -> RaftVoteRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
@@ -90,15 +108,18 @@ def parse_vote_request(request: raft_elections.VoteRequest) -> RaftVoteRequest |
     )
 
 
-def vote_response(
-    response: RaftVoteResponse, leader: QuorumLeader | None
-) -> raft_elections.VoteResponse:
-    return raft_elections.VoteResponse(
-        **_response_fields(vote, response, leader, vote_granted=response.granted)
+def vote_response(response: RaftVoteResponse, leader: QuorumLeader | None) -> VoteResponse:
+    partition = VoteResponsePartitionData(
+        error_code=response.error,
+        leader_id=response.leader_id,
+        leader_epoch=response.epoch,
+        vote_granted=response.granted,
     )
+    topic = VoteResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return VoteResponse(topics=[topic], node_endpoints=node_endpoints(NodeEndpoint, leader))
 
 
-def parse_vote_response(response: raft_elections.VoteResponse) -> RaftVoteResponse | None:
+def parse_vote_response(response: VoteResponse) -> RaftVoteResponse | None:
     partition = metadata_partition(response.topics)
     if partition is None or response.error_code:
         return None
@@ -115,22 +136,22 @@ def parse_vote_response(response: raft_elections.VoteResponse) -> RaftVoteRespon
 
 def begin_request(
     cluster_id: str, request: BeginEpochRequest, endpoints: tuple[VoterEndpoint, ...]
-) -> begin.BeginQuorumEpochRequest:
+) -> BeginQuorumEpochRequest:
     voter = request.voter or ReplicaKey(NO_NODE)
-    partition = begin.BeginRequestPartitionData(
+    partition = BeginRequestPartitionData(
         voter_directory_id=voter.directory_id,
         leader_id=request.leader_id,
         leader_epoch=request.epoch,
     )
-    return begin.BeginQuorumEpochRequest(
+    return BeginQuorumEpochRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
-        topics=[begin.BeginRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-        leader_endpoints=wire_endpoints(begin.LeaderEndpoint, endpoints),
+        topics=[BeginRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+        leader_endpoints=wire_endpoints(LeaderEndpoint, endpoints),
     )
 
 
-def parse_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochRequest | None:
+def parse_begin_request(request: BeginQuorumEpochRequest) -> BeginEpochRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
@@ -143,24 +164,24 @@ def parse_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochReq
 
 def end_request(
     cluster_id: str, request: EndEpochRequest, endpoints: tuple[VoterEndpoint, ...]
-) -> end.EndQuorumEpochRequest:
-    partition = end.EndRequestPartitionData(
+) -> EndQuorumEpochRequest:
+    partition = EndRequestPartitionData(
         leader_id=request.leader_id,
         leader_epoch=request.epoch,
         preferred_successors=[key.node_id for key in request.candidates],
         preferred_candidates=[
-            end.ReplicaInfo(candidate_id=key.node_id, candidate_directory_id=key.directory_id)
+            ReplicaInfo(candidate_id=key.node_id, candidate_directory_id=key.directory_id)
             for key in request.candidates
         ],
     )
-    return end.EndQuorumEpochRequest(
+    return EndQuorumEpochRequest(
         cluster_id=cluster_id,
-        topics=[end.EndRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
-        leader_endpoints=wire_endpoints(end.LeaderEndpoint, endpoints),
+        topics=[EndRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])],
+        leader_endpoints=wire_endpoints(LeaderEndpoint, endpoints),
     )
 
 
-def parse_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | None:
+def parse_end_request(request: EndQuorumEpochRequest) -> EndEpochRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
@@ -173,35 +194,24 @@ def parse_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | N
 
 def begin_response(
     response: EpochResponse, leader: QuorumLeader | None
-) -> begin.BeginQuorumEpochResponse:
-    return begin.BeginQuorumEpochResponse(**_response_fields(begin, response, leader))
+) -> BeginQuorumEpochResponse:
+    return BeginQuorumEpochResponse(**_epoch_response_fields(response, leader))
 
 
-def end_response(
-    response: EpochResponse, leader: QuorumLeader | None
-) -> end.EndQuorumEpochResponse:
-    return end.EndQuorumEpochResponse(**_response_fields(end, response, leader))
+def end_response(response: EpochResponse, leader: QuorumLeader | None) -> EndQuorumEpochResponse:
+    return EndQuorumEpochResponse(**_epoch_response_fields(response, leader))
 
 
-def _response_fields(
-    messages: Any,
-    response: RaftVoteResponse | EpochResponse,
-    leader: QuorumLeader | None,
-    **partition_fields: bool,
-) -> dict[str, Any]:
-    """Returns the fields of a response, which have the same names in all modules of messages."""
-    partition = messages.ResponsePartitionData(
-        error_code=response.error,
-        leader_id=response.leader_id,
-        leader_epoch=response.epoch,
-        **partition_fields,
+def _epoch_response_fields(response: EpochResponse, leader: QuorumLeader | None) -> dict[str, Any]:
+    partition = QuorumEpochResponsePartitionData(
+        error_code=response.error, leader_id=response.leader_id, leader_epoch=response.epoch
     )
-    topic = messages.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    return {"topics": [topic], "node_endpoints": node_endpoints(messages.NodeEndpoint, leader)}
+    topic = QuorumEpochResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return {"topics": [topic], "node_endpoints": node_endpoints(NodeEndpoint, leader)}
 
 
 def parse_epoch_response(
-    response: begin.BeginQuorumEpochResponse | end.EndQuorumEpochResponse,
+    response: BeginQuorumEpochResponse | EndQuorumEpochResponse,
 ) -> EpochResponse | None:
     partition = metadata_partition(response.topics)
     if partition is None or response.error_code:

@@ -10,7 +10,7 @@ from barnabas.raft.roles import NO_NODE
 from barnabas.raft.snapshots import METADATA_TOPIC, SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import fetch, fetch_snapshot
+from barnabas.wire.messages import fetch, fetch_snapshot, leaders, raft_elections
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from barnabas.wire.outgoing import Records
@@ -125,7 +125,7 @@ def fetch_response(
         error_code=outcome.error,
         high_watermark=high_watermark,
         log_start_offset=start_offset,
-        current_leader=fetch.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch),
+        current_leader=leaders.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch),
         records=records,
     )
     if outcome.diverging is not None:
@@ -142,7 +142,7 @@ def fetch_response(
                 topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition]
             )
         ],
-        node_endpoints=node_endpoints(fetch.NodeEndpoint, leader),
+        node_endpoints=node_endpoints(leaders.NodeEndpoint, leader),
     )
 
 
@@ -221,7 +221,7 @@ def snapshot_response(
         unaligned_records=records,
     )
     topic = fetch_snapshot.ResponseTopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
-    nodes = node_endpoints(fetch_snapshot.NodeEndpoint, leader)
+    nodes = node_endpoints(raft_elections.NodeEndpoint, leader)
     return FetchSnapshotResponse(topics=[topic], node_endpoints=nodes)
 
 

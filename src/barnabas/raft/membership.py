@@ -14,10 +14,10 @@ from barnabas.raft.roles import Follower
 from barnabas.raft.voter_changes import PURPOSE
 from barnabas.raft.voters import MAX_KRAFT_VERSION, MIN_KRAFT_VERSION, wire_endpoints
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages import raft_voters as add
-from barnabas.wire.messages import raft_voters as update
+from barnabas.wire.messages import raft_records
 from barnabas.wire.messages.raft_voters import (
     AddRaftVoterRequest,
+    Listener,
     RemoveRaftVoterRequest,
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
@@ -79,8 +79,8 @@ class VoterMembership:
             current_leader_epoch=driver.raft.epoch,
             voter_id=node.node_id,
             voter_directory_id=node.directory_id,
-            listeners=wire_endpoints(update.Listener, node.endpoints),
-            k_raft_version_feature=update.KRaftVersionFeature(
+            listeners=wire_endpoints(Listener, node.endpoints),
+            k_raft_version_feature=raft_records.KRaftVersionFeature(
                 min_supported_version=MIN_KRAFT_VERSION, max_supported_version=MAX_KRAFT_VERSION
             ),
         )
@@ -92,7 +92,7 @@ class VoterMembership:
             timeout_ms=driver.config.request_timeout_ms,
             voter_id=node.node_id,
             voter_directory_id=node.directory_id,
-            listeners=wire_endpoints(add.Listener, node.endpoints),
+            listeners=wire_endpoints(Listener, node.endpoints),
             ack_when_committed=False,  # it cannot acknowledge the change that makes it a voter
         )
 

@@ -15,9 +15,15 @@ from barnabas.raft.snapshots import METADATA_TOPIC, SnapshotId
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import fetch_snapshot as wire_snapshot
-from barnabas.wire.messages import raft_elections as begin
-from barnabas.wire.messages import raft_elections as end
-from barnabas.wire.messages import raft_elections as wire_vote
+from barnabas.wire.messages.raft_elections import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    LeaderEndpoint,
+    VoteRequest,
+    VoteResponse,
+)
 
 _FIRST_VERSION_WITH_ENDPOINTS = 1  # of all four APIs
 _MAX_CHUNK_BYTES = 8 * 1024 * 1024
@@ -32,43 +38,39 @@ class QuorumRequestHandler:
     def __init__(self, driver: RaftDriver) -> None:
         self._driver = driver
 
-    def vote(self, request: wire_vote.VoteRequest, api_version: int) -> wire_vote.VoteResponse:
+    def vote(self, request: VoteRequest, api_version: int) -> VoteResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
         vote = election_codec.parse_vote_request(request)
         if cluster_error is not ErrorCode.NONE or vote is None:
-            return wire_vote.VoteResponse(error_code=cluster_error or ErrorCode.INVALID_REQUEST)
+            return VoteResponse(error_code=cluster_error or ErrorCode.INVALID_REQUEST)
         response = driver.raft.election.on_vote_request(vote, driver.now_ms)
         driver.step()
         if driver.failure is not None:
             # The vote is not on disk, so it must not be sent.
-            return wire_vote.VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            return VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         return election_codec.vote_response(response, self._leader(api_version))
 
     def begin_epoch(
-        self, request: begin.BeginQuorumEpochRequest, api_version: int
-    ) -> begin.BeginQuorumEpochResponse:
+        self, request: BeginQuorumEpochRequest, api_version: int
+    ) -> BeginQuorumEpochResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
         parsed = election_codec.parse_begin_request(request)
         if cluster_error is not ErrorCode.NONE or parsed is None:
-            return begin.BeginQuorumEpochResponse(
-                error_code=cluster_error or ErrorCode.INVALID_REQUEST
-            )
+            return BeginQuorumEpochResponse(error_code=cluster_error or ErrorCode.INVALID_REQUEST)
         if parsed.epoch >= driver.raft.epoch:
             self._learn_leader(parsed.leader_id, request.leader_endpoints)
         error = driver.raft.election.on_begin_epoch_request(parsed, driver.now_ms)
         driver.step()
         return election_codec.begin_response(self._epoch_response(error), self._leader(api_version))
 
-    def end_epoch(
-        self, request: end.EndQuorumEpochRequest, api_version: int
-    ) -> end.EndQuorumEpochResponse:
+    def end_epoch(self, request: EndQuorumEpochRequest, api_version: int) -> EndQuorumEpochResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
         parsed = election_codec.parse_end_request(request)
         if cluster_error is not ErrorCode.NONE or parsed is None:
-            return end.EndQuorumEpochResponse(error_code=cluster_error or ErrorCode.INVALID_REQUEST)
+            return EndQuorumEpochResponse(error_code=cluster_error or ErrorCode.INVALID_REQUEST)
         if parsed.epoch >= driver.raft.epoch:
             self._learn_leader(parsed.leader_id, request.leader_endpoints)
         error = driver.raft.election.on_end_epoch_request(parsed, driver.now_ms)
@@ -150,7 +152,7 @@ class QuorumRequestHandler:
             return ErrorCode.UNKNOWN_SERVER_ERROR, 0, b""
 
     def _learn_leader(
-        self, leader_id: int, endpoints: list[begin.LeaderEndpoint] | list[end.LeaderEndpoint]
+        self, leader_id: int, endpoints: list[LeaderEndpoint] | list[LeaderEndpoint]
     ) -> None:
         voter_endpoints = [VoterEndpoint(e.name, e.host, e.port) for e in endpoints]
         self._driver.addresses.learn_leader_endpoints(leader_id, voter_endpoints)

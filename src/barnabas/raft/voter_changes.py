@@ -13,11 +13,11 @@ from barnabas.raft.driver import RaftDriver
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.messages.raft_records import KRaftVersionFeature
 from barnabas.wire.messages.raft_voters import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     CurrentLeader,
-    KRaftVersionFeature,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
     UpdateRaftVoterRequest,

@@ -25,9 +25,9 @@ from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
     PartitionData,
 )
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch
 from barnabas.wire.records.build import build_batch
 
 ID = b"t" * 16

@@ -21,9 +21,9 @@ from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
     PartitionData,
 )
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,

@@ -3,14 +3,19 @@
 from typing import Any
 
 import pytest
-from tests.config.differences import DYNAMIC_HERE_ALONE
+from tests.config.differences import DYNAMIC_ONLY_HERE
 from tests.conformance.same.conftest import PLAIN, create
 from tests.conformance.same.sides import Side, Sides, same
 
-from barnabas.wire.messages import configs
 from barnabas.wire.messages.configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     ListConfigResourcesRequest,
 )
 
@@ -66,7 +71,7 @@ def test_every_setting_of_a_broker(sides: Sides) -> None:
     for name, theirs in kafka.items():
         if theirs.config_source == 5:  # a default: what was set is each broker's own
             ours = barnabas[name]
-            assert ours.read_only == (theirs.read_only and name not in DYNAMIC_HERE_ALONE), name
+            assert ours.read_only == (theirs.read_only and name not in DYNAMIC_ONLY_HERE), name
             assert (name, facts(ours)) == (name, facts(theirs))
 
 
@@ -159,17 +164,17 @@ def incremental(
 ) -> Any:
     kind, name = resource
     altered = [
-        configs.IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
+        IncrementalAlterableConfig(name=key, config_operation=operation, value=value)
         for key, operation, value in changes
     ]
-    chosen = configs.IncrementalAlterConfigsResource(
+    chosen = IncrementalAlterConfigsResource(
         resource_type=kind, resource_name=name, configs=altered
     )
-    return configs.IncrementalAlterConfigsRequest(resources=[chosen], validate_only=validate_only)
+    return IncrementalAlterConfigsRequest(resources=[chosen], validate_only=validate_only)
 
 
 def replace(resource: tuple[int, str], configs: dict[str, Any], validate_only: bool) -> Any:
     kind, name = resource
-    altered = [configs.AlterableConfig(name=key, value=value) for key, value in configs.items()]
-    chosen = configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=altered)
-    return configs.AlterConfigsRequest(resources=[chosen], validate_only=validate_only)
+    altered = [AlterableConfig(name=key, value=value) for key, value in configs.items()]
+    chosen = AlterConfigsResource(resource_type=kind, resource_name=name, configs=altered)
+    return AlterConfigsRequest(resources=[chosen], validate_only=validate_only)

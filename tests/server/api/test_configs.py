@@ -18,14 +18,17 @@ from barnabas.server.api import (
     list_config_resources,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import configs as incremental
-from barnabas.wire.messages import configs as replacing
 from barnabas.wire.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
     ConfigResource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
     DescribeConfigsResult,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
@@ -260,11 +263,9 @@ class Forwarding:
     """A controller that agrees to everything."""
 
     async def forward(self, request: Any, _: Any) -> Any:
-        is_incremental = isinstance(request, incremental.IncrementalAlterConfigsRequest)
-        kind = incremental if is_incremental else replacing
         return SimpleNamespace(
             responses=[
-                kind.AlterConfigsResourceResponse(
+                AlterConfigsResourceResponse(
                     resource_type=item.resource_type, resource_name=item.resource_name
                 )
                 for item in request.resources
@@ -275,11 +276,11 @@ class Forwarding:
 @pytest.mark.parametrize(
     ("handle", "request_type", "resource_type"),
     [
-        (alter_configs.handle, replacing.AlterConfigsRequest, replacing.AlterConfigsResource),
+        (alter_configs.handle, AlterConfigsRequest, AlterConfigsResource),
         (
             incremental_alter_configs.handle,
-            incremental.IncrementalAlterConfigsRequest,
-            incremental.IncrementalAlterConfigsResource,
+            IncrementalAlterConfigsRequest,
+            IncrementalAlterConfigsResource,
         ),
     ],
     ids=["replaced", "incremental"],

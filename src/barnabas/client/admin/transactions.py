@@ -13,10 +13,12 @@ from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import TopicPartition, TopicPartitionTuple
 from barnabas.wire.messages.producer_ids import InitProducerIdRequest
 from barnabas.wire.messages.transaction_descriptions import (
+    DescribedTransactionState as DescribedTransaction,
+)
+from barnabas.wire.messages.transaction_descriptions import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
 )
-from barnabas.wire.messages.transaction_descriptions import TransactionState as DescribedTransaction
 from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,

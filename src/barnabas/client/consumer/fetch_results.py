@@ -13,7 +13,8 @@ from barnabas.client.cluster import PartitionInfo
 from barnabas.client.consumer._completed_fetch import scan_batches
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import LeaderIdAndEpoch, PartitionData
+from barnabas.wire.messages.fetch import PartitionData
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch
 
 STALE_METADATA_ERRORS = frozenset(
     {

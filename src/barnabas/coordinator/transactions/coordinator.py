@@ -41,9 +41,9 @@ from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import transaction_descriptions
 from barnabas.wire.messages.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.transaction_descriptions import (
+    DescribedTransactionState,
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
@@ -218,7 +218,7 @@ class TransactionCoordinator:
 
     def describe(
         self, transactional_ids: Sequence[str]
-    ) -> PendingResponse[list[transaction_descriptions.TransactionState]]:
+    ) -> PendingResponse[list[DescribedTransactionState]]:
         return all_of([self._describe_one(each) for each in transactional_ids])
 
     def list(self, request: ListTransactionsRequest) -> PendingResponse[ListTransactionsResponse]:
@@ -322,13 +322,9 @@ class TransactionCoordinator:
             )
         return _recover(response, error_response)
 
-    def _describe_one(
-        self, transactional_id: str
-    ) -> PendingResponse[transaction_descriptions.TransactionState]:
-        def error_response(code: ErrorCode) -> transaction_descriptions.TransactionState:
-            return transaction_descriptions.TransactionState(
-                transactional_id=transactional_id, error_code=code
-            )
+    def _describe_one(self, transactional_id: str) -> PendingResponse[DescribedTransactionState]:
+        def error_response(code: ErrorCode) -> DescribedTransactionState:
+            return DescribedTransactionState(transactional_id=transactional_id, error_code=code)
 
         if not transactional_id:
             return PendingResponse.completed(error_response(ErrorCode.INVALID_REQUEST))

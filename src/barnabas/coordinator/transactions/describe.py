@@ -7,8 +7,12 @@ from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
 from barnabas.coordinator.transactions.records import by_topic
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import transaction_descriptions
-from barnabas.wire.messages.transaction_descriptions import ListTransactionsRequest
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribedTransactionState,
+    ListedTransactionState,
+    ListTransactionsRequest,
+    TopicData,
+)
 
 if TYPE_CHECKING:
     from barnabas.coordinator.transactions.state import TransactionCoordinatorState
@@ -19,7 +23,7 @@ _STATES = {title: state for state, title in _TITLES.items()}
 
 def describe(
     transactional_id: str, state: "TransactionCoordinatorState"
-) -> transaction_descriptions.TransactionState:
+) -> DescribedTransactionState:
     """Describes a transaction. The partitions of one that ends are those without a marker."""
     current = state.by_id.get(transactional_id)
     if current is None:
@@ -28,7 +32,7 @@ def describe(
         )
     markers = state.markers.pending.get(transactional_id)
     partitions = current.partitions if markers is None else markers.remaining
-    return transaction_descriptions.TransactionState(
+    return DescribedTransactionState(
         transactional_id=transactional_id,
         transaction_state=current.state.title,
         transaction_timeout_ms=current.timeout_ms,
@@ -36,7 +40,7 @@ def describe(
         producer_id=current.producer_id,
         producer_epoch=current.producer_epoch,
         topics=[
-            transaction_descriptions.TopicData(topic=topic, partitions=indexes)
+            TopicData(topic=topic, partitions=indexes)
             for topic, indexes in by_topic(partitions).items()
         ],
     )
@@ -51,7 +55,7 @@ def list_transactions_of_shard(
     request: ListTransactionsRequest,
     state: "TransactionCoordinatorState",
     context: TransactionContext,
-) -> list[transaction_descriptions.ListedTransactionState]:
+) -> list[ListedTransactionState]:
     """Returns those that match the filters by state, producer and duration."""
     now_ms = context.now_ms
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
@@ -67,7 +71,7 @@ def list_transactions_of_shard(
         )
 
     return [
-        transaction_descriptions.ListedTransactionState(
+        ListedTransactionState(
             transactional_id=current.transactional_id,
             producer_id=current.producer_id,
             transaction_state=_TITLES[current.state],
@@ -78,8 +82,8 @@ def list_transactions_of_shard(
 
 
 def filter_by_pattern(
-    listed: list[transaction_descriptions.ListedTransactionState], pattern: str | None
-) -> list[transaction_descriptions.ListedTransactionState]:
+    listed: list[ListedTransactionState], pattern: str | None
+) -> list[ListedTransactionState]:
     """Returns those whose whole id matches (KIP-1152). Raises KafkaError if the pattern is not
     valid."""
     if not pattern:

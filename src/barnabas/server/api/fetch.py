@@ -10,12 +10,8 @@ from barnabas.server.cluster_view import add_current_leaders
 from barnabas.server.fetching.fetch_reader import create_fetch_reader
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.fetch import (
-    FetchRequest,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-)
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 
 FIRST_VERSION_WITH_LEADERS = 16
 

@@ -21,10 +21,9 @@ from barnabas.server.transactions.produce_verification import (
     verify_batches,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,

@@ -1,1 +1,5 @@
-"""Every message of the protocol, declared: one module per API, and the records of internal logs."""
+"""The messages of the protocol: one module per subject, and the records of internal logs.
+
+Structs have Kafka's names. Where one module declares several with the same name, they get a prefix
+of the API or of the request or response they belong to.
+"""

@@ -1,8 +1,6 @@
 """AlterPartition (key 56): a partition leader asks the controller to change the in-sync replicas.
 
 v2 topics by id; v3 broker epochs of the replicas (KIP-903).
-
-Structs with the same name in request and response get a prefix where they differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""AssignReplicasToDirs (key 73): a broker says which log directory holds which replica.
-
-Structs with the same name in request and response get a prefix where they differ.
-"""
+"""AssignReplicasToDirs (key 73): a broker says which log directory holds which replica."""
 
 from __future__ import annotations
 

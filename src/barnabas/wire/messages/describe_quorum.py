@@ -1,8 +1,6 @@
 """DescribeQuorum (key 55): leader, voters and observers of the metadata log.
 
 v1 fetch timestamps; v2 directory ids, endpoints and error messages (KIP-853).
-
-Structs with the same name in request and response get a prefix where they differ.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ the follower's high watermark (KIP-1166).
 
 from __future__ import annotations
 
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from barnabas.wire.schema import (
     Message,
     Records,
@@ -100,11 +101,6 @@ class EpochEndOffset(Struct):
     end_offset: int64 = field(default=-1)
 
 
-class LeaderIdAndEpoch(Struct):
-    leader_id: int32 = field(default=-1)
-    leader_epoch: int32 = field(default=-1)
-
-
 class SnapshotId(Struct):
     end_offset: int64 = field(default=-1)
     epoch: int32 = field(default=-1)
@@ -113,10 +109,3 @@ class SnapshotId(Struct):
 class AbortedTransaction(Struct):
     producer_id: int64 = field()
     first_offset: int64 = field()
-
-
-class NodeEndpoint(Struct):
-    node_id: int32 = field()
-    host: string = field()
-    port: int32 = field()
-    rack: string | None = field(default=None)

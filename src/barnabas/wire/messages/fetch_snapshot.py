@@ -1,12 +1,11 @@
 """FetchSnapshot (key 59): read a piece of a metadata snapshot.
 
 v1 directory ids and endpoints (KIP-853).
-
-Structs with the same name in request and response get a prefix where they differ.
 """
 
 from __future__ import annotations
 
+from barnabas.wire.messages.raft_elections import NodeEndpoint
 from barnabas.wire.schema import (
     Message,
     Records,
@@ -16,7 +15,6 @@ from barnabas.wire.schema import (
     int32,
     int64,
     string,
-    uint16,
     uuid,
 )
 
@@ -73,9 +71,3 @@ class ResponsePartitionSnapshot(Struct):
 class LeaderIdAndEpoch(Struct):
     leader_id: int32 = field()
     leader_epoch: int32 = field()
-
-
-class NodeEndpoint(Struct):
-    node_id: int32 = field()
-    host: string = field()
-    port: uint16 = field()

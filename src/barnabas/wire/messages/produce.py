@@ -7,6 +7,7 @@ in responses of a former one (KIP-951); v12 partitions join a transaction by bei
 
 from __future__ import annotations
 
+from barnabas.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from barnabas.wire.schema import Message, Records, Struct, field, int16, int32, int64, string, uuid
 
 
@@ -54,15 +55,3 @@ class PartitionProduceResponse(Struct):
 class BatchIndexAndErrorMessage(Struct):
     batch_index: int32 = field()
     batch_index_error_message: string | None = field(default=None)
-
-
-class LeaderIdAndEpoch(Struct):
-    leader_id: int32 = field(default=-1)
-    leader_epoch: int32 = field(default=-1)
-
-
-class NodeEndpoint(Struct):
-    node_id: int32 = field()
-    host: string = field()
-    port: int32 = field()
-    rack: string | None = field(default=None)

@@ -10,6 +10,7 @@ UpdateRaftVoter (key 82): a voter tells the leader its endpoints and raft versio
 
 from __future__ import annotations
 
+from barnabas.wire.messages.raft_records import KRaftVersionFeature
 from barnabas.wire.schema import Message, Struct, field, int16, int32, string, uint16, uuid
 
 
@@ -59,11 +60,6 @@ class UpdateRaftVoterRequest(
     voter_directory_id: uuid = field()
     listeners: list[Listener] = field()
     k_raft_version_feature: KRaftVersionFeature = field()
-
-
-class KRaftVersionFeature(Struct):
-    min_supported_version: int16 = field()
-    max_supported_version: int16 = field()
 
 
 class UpdateRaftVoterResponse(Message, api_key=82, versions="0", flexible="0+"):

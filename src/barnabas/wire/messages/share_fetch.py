@@ -9,6 +9,7 @@ v2 renewing acknowledgements.
 
 from __future__ import annotations
 
+from barnabas.wire.messages.leaders import NodeEndpoint
 from barnabas.wire.schema import (
     Message,
     Records,
@@ -93,13 +94,6 @@ class AcquiredRecords(Struct):
     first_offset: int64 = field()
     last_offset: int64 = field()
     delivery_count: int16 = field()
-
-
-class NodeEndpoint(Struct):
-    node_id: int32 = field()
-    host: string = field()
-    port: int32 = field()
-    rack: string | None = field(default=None)
 
 
 class ShareAcknowledgeRequest(

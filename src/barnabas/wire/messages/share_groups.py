@@ -7,7 +7,11 @@ ShareGroupDescribe (key 77): state and members of share groups.
 
 from __future__ import annotations
 
-from barnabas.wire.schema import Message, Struct, field, int16, int32, string, uuid
+from barnabas.wire.messages.consumer_groups import (
+    Assignment,
+    DescribedAssignment,
+)
+from barnabas.wire.schema import Message, Struct, field, int16, int32, string
 
 
 class ShareGroupHeartbeatRequest(
@@ -28,15 +32,6 @@ class ShareGroupHeartbeatResponse(Message, api_key=76, versions="1", flexible="0
     member_epoch: int32 = field()
     heartbeat_interval_ms: int32 = field()
     assignment: Assignment | None = field(default=None)
-
-
-class Assignment(Struct):
-    topic_partitions: list[TopicPartitions] = field()
-
-
-class TopicPartitions(Struct):
-    topic_id: uuid = field()
-    partitions: list[int32] = field()
 
 
 class ShareGroupDescribeRequest(
@@ -71,13 +66,3 @@ class Member(Struct):
     client_host: string = field()
     subscribed_topic_names: list[string] = field()
     assignment: DescribedAssignment = field()
-
-
-class DescribedAssignment(Struct):
-    topic_partitions: list[DescribedTopicPartitions] = field()
-
-
-class DescribedTopicPartitions(Struct):
-    topic_id: uuid = field()
-    topic_name: string = field()
-    partitions: list[int32] = field()

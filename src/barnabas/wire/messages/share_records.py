@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string, uuid
+from barnabas.wire.messages.share_group_state import StateBatch
+from barnabas.wire.schema import Message, field, int32, int64, string, uuid
 
 
 class ShareSnapshotKey(Message, api_key=0, versions="0"):
@@ -23,13 +24,6 @@ class ShareSnapshotValue(Message, api_key=0, versions="0", flexible="0+"):
     create_timestamp: int64 = field()
     write_timestamp: int64 = field()
     state_batches: list[StateBatch] = field()
-
-
-class StateBatch(Struct):
-    first_offset: int64 = field()
-    last_offset: int64 = field()
-    delivery_state: int8 = field()
-    delivery_count: int16 = field()
 
 
 class ShareUpdateKey(Message, api_key=1, versions="0"):

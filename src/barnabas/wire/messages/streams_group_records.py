@@ -6,7 +6,8 @@ named TaskIds in Kafka are `TargetTaskIds` and `CurrentTaskIds` here.
 
 from __future__ import annotations
 
-from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string, uint16
+from barnabas.wire.messages.streams_groups import CopartitionGroup, Endpoint, KeyValue
+from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string
 
 
 class StreamsGroupMetadataKey(Message, api_key=17, versions="0"):
@@ -40,16 +41,6 @@ class StreamsGroupMemberMetadataValue(Message, api_key=19, versions="0", flexibl
     process_id: string = field()
     user_endpoint: Endpoint | None = field(default=None)
     client_tags: list[KeyValue] = field()
-
-
-class Endpoint(Struct):
-    host: string = field()
-    port: uint16 = field()
-
-
-class KeyValue(Struct):
-    key: string = field()
-    value: string = field()
 
 
 class StreamsGroupTargetAssignmentMetadataKey(Message, api_key=20, versions="0"):
@@ -129,9 +120,3 @@ class TopicInfo(Struct):
 class TopicConfig(Struct):
     key: string = field()
     value: string = field()
-
-
-class CopartitionGroup(Struct):
-    source_topics: list[int16] = field()
-    source_topic_regex: list[int16] = field()
-    repartition_source_topics: list[int16] = field()

@@ -21,10 +21,10 @@ class DescribeTransactionsRequest(
 
 class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
     throttle_time_ms: int32 = field()
-    transaction_states: list[TransactionState] = field()
+    transaction_states: list[DescribedTransactionState] = field()
 
 
-class TransactionState(Struct):
+class DescribedTransactionState(Struct):
     error_code: int16 = field()
     transactional_id: string = field()
     transaction_state: string = field()
