@@ -21,7 +21,7 @@ from tests.log.log_test_directory import (
 from tests.wait import wait_until
 
 from barnabas.log import DirectoryInUse, Log, LogConfig, LogDirectory
-from barnabas.log.directory.lock import DirectoryLock
+from barnabas.log.directory.directory_files import DirectoryLock
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.record import Record

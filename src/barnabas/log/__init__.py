@@ -4,9 +4,8 @@ Begin with `log.py`. The hot path is `Log.append_as_leader` and `Log.read`.
 """
 
 from barnabas.log.config import LogConfig
-from barnabas.log.directory.lock import DirectoryInUse
+from barnabas.log.directory.directory_files import DirectoryInUse, MetaProperties, NotFormatted
 from barnabas.log.directory.log_directory import LogDirectory
-from barnabas.log.directory.meta_properties import MetaProperties, NotFormatted
 from barnabas.log.directory.offset_checkpoints import Checkpoint, PartitionKey
 from barnabas.log.errors import CorruptLog, LogDirFailure
 from barnabas.log.flush import Flush
@@ -14,7 +13,7 @@ from barnabas.log.leader_epochs import EpochEndOffset
 from barnabas.log.log import Log, LogAppendInfo
 from barnabas.log.producers.producer_state import EPOCH_BUMP_TRANSACTION_VERSION, ProducerStateEntry
 from barnabas.log.producers.verification import VerificationGuard
-from barnabas.log.segments.log_slice import LogSlice
+from barnabas.log.segments.log_segments import LogSlice
 from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.timestamps import TimestampOffset
 

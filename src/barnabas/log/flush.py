@@ -1,12 +1,13 @@
 """Flushing a log to disk in a thread, while the event loop appends to it."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log.checkpoint_file import sync_path
-from barnabas.log.directory import partition_metadata
+from barnabas.log.directory.directory_files import PARTITION_METADATA
 from barnabas.log.errors import LogDirFailure, raises_log_dir_failure
 from barnabas.log.segments.open_files import OpenFile
 
@@ -94,7 +95,7 @@ class LogFlusher:
         self.unflushed_since_ms = _NOTHING_UNFLUSHED
         if self._is_new:
             self._is_new = False
-            other_paths += (f"{log.path}/{partition_metadata.FILE_NAME}", log.path)
+            other_paths += (f"{log.path}/{PARTITION_METADATA}", log.path)
             other_paths += (self.directory.path,)
         return Flush(
             self.directory.path, log.log_end_offset, self._truncations, log_files, other_paths
@@ -133,3 +134,10 @@ class LogFlusher:
         if offset < self._log.recovery_point:
             self._log.recovery_point = offset
             self.directory.checkpoint()
+
+
+class BackgroundExecutor(Protocol):
+    """A few threads. Work starts in order and may end in any order."""
+
+    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        """Runs `work` in a thread, then calls `done` on the loop with the exception, or None."""

@@ -20,8 +20,7 @@ from barnabas.log.producers import replay
 from barnabas.log.producers.producer_state import ProducerStateEntry, read_end_marker
 from barnabas.log.producers.verification import VerificationGuard
 from barnabas.log.recovery import LoadedLog
-from barnabas.log.segments.log_segments import LogSegments
-from barnabas.log.segments.log_slice import LogSlice
+from barnabas.log.segments.log_segments import LogSegments, LogSlice
 from barnabas.log.timestamps import TimestampOffset
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (

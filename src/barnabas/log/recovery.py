@@ -10,18 +10,28 @@ import logging
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 from barnabas.log.checkpoint_file import MalformedCheckpoint
 from barnabas.log.config import LogConfig
-from barnabas.log.errors import CorruptLog
+from barnabas.log.errors import CorruptLog, DamagedBatch
 from barnabas.log.leader_epochs import LeaderEpochCache
 from barnabas.log.producers import replay, snapshots
 from barnabas.log.producers.producer_state import ProducerStateManager
-from barnabas.log.segments import temporary_files
-from barnabas.log.segments.log_files import TRANSACTION_INDEX, LogFiles, list_log_files
+from barnabas.log.segments import file_records
+from barnabas.log.segments.log_files import (
+    LOG,
+    SEGMENT_SUFFIXES,
+    SWAP,
+    TRANSACTION_INDEX,
+    LogFiles,
+    list_log_files,
+    parse_file_name,
+    segment_path,
+)
 from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.segments.scan import ValidBatches
 from barnabas.log.segments.segment import LogSegment
@@ -64,7 +74,7 @@ class LoadedLog:
 def load_log(params: LogLoadParams) -> LoadedLog:
     """Reads the folder. Raises CorruptLog if records below the recovery point are damaged."""
     folder, config = params.folder, params.config
-    files = temporary_files.remove_temporary_files(folder, list_log_files(folder))
+    files = remove_temporary_files(folder, list_log_files(folder))
     segments = [
         LogSegment(folder, base, params.files, config.index_interval_bytes, files.logs[base])
         for base in sorted(files.logs)
@@ -168,7 +178,7 @@ def _recover(loaded: LoadedLog, first_unverified: int) -> None:
             _logger.warning("%s: the segments after the damage are deleted", params.name)
             for later in segments[number + 1 :]:
                 later.close()
-                temporary_files.delete_segment_files(params.folder, later.base_offset)
+                delete_segment_files(params.folder, later.base_offset)
             del segments[number + 1 :]
             return
         if limit is not None:
@@ -246,7 +256,7 @@ def _reconcile_offsets(loaded: LoadedLog) -> None:
         )
         for segment in segments:
             segment.close()
-            temporary_files.delete_segment_files(params.folder, segment.base_offset)
+            delete_segment_files(params.folder, segment.base_offset)
         segments[:] = [_new_segment(params, loaded.log_start_offset)]
         loaded.log_end_offset = loaded.log_start_offset
         loaded.producers.reset(())
@@ -264,3 +274,71 @@ def _new_segment(params: LogLoadParams, base_offset: int) -> LogSegment:
     if base_offset > 0 or config.preallocate:
         segment.create_file(config.segment_bytes if config.preallocate else 0)
     return segment
+
+
+_logger = logging.getLogger(__name__)
+
+
+def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:
+    """Removes temporary files and finishes swaps; returns the files as they are then.
+
+    The cleaner writes new segments as `.cleaned`, renames them to `.swap` when all are complete,
+    and then puts them in place of the original segments. So a `.cleaned` file is unfinished and is
+    removed. A `.swap` file is finished and is put in place, unless others of the same run are still
+    `.cleaned`: then all originals exist, and it is removed too.
+    """
+    for name in (*files.deleted, *files.cleaned):
+        os.unlink(f"{folder}/{name}")
+    if files.swaps:
+        _finish_swaps(folder, files)
+        files = list_log_files(folder)
+    for base_offset, suffix in files.indexes:
+        if base_offset not in files.logs:
+            path = segment_path(folder, base_offset, suffix)
+            _logger.warning("%s: removed an index without a log file", path)
+            os.unlink(path)
+    return files
+
+
+def _finish_swaps(folder: str, files: LogFiles) -> None:
+    unfinished_from = min(map(_offset, files.cleaned), default=None)
+    finished = []
+    for name in files.swaps:
+        if unfinished_from is not None and _offset(name) >= unfinished_from:
+            os.unlink(f"{folder}/{name}")
+        else:
+            finished.append(name)
+    for name in finished:
+        if name.endswith(LOG + SWAP):
+            first, end = _offset(name), _end_offset(f"{folder}/{name}", _offset(name))
+            for base_offset in files.logs:
+                if first <= base_offset < end:
+                    delete_segment_files(folder, base_offset)
+    for name in finished:
+        _logger.info("%s/%s: put in place, the cleaner had finished it", folder, name)
+        os.replace(f"{folder}/{name}", f"{folder}/{name.removesuffix(SWAP)}")
+
+
+def delete_segment_files(folder: str, base_offset: int) -> None:
+    for suffix in SEGMENT_SUFFIXES:
+        with suppress(FileNotFoundError):
+            os.unlink(segment_path(folder, base_offset, suffix))
+
+
+def _offset(name: str) -> int:
+    offset, _ = parse_file_name(name)
+    assert offset is not None, name
+    return offset
+
+
+def _end_offset(path: str, base_offset: int) -> int:
+    """Returns the offset after the last whole batch of a log file."""
+    end_offset = base_offset
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(DamagedBatch):
+            for _, header in file_records.read_headers(fd, 0, os.fstat(fd).st_size):
+                end_offset = header.next_offset
+    finally:
+        os.close(fd)
+    return end_offset

@@ -9,7 +9,7 @@ from pathlib import Path
 from barnabas.config import BrokerSettings, Listener
 from barnabas.config.addresses import parse_voter
 from barnabas.log import LogDirectory, MetaProperties, NotFormatted
-from barnabas.log.directory import meta_properties
+from barnabas.log.directory.directory_files import META_PROPERTIES, read_meta_properties
 from barnabas.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_LEVEL,
@@ -180,16 +180,16 @@ def _directories(settings: BrokerSettings) -> list[str]:
 
 
 def _is_formatted(directory: str) -> bool:
-    return Path(directory, meta_properties.FILE_NAME).exists()
+    return Path(directory, META_PROPERTIES).exists()
 
 
 def _read_meta(directory: str) -> MetaProperties:
     try:
-        return meta_properties.read(directory)
+        return read_meta_properties(directory)
     except NotFormatted as error:
         raise FormatError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{directory}/{meta_properties.FILE_NAME}: {error}") from None
+        raise FormatError(f"{directory}/{META_PROPERTIES}: {error}") from None
 
 
 def _require_empty(directory: str) -> None:
@@ -202,7 +202,7 @@ def _require_empty(directory: str) -> None:
         raise FormatError(f"{directory} cannot be used: {error.strerror}.") from None
     if any(not name.startswith(".") for name in names - _IGNORED_FILES):
         raise FormatError(
-            f"{directory} has files in it, but no {meta_properties.FILE_NAME}: choose an empty "
+            f"{directory} has files in it, but no {META_PROPERTIES}: choose an empty "
             "directory, or format this one with `barnabas storage format`."
         )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.log import EpochEndOffset
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.raft.addresses import ControllerAddress
 from barnabas.raft.commit_publisher import CommitPublisher
 from barnabas.raft.driver import RaftDriver, as_disk_error

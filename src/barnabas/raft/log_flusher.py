@@ -2,7 +2,7 @@
 
 import asyncio
 
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.log.flush import Flush
 from barnabas.raft.driver import RaftDriver, as_disk_error
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from barnabas.log import LogDirectory
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.raft.addresses import ControllerAddresses, PeerFailures, QuorumLeader
 from barnabas.raft.commit_publisher import CommitPublisher, QuorumListener
 from barnabas.raft.driver import RaftDriver

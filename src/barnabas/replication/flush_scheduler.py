@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from barnabas.log import LogDirectory, LogDirFailure
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.replication.log_dirs import OUT_OF_FILES
 from barnabas.replication.partition import Partition
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.log import LogDirectory, LogDirFailure
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.replication import partition_folders
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_folders import DELETED, FUTURE

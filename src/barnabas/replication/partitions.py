@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, PartitionKey
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import (

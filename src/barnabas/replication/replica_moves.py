@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from barnabas.log import Log, LogDirectory
-from barnabas.log.background import BackgroundExecutor
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.log.directory.future_log import create_future_log, promote_future_log
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_folders import DELETED, FUTURE

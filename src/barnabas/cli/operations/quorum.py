@@ -111,7 +111,7 @@ async def remove_controller(admin: AioAdminClient, node_id: int, directory_id: s
 def read_controller(file: str | Path) -> ControllerVoter:
     from barnabas.cli.operations.settings import load_settings
     from barnabas.log import NotFormatted
-    from barnabas.log.directory import meta_properties
+    from barnabas.log.directory.directory_files import read_meta_properties
 
     if "controller" not in read_properties(file).get("process.roles", ""):
         raise CommandError(
@@ -121,7 +121,7 @@ def read_controller(file: str | Path) -> ControllerVoter:
     settings = load_settings(Path(file), {})
     directory = settings.metadata_log_dir
     try:
-        directory_id = meta_properties.read(directory).directory_id
+        directory_id = read_meta_properties(directory).directory_id
     except (OSError, ValueError, NotFormatted):
         raise CommandError(f"Unable to read meta.properties from {directory}") from None
     names = settings["controller.listener.names"]

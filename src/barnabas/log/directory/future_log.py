@@ -7,7 +7,7 @@ partition's log when it has everything that the current log has.
 import os
 
 from barnabas.log.config import LogConfig
-from barnabas.log.directory import partition_metadata
+from barnabas.log.directory.directory_files import write_partition_metadata
 from barnabas.log.directory.log_directory import LogDirectory
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.log import Log
@@ -40,7 +40,7 @@ def create_future_log(
     )
     try:
         os.mkdir(folder)
-        partition_metadata.write(folder, topic_id)
+        write_partition_metadata(folder, topic_id)
         return Log(directory, topic, partition, topic_id, create_empty_log(params))
     except OSError as error:
         raise LogDirFailure(directory.path, error) from error

@@ -15,16 +15,23 @@ Opening a directory reads these files; `open_log` reads the folder of one partit
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
-from barnabas.log.directory import meta_properties, partition_metadata
-from barnabas.log.directory.clean_shutdown import take_clean_shutdown, write_clean_shutdown
-from barnabas.log.directory.lock import DirectoryLock
-from barnabas.log.directory.meta_properties import MetaProperties
+from barnabas.log.directory.directory_files import (
+    DirectoryLock,
+    MetaProperties,
+    read_meta_properties,
+    read_partition_metadata,
+    take_clean_shutdown,
+    write_clean_shutdown,
+    write_meta_properties,
+    write_partition_metadata,
+)
 from barnabas.log.directory.offset_checkpoints import Checkpoint, OffsetCheckpoints, PartitionKey
-from barnabas.log.directory.pending_deletes import DueDeletes, PendingDeletes
 from barnabas.log.errors import CorruptLog, LogDirFailure
 from barnabas.log.flush import Flush
 from barnabas.log.log import Log
@@ -76,7 +83,7 @@ class LogDirectory:
         """
         path = os.path.abspath(path)
         try:
-            meta = meta_properties.read(path)
+            meta = read_meta_properties(path)
             return cls(path, meta, OpenFiles() if files is None else files)
         except OSError as error:
             raise LogDirFailure(path, error) from error
@@ -91,7 +98,7 @@ class LogDirectory:
         """Creates a directory that can be opened."""
         os.makedirs(path, exist_ok=True)
         meta = MetaProperties(cluster_id, node_id, directory_id or uuid.random_uuid())
-        meta_properties.write(os.path.abspath(path), meta)
+        write_meta_properties(os.path.abspath(path), meta)
 
     @property
     def directory_id(self) -> bytes:
@@ -119,7 +126,7 @@ class LogDirectory:
 
     def topic_id_of(self, topic: str, partition: int) -> bytes | None:
         """Returns the topic id in the partition's folder; None if it has none."""
-        return partition_metadata.read(self._folder(topic, partition))
+        return read_partition_metadata(self._folder(topic, partition))
 
     def open_log(
         self,
@@ -153,7 +160,7 @@ class LogDirectory:
             if self.checkpoints.discard_stale(key):
                 self.checkpoint({})
             os.mkdir(folder)
-            partition_metadata.write(folder, topic_id)
+            write_partition_metadata(folder, topic_id)
             params = self._load_params(key, folder, config, None)
             log = self.logs[key] = Log(self, topic, partition, topic_id, create_empty_log(params))
         except OSError as error:
@@ -180,7 +187,7 @@ class LogDirectory:
         """Removes files or folders, which were renamed before, after a delay."""
         self._pending_deletes.add(paths, delay_ms)
 
-    def begin_deletes(self, now_ms: int) -> DueDeletes:
+    def begin_deletes(self, now_ms: int) -> "DueDeletes":
         """Returns the deletes that are due, which may run in any thread."""
         return DueDeletes(self._pending_deletes.take_due(now_ms))
 
@@ -296,12 +303,60 @@ class LogDirectory:
         )
 
     def _check_topic_id(self, folder: str, topic_id: bytes) -> None:
-        existing = partition_metadata.read(folder)
+        existing = read_partition_metadata(folder)
         if existing is None:
-            partition_metadata.write(folder, topic_id)
+            write_partition_metadata(folder, topic_id)
         elif existing != topic_id:
             raise KafkaError(
                 ErrorCode.INCONSISTENT_TOPIC_ID,
                 f"{folder} belongs to topic id {uuid.to_text(existing)}, not to "
                 f"{uuid.to_text(topic_id)}; its topic was deleted.",
             )
+
+
+class PendingDeletes:
+    """Renamed files and folders, which are removed after `file.delete.delay.ms`.
+
+    Until then a reader may still open the file by its path; a reader that has it open keeps it.
+    The delay of each begins with the next call of `take_due`.
+    """
+
+    __slots__ = ("_due", "_new")
+
+    def __init__(self) -> None:
+        self._new: list[tuple[str, int]] = []  # path, delay
+        self._due: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._due)
+
+    def add(self, paths: Iterable[str], delay_ms: int) -> None:
+        self._new += [(path, delay_ms) for path in paths]
+
+    def take_due(self, now_ms: int) -> list[str]:
+        """Returns the paths that may be removed now, and forgets them."""
+        self._due += [(now_ms + delay_ms, path) for path, delay_ms in self._new]
+        self._new.clear()
+        due = [path for due_ms, path in self._due if due_ms <= now_ms]
+        self._due = [(due_ms, path) for due_ms, path in self._due if due_ms > now_ms]
+        return due
+
+
+class DueDeletes:
+    """Paths to remove, in a thread: the file system may take long."""
+
+    __slots__ = ("_paths",)
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def run(self) -> None:
+        for path in self._paths:
+            with suppress(FileNotFoundError):
+                if os.path.isdir(path):
+                    shutil.rmtree(path)
+                else:
+                    os.unlink(path)

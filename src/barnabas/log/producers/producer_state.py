@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS, VerificationGuard
-from barnabas.log.segments.transaction_index import AbortedTransaction
+from barnabas.log.segments.index import AbortedTransaction
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     MAX_SEQUENCE,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from barnabas.log.producers import snapshots
 from barnabas.log.producers.producer_state import ProducerStateManager, read_end_marker
+from barnabas.log.segments.index import AbortedTransaction
 from barnabas.log.segments.log_files import SNAPSHOT, segment_path
 from barnabas.log.segments.segment import LogSegment
-from barnabas.log.segments.transaction_index import AbortedTransaction
 from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, Readable
 
 SEARCHED_BYTES = 1 << 20

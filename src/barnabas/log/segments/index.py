@@ -1,9 +1,9 @@
-"""The sparse indexes of a segment: offset to position, and timestamp to offset.
+"""The indexes of a segment: offset to position, timestamp to offset, and aborted transactions.
 
-An entry is written for a batch once `index.interval.bytes` of log have passed since the entry
-before. New entries wait in memory and are written a few dozen at a time: a crash may lose them,
-because recovery rebuilds the indexes of every segment that it scans. Reading maps the
-file; writing never goes through the map, whose first store into a fresh page is expensive.
+An entry of the first two is written for a batch once `index.interval.bytes` of log have passed
+since the entry before. New entries wait in memory and are written a few dozen at a time: a crash
+may lose them, because recovery rebuilds the indexes of every segment that it scans. Reading maps
+the file; writing never goes through the map, whose first store into a fresh page is expensive.
 
 `.index`, 8 bytes an entry, by ascending offset:
 
@@ -14,18 +14,29 @@ file; writing never goes through the map, whose first store into a fresh page is
 
      0  timestamp        int64   the largest in the segment so far
      8  relative offset  int32   last offset of the batch that has it
+
+`.txnindex`, 34 bytes for each abort marker, in the order of the markers; the file exists once there
+is one:
+
+     0  version             int16   0
+     2  producer id         int64
+    10  first offset        int64   of the transaction
+    18  last offset         int64   of its abort marker
+    26  last stable offset  int64   once the marker was appended
 """
 
 import os
 import struct
 from bisect import bisect_right
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from barnabas.log.segments.log_files import segment_path
+from barnabas.log.segments.log_files import TRANSACTION_INDEX, segment_path
 from barnabas.log.segments.open_files import Handle, OpenFiles, OpenMap
 from barnabas.wire.records.batch import NO_TIMESTAMP
 
 _PENDING_ENTRIES = 64
+_TRANSACTION_VERSION = 0
+_LAST_OFFSET = 3  # the number of the field in an entry of `.txnindex`
 
 
 class IndexFile:
@@ -226,3 +237,40 @@ class TimeIndex(IndexFile):
     def _find_last_timestamp(self) -> None:
         last = self.last()
         self.last_timestamp = last[0] if last else NO_TIMESTAMP
+
+
+class AbortedTransaction(NamedTuple):
+    """The range of offsets that a reader of committed records skips for a producer."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex(IndexFile):
+    """The aborted transactions of one segment, by the offset of their marker."""
+
+    __slots__ = ()
+    ENTRY = struct.Struct(">hqqqq")
+    KEY = _LAST_OFFSET
+    SUFFIX = TRANSACTION_INDEX
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        self._add(_TRANSACTION_VERSION, *aborted)
+        self.flush()
+
+    def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
+        """Returns the transactions with records in [start, end), and whether these are all."""
+        overlapping = []
+        for number in range(self._count_up_to(start - 1, _LAST_OFFSET), self.count):
+            aborted = AbortedTransaction._make(self.entry(number)[1:])
+            if aborted.first_offset < end:
+                overlapping.append(aborted)
+            if aborted.last_stable_offset >= end:
+                return overlapping, True
+        return overlapping, False
+
+    def truncate(self, offset: int) -> None:
+        """Removes the markers from `offset` on."""
+        self._truncate_to_count(self._count_up_to(offset - 1, _LAST_OFFSET))

@@ -1,15 +1,48 @@
-"""The segments of a log in order, of which the last is active."""
+"""The segments of a log in order, of which the last is active, and the result of a read."""
 
 import os
+import socket
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from barnabas.log.config import LogConfig
 from barnabas.log.segments.log_files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT
-from barnabas.log.segments.log_slice import LogSlice
-from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.segments.open_files import OpenFile, OpenFiles
 from barnabas.log.segments.segment import LogSegment
+
+
+class LogSlice:
+    """Whole batches: `size_bytes` of a segment from `position` on, sent without being copied.
+
+    `first_offset` is the requested offset; the first batch may begin before it. `next_offset` is
+    where the next read continues.
+    """
+
+    __slots__ = ("file", "first_offset", "next_offset", "position", "size_bytes")
+
+    def __init__(
+        self, file: OpenFile, position: int, size_bytes: int, first_offset: int, next_offset: int
+    ) -> None:
+        self.file = file
+        self.position = position
+        self.size_bytes = size_bytes
+        self.first_offset = first_offset
+        self.next_offset = next_offset
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def read(self) -> bytes:
+        """Reads the bytes, where they are few or sendfile cannot be used."""
+        content = os.pread(self.file.fd, self.size_bytes, self.position)
+        if len(content) != self.size_bytes:
+            raise EOFError(f"only {len(content)} of {self.size_bytes} bytes of a segment exist")
+        return content
+
+    def send(self, to: socket.socket, sent: int, count: int) -> int:
+        """Sends up to `count` bytes after the first `sent`; returns how many were sent."""
+        return os.sendfile(to.fileno(), self.file.fd, self.position + sent, count)
 
 
 class LogSegments:

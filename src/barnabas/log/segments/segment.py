@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
 from barnabas.log.segments import file_records
-from barnabas.log.segments.index import OffsetIndex, TimeIndex
+from barnabas.log.segments.index import OffsetIndex, TimeIndex, TransactionIndex
 from barnabas.log.segments.log_files import LOG, segment_path
 from barnabas.log.segments.open_files import Handle, OpenFile, OpenFiles
-from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
 
 _RECENT_READS = 8
