@@ -22,7 +22,6 @@ from barnabas.wire.schema import Message
 from barnabas.wire.uuid import random_uuid
 
 CLUSTER_ID = "barnabas-test-cluster0"
-DIRECTORY_ID = b"directory-of-one"
 NOW_MS = 1_794_788_572_473
 
 

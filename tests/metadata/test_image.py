@@ -5,10 +5,16 @@ from hypothesis import strategies as st
 from tests.metadata.conftest import histories, image_of
 
 from barnabas.metadata.delta import MetadataDelta
-from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.image import MetadataImage, MetadataLoader
 from barnabas.metadata.partition_index import PartitionIndex
 from barnabas.metadata.states import DirectoryId, PartitionRegistration
 from barnabas.wire.messages import metadata_records as wire
+from barnabas.wire.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
 from barnabas.wire.schema import Message
 
 ORDERS = b"o" * 16
@@ -161,3 +167,33 @@ def test_deleting_a_topic_deletes_its_configs() -> None:
 
 def _differing(before: dict, after: dict) -> set:  # type: ignore[type-arg]
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+
+
+BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
+LEVEL = FeatureLevelRecord(name="group.version", feature_level=1)
+
+
+def test_a_transaction_is_applied_when_it_ends() -> None:
+    loader, delta = MetadataLoader(MetadataImage()), MetadataDelta()
+    loader.load([BEGIN, LEVEL], 1, 1, delta)
+    assert loader.in_transaction
+    assert not delta
+    assert loader.image.offset == -1  # a snapshot here would lose what is held back
+    loader.load([LEVEL, END], 3, 1, delta)
+    assert not loader.in_transaction
+    assert loader.image.features == {"group.version": 1}
+    assert loader.image.offset == 3
+
+
+def test_an_aborted_transaction_is_not_applied() -> None:
+    loader, delta = MetadataLoader(MetadataImage()), MetadataDelta()
+    loader.load([BEGIN, LEVEL], 1, 1, delta)
+    loader.load([ABORT], 2, 2, delta)
+    assert loader.image == MetadataImage()
+    assert (loader.image.offset, loader.image.epoch) == (2, 2)
+
+
+def test_records_outside_transactions_are_applied_at_once() -> None:
+    loader = MetadataLoader(MetadataImage())
+    loader.load([LEVEL, BEGIN, LEVEL, END], 3, 1, MetadataDelta())
+    assert loader.image.features == {"group.version": 1}

@@ -4,8 +4,7 @@ from tests.metadata.conftest import image_of
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.loader import MetadataLoader
+from barnabas.metadata.image import MetadataImage, MetadataLoader
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 

@@ -6,7 +6,7 @@ when the beginning of the log was replaced by a snapshot of another version.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import METADATA_VERSION
@@ -15,7 +15,6 @@ from barnabas.metadata.states import (
     BrokerRegistration,
     ControllerRegistration,
     DelegationToken,
-    Directories,
     DirectoryId,
     FeatureLevelRange,
     ListenerEndpoint,
@@ -29,6 +28,9 @@ from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.metadata.image import MetadataImage
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 _UNCHANGED_LEADER = -2
 _UNCHANGED_RECOVERY = -1
@@ -59,19 +61,19 @@ def _partition(image: "MetadataImage", record: wire.PartitionRecord, delta: Meta
     topic = image.topics.by_id(record.topic_id)
     if topic is None:
         return
-    replicas = _replicas(record.replicas)
+    replicas = _intern(record.replicas)
     state = PartitionRegistration(
         replicas,
-        _replicas(record.isr),
+        _intern(record.isr),
         record.leader,
         record.leader_epoch,
         record.partition_epoch,
-        _directories(record.directories) or (DirectoryId.MIGRATING,) * len(replicas),
-        _replicas(record.removing_replicas),
-        _replicas(record.adding_replicas),
+        _intern(record.directories) or (DirectoryId.MIGRATING,) * len(replicas),
+        _intern(record.removing_replicas),
+        _intern(record.adding_replicas),
         record.leader_recovery_state,
-        _replicas(record.eligible_leader_replicas or ()),
-        _replicas(record.last_known_elr or ()),
+        _intern(record.eligible_leader_replicas or ()),
+        _intern(record.last_known_elr or ()),
     )
     _put_partition(image, topic, record.partition_id, state, delta)
 
@@ -92,14 +94,14 @@ def apply_partition_change(
     """Returns a partition after a change record. A leader in it, even the same, begins an epoch."""
 
     def changed_or(changed: Sequence[int] | None, unchanged: Replicas) -> Replicas:
-        return unchanged if changed is None else _replicas(changed)
+        return unchanged if changed is None else _intern(changed)
 
     begins_epoch = record.leader != _UNCHANGED_LEADER
     recovery = record.leader_recovery_state
     replicas = changed_or(record.replicas, before.replicas)
     directories = before.directories
     if record.directories is not None:
-        directories = _directories(record.directories)
+        directories = _intern(record.directories)
     elif len(directories) != len(replicas):
         directories = tuple(before.directory_of(replica) for replica in replicas)
     return PartitionRegistration(
@@ -130,15 +132,7 @@ def _clear_elr(image: "MetadataImage", record: wire.ClearElrRecord, delta: Metad
 
 def _config(image: "MetadataImage", record: wire.ConfigRecord, delta: MetadataDelta) -> None:
     resource = (record.resource_type, record.resource_name)
-    values = dict(image.configs.get(resource, ()))
-    if record.value is None:
-        values.pop(record.name, None)
-    else:
-        values[record.name] = record.value
-    if values:
-        image.configs[resource] = values
-    else:
-        image.configs.pop(resource, None)
+    _put_value(image.configs, resource, record.name, record.value)
     delta.configs_changed.add(resource)
 
 
@@ -155,29 +149,10 @@ def _register_broker(
         record.rack,
         record.fenced,
         record.in_controlled_shutdown,
-        _directories(record.log_dirs),
-        None if cordoned is None else _directories(cordoned),
+        _intern(record.log_dirs),
+        None if cordoned is None else _intern(cordoned),
     )
     delta.brokers_changed.add(record.broker_id)
-
-
-def _unregister_broker(
-    image: "MetadataImage", record: wire.UnregisterBrokerRecord, delta: MetadataDelta
-) -> None:
-    if image.brokers.pop(record.broker_id, None) is not None:
-        delta.brokers_changed.add(record.broker_id)
-
-
-def _fence_broker(
-    image: "MetadataImage", record: wire.FenceBrokerRecord, delta: MetadataDelta
-) -> None:
-    _change_broker(image, record.id, delta, fenced=True)
-
-
-def _unfence_broker(
-    image: "MetadataImage", record: wire.UnfenceBrokerRecord, delta: MetadataDelta
-) -> None:
-    _change_broker(image, record.id, delta, fenced=False)
 
 
 def _registration_change(
@@ -189,9 +164,9 @@ def _registration_change(
     if record.in_controlled_shutdown:
         changes["in_controlled_shutdown"] = record.in_controlled_shutdown > 0
     if record.log_dirs:
-        changes["log_dirs"] = _directories(record.log_dirs)
+        changes["log_dirs"] = _intern(record.log_dirs)
     if record.cordoned_log_dirs is not None:
-        changes["cordoned_log_dirs"] = _directories(record.cordoned_log_dirs)
+        changes["cordoned_log_dirs"] = _intern(record.cordoned_log_dirs)
     _change_broker(image, record.broker_id, delta, **changes)
 
 
@@ -228,15 +203,7 @@ def _client_quota(
     image: "MetadataImage", record: wire.ClientQuotaRecord, delta: MetadataDelta
 ) -> None:
     entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
-    values = dict(image.quotas.get(entity, ()))
-    if record.remove:
-        values.pop(record.key, None)
-    else:
-        values[record.key] = record.value
-    if values:
-        image.quotas[entity] = values
-    else:
-        image.quotas.pop(entity, None)
+    _put_value(image.quotas, entity, record.key, None if record.remove else record.value)
     delta.quotas_changed.add(entity)
 
 
@@ -255,13 +222,6 @@ def _acl(
     delta.acls_changed.add(record.id)
 
 
-def _remove_acl(
-    image: "MetadataImage", record: wire.RemoveAccessControlEntryRecord, delta: MetadataDelta
-) -> None:
-    if image.acls.pop(record.id, None) is not None:
-        delta.acls_changed.add(record.id)
-
-
 def _scram(
     image: "MetadataImage", record: wire.UserScramCredentialRecord, delta: MetadataDelta
 ) -> None:
@@ -270,13 +230,6 @@ def _scram(
         record.salt, record.stored_key, record.server_key, record.iterations
     )
     delta.scram_changed.add(user)
-
-
-def _remove_scram(
-    image: "MetadataImage", record: wire.RemoveUserScramCredentialRecord, delta: MetadataDelta
-) -> None:
-    if image.scram.pop((record.name, record.mechanism), None) is not None:
-        delta.scram_changed.add((record.name, record.mechanism))
 
 
 def _token(
@@ -294,13 +247,6 @@ def _token(
     delta.tokens_changed.add(record.token_id)
 
 
-def _remove_token(
-    image: "MetadataImage", record: wire.RemoveDelegationTokenRecord, delta: MetadataDelta
-) -> None:
-    if image.tokens.pop(record.token_id, None) is not None:
-        delta.tokens_changed.add(record.token_id)
-
-
 REPLAY_FUNCTIONS: dict[type[Message], Callable[["MetadataImage", Any, MetadataDelta], None]] = {
     wire.TopicRecord: _topic,
     wire.RemoveTopicRecord: _remove_topic,
@@ -309,21 +255,51 @@ REPLAY_FUNCTIONS: dict[type[Message], Callable[["MetadataImage", Any, MetadataDe
     wire.ClearElrRecord: _clear_elr,
     wire.ConfigRecord: _config,
     wire.RegisterBrokerRecord: _register_broker,
-    wire.UnregisterBrokerRecord: _unregister_broker,
-    wire.FenceBrokerRecord: _fence_broker,
-    wire.UnfenceBrokerRecord: _unfence_broker,
+    wire.UnregisterBrokerRecord: lambda image, record, delta: _remove(
+        image.brokers, record.broker_id, delta.brokers_changed
+    ),
+    wire.FenceBrokerRecord: lambda image, record, delta: _change_broker(
+        image, record.id, delta, fenced=True
+    ),
+    wire.UnfenceBrokerRecord: lambda image, record, delta: _change_broker(
+        image, record.id, delta, fenced=False
+    ),
     wire.BrokerRegistrationChangeRecord: _registration_change,
     wire.RegisterControllerRecord: _register_controller,
     wire.FeatureLevelRecord: _feature_level,
     wire.ProducerIdsRecord: _producer_ids,
     wire.ClientQuotaRecord: _client_quota,
     wire.AccessControlEntryRecord: _acl,
-    wire.RemoveAccessControlEntryRecord: _remove_acl,
+    wire.RemoveAccessControlEntryRecord: lambda image, record, delta: _remove(
+        image.acls, record.id, delta.acls_changed
+    ),
     wire.UserScramCredentialRecord: _scram,
-    wire.RemoveUserScramCredentialRecord: _remove_scram,
+    wire.RemoveUserScramCredentialRecord: lambda image, record, delta: _remove(
+        image.scram, (record.name, record.mechanism), delta.scram_changed
+    ),
     wire.DelegationTokenRecord: _token,
-    wire.RemoveDelegationTokenRecord: _remove_token,
+    wire.RemoveDelegationTokenRecord: lambda image, record, delta: _remove(
+        image.tokens, record.token_id, delta.tokens_changed
+    ),
 }
+
+
+def _remove(entries: dict[K, Any], key: K, changed: set[K]) -> None:
+    if entries.pop(key, None) is not None:
+        changed.add(key)
+
+
+def _put_value(owners: dict[K, dict[str, V]], owner: K, name: str, value: V | None) -> None:
+    """Replaces the values of an owner by a copy with one change; None removes the value."""
+    values = dict(owners.get(owner, ()))
+    if value is None:
+        values.pop(name, None)
+    else:
+        values[name] = value
+    if values:
+        owners[owner] = values
+    else:
+        owners.pop(owner, None)
 
 
 def _put_partition(
@@ -346,40 +322,26 @@ def _change_broker(
         delta.brokers_changed.add(broker_id)
 
 
-# Thousands of partitions share a few replica sets: there is one tuple for every set.
-_interned_replicas: dict[tuple[int, ...], Replicas] = {}
-_interned_directories: dict[tuple[bytes, ...], Directories] = {}
+_interned: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 _MAX_INTERNED = 10_000
 
 
-def _replicas(values: Sequence[int]) -> Replicas:
+def _intern(values: Sequence[V]) -> tuple[V, ...]:
+    """Thousands of partitions share a few sets of replicas: there is one tuple for every set."""
     if not values:
         return ()
-    if len(_interned_replicas) > _MAX_INTERNED:
-        _interned_replicas.clear()
-    replicas = tuple(values)
-    return _interned_replicas.setdefault(replicas, replicas)
+    if len(_interned) > _MAX_INTERNED:
+        _interned.clear()
+    interned = tuple(values)
+    return _interned.setdefault(interned, interned)
 
 
-def _directories(values: Sequence[bytes]) -> Directories:
-    if not values:
-        return ()
-    if len(_interned_directories) > _MAX_INTERNED:
-        _interned_directories.clear()
-    directories = tuple(values)
-    return _interned_directories.setdefault(directories, directories)
-
-
-def read_endpoints(
-    entries: Iterable[Any],
-) -> tuple[ListenerEndpoint, ...]:
+def read_endpoints(entries: Iterable[Any]) -> tuple[ListenerEndpoint, ...]:
     """Returns the endpoints in a registration request or record."""
     return tuple(ListenerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in entries)
 
 
-def read_features(
-    entries: Iterable[Any],
-) -> dict[str, FeatureLevelRange]:
+def read_features(entries: Iterable[Any]) -> dict[str, FeatureLevelRange]:
     """Returns the supported features in a registration request or record."""
     return {
         f.name: FeatureLevelRange(f.min_supported_version, f.max_supported_version) for f in entries

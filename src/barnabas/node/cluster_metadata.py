@@ -12,7 +12,7 @@ from barnabas.metadata import features
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import decode_record
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.loader import MetadataLoader
+from barnabas.metadata.image import MetadataLoader
 from barnabas.node.errors import NodeError
 from barnabas.raft import CommittedBatch
 from barnabas.wire.errors import ProtocolViolation

@@ -12,7 +12,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import METADATA_RELEASES, METADATA_VERSION
 from barnabas.metadata.frames import decode_record
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.loader import MetadataLoader
+from barnabas.metadata.image import MetadataLoader
 from barnabas.metadata.states import (
     BrokerRegistration,
     ControllerRegistration,
