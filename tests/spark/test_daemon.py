@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.spark.daemon import quiet_when_hung_up
+from barnabas.spark.daemon import ignore_broken_pipe
 
 ANSWER_S = 60
 
@@ -61,8 +61,8 @@ def test_a_worker_on_whom_spark_hangs_up_ends_without_a_word(
         raise BrokenPipeError
 
     with socket.socket() as connection:
-        assert quiet_when_hung_up(answering_nobody)(connection, True) == 1
-        assert quiet_when_hung_up(lambda *_: 0)(connection, True) == 0
+        assert ignore_broken_pipe(answering_nobody)(connection, True) == 1
+        assert ignore_broken_pipe(lambda *_: 0)(connection, True) == 0
     assert capfd.readouterr().err == ""
 
 

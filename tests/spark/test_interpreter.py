@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from barnabas.spark.interpreter import SCRIPT, for_workers, main, without_zips
+from barnabas.spark.interpreter import SCRIPT_NAME, main, without_zips, worker_python
 
 LIBRARIES = Path(pyspark.__file__).parent / "python" / "lib"
 ZIPS = sorted(str(each) for each in LIBRARIES.glob("*.zip"))
@@ -25,9 +25,9 @@ def test_zips_of_another_pyspark_stay(tmp_path: Path) -> None:
 
 
 def test_the_script_runs_python_with_the_pyspark_that_lies_in_files() -> None:
-    assert Path(for_workers()).name == SCRIPT
+    assert Path(worker_python()).name == SCRIPT_NAME
     done = subprocess.run(
-        [for_workers(), "-c", "import pyspark, sys; print(pyspark.__file__, sys.argv[1])", "told"],
+        [worker_python(), "-c", "import pyspark, sys; print(pyspark.__file__, sys.argv[1])", "told"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(ZIPS)},
         capture_output=True,
         text=True,
@@ -47,7 +47,7 @@ def test_a_module_runs_as_python_would_run_it(tmp_path: Path) -> None:
             text=True,
             check=True,
         ).stdout
-        for python in (for_workers(), sys.executable)
+        for python in (worker_python(), sys.executable)
     ]
     assert ran[0] == ran[1]
 
@@ -55,7 +55,7 @@ def test_a_module_runs_as_python_would_run_it(tmp_path: Path) -> None:
 def test_a_module_is_run_with_the_pyspark_that_lies_in_files(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("import os, pyspark; print(pyspark.__file__, os.environ)")
     done = subprocess.run(
-        [for_workers(), "-m", "job"],
+        [worker_python(), "-m", "job"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(ZIPS)},
         cwd=tmp_path,
         capture_output=True,
@@ -69,7 +69,7 @@ def test_a_module_is_run_with_the_pyspark_that_lies_in_files(tmp_path: Path) -> 
 def test_the_daemon_that_spark_starts_of_itself_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[tuple[str, list[str]]] = []
     monkeypatch.setattr("runpy.run_module", lambda name, **_: ran.append((name, sys.argv[1:])))
-    monkeypatch.setattr("sys.argv", [SCRIPT, "-m", "pyspark.daemon", "pyspark.worker"])
+    monkeypatch.setattr("sys.argv", [SCRIPT_NAME, "-m", "pyspark.daemon", "pyspark.worker"])
     monkeypatch.setattr("sys.path", list(sys.path))
     monkeypatch.setenv("PYTHONPATH", "")
     main()

@@ -54,7 +54,7 @@ def test_a_version_that_does_not_is_named_with_what_to_install(
 
 
 def test_a_package_that_is_missing_is_named(versions: dict[str, str]) -> None:
-    with pytest.raises(PrerequisiteError, match=r"needs pyspark 4.2 or later.*not here"):
+    with pytest.raises(PrerequisiteError, match=r"needs pyspark 4.2 or later.*not installed"):
         require_package("pyspark")
 
 
@@ -79,9 +79,9 @@ def test_java_of_java_home_is_taken_if_it_is_new_enough(
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        ('java version "1.8.0_402"', "is 8:"),
-        ('openjdk version "11.0.22" 2024-01-16', "is 11:"),
-        ("no Java runtime present", "does not tell its version"),
+        ('java version "1.8.0_402"', "has 8:"),
+        ('openjdk version "11.0.22" 2024-01-16', "has 11:"),
+        ("no Java runtime present", "does not print its version"),
     ],
 )
 def test_java_that_is_too_old_is_told_with_its_version(
@@ -97,5 +97,5 @@ def test_java_that_is_too_old_is_told_with_its_version(
 def test_java_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PrerequisiteError, match="there is none at the PATH"):
+    with pytest.raises(PrerequisiteError, match="the PATH has none"):
         require_java()

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
-from barnabas.spark.progress import BYTES, ProgressLines, batch, counting_bytes
+from barnabas.spark.progress import BYTES_PREFIX, ProgressLines, batch, counting_bytes
 
 QUERY = "6f1a2b4c-0000-0000-0000-000000000001"
 RUN = "6f1a2b4c-0000-0000-0000-000000000002"
@@ -51,7 +51,7 @@ def report(*sources: dict[str, Any], observed: dict[str, Any] | None = None) -> 
 
 
 def test_lag_is_what_was_there_and_not_taken_also_of_partitions_not_seen_before() -> None:
-    (reading,) = batch(report(ORDERS)).readings
+    (reading,) = batch(report(ORDERS)).sources
     assert reading.lag == {("orders", 0): 10, ("orders", 1): 0, ("orders", 2): 7}
     assert reading.behind == 17
     assert reading.topics == ("orders",)
@@ -59,19 +59,19 @@ def test_lag_is_what_was_there_and_not_taken_also_of_partitions_not_seen_before(
 
 
 def test_sources_that_are_no_topics_are_left_out() -> None:
-    assert [each.rows for each in batch(report(FILES, ORDERS)).readings] == [170]
+    assert [each.rows for each in batch(report(FILES, ORDERS)).sources] == [170]
 
 
 def test_a_source_that_tells_no_end_has_no_lag() -> None:
-    (reading,) = batch(report({**ORDERS, "latestOffset": None})).readings
+    (reading,) = batch(report({**ORDERS, "latestOffset": None})).sources
     assert (reading.topics, reading.lag, reading.behind) == (("orders",), {}, 0)
 
 
 def test_bytes_are_those_observed() -> None:
     assert batch(report(ORDERS)).size_bytes is None
     observed = {
-        BYTES + "orders": {"bytes": 17_000},
-        BYTES + "bills": {"bytes": 20},
+        BYTES_PREFIX + "orders": {"bytes": 17_000},
+        BYTES_PREFIX + "bills": {"bytes": 20},
         "mine": {"bytes": 1},
     }
     done = batch(report(ORDERS, observed=observed))
@@ -100,7 +100,7 @@ def test_the_listener_says_a_line_a_batch() -> None:
         )
     )
     assert lines == [
-        "totals begins",
+        "totals started",
         "totals batch 12: 170 rows in 100 ms; orders 17 behind",
         "totals failed: the broker is gone",
     ]

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from barnabas.spark.session import SHELL, WORKERS_PYTHON, configure, settings
+from barnabas.spark.session import DRIVER_PYTHON, WORKER_PYTHON, configure, settings
 
 
 def test_workers_run_the_python_of_the_driver_and_come_from_our_daemon(spark: SparkSession) -> None:
@@ -23,7 +23,7 @@ def test_a_session_has_the_settings(spark: SparkSession) -> None:
 def test_data_sources_do_not_run_on_the_shell_that_a_user_has_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(WORKERS_PYTHON, sys.executable)
-    monkeypatch.setenv(SHELL, "jupyter")
+    monkeypatch.setenv(WORKER_PYTHON, sys.executable)
+    monkeypatch.setenv(DRIVER_PYTHON, "jupyter")
     configure(SparkSession.Builder())
-    assert SHELL not in os.environ
+    assert DRIVER_PYTHON not in os.environ

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.wait import wait_until
 
-from barnabas.spark.interpreter import for_workers
+from barnabas.spark.interpreter import worker_python
 from barnabas.spark.runner_forkserver import RUNNER
 
 DEADLINE_S = 60.0
@@ -36,7 +36,7 @@ class Application:
         self._listener.bind(str(address))
         self._listener.listen()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SPARK, for_workers(), "-m", RUNNER],
+            [sys.executable, "-c", SPARK, worker_python(), "-m", RUNNER],
             env={
                 **os.environ,
                 "SPARK_LOCAL_DIRS": str(folder),

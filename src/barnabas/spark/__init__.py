@@ -1,4 +1,4 @@
-"""Topics as DataFrames: `format("barnabas")`, read and written, in batches and streams.
+"""The Spark data source `format("barnabas")`: reads and writes topics, in batches and streams.
 
-Spark finds it by itself where the package is installed (see `pyspark_barnabas`).
+Spark discovers it by itself if the package is installed (see `pyspark_barnabas`).
 """

@@ -1,4 +1,4 @@
-"""What Spark asks `format("barnabas")` for: readers and writers, of batches and streams."""
+"""The data source that Spark registers as `format("barnabas")`."""
 
 from typing import TYPE_CHECKING
 
@@ -17,41 +17,40 @@ if TYPE_CHECKING:
 
 
 class BarnabasDataSource(DataSource):
-    """What Spark asks for; each part is loaded where it is needed."""
+    """Creates readers and writers of batches and streams; imports each when it is needed."""
 
     _formats: "ColumnFormats | None" = None
-    """As they were when the columns were declared. Spark hands them on with this object: so all
-    who read agree with the frame, whatever is registered meanwhile."""
+    """The formats when the columns were declared. Spark pickles them with this object, so that
+    every reader uses the schemas of the frame, even if newer ones are registered meanwhile."""
 
     @classmethod
     def name(cls) -> str:
         return "barnabas"
 
     def schema(self) -> "StructType":
-        from barnabas.spark.source import settle
-        from barnabas.spark.source import declared_schema
+        from barnabas.spark.source import resolve_formats, schema
 
-        self._formats = settle(self.options)
-        return declared_schema(self.options, self._formats)
+        self._formats = resolve_formats(self.options)
+        return schema(self.options, self._formats)
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         from barnabas.spark.source import batch_reader
 
-        return batch_reader(self.options, declared_schema, self._formats)
+        return batch_reader(self.options, schema, self._formats)
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802
         from barnabas.spark.source import stream_reader
 
-        return stream_reader(self.options, declared_schema, self._formats)
+        return stream_reader(self.options, schema, self._formats)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         from barnabas.spark.sink import batch_writer
 
-        return batch_writer(self.options, declared_schema, overwrite)
+        return batch_writer(self.options, schema, overwrite)
 
     def streamWriter(  # noqa: N802
         self, schema: "StructType", overwrite: bool
     ) -> "DataSourceStreamWriter":
         from barnabas.spark.sink import stream_writer
 
-        return stream_writer(self.options, declared_schema)
+        return stream_writer(self.options, schema)

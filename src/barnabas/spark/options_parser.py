@@ -1,59 +1,62 @@
-"""Options by their names, in whichever case they were written, and how the value of one is read."""
+"""Parses Spark options: names in any case, values by type."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 CLIENT_PREFIX = "kafka."
-"""How options for the client begin."""
+"""Prefix of options that are passed to the Kafka client."""
 
 REGISTRY_PREFIX = "schema.registry."
-"""How options for the registry's client begin."""
+"""Prefix of options that are passed to the registry's client."""
 
 FORMAT_OPTIONS = tuple(
-    f"{column}{what}"
+    f"{column}{suffix}"
     for column in ("key", "value")
-    for what in ("Format", "Subject", "Schema", "Message")
+    for suffix in ("Format", "Subject", "Schema", "Message")
 )
-"""What is said of a column whose values have a format."""
+"""The options of a key or value column that has a format."""
 
 
 class OptionError(ValueError):
-    """An option that is unknown, missing, or does not have a value it may have."""
+    """An option is unknown or missing, or its value is invalid."""
 
 
 class ParsedOptions:
-    """Options by their names, each read as what it is."""
+    """Options by name, with one method for each type of value."""
 
-    def __init__(self, given: Mapping[str, str], known: Collection[str], *, purpose: str) -> None:
-        require_known(given, known, purpose=purpose)
-        self._given = {name.lower(): value for name, value in given.items()}
+    def __init__(self, options: Mapping[str, str], names: Collection[str], *, purpose: str) -> None:
+        require_known_options(options, names, purpose=purpose)
+        self._options = {name.lower(): value for name, value in options.items()}
 
     def text(self, name: str) -> str | None:
-        value = self._given.get(name.lower())
+        value = self._options.get(name.lower())
         return None if value is None else value.strip()
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
-        """Those that begin with it, by the rest of their names."""
+        """Returns the options that start with the prefix, by the rest of their names."""
         return {
             name.removeprefix(prefix): value
-            for name, value in self._given.items()
+            for name, value in self._options.items()
             if name.startswith(prefix)
         }
 
-    def client_settings(self, refused: Mapping[str, str]) -> dict[str, str]:
-        """What is passed on to a client, in Kafka's names; `refused` says what to do instead."""
-        passed = self.with_prefix(CLIENT_PREFIX)
-        for name in passed.keys() & refused.keys():
-            raise OptionError(f"{CLIENT_PREFIX}{name} must not be set: {refused[name]}.")
-        if not passed.get("bootstrap.servers", "").strip():
+    def client_settings(self, rejected: Mapping[str, str]) -> dict[str, str]:
+        """Returns the settings of the client, by Kafka's names.
+
+        Raises OptionError for a setting in `rejected`, with its advice.
+        """
+        settings = self.with_prefix(CLIENT_PREFIX)
+        for name in settings.keys() & rejected.keys():
+            raise OptionError(f"{CLIENT_PREFIX}{name} must not be set: {rejected[name]}.")
+        if not settings.get("bootstrap.servers", "").strip():
             raise OptionError(
-                f"{CLIENT_PREFIX}bootstrap.servers must say where the brokers are: host:port,..."
+                f"{CLIENT_PREFIX}bootstrap.servers must be the brokers' addresses: host:port,..."
             )
-        return passed
+        return settings
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
-        """One of the words; the first of them unless told."""
+        """Returns one of the allowed words; the first is the default."""
         value = (self.text(name) or allowed[0]).lower()
         if value not in allowed:
             raise OptionError(f"{name} must be {' or '.join(allowed)}, not {self.text(name)!r}.")
@@ -72,7 +75,7 @@ class ParsedOptions:
         return int(value)
 
     def positive_integer(self, name: str) -> int | None:
-        """A number of things, at least one; None unless told."""
+        """Returns None if the option is not set."""
         if self.text(name) is None:
             return None
         value = self.integer(name, 0)
@@ -81,15 +84,15 @@ class ParsedOptions:
         return value
 
     def duration_ms(self, name: str, default_ms: int) -> int:
-        """As Spark writes times: 500ms, 30s, 15m, 2h, 1d; a plain number counts milliseconds."""
+        """Parses Spark's durations: 500ms, 30s, 15m, 2h, 1d; a plain number is milliseconds."""
         value = self.text(name)
         if value is None:
             return default_ms
-        found = re.fullmatch(r"(\d{1,15})\s*([a-z]*)", value.lower(), re.ASCII)
-        unit_ms = _UNITS_MS.get(found[2]) if found else None
-        if found is None or unit_ms is None:
+        match = re.fullmatch(r"(\d{1,15})\s*([a-z]*)", value.lower(), re.ASCII)
+        unit_ms = _UNITS_MS.get(match[2]) if match else None
+        if match is None or unit_ms is None:
             raise OptionError(f"{name} must be a time such as 500ms, 30s or 15m, not {value!r}.")
-        return int(int(found[1]) * unit_ms)
+        return int(int(match[1]) * unit_ms)
 
 
 _UNITS_MS = {
@@ -104,10 +107,10 @@ _UNITS_MS = {
 }
 
 
-def require_known(given: Iterable[str], known: Collection[str], *, purpose: str) -> None:
-    """OptionError for the first that is not known, with the name that was probably meant."""
-    by_lower = {name.lower(): name for name in known}
-    for name in given:
+def require_known_options(options: Iterable[str], names: Collection[str], *, purpose: str) -> None:
+    """Raises OptionError for the first unknown option, and suggests the closest known name."""
+    by_lower = {name.lower(): name for name in names}
+    for name in options:
         if name.lower() in by_lower or name.lower().startswith((CLIENT_PREFIX, REGISTRY_PREFIX)):
             continue
         near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)

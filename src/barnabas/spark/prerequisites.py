@@ -1,6 +1,6 @@
-"""What Spark needs of a machine, looked at before it is started: one line says what is wrong.
+"""Checks Java and the Python packages before Spark starts, so that one line says what is missing.
 
-Started without it, Spark fails with a stack trace out of the gateway, or in the first task.
+Without the checks, Spark fails with a stack trace from its gateway, or in the first task.
 """
 
 import os
@@ -9,85 +9,89 @@ import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 
-OLDEST_JAVA = 17
-JAVA_ANSWERS_S = 30
+MIN_JAVA_VERSION = 17
+JAVA_TIMEOUT_S = 30
 
 Version = tuple[int, ...]
 
 _INSTALL = "pip install 'barnabas[spark]'"
 _BOUNDS: dict[str, tuple[Version, Version | None]] = {
     "pyspark": ((4, 2), (5,)),
-    "pyarrow": ((18,), None),  # PySpark refuses older ones
-    "pandas": ((2, 2), (3,)),  # PySpark has not learned pandas 3 yet
+    "pyarrow": ((18,), None),  # PySpark rejects older versions
+    "pandas": ((2, 2), (3,)),  # PySpark does not support pandas 3 yet
 }
-"""The oldest that will do, and the first that will not."""
+"""The oldest supported version, and the first unsupported one after it."""
 
 
 class PrerequisiteError(RuntimeError):
-    """Something is missing, or of a version that does not work. The message says what to do."""
+    """Java or a package is missing or has an unsupported version. The message says what to do."""
 
 
 def require_all() -> None:
-    """PrerequisiteError for the first thing that keeps Spark from running here."""
+    """Raises PrerequisiteError for the first prerequisite that is not met."""
     for package in _BOUNDS:
         require_package(package)
     require_java()
 
 
 def require_package(name: str) -> None:
-    oldest, first_too_new = _BOUNDS[name]
-    wanted = f"{name} {_dotted(oldest)} or later"
-    bounds = f"{name}>={_dotted(oldest)}"
-    if first_too_new is not None:
-        wanted += f", before {_dotted(first_too_new)}"
-        bounds += f",<{_dotted(first_too_new)}"
+    oldest, first_unsupported = _BOUNDS[name]
+    requirement = f"{name} {_format_version(oldest)} or later"
+    bounds = f"{name}>={_format_version(oldest)}"
+    if first_unsupported is not None:
+        requirement += f", before {_format_version(first_unsupported)}"
+        bounds += f",<{_format_version(first_unsupported)}"
     try:
-        found = version(name)
+        installed = version(name)
     except PackageNotFoundError:
-        raise PrerequisiteError(f"Spark needs {wanted}, which is not here: {_INSTALL}") from None
-    if oldest <= _parsed(found) and (first_too_new is None or _parsed(found) < first_too_new):
+        raise PrerequisiteError(
+            f"Spark needs {requirement}, which is not installed: {_INSTALL}"
+        ) from None
+    if oldest <= _release(installed) and (
+        first_unsupported is None or _release(installed) < first_unsupported
+    ):
         return
     raise PrerequisiteError(
-        f"Spark needs {wanted}, and {found} is installed: pip install '{bounds}'"
+        f"Spark needs {requirement}, but {installed} is installed: pip install '{bounds}'"
     )
 
 
 def require_java() -> None:
-    """Of $JAVA_HOME, or else of the PATH: where Spark looks."""
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else "java"  # noqa: PTH118
-    where = f"JAVA_HOME={home}" if home else "the PATH"
+    """Checks Java of $JAVA_HOME or else of the PATH, as Spark does."""
+    java_home = os.environ.get("JAVA_HOME")
+    java = os.path.join(java_home, "bin", "java") if java_home else "java"  # noqa: PTH118
+    origin = f"JAVA_HOME={java_home}" if java_home else "the PATH"
     advice = "install Java 17 or 21 (on Debian: apt-get install openjdk-17-jre-headless)"
-    if home:
+    if java_home:
         advice += ", or set JAVA_HOME to it"
     if shutil.which(java) is None:
-        raise PrerequisiteError(f"Spark needs Java, and there is none at {where}: {advice}.")
+        raise PrerequisiteError(f"Spark needs Java, but {origin} has none: {advice}.")
     number = _java_version(java)
     if number is None:
-        raise PrerequisiteError(f"`{java} -version` does not tell its version: {advice}.")
-    if number < OLDEST_JAVA:
+        raise PrerequisiteError(f"`{java} -version` does not print its version: {advice}.")
+    if number < MIN_JAVA_VERSION:
         raise PrerequisiteError(
-            f"Spark needs Java {OLDEST_JAVA} or later, and that of {where} is {number}: {advice}."
+            f"Spark needs Java {MIN_JAVA_VERSION} or later, but {origin} has {number}: {advice}."
         )
 
 
 def _java_version(java: str) -> int | None:
-    """17 of `openjdk version "17.0.15"`, 8 of `java version "1.8.0_402"`."""
+    """Returns 17 for `openjdk version "17.0.15"`, 8 for `java version "1.8.0_402"`."""
     try:
-        done = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=JAVA_ANSWERS_S, check=False
+        process = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=JAVA_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', process.stderr + process.stdout)
+    return int(match[1]) if match else None
 
 
-def _parsed(text: str) -> Version:
-    """The release; 4.2.0.dev1 counts as 4.2.0."""
-    found = re.match(r"\d+(?:\.\d+)*", text)
-    return tuple(map(int, found[0].split("."))) if found else ()
+def _release(text: str) -> Version:
+    """Returns the release; that of 4.2.0.dev1 is 4.2.0."""
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, match[0].split("."))) if match else ()
 
 
-def _dotted(number: Version) -> str:
+def _format_version(number: Version) -> str:
     return ".".join(map(str, number))

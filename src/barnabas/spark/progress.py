@@ -1,10 +1,10 @@
-"""What a running query says about its topics: rows, bytes, and how far it is behind.
+"""Progress of a streaming query that reads topics: rows, bytes and lag.
 
     spark.streams.addListener(ProgressLines())
 
-Spark reports offsets and rows of every source by itself, and lag follows from the offsets. It
-lets no source written in Python add figures of its own: bytes are in its reports once
-`counting_bytes` has them observed.
+Spark reports offsets and rows of every source, and lag follows from the offsets. A source written
+in Python cannot add its own metrics to the report: bytes are there only if `counting_bytes`
+observes them.
 """
 
 import json
@@ -25,137 +25,139 @@ if TYPE_CHECKING:
         StreamingQueryProgress,
     )
 
-BYTES = "barnabas.bytes."
-"""How the names of observations begin that count bytes; the name of the frame follows."""
+BYTES_PREFIX = "barnabas.bytes."
+"""Prefix of the names of observations that count bytes; the name of the frame follows."""
 
 Partition = tuple[str, int]
 
 
 @dataclass(slots=True, frozen=True)
 class SourceProgress:
-    """What a micro-batch took from one source, and what it left there."""
+    """What a micro-batch read from one source, and the lag after it."""
 
     topics: tuple[str, ...]
     rows: int
     rows_per_s: float
-    """While the batch ran."""
+    """Rows of the batch by its duration."""
     lag: Mapping[Partition, int]
-    """Records that were there and not taken yet; empty where Spark was not told of any end."""
+    """Records that are not read yet; empty if the source reported no latest offsets."""
 
     @property
     def behind(self) -> int:
-        """Over all partitions."""
+        """The lag of all partitions."""
         return sum(self.lag.values())
 
 
 @dataclass(slots=True, frozen=True)
 class BatchProgress:
-    """What a query did last."""
+    """One micro-batch of a query."""
 
     query: str
     number: int
     duration_ms: int
-    readings: tuple[SourceProgress, ...]
-    """Of its sources that are topics, whichever connector reads them."""
+    sources: tuple[SourceProgress, ...]
+    """The sources that are topics, read by this connector or Spark's."""
     bytes_by_frame: Mapping[str, int]
-    """Of the frames whose bytes are counted, by the names they were given."""
+    """The bytes of each frame that `counting_bytes` counts, by the name of the frame."""
 
     @property
     def size_bytes(self) -> int | None:
-        """Over all frames; None where nothing counts them."""
+        """The bytes of all frames; None if no frame is counted."""
         return sum(self.bytes_by_frame.values()) if self.bytes_by_frame else None
 
     @property
     def rows(self) -> int:
-        return sum(reading.rows for reading in self.readings)
+        return sum(source.rows for source in self.sources)
 
     @property
     def behind(self) -> int:
-        return sum(reading.behind for reading in self.readings)
+        return sum(source.behind for source in self.sources)
 
     def __str__(self) -> str:
         parts = [f"{self.query} batch {self.number}: {self.rows:,} rows in {self.duration_ms:,} ms"]
         if self.size_bytes is not None:
             parts.append(f"{self.size_bytes / 1e6:,.2f} MB")
-        for reading in self.readings:
-            parts.append(f"{', '.join(reading.topics) or 'no topic yet'} {reading.behind:,} behind")
+        for source in self.sources:
+            parts.append(f"{', '.join(source.topics) or 'no topic yet'} {source.behind:,} behind")
         return "; ".join(parts)
 
 
 def batch(progress: "StreamingQueryProgress") -> BatchProgress:
-    """What one of Spark's reports says about topics."""
+    """Returns what one of Spark's progress reports says about topics."""
     return BatchProgress(
         progress.name or str(progress.id)[:8],
         progress.batchId,
         progress.batchDuration,
-        tuple(_readings(progress.sources)),
+        tuple(_source_progress(progress.sources)),
         _bytes_by_frame(progress.observedMetrics),
     )
 
 
 def counting_bytes(frame: "DataFrame", name: str) -> "DataFrame":
-    """The same rows, whose keys and values are counted in Spark's reports.
+    """Returns the frame with an observation `barnabas.bytes.<name>` of the bytes it has.
 
-    As the observation `barnabas.bytes.<name>`: use it right after `load()`. Of keys and values
-    that have a format, only the source knows the bytes: ask for them with `includeSize`.
+    Use it right after `load()`. If keys or values have a format, set the option `includeSize`:
+    only the source knows their bytes before decoding.
     """
     from pyspark.sql.functions import coalesce, col, lit, octet_length
     from pyspark.sql.functions import sum as total
 
-    kinds = dict(frame.dtypes)
-    if "size" in kinds:
+    types = dict(frame.dtypes)
+    if "size" in types:
         size = col("size")
-    elif {kinds.get("key"), kinds.get("value")} <= {"binary", "string"}:
-        size = sum((coalesce(octet_length(each), lit(0)) for each in ("key", "value")), lit(0))
+    elif {types.get("key"), types.get("value")} <= {"binary", "string"}:
+        size = sum((coalesce(octet_length(column), lit(0)) for column in ("key", "value")), lit(0))
     else:
         raise ValueError(
             f"Bytes of {name!r} cannot be counted: set the source's option includeSize to true."
         )
-    return frame.observe(BYTES + name, coalesce(total(size), lit(0)).alias("bytes"))
+    return frame.observe(BYTES_PREFIX + name, coalesce(total(size), lit(0)).alias("bytes"))
 
 
 class ProgressLines(StreamingQueryListener):
-    """Says a line for each micro-batch that had rows, and when a query begins, idles and ends."""
+    """Prints a line for each micro-batch with rows, and when a query starts, is idle and ends."""
 
-    def __init__(self, say: Callable[[str], object] = print) -> None:
-        self._say = say
+    def __init__(self, print_line: Callable[[str], object] = print) -> None:
+        self._print = print_line
         self._names: dict[str, str] = {}
 
     def onQueryStarted(self, event: "QueryStartedEvent") -> None:  # noqa: N802
         name = event.name or str(event.id)[:8]
         self._names[str(event.runId)] = name
-        self._say(f"{name} begins")
+        self._print(f"{name} started")
 
     def onQueryProgress(self, event: "QueryProgressEvent") -> None:  # noqa: N802
-        done = batch(event.progress)
-        if done.rows:
-            self._say(str(done))
+        progress = batch(event.progress)
+        if progress.rows:
+            self._print(str(progress))
 
     def onQueryIdle(self, event: "QueryIdleEvent") -> None:  # noqa: N802
         since = datetime.fromisoformat(event.timestamp)
-        self._say(f"{self._names.get(str(event.runId), 'a query')} has nothing to do at {since:%X}")
+        self._print(f"{self._names.get(str(event.runId), 'a query')} is idle since {since:%X}")
 
     def onQueryTerminated(self, event: "QueryTerminatedEvent") -> None:  # noqa: N802
         name = self._names.pop(str(event.runId), "a query")
         if event.exception is None:
-            self._say(f"{name} ended")
+            self._print(f"{name} ended")
         else:
-            self._say(f"{name} failed: {event.exception.splitlines()[0]}")
+            self._print(f"{name} failed: {event.exception.splitlines()[0]}")
 
 
-def _readings(sources: Iterable[Any]) -> Iterable[SourceProgress]:
+def _source_progress(sources: Iterable[Any]) -> Iterable[SourceProgress]:
     for source in sources:
         reached = _offsets(source.endOffset)
         if reached is None:
             continue
         ends = _offsets(source.latestOffset) or {}
-        lag = {each: max(end - reached.get(each, 0), 0) for each, end in ends.items()}
+        lag = {
+            partition: max(end - reached.get(partition, 0), 0) for partition, end in ends.items()
+        }
         topics = sorted({topic for topic, _ in reached.keys() | ends.keys()})
         yield SourceProgress(tuple(topics), source.numInputRows, source.processedRowsPerSecond, lag)
 
 
 def _offsets(text: str | None) -> dict[Partition, int] | None:
-    """Of `{"topic": {"0": 23}}`; None if this is not how the source counts."""
+    """Parses `{"topic": {"0": 23}}`; returns None for a source with other offsets."""
     try:
         return {
             (topic, int(partition)): int(offset)
@@ -168,7 +170,7 @@ def _offsets(text: str | None) -> dict[Partition, int] | None:
 
 def _bytes_by_frame(observed: Mapping[str, Any]) -> dict[str, int]:
     return {
-        name.removeprefix(BYTES): row["bytes"]
+        name.removeprefix(BYTES_PREFIX): row["bytes"]
         for name, row in observed.items()
-        if name.startswith(BYTES)
+        if name.startswith(BYTES_PREFIX)
     }

@@ -1,13 +1,14 @@
-"""Spark's runner of a streaming source, forked from a process that has imported what it uses.
+"""A fork server for Spark's runners of streaming sources, so that only the first one imports.
 
-Spark starts a Python for the source of every streaming query, and waits while that imports: a
-third of a second. So the first one of an application leaves a process behind that has imported the
-same. It listens among Spark's own files, and ends with them, or with Spark's JVM. Whichever comes
-later has it fork a runner with its own environment and standard streams, and then lives as long as
-that one and no longer: to Spark, which knows no better, it is the runner.
+Spark starts a Python process for the source of every streaming query, and waits a third of a second
+for its imports. So the first runner of an application forks a server, which has imported the same
+modules. The server listens on a socket in Spark's local directory, and ends when that directory is
+removed or Spark's JVM ends. Every later process sends the server its environment and standard
+streams, the server forks a runner with them, and the process lives exactly as long as that runner:
+Spark takes it for the runner.
 
-Without a place to listen, or where processes cannot be watched (only Linux can), each runner
-imports for itself.
+Without a local directory, or without pidfd_open (only Linux has it), each runner imports for
+itself.
 """
 
 import contextlib
@@ -27,122 +28,122 @@ from pathlib import Path
 from typing import NoReturn
 
 RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
-"""What Spark starts."""
+"""The module that Spark starts."""
 
-_IMPORTED = (RUNNER, "barnabas.spark.source.row_decoder", "barnabas.spark.source.stream")
-_FOLDERS = "SPARK_LOCAL_DIRS"
+_PRELOADED = (RUNNER, "barnabas.spark.source.row_decoder", "barnabas.spark.source.stream")
+_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 _STANDARD_STREAMS = (0, 1, 2)
 _SIZE = struct.Struct("!I")
-_TAKEN_OVER = b"."
-_LOOK_MS = 1_000
+_FORKED = b"."
+_POLL_INTERVAL_MS = 1_000
 
 
 def run() -> None:
-    """Run Spark's runner: here, or in a fork of the process that was left behind."""
-    spark, place = os.getppid(), _place()
-    if place is None:
+    """Run Spark's runner: in this process, or in a fork of the server."""
+    spark_pid, socket_path = os.getppid(), _socket_path()
+    if socket_path is None:
         _run_here()
-    elif not _stand_in(place):
-        for module in _IMPORTED:
+    elif not _run_in_fork(socket_path):
+        for module in _PRELOADED:
             import_module(module)
-        _leave_behind(place, spark)
+        _start_server(socket_path, spark_pid)
         _run_here()
 
 
 def _run_here() -> None:
-    sys.modules.pop(RUNNER, None)  # it is to be the main module
+    sys.modules.pop(RUNNER, None)  # runpy runs it as the main module
     runpy.run_module(RUNNER, run_name="__main__", alter_sys=True)
 
 
-def _place() -> Path | None:
-    """Where the process that was left behind listens: of this application, Python and path."""
-    folder = os.environ.get(_FOLDERS, "").split(",")[0]
+def _socket_path() -> Path | None:
+    """Returns the socket of the server for this application, Python and import path."""
+    folder = os.environ.get(_LOCAL_DIRS, "").split(",")[0]
     if not folder or not hasattr(os, "pidfd_open"):
         return None
     imported_from = f"{sys.executable}:{os.environ.get('PYTHONPATH', '')}".encode()
     return Path(folder) / f"barnabas-{zlib.crc32(imported_from):08x}.sock"
 
 
-def _stand_in(place: Path) -> bool:
-    """Have a runner forked, and wait for its end; False where nobody does."""
+def _run_in_fork(socket_path: Path) -> bool:
+    """Have the server fork a runner, and wait for its end. Returns False if there is no server."""
     with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
-        connection.connect(str(place))
+        connection.connect(str(socket_path))
         environment = json.dumps(dict(os.environ)).encode()
         socket.send_fds(connection, [_SIZE.pack(len(environment))], _STANDARD_STREAMS)
         connection.sendall(environment)
-        if connection.recv(1) == _TAKEN_OVER:
+        if connection.recv(1) == _FORKED:
             connection.recv(1)
             return True
     return False
 
 
-def _leave_behind(place: Path, spark: int) -> None:
-    """Fork the process that forks runners, if there is none yet."""
+def _start_server(socket_path: Path, spark_pid: int) -> None:
+    """Fork the server, unless there is one."""
     try:
-        watched, listener = os.pidfd_open(spark), _listening(place)
+        spark_pidfd, listener = os.pidfd_open(spark_pid), _listen(socket_path)
     except OSError:
         return
     with listener:
         if os.fork() == 0:
-            _fork_runners(listener, place, watched)
-    os.close(watched)
+            _fork_runners(listener, socket_path, spark_pidfd)
+    os.close(spark_pidfd)
 
 
-def _listening(place: Path) -> socket.socket:
+def _listen(socket_path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o077)  # for nobody else to connect
+    mask = os.umask(0o077)  # no other user may connect
     try:
-        listener.bind(str(place))
+        listener.bind(str(socket_path))
     finally:
         os.umask(mask)
     listener.listen()
     return listener
 
 
-def _fork_runners(listener: socket.socket, place: Path, spark: int) -> NoReturn:
-    """Until Spark's process ends, or has removed its files."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    _take_streams([nothing] * len(_STANDARD_STREAMS))
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for forks
+def _fork_runners(listener: socket.socket, socket_path: Path, spark_pidfd: int) -> NoReturn:
+    """Serve until Spark's process ends or removes its files."""
+    devnull = os.open(os.devnull, os.O_RDWR)
+    _replace_streams([devnull] * len(_STANDARD_STREAMS))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks need not be waited for
     gc.freeze()
     events = select.poll()
     events.register(listener, select.POLLIN)
-    events.register(spark, select.POLLIN)
-    while place.exists():
-        ready = {file for file, _ in events.poll(_LOOK_MS)}
-        if spark in ready:
+    events.register(spark_pidfd, select.POLLIN)
+    while socket_path.exists():
+        ready = {file for file, _ in events.poll(_POLL_INTERVAL_MS)}
+        if spark_pidfd in ready:
             break
         if listener.fileno() in ready:
             connection, _ = listener.accept()
             with connection:
                 if os.fork() == 0:
                     listener.close()
-                    os.close(spark)
-                    _become(connection)
+                    os.close(spark_pidfd)
+                    _run_for(connection)
     sys.exit()
 
 
-def _become(connection: socket.socket) -> NoReturn:
-    """The runner that whoever is connected was to be."""
+def _run_for(connection: socket.socket) -> NoReturn:
+    """Run as the runner of the connected process, with its environment and streams."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, streams, _, _ = socket.recv_fds(connection, _SIZE.size, len(_STANDARD_STREAMS))
     (size_bytes,) = _SIZE.unpack(size)
     environment = connection.recv(size_bytes, socket.MSG_WAITALL)
-    _take_streams(streams)
+    _replace_streams(streams)
     os.environ.clear()
     os.environ.update(json.loads(environment))
-    connection.sendall(_TAKEN_OVER)
-    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+    connection.sendall(_FORKED)
+    threading.Thread(target=_exit_with, args=(connection,), daemon=True).start()
     _run_here()
     sys.exit()
 
 
-def _end_with(connection: socket.socket) -> None:
-    """Spark ended the one that stands in for us, or it has died."""
+def _exit_with(connection: socket.socket) -> None:
+    """Exit when Spark ends the connected process, or when it dies."""
     connection.recv(1)
     os._exit(1)
 
 
-def _take_streams(streams: list[int]) -> None:
+def _replace_streams(streams: list[int]) -> None:
     for standard, stream in zip(_STANDARD_STREAMS, streams, strict=True):
         os.dup2(stream, standard)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 
-from barnabas.spark.interpreter import for_workers
+from barnabas.spark.interpreter import worker_python
 from barnabas.spark.session import settings
 
 
@@ -51,7 +51,7 @@ def test_without_java_spark_is_not_started(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     result = barnabas("spark", *arguments)
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: Spark needs Java, and there is none")
+    assert result.stderr.startswith("Error: Spark needs Java, but")
     assert result.stderr.count("\n") == 1
 
 
@@ -67,7 +67,7 @@ def test_submit_executes_spark_submit_with_the_settings_and_this_python(
     assert path.endswith("/bin/spark-submit")
     assert command[1:-4] == [f"--conf={name}={value}" for name, value in settings().items()]
     assert command[-4:] == ["--master", "local[1]", "app.py", "--help"]
-    assert os.environ["PYSPARK_PYTHON"] == for_workers()
+    assert os.environ["PYSPARK_PYTHON"] == worker_python()
 
 
 def test_a_custom_driver_shell_does_not_run_data_sources(

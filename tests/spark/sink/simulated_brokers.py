@@ -163,7 +163,7 @@ class SimulatedLedger:
         self._step()
         return self._brokers.last
 
-    def take_over(self) -> CommitDecision | None:
+    def fence_other_drivers(self) -> CommitDecision | None:
         if self._epoch is None:
             self._step()
             self._brokers.driver_epoch += 1
@@ -193,7 +193,7 @@ class SimulatedLedger:
             self._step()
         return lost
 
-    def ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
+    def find_ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
         self._step()
         return [each for each in transactions if not self._brokers.is_open(each)]
 

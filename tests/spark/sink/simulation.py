@@ -24,7 +24,7 @@ from tests.spark.sink.simulated_brokers import (
 from barnabas.client.values import PreparedTransaction
 from barnabas.spark.sink import protocol, transactional_ids
 from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
-from barnabas.spark.sink.protocol import LostRowsError, OtherWriterError, TaskReport, WriteJob
+from barnabas.spark.sink.protocol import ConflictingWriterError, LostRowsError, TaskReport, WriteJob
 
 
 @dataclass(slots=True)
@@ -32,15 +32,15 @@ class Worker:
     """A Python worker process, with the ids that it uses again, as `pool.Pool` does."""
 
     name: str
-    lanes: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
     met: dict[str, CommitDecision | None] = field(default_factory=dict)
 
     def lane(self, batch: int, last: CommitDecision | None) -> str:
-        listed = () if last is None else last.written
-        decided = {each.transaction.transactional_id for each in listed}
-        free = [it for it, used in self.lanes.items() if used < batch and it not in decided]
-        chosen = free[0] if free else transactional_ids.of_task(PREFIX, self.name, len(self.lanes))
-        self.lanes[chosen] = batch
+        listed = () if last is None else last.transactions
+        decided = {each.prepared.transactional_id for each in listed}
+        free = [it for it, used in self.slots.items() if used < batch and it not in decided]
+        chosen = free[0] if free else transactional_ids.task_id(PREFIX, self.name, len(self.slots))
+        self.slots[chosen] = batch
         return chosen
 
 
@@ -171,7 +171,7 @@ class Spark:
             is_decided = protocol.commit(ledger, job, reports)
         if is_decided and not is_late:
             self.is_swept = True
-            protocol.sweep(ledger)
+            protocol.abort_orphans(ledger)
         elif is_decided and self.has_same_rows:
             self._sweep_late()
 
@@ -222,7 +222,7 @@ class Spark:
             self.workers.append(Worker(self._worker_name()))
         worker = self.seed.choice(self.workers)
         if self._is(0.05):  # other queries have had it forget this one, or its options have changed
-            worker.name, worker.lanes = self._worker_name(), {}
+            worker.name, worker.slots = self._worker_name(), {}
         return worker
 
     def _worker_name(self) -> str:
@@ -249,7 +249,7 @@ class Spark:
             self.is_swept = False
             try:
                 self.late.pop()()
-            except (Death, Fenced, Forgotten, OtherWriterError):
+            except (Death, Fenced, Forgotten, ConflictingWriterError):
                 return
         if self.has_timeouts and self._is(0.005) and (left := self.brokers.open_transactions()):
             self._time_out(self.seed.choice(left))
@@ -261,7 +261,7 @@ class Spark:
             self._commit(ledger, zombie.job, zombie.reports, is_late=True)
             if self.committed == zombie.job.batch - 1 and self._is(0.3):
                 self.committed = zombie.job.batch
-        except (Death, Fenced, Forgotten, LostRowsError, OtherWriterError):
+        except (Death, Fenced, Forgotten, LostRowsError, ConflictingWriterError):
             return
 
     def _sweep_late(self) -> None:
@@ -334,4 +334,4 @@ class Jobs(Spark):
 
     def _clear(self) -> None:
         if self._is(0.5):
-            protocol.sweep(SimulatedLedger(self.brokers, Fate(self.seed, 0.0)))
+            protocol.abort_orphans(SimulatedLedger(self.brokers, Fate(self.seed, 0.0)))

@@ -18,9 +18,9 @@ from barnabas.spark.sink import producer_pool, protocol
 from barnabas.spark.sink.commit_decision import TOPIC as DECISIONS
 from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
 from barnabas.spark.sink.options import SinkOptions, read_options
-from barnabas.spark.sink.protocol import LostRowsError, OtherWriterError, TaskReport, WriteJob
-from barnabas.spark.sink.row_encoder import shape_of
-from barnabas.spark.sink.task import write_once
+from barnabas.spark.sink.protocol import ConflictingWriterError, LostRowsError, TaskReport, WriteJob
+from barnabas.spark.sink.row_encoder import resolve_layout
+from barnabas.spark.sink.task import write_exactly_once
 from barnabas.spark.sink.transaction_log import BrokerTransactionLog
 from barnabas.spark.sink.writer import TaskMessage, stream_writer
 from barnabas.testing import Broker
@@ -66,8 +66,8 @@ class Query:
 
     def task(self, task: int, *values: str, attempt: int = 0) -> TaskReport:
         rows = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.string())})
-        shape = shape_of(SCHEMA, self.options)
-        return write_once(self.job, task, attempt, self.options.conf, shape, iter([rows]))
+        shape = resolve_layout(SCHEMA, self.options)
+        return write_exactly_once(self.job, task, attempt, self.options.conf, shape, iter([rows]))
 
     def ledger(self) -> BrokerTransactionLog:
         return BrokerTransactionLog(self.options.conf, self.job.prefix)
@@ -97,7 +97,7 @@ def test_batches_follow_each_other_with_the_same_ids(query: Query) -> None:
     ids = set()
     for batch in range(3):
         reports = [query.task(0, f"{batch}a"), query.task(1, f"{batch}b"), query.task(2)]
-        ids |= {each.written.transaction.transactional_id for each in reports if each.written}
+        ids |= {each.transaction.prepared.transactional_id for each in reports if each.transaction}
         query.commit(*reports)
         query.go_on()
     assert query.topic.values() == ["0a", "0b", "1a", "1b", "2a", "2b"]
@@ -108,7 +108,7 @@ def test_a_batch_that_was_decided_is_not_written_again(query: Query) -> None:
     query.commit(query.task(0, "a"), query.task(1, "b"))
     query.restart()
     again = [query.task(0, "a"), query.task(1, "b")]
-    assert [each.written for each in again] == [None, None]
+    assert [each.transaction for each in again] == [None, None]
     query.commit(*again)
     assert query.topic.values() == ["a", "b"]
 
@@ -127,8 +127,8 @@ def test_what_was_decided_is_carried_out_by_whoever_comes_next(query: Query) -> 
 def test_aborting_after_the_decision_keeps_what_was_decided(query: Query) -> None:
     report = query.task(0, "a")
     ledger = query.ledger()
-    ledger.take_over()
-    ledger.decide(query.decision(1, (report.written,)))
+    ledger.fence_other_drivers()
+    ledger.decide(query.decision(1, (report.transaction,)))
     protocol.abort(query.ledger(), query.job, [report])
     assert query.topic.values() == ["a"]
 
@@ -143,10 +143,10 @@ def test_an_abort_leaves_nothing(query: Query) -> None:
 def test_of_two_drivers_one_decides(query: Query) -> None:
     first, second = query.task(0, "a"), query.task(0, "a", attempt=1)
     ledger = query.ledger()
-    ledger.take_over()
+    ledger.fence_other_drivers()
     query.commit(second)
     with pytest.raises(KafkaException, match="_FENCED"):
-        ledger.decide(query.decision(1, (first.written,)))
+        ledger.decide(query.decision(1, (first.transaction,)))
     query.commit(first)
     assert query.topic.values() == ["a"]
 
@@ -155,7 +155,7 @@ def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
     query.task(0, "dead")
     report = query.task(0, "a", attempt=1)
     query.commit(report)
-    assert len(protocol.sweep(query.ledger())) == 1
+    assert len(protocol.abort_orphans(query.ledger())) == 1
     assert query.left_open() == []
     assert query.topic.values() == ["a"]
 
@@ -174,12 +174,12 @@ def test_a_batch_is_committed_though_nobody_can_look_for_what_was_left(
 
 def test_a_version_without_rows_carries_out_the_one_before(query: Query) -> None:
     ledger = query.ledger()
-    ledger.take_over()
-    ledger.decide(query.decision(1, (query.task(0, "a").written,)))
+    ledger.fence_other_drivers()
+    ledger.decide(query.decision(1, (query.task(0, "a").transaction,)))
     query.go_on()
     report = query.task(0, attempt=1)
     protocol.commit(ledger, replace(query.job, in_order=False), [report])
-    assert protocol.sweep(ledger) == []
+    assert protocol.abort_orphans(ledger) == []
     assert query.topic.values() == ["a"]
 
 
@@ -187,15 +187,15 @@ def test_another_querys_transactions_are_none_of_its_business(query: Query) -> N
     other = Query(query.topic)
     other.job = replace(other.job, prefix=f"{query.job.prefix}-2")
     left = other.task(0, "other")
-    assert protocol.sweep(query.ledger()) == []
+    assert protocol.abort_orphans(query.ledger()) == []
     other.commit(left)
     assert query.topic.values() == ["other"]
 
 
 def test_rows_that_timed_out_before_the_decision_fail_the_batch(query: Query) -> None:
     report = query.task(0, "late")
-    assert report.written is not None
-    query.ledger().fence([report.written.transaction])
+    assert report.transaction is not None
+    query.ledger().fence([report.transaction.prepared])
     with pytest.raises(LostRowsError, match=r"kafka\.transaction\.timeout\.ms"):
         query.commit(report)
     query.restart()
@@ -206,15 +206,15 @@ def test_rows_that_timed_out_before_the_decision_fail_the_batch(query: Query) ->
 def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) -> None:
     reports = [query.task(0, "a"), query.task(1, "b")]
     ledger = query.ledger()
-    ledger.take_over()
-    written = tuple(each.written for each in reports if each.written)
+    ledger.fence_other_drivers()
+    written = tuple(each.transaction for each in reports if each.transaction)
     ledger.decide(query.decision(2, written))
-    ledger.fence([written[0].transaction])
+    ledger.fence([written[0].prepared])
     with pytest.raises(LostRowsError, match="start the query again"):
         query.commit(*reports)
     query.restart()
     again = [query.task(0, "a"), query.task(1, "b")]
-    assert [each.written is None for each in again] == [False, True]
+    assert [each.transaction is None for each in again] == [False, True]
     query.commit(*again)
     assert query.topic.values() == ["a", "b"]
     query.restart()
@@ -225,9 +225,9 @@ def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) 
 def test_other_rows_are_not_taken_for_those_that_were_lost(query: Query) -> None:
     report = query.task(0, "a")
     ledger = query.ledger()
-    ledger.take_over()
-    ledger.decide(query.decision(1, (report.written,)))
-    ledger.fence([report.written.transaction])
+    ledger.fence_other_drivers()
+    ledger.decide(query.decision(1, (report.transaction,)))
+    ledger.fence([report.transaction.prepared])
     query.restart()
     with pytest.raises(LostRowsError, match="transactionalIdPrefix"):
         query.commit(query.task(0, "a", "b"))
@@ -247,7 +247,7 @@ def test_an_id_is_never_used_by_two(query: Query, monkeypatch: pytest.MonkeyPatc
 def test_a_batch_has_more_tasks_than_producers_stay_connected(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(producer_pool, "MOST_CONNECTED", 1)
+    monkeypatch.setattr(producer_pool, "MAX_CONNECTED", 1)
     for batch in range(2):
         query.commit(*(query.task(task, f"{batch}{task}") for task in range(3)))
         query.go_on()
@@ -259,10 +259,10 @@ def test_a_name_that_another_place_writes_under_is_refused(query: Query) -> None
     query.commit(query.task(0, "a"))
     other = Query(Topic.create(query.topic.bootstrap_servers))
     other.job = replace(query.job, run="another", topic=other.topic.name, in_order=False)
-    with pytest.raises(OtherWriterError, match=f"{query.topic.name}.*txnAppId"):
+    with pytest.raises(ConflictingWriterError, match=f"{query.topic.name}.*txnAppId"):
         other.task(0, "a")
     late = replace(query.task(0, "a"), is_decided=True)
-    with pytest.raises(OtherWriterError, match=f"{query.topic.name}.*txnAppId"):
+    with pytest.raises(ConflictingWriterError, match=f"{query.topic.name}.*txnAppId"):
         other.commit(late)
 
 
@@ -272,7 +272,7 @@ def test_a_checkpoint_that_was_set_back_is_noticed(query: Query) -> None:
     query.commit(query.task(0, "a"))
     query.restart()
     query.job = replace(query.job, batch=0)
-    with pytest.raises(OtherWriterError, match=r"batch 0 comes after batch 1.*set back or copied"):
+    with pytest.raises(ConflictingWriterError, match=r"batch 0 comes after batch 1.*set back or copied"):
         query.task(0, "b")
 
 
@@ -281,7 +281,7 @@ def test_a_driver_that_was_overtaken_aborts_what_it_has(query: Query) -> None:
     query.job = replace(query.job, batch=1)
     query.commit(query.task(0, "a"))
     query.job = replace(query.job, batch=0)
-    with pytest.raises(OtherWriterError):
+    with pytest.raises(ConflictingWriterError):
         query.commit(late)
     assert query.topic.values() == ["a"]
 
@@ -300,7 +300,7 @@ def test_a_save_that_a_later_version_overtakes_does_not_seem_to_be_done(query: Q
     report = query.task(0, "late")
     later = replace(query.job, batch=1)
     protocol.commit(query.ledger(), later, [replace(report, written=None)])
-    with pytest.raises(OtherWriterError, match="saves with the same txnAppId"):
+    with pytest.raises(ConflictingWriterError, match="saves with the same txnAppId"):
         query.commit(report)
     assert query.topic.values() == []
 
@@ -319,9 +319,9 @@ def test_a_task_that_fails_aborts_what_it_has_written(query: Query) -> None:
         yield pa.RecordBatch.from_pydict({"value": ["x"]})
         raise OSError("the source is gone")
 
-    shape = shape_of(SCHEMA, query.options)
+    shape = resolve_layout(SCHEMA, query.options)
     with pytest.raises(OSError, match="the source is gone"):
-        write_once(query.job, 0, 0, query.options.conf, shape, rows())
+        write_exactly_once(query.job, 0, 0, query.options.conf, shape, rows())
     with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:
         open_now = admin.list_transactions(states=[TransactionState.ONGOING]).result(30)
     assert not any(open_now.all().values())

@@ -24,7 +24,7 @@ def decision(tasks: int, seed: int = 1) -> CommitDecision:
     workers = [f"{chance.getrandbits(64):016x}" for _ in range(max(1, tasks // 4))]
 
     def written(task: int) -> TaskTransaction:
-        name = transactional_ids.of_task(PREFIX, chance.choice(workers), chance.randrange(4))
+        name = transactional_ids.task_id(PREFIX, chance.choice(workers), chance.randrange(4))
         prepared = PreparedTransaction(name, chance.randrange(100_000), chance.randrange(2_000))
         return TaskTransaction(task, chance.randrange(1_000_000), prepared)
 
@@ -58,11 +58,11 @@ def test_what_is_no_decision_is_not_taken_for_one(metadata: str) -> None:
 def test_ids_of_a_prefix_are_told_from_those_of_another() -> None:
     import re
 
-    worker = transactional_ids.new_worker()
-    mine = transactional_ids.of_task("app", worker, 3)
-    assert re.fullmatch(transactional_ids.pattern("app"), mine)
+    worker = transactional_ids.random_worker_id()
+    mine = transactional_ids.task_id("app", worker, 3)
+    assert re.fullmatch(transactional_ids.task_id_pattern("app"), mine)
     assert not re.fullmatch(
-        transactional_ids.pattern("app"), transactional_ids.of_task("app-2", "0" * 16, 0)
+        transactional_ids.task_id_pattern("app"), transactional_ids.task_id("app-2", "0" * 16, 0)
     )
-    assert not re.fullmatch(transactional_ids.pattern("a.p"), mine)
-    assert transactional_ids.parts_of("app", mine) == (worker, 3)
+    assert not re.fullmatch(transactional_ids.task_id_pattern("a.p"), mine)
+    assert transactional_ids.split_task_id("app", mine) == (worker, 3)

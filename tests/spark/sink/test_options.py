@@ -7,7 +7,7 @@ from tests.spark.sink.topics import Topic
 from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink import batch_writer, stream_writer
 from barnabas.spark.sink.options import Guarantee, read_options
-from barnabas.spark.sink.row_encoder import shape_of
+from barnabas.spark.sink.row_encoder import resolve_layout
 from barnabas.testing import Broker
 
 ADDRESS = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -17,7 +17,7 @@ VALUE = StructType().add("value", "binary")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "kafka.bootstrap.servers must say where the brokers are"),
+        ({}, "kafka.bootstrap.servers must be the brokers' addresses"),
         (ADDRESS | {"topics": "a"}, "Did you mean 'topic'"),
         (ADDRESS | {"deliveryGarantee": "x"}, "Did you mean 'deliveryGuarantee'"),
         (ADDRESS | {"deliveryGuarantee": "twice"}, "exactly-once or at-least-once, not 'twice'"),
@@ -65,13 +65,13 @@ def test_acknowledgements_are_as_many_as_the_guarantee_needs(settings: dict[str,
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        ({"value": "binary"}, {}, "set the option topic, or have a column topic"),
+        ({"value": "binary"}, {}, "set the option topic, or add a column topic"),
         ({"id": "long"}, {"topic": "t"}, "no column value; there are id"),
-        ({"value": "long"}, {"topic": "t"}, "value is bigint and must be binary or string; valueF"),
+        ({"value": "long"}, {"topic": "t"}, "value is bigint and must be binary or string; set v"),
         ({"value": "binary", "partition": "long"}, {"topic": "t"}, "partition is bigint"),
         ({"value": "binary", "headers": "string"}, {"topic": "t"}, "headers is string"),
         ({"value": "binary", "topic": "long"}, {}, "topic is bigint and must be string"),
-        ({"topic": "string"}, {"valueFormat": "json"}, "no column value, and none to make it of"),
+        ({"topic": "string"}, {"valueFormat": "json"}, "no column value, and no other column to encode"),
         ({"value": "long"}, {"topic": "t", "valueFormat": "xml"}, "valueFormat must be one of"),
     ],
 )
@@ -82,12 +82,12 @@ def test_a_column_that_is_wrong_is_named(
     for name, kind in columns.items():
         schema.add(name, kind)
     with pytest.raises(OptionError, match=said):
-        shape_of(schema, read_options(ADDRESS | options))
+        resolve_layout(schema, read_options(ADDRESS | options))
 
 
 def test_other_columns_are_left_out_as_the_connector_does() -> None:
     schema = VALUE.add("offset", "long").add("note", "string")
-    assert shape_of(schema, read_options(ADDRESS | {"topic": "t"})).plain == ("value",)
+    assert resolve_layout(schema, read_options(ADDRESS | {"topic": "t"})).plain_columns == ("value",)
 
 
 def test_a_topic_is_not_overwritten() -> None:

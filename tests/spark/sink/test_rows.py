@@ -11,7 +11,7 @@ from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import SchemaRegistryClient
 from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink.options import read_options
-from barnabas.spark.sink.row_encoder import RowShape, shape_of
+from barnabas.spark.sink.row_encoder import RowLayout, resolve_layout
 from barnabas.testing import Broker
 
 ORDER = StructType().add("id", "long").add("item", "string")
@@ -23,12 +23,12 @@ def registry(broker: Broker) -> Iterator[str]:
         yield running.url
 
 
-def shape(schema: StructType, **options: str) -> RowShape:
+def shape(schema: StructType, **options: str) -> RowLayout:
     address = {"kafka.bootstrap.servers": "localhost:9092"}
-    return shape_of(schema, read_options(address | options))
+    return resolve_layout(schema, read_options(address | options))
 
 
-def only(shape: RowShape, rows: pa.RecordBatch) -> pa.RecordBatch:
+def only(shape: RowLayout, rows: pa.RecordBatch) -> pa.RecordBatch:
     ((_, encoded),) = shape.encoder().by_topic(rows)
     return encoded
 

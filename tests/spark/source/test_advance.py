@@ -55,10 +55,10 @@ def test_new_partitions_are_read_from_where_they_begin() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "new", "what"),
     [
-        ({A: 5, B: 2}, {A: 5}, {}, r"t \[1\], read to offset 2, does not exist any more"),
+        ({A: 5, B: 2}, {A: 5}, {}, r"t \[1\], read to offset 2, no longer exists"),
         ({A: 5}, {A: 3}, {}, r"t \[0\] ends at offset 3, although it was read to 5"),
-        ({A: 5}, {A: 5, B: 9}, {B: 4}, r"t \[1\] is new, and begins at offset 4"),
-        ({A: 5}, {A: 5, B: 9}, {}, r"t \[1\] is new, and does not exist any more"),
+        ({A: 5}, {A: 5, B: 9}, {B: 4}, r"t \[1\] is new, and starts at offset 4"),
+        ({A: 5}, {A: 5, B: 9}, {}, r"t \[1\] was new, and no longer exists"),
     ],
 )
 def test_what_is_lost_is_told_or_passed_over(
@@ -70,12 +70,3 @@ def test_what_is_lost_is_told_or_passed_over(
     with pytest.raises(SourceError, match=what):
         ranges_between(start, end, new, STRICT)
     ranges_between(start, end, new, LENIENT)
-
-
-def test_reading_goes_on_where_the_log_begins() -> None:
-    wanted = OffsetRange("t", 0, 5, 50)
-    assert LENIENT.goes_on_at(wanted, 5, 20, 90) == 20
-    assert LENIENT.goes_on_at(wanted, 5, 60, 90) == 50
-    assert LENIENT.goes_on_at(wanted, 30, 0, 10) == 50
-    with pytest.raises(SourceError, match=r"t \[0\] begins at offset 20: those from 5 to 20"):
-        STRICT.goes_on_at(wanted, 5, 20, 90)

@@ -32,7 +32,7 @@ def ask(wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
 
 
 def resolved(bound: Bound, *, is_late_latest: bool = False) -> dict[SourcePartition, int]:
-    return resolve(bound, {A, B}, ask, named="startingOffsets", is_late_latest=is_late_latest)
+    return resolve(bound, {A, B}, ask, option="startingOffsets", is_late_latest=is_late_latest)
 
 
 def test_offsets_are_taken_and_words_are_asked() -> None:
@@ -54,7 +54,7 @@ def test_a_time_after_the_last_record_is_the_end_if_that_was_asked_for() -> None
 def test_all_partitions_are_named_and_no_others() -> None:
     with pytest.raises(OptionError, match=r"t \[1\] is missing"):
         resolved(PartitionOffsets({A: 7}))
-    with pytest.raises(OptionError, match=r"not read or does not exist: t \[9\]"):
+    with pytest.raises(OptionError, match=r"not read or do not exist: t \[9\]"):
         resolved(PartitionOffsets({A: 7, B: 7, SourcePartition("t", 9): 7}))
 
 
@@ -64,7 +64,7 @@ def test_a_partition_that_does_not_exist_is_named() -> None:
             SameOffset(EARLIEST),
             {SourcePartition("u", 0)},
             ask,
-            named="startingOffsets",
+            option="startingOffsets",
             is_late_latest=False,
         )
 

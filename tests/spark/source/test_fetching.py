@@ -99,7 +99,7 @@ def test_many_topics_cost_few_requests(broker: Broker, topic_of, reads) -> None:
     assert (broker.faults.request_counts - before)["Metadata"] <= 5
 
 
-def test_a_topic_that_is_gone_is_not_asked_for_any_more(
+def test_the_metadata_of_a_deleted_topic_is_no_longer_requested(
     broker: Broker, topic_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(range_reader, "METADATA_ATTEMPT_MS", 50)
@@ -110,7 +110,7 @@ def test_a_topic_that_is_gone_is_not_asked_for_any_more(
         *read([OffsetRange(gone, 0, 0, 1)], client, DataLossPolicy(False, int(DEADLINE_S * 1000)))
     ] == []
     cluster = connect(client).cluster
-    assert gone not in cluster._watch._wanted
+    assert gone not in cluster._updater._topics
 
 
 def test_time_in_which_nobody_takes_records_is_not_the_brokers(

@@ -15,8 +15,8 @@ from barnabas.spark.source.options import (
     SourceOptions,
     TopicSelection,
     batch_options,
-    require_readable,
     stream_options,
+    validate_options,
 )
 
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_asked_is_refused_with_the_reason(
     option: str, value: str, reason: str
 ) -> None:
     with pytest.raises(OptionError, match=reason):
-        require_readable(
+        validate_options(
             {"kafka.bootstrap.servers": "a:1", "subscribe": "t", option: value}
         ) or batch(**{option: value})
 
@@ -116,7 +116,7 @@ def test_assigned_partitions_are_numbers(text: str) -> None:
 
 
 def test_something_has_to_be_read() -> None:
-    with pytest.raises(OptionError, match="none is given"):
+    with pytest.raises(OptionError, match="none is set"):
         batch_options({"kafka.bootstrap.servers": "a:1"})
 
 

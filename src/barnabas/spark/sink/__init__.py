@@ -1,9 +1,9 @@
-"""Writes DataFrames to topics: exactly once, or at least once where that will do.
+"""Writes DataFrames to topics, exactly once or at least once.
 
-Tasks write their rows in transactions of their own and leave them open; the driver decides on
-all of them at once, and has them committed. `protocol.py` is how, and `docs/spark-exactly-once.md`
-why it holds. `options.py` reads what the user asks for, `rows.py` what a row becomes, `task.py`
-runs in Spark's Python workers, `ledger.py` asks the brokers on behalf of the driver.
+Each task writes its rows in a transaction and leaves it open; the driver decides on all of them
+together, and commits them. `protocol.py` has the steps, `docs/spark-exactly-once.md` says why
+they are correct. `options.py` parses the options, `row_encoder.py` encodes rows, `task.py` runs
+in Spark's Python workers, `transaction_log.py` sends the requests of the driver to the brokers.
 """
 
 from barnabas.spark.sink.writer import batch_writer, stream_writer

@@ -1,13 +1,13 @@
-"""What was decided last, and how it is kept where it is found at once: with committed offsets.
+"""The last commit decision of a query, and its encoding in committed offsets.
 
-A decision names a batch and the transactions that are its rows. It is kept as the offsets that
-the group `<prefix>` has committed for the topic `__barnabas_sink`: the offset is the batch and
-one more, so that tools see a query's progress; the metadata of partition 0, 1, ... have the rest
-in pieces, since a broker takes no more than `offset.metadata.max.bytes` of it (4,096) each:
+A decision names a batch and the transactions that have its rows. It is stored as the offsets that
+the group `<prefix>` has committed for the topic `__barnabas_sink`: the offset is the batch id
+plus one, so that tools see a query's progress; the metadata of partition 0, 1, ... have the rest
+in chunks, since a broker accepts at most `offset.metadata.max.bytes` (4,096) for each partition:
 
-    "<pieces>:<text>"    text: base 85 of zlib of JSON
+    "<chunks>:<text>"    text: base 85 of zlib of JSON
 
-All pieces are committed in one transaction, whose commit is the decision.
+All chunks are committed in one transaction, whose commit is the decision.
 """
 
 import base64
@@ -20,74 +20,86 @@ from barnabas.client.values import PreparedTransaction
 from barnabas.spark.sink import transactional_ids
 
 TOPIC = "__barnabas_sink"
-PIECES = 16
-"""Partitions of the topic: what a decision may be cut into."""
+MAX_CHUNKS = 16
+"""Partitions of the topic, each with one chunk of a decision."""
 
-PIECE_BYTES = 4_000
-_MOST_BYTES = 1 << 20  # of the JSON, when it is read
+CHUNK_BYTES = 4_000
+_MAX_JSON_BYTES = 1 << 20  # when a decision is read
 
 
 class DecisionError(ValueError):
-    """It cannot be written down, or what is written there is not one."""
+    """A decision is too large to encode, or the committed offsets are not a decision."""
 
 
 @dataclass(slots=True, frozen=True)
 class TaskTransaction:
-    """What one task has left behind: rows in an open transaction."""
+    """The rows of one task, in an open transaction."""
 
     task: int
     rows: int
-    transaction: PreparedTransaction
+    prepared: PreparedTransaction
 
 
 @dataclass(slots=True, frozen=True)
 class CommitDecision:
     batch: int
     tasks: int
-    """How many the batch had, with those that had no rows to write."""
-    written: tuple[TaskTransaction, ...]
+    """The number of tasks of the batch, including those without rows."""
+    transactions: tuple[TaskTransaction, ...]
     topic: str | None
-    """Of all rows; None where each names its own."""
+    """The topic of all rows; None if each row names its own."""
 
 
 def encode(prefix: str, decision: CommitDecision) -> list[str]:
-    """The metadata of the first partitions, in their order."""
+    """Returns the metadata of the partitions, beginning with partition 0."""
     workers: dict[str, list[list[int]]] = {}
-    for each in decision.written:
-        it = each.transaction
-        worker, number = transactional_ids.parts_of(prefix, it.transactional_id)
-        entry = [each.task, each.rows, number, it.producer_id, it.epoch]
-        workers.setdefault(worker, []).append(entry)
+    for task_transaction in decision.transactions:
+        prepared = task_transaction.prepared
+        worker, number = transactional_ids.split_task_id(prefix, prepared.transactional_id)
+        workers.setdefault(worker, []).append(
+            [
+                task_transaction.task,
+                task_transaction.rows,
+                number,
+                prepared.producer_id,
+                prepared.epoch,
+            ]
+        )
     content = [decision.batch, decision.tasks, decision.topic, workers]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
     text = base64.b85encode(packed).decode()
-    pieces = [text[at : at + PIECE_BYTES] for at in range(0, len(text), PIECE_BYTES)]
-    if len(pieces) > PIECES:
+    chunks = [text[start : start + CHUNK_BYTES] for start in range(0, len(text), CHUNK_BYTES)]
+    if len(chunks) > MAX_CHUNKS:
         raise DecisionError(
-            f"batch {decision.batch} was written by {len(decision.written)} tasks, more than one "
-            f"decision can name: write fewer partitions, as with coalesce()"
+            f"batch {decision.batch} was written by {len(decision.transactions)} tasks, more "
+            f"than one decision can name: write fewer partitions, as with coalesce()"
         )
-    return [f"{len(pieces)}:{piece}" for piece in pieces]
+    return [f"{len(chunks)}:{chunk}" for chunk in chunks]
 
 
-def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> CommitDecision:
-    """From the metadata of partitions; there may be older ones behind those that count."""
+def decode(prefix: str, chunks: Mapping[int, str] | Sequence[str]) -> CommitDecision:
+    """Decodes the metadata of the partitions.
+
+    Chunks of an older and longer decision may follow those of the current one.
+    """
     try:
-        count, _, _ = pieces[0].partition(":")
-        text = "".join(pieces[index].partition(":")[2] for index in range(int(count)))
-        unpacked = zlib.decompressobj().decompress(base64.b85decode(text), _MOST_BYTES)
+        count, _, _ = chunks[0].partition(":")
+        text = "".join(chunks[index].partition(":")[2] for index in range(int(count)))
+        unpacked = zlib.decompressobj().decompress(base64.b85decode(text), _MAX_JSON_BYTES)
         batch, tasks, topic, workers = json.loads(unpacked)
         written = [
             TaskTransaction(
                 task,
                 rows,
-                PreparedTransaction(transactional_ids.of_task(prefix, worker, n), pid, epoch),
+                PreparedTransaction(
+                    transactional_ids.task_id(prefix, worker, number), producer_id, epoch
+                ),
             )
             for worker, entries in workers.items()
-            for task, rows, n, pid, epoch in entries
+            for task, rows, number, producer_id, epoch in entries
         ]
-    except (ValueError, KeyError, IndexError, TypeError, zlib.error) as problem:
+    except (ValueError, KeyError, IndexError, TypeError, zlib.error) as error:
         raise DecisionError(
-            f"group {prefix} has offsets of {TOPIC} that are no decision of this sink: {problem!r}"
+            f"group {prefix} has offsets of {TOPIC} that are not a decision of this sink: {error!r}"
         ) from None
-    return CommitDecision(batch, tasks, tuple(sorted(written, key=lambda each: each.task)), topic)
+    return CommitDecision(batch, tasks, tuple(sorted(written, key=lambda entry: entry.task)), topic)

@@ -1,4 +1,4 @@
-"""Formats of typed columns, settled with the registry once a process."""
+"""Formats of encoded columns, whose schemas each process looks up in the registry once."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
     from barnabas.columns.format import ColumnFormat
 
-MOST_FORMATS = 64
+MAX_CACHED_FORMATS = 64
 
-_prepared: LruCache[tuple[bytes, pa.DataType], ColumnFormat] = LruCache(MOST_FORMATS)
+_prepared: LruCache[tuple[bytes, pa.DataType], ColumnFormat] = LruCache(MAX_CACHED_FORMATS)
 
 
 def column_format(column: str, options: SinkOptions, arrow_type: pa.DataType) -> ColumnFormat:
-    """How the key or the value is encoded; a schema that the registry lacks is registered.
+    """Returns the format of the key or value; registers its schema if the registry has none.
 
-    OptionError where the options do not say enough, or values of this type cannot be written.
+    Raises OptionError if options are missing, or values of this type cannot be written.
     """
-    asked = options.key if column == "key" else options.value
-    assert asked is not None, "a column is typed by its format"
-    if asked.subject is None and options.topic is not None:
-        asked = replace(asked, subject=f"{options.topic}-{column}")
+    format_ = options.key if column == "key" else options.value
+    assert format_ is not None, "only columns with a format are encoded"
+    if format_.subject is None and options.topic is not None:
+        format_ = replace(format_, subject=f"{options.topic}-{column}")
     try:
         return _prepared.get_or_create(
-            (pickle.dumps(asked), arrow_type), lambda: asked.prepared(arrow_type)
+            (pickle.dumps(format_), arrow_type), lambda: format_.prepared(arrow_type)
         )
-    except ValueError as problem:
-        raise OptionError(f"{column}Format {asked.name}: {problem}") from problem
+    except ValueError as error:
+        raise OptionError(f"{column}Format {format_.name}: {error}") from error

@@ -1,4 +1,4 @@
-"""What a user asks of the sink, read and checked before anything is written."""
+"""The options of the sink, parsed and checked before anything is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ OPTIONS = (
     f"{REGISTRY_PREFIX}url",
     f"{CLIENT_PREFIX}bootstrap.servers",
 )
-_HARMLESS = ("path", "checkpointLocation", "queryName", "includeHeaders", "outputMode")
-"""Spark's own, and what is said of the connector's writer without effect."""
+_IGNORED_OPTIONS = ("path", "checkpointLocation", "queryName", "includeHeaders", "outputMode")
+"""Spark's own options, and options of Spark's Kafka connector that have no effect here."""
 
-_DECIDED_HERE = {
+_REJECTED_SETTINGS = {
     "transactional.id": "set transactionalIdPrefix instead",
     "key.serializer": "keys are written as bytes; see keyFormat",
     "value.serializer": "values are written as bytes; see valueFormat",
@@ -40,8 +40,8 @@ _DEFAULTS = {
     "linger.ms": "5",
     "transaction.timeout.ms": "900000",
 }
-"""Of the producers in tasks. The timeout is the longest that brokers grant if nobody asks them to
-grant more: a decided transaction must be committed before it is over."""
+"""Settings of the producers in tasks. The timeout is the longest that brokers allow by default: a
+transaction of a decision must be committed before it times out."""
 
 
 class Guarantee(StrEnum):
@@ -52,7 +52,7 @@ class Guarantee(StrEnum):
 @dataclass(slots=True, frozen=True)
 class SinkOptions:
     conf: Mapping[str, str]
-    """The producers' settings."""
+    """The settings of the producers."""
     topic: str | None
     guarantee: Guarantee
     id_prefix: str
@@ -63,53 +63,53 @@ class SinkOptions:
 
 
 def read_options(options: Mapping[str, str]) -> SinkOptions:
-    """OptionError says what is wrong."""
-    told = ParsedOptions(options, (*OPTIONS, *_HARMLESS), purpose="the barnabas sink")
-    application, version = told.text("txnAppId"), _version(told)
+    """Raises OptionError if an option is unknown, missing or invalid."""
+    parsed = ParsedOptions(options, (*OPTIONS, *_IGNORED_OPTIONS), purpose="the barnabas sink")
+    application, version = parsed.text("txnAppId"), _version(parsed)
     if (application is None) != (version is None):
         raise OptionError("txnAppId and txnVersion belong together: set both or none.")
-    guarantee = Guarantee(told.choice("deliveryGuarantee", tuple(Guarantee)))
+    guarantee = Guarantee(parsed.choice("deliveryGuarantee", tuple(Guarantee)))
     return SinkOptions(
-        conf=_conf(told, guarantee),
-        topic=told.text("topic"),
+        conf=_conf(parsed, guarantee),
+        topic=parsed.text("topic"),
         guarantee=guarantee,
-        id_prefix=told.text("transactionalIdPrefix") or "barnabas-sink",
+        id_prefix=parsed.text("transactionalIdPrefix") or "barnabas-sink",
         application=application,
         version=version,
-        key=_format(told, "key"),
-        value=_format(told, "value"),
+        key=_format(parsed, "key"),
+        value=_format(parsed, "value"),
     )
 
 
-def _conf(told: ParsedOptions, guarantee: Guarantee) -> Mapping[str, str]:
-    conf = _DEFAULTS | told.client_settings(_DECIDED_HERE)
+def _conf(parsed: ParsedOptions, guarantee: Guarantee) -> Mapping[str, str]:
+    conf = _DEFAULTS | parsed.client_settings(_REJECTED_SETTINGS)
     try:
         producer_settings(conf)
-    except KafkaException as failure:
-        raise OptionError(f"kafka.*: {error_in(failure).str()}") from None
+    except KafkaException as error:
+        raise OptionError(f"kafka.*: {error_in(error).str()}") from None
     if guarantee is Guarantee.EXACTLY_ONCE:
         _require_transactions(conf)
     return conf
 
 
 def _require_transactions(conf: Mapping[str, str]) -> None:
-    """What a user of Spark's connector may have set for less than all acknowledgements."""
+    """Raises OptionError for settings that transactions do not allow, such as acks=1."""
     try:
         producer_settings({**conf, "transactional.id": "of a task"})
-    except KafkaException as failure:
+    except KafkaException as error:
         raise OptionError(
-            f"kafka.*: {error_in(failure).str()}. Leave it out, or set deliveryGuarantee to "
+            f"kafka.*: {error_in(error).str()}. Leave it out, or set deliveryGuarantee to "
             f"{Guarantee.AT_LEAST_ONCE}, which writes without transactions."
         ) from None
 
 
-def _version(told: ParsedOptions) -> int | None:
-    """A number that grows with each batch, from 0 on."""
-    return None if told.text("txnVersion") is None else told.integer("txnVersion", 0)
+def _version(parsed: ParsedOptions) -> int | None:
+    """Returns the version, which starts at 0 and increases with each batch."""
+    return None if parsed.text("txnVersion") is None else parsed.integer("txnVersion", 0)
 
 
-def _format(told: ParsedOptions, column: str) -> ColumnFormat | None:
-    asked = requested_format(told, column)
-    if asked is None and (told.text(f"{column}Subject") or told.text(f"{column}Schema")):
+def _format(parsed: ParsedOptions, column: str) -> ColumnFormat | None:
+    format_ = requested_format(parsed, column)
+    if format_ is None and (parsed.text(f"{column}Subject") or parsed.text(f"{column}Schema")):
         raise OptionError(f"{column}Subject and {column}Schema need a {column}Format.")
-    return asked
+    return format_

@@ -1,8 +1,8 @@
-"""The producers of a Spark Python worker, kept from one task to the next.
+"""The producers of a Spark Python worker, which tasks reuse.
 
-A transactional id is used again for a later batch only: Spark begins none before the driver has
-ended all transactions of the one before. Ids that the last decision names are not used at all as
-long as the run lasts in which it was read, since it may not be carried out yet.
+A transactional id is reused only for a later batch: Spark starts no batch before the driver has
+completed all transactions of the one before. Ids in the last decision are not used in the run that
+read it, since their transactions may still have to be committed.
 """
 
 from collections.abc import Container, Mapping
@@ -14,18 +14,18 @@ from barnabas.client.values import PreparedTransaction
 from barnabas.spark.sink import transactional_ids
 from barnabas.spark.sink.transaction_log import MAX_CACHED, REQUEST_TIMEOUT_S
 
-MOST_CONNECTED = 64
-"""Producers of a query that stay connected: a batch may have thousands of tasks."""
+MAX_CONNECTED = 64
+"""The number of a query's producers that stay connected: a batch may have thousands of tasks."""
 
 
 @dataclass(slots=True, eq=False)
 class TransactionalProducerSlot:
-    """One transactional id of this process."""
+    """One transactional id of this process, with its producer."""
 
     conf: Mapping[str, str]
-    """With the id."""
+    """The settings of the producer, including the transactional id."""
     batch: int = -1
-    """That it was used for last."""
+    """The last batch that used the id."""
     _producer: Producer | None = None
 
     @property
@@ -40,16 +40,16 @@ class TransactionalProducerSlot:
         return self._producer
 
     def prepare(self) -> PreparedTransaction:
-        assert self._producer is not None, "what is prepared has begun"
+        assert self._producer is not None, "begin() comes before prepare()"
         return self._producer.prepare_transaction(REQUEST_TIMEOUT_S)
 
     def abort(self) -> None:
-        """KafkaException where there is nothing to abort, or nobody who does it soon."""
+        """Raises KafkaException if no transaction is open, or the coordinator does not respond."""
         if self._producer is not None:
             self._producer.abort_transaction(5)
 
     def disconnect(self) -> None:
-        """What is prepared stays so."""
+        """Close the connections; a prepared transaction stays open."""
         if self._producer is not None:
             self._producer.close(0)
             self._producer = None
@@ -57,62 +57,62 @@ class TransactionalProducerSlot:
 
 @dataclass(slots=True)
 class TransactionalProducerPool:
-    """The lanes of one query."""
+    """The producers of one query in this process."""
 
     conf: Mapping[str, str]
     prefix: str
-    worker: str = field(default_factory=transactional_ids.new_worker)
-    lanes: list[TransactionalProducerSlot] = field(default_factory=list)
-    made: int = 0
+    worker: str = field(default_factory=transactional_ids.random_worker_id)
+    slots: list[TransactionalProducerSlot] = field(default_factory=list)
+    slots_created: int = 0
 
     def acquire(self, batch: int, decided: Container[str]) -> TransactionalProducerSlot:
-        """A lane in which nothing is left that may count."""
-        for lane in self.lanes:
-            if lane.batch < batch and lane.transactional_id not in decided:
+        """Returns a slot without a transaction that may still have to be committed."""
+        for slot in self.slots:
+            if slot.batch < batch and slot.transactional_id not in decided:
                 break
         else:
-            lane = self._another()
-        lane.batch = batch
-        return lane
+            slot = self._add_slot()
+        slot.batch = batch
+        return slot
 
-    def release(self, lane: TransactionalProducerSlot) -> None:
-        """For a later batch."""
-        if self.lanes.index(lane) >= MOST_CONNECTED:
-            lane.disconnect()
+    def release(self, slot: TransactionalProducerSlot) -> None:
+        """Keep the slot for a later batch."""
+        if self.slots.index(slot) >= MAX_CONNECTED:
+            slot.disconnect()
 
-    def discard(self, lane: TransactionalProducerSlot) -> None:
-        """Never use it again: its task has failed."""
-        self.lanes.remove(lane)
-        lane.disconnect()
+    def discard(self, slot: TransactionalProducerSlot) -> None:
+        """Remove the slot of a task that failed."""
+        self.slots.remove(slot)
+        slot.disconnect()
 
     def close(self) -> None:
-        for lane in self.lanes:
-            lane.disconnect()
+        for slot in self.slots:
+            slot.disconnect()
 
-    def _another(self) -> TransactionalProducerSlot:
-        transactional_id = transactional_ids.of_task(self.prefix, self.worker, self.made)
-        self.made += 1
-        self.lanes.append(
+    def _add_slot(self) -> TransactionalProducerSlot:
+        transactional_id = transactional_ids.task_id(self.prefix, self.worker, self.slots_created)
+        self.slots_created += 1
+        self.slots.append(
             TransactionalProducerSlot({**self.conf, "transactional.id": transactional_id})
         )
-        return self.lanes[-1]
+        return self.slots[-1]
 
 
 _pools: LruCache[tuple[frozenset[tuple[str, str]], str], TransactionalProducerPool] = LruCache(
     MAX_CACHED, on_evict=TransactionalProducerPool.close
 )
-_plain: LruCache[frozenset[tuple[str, str]], Producer] = LruCache(
+_plain_producers: LruCache[frozenset[tuple[str, str]], Producer] = LruCache(
     MAX_CACHED, on_evict=lambda producer: producer.close(0)
 )
 
 
 def pool_for(conf: Mapping[str, str], prefix: str) -> TransactionalProducerPool:
-    """This process's for a query."""
+    """Returns this process's pool for a query."""
     return _pools.get_or_create(
         (frozenset(conf.items()), prefix), lambda: TransactionalProducerPool(conf, prefix)
     )
 
 
 def plain_producer(conf: Mapping[str, str]) -> Producer:
-    """This process's producer without transactions."""
-    return _plain.get_or_create(frozenset(conf.items()), lambda: Producer(dict(conf)))
+    """Returns this process's producer without transactions."""
+    return _plain_producers.get_or_create(frozenset(conf.items()), lambda: Producer(dict(conf)))

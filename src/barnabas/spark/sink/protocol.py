@@ -1,20 +1,20 @@
-"""Each row once: what tasks and the driver do, in which order, whoever dies in between.
+"""The exactly-once protocol: the steps of tasks and driver, correct if any process dies in between.
 
-No I/O of its own: a `Ledger` is asked, which is the brokers or a simulation of them. A call may
-fail or end with its process at any point; it is then made again by somebody, and every step may
-be taken twice. The one moment that counts is `Ledger.decide`.
+It does no I/O: it calls a `TransactionLog`, which is the brokers or a simulation of them. A call
+may fail, or its process may die, at any point; a later call then repeats the step, and every step
+may run twice. The commit point is `TransactionLog.decide`.
 
-    task        reads the last decision. Its batch is not decided: it writes in a transaction of
-                its own, which stays open. It is decided: it writes nothing.
-    commit      takes over (older drivers are shut out), reads the last decision; decides on what
-                the tasks have written unless the batch is decided already; commits what was
-                decided; aborts what was not.
-    abort       the same with nothing to decide on: what was decided in the meantime stands.
-    sweep       aborts what attempts have left open that no decision names.
+    task            reads the last decision. If its batch is not decided, it writes in a transaction
+                    of its own, which stays open. If it is decided, it writes nothing.
+    commit          fences older drivers and reads the last decision. Unless the batch is decided,
+                    it decides on the transactions of the tasks. It commits the transactions in the
+                    decision and aborts the others.
+    abort           does the same without a decision of its own: an earlier decision stays valid.
+    abort_orphans   aborts transactions that attempts have left open and no decision names.
 
-A transaction that was decided on may have been aborted by its broker, if nobody committed it
-within transaction.timeout.ms. Nobody can commit it any more, so its task may write again when the
-batch is replayed; a second decision then takes its place.
+The broker may have aborted a transaction of a decision, if no driver committed it within
+transaction.timeout.ms. It can never be committed then, so its task may write again when the batch
+is replayed; a second decision replaces the first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,79 +26,82 @@ from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
 
 
 class LostRowsError(RuntimeError):
-    """Rows that were decided on, or about to be, are no more: their transactions timed out."""
+    """Rows of a decision, or of the next one, are lost: their transactions timed out."""
 
 
-class OtherWriterError(RuntimeError):
-    """What was decided under this name is not what this query or application has decided."""
+class ConflictingWriterError(RuntimeError):
+    """The last decision under this prefix was made by another query or application."""
 
 
 @dataclass(slots=True, frozen=True)
 class WriteJob:
-    """A micro-batch, or a save: what tasks and a driver write for."""
+    """A micro-batch of a query, or a batch write (a save)."""
 
     prefix: str
-    """The name under which decisions are made."""
+    """The driver's transactional id, and the group that has the decisions."""
     run: str
-    """Of a query; of a save, the save."""
+    """The run of the query; for a save, an id of the save."""
     batch: int
-    """Or the version of a save."""
+    """The batch id; for a save, its version."""
     topic: str | None
-    """Of all rows; None where each names its own."""
+    """The topic of all rows; None if each row names its own."""
     in_order: bool = True
-    """Whether none begins before the one before is committed, as Spark does with micro-batches.
-    (Saves of one application follow no rule: one may have been decided and left at that.)"""
+    """Whether a batch starts only after the one before is committed, as micro-batches do. (Saves of
+    one application may start after a save that was decided and not committed.)"""
 
 
 @dataclass(slots=True, frozen=True)
 class TaskReport:
-    """What a task tells the driver."""
+    """What a task reports to the driver."""
 
     task: int
     attempt: int
     is_decided: bool
-    """Whether the batch was decided when the task began."""
-    written: TaskTransaction | None
-    """None where there were no rows, or they had been written before."""
+    """Whether the batch was decided when the task started."""
+    transaction: TaskTransaction | None
+    """None if there were no rows, or they had been written before."""
     replaces: PreparedTransaction | None = None
-    """Decided on for this task, and lost: it has written the rows again."""
+    """The lost transaction of this task in the last decision, whose rows it has written again."""
 
 
 class DecisionReader(Protocol):
-    """What tasks ask for."""
+    """What tasks need of the brokers."""
 
     def read(self) -> CommitDecision | None:
-        """The last decision, when whatever is about to be decided is."""
+        """Returns the last decision; waits for a decision in flight."""
         ...
 
     def complete(
         self, transactions: Sequence[PreparedTransaction], *, committed: bool
     ) -> list[PreparedTransaction]:
-        """Commit or abort them, also if that was done before; those that cannot be committed."""
+        """Commit or abort transactions, even if that was done before.
+
+        Returns those that cannot be committed.
+        """
         ...
 
 
 class TransactionLog(DecisionReader, Protocol):
-    """What the driver asks for."""
+    """What the driver needs of the brokers."""
 
-    def take_over(self) -> CommitDecision | None:
-        """The last decision; nobody who has taken over before can decide any more."""
+    def fence_other_drivers(self) -> CommitDecision | None:
+        """Returns the last decision; after that, no earlier driver can decide."""
         ...
 
     def decide(self, decision: CommitDecision) -> None:
-        """Fails if somebody else has taken over, or leaves open whether it was done."""
+        """Raises if another driver has fenced this one. Any other error leaves the outcome open."""
         ...
 
-    def ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
-        """Those that are not open any more."""
+    def find_ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
+        """Returns the transactions that are not open any more."""
         ...
 
     def open_transactions(self) -> list[PreparedTransaction]:
-        """What tasks of this query have open, with rows still coming or prepared."""
+        """Returns the open transactions of this query's tasks, prepared or not."""
         ...
 
     def fence(self, transactions: Sequence[PreparedTransaction]) -> None:
-        """Abort those that are still open, and shut out who has opened them."""
+        """Abort those that are still open, and fence their producers."""
         ...
 
 
@@ -107,7 +110,7 @@ class TransactionLog(DecisionReader, Protocol):
 
 @dataclass(slots=True, frozen=True)
 class TaskPlan:
-    """What a task has to do."""
+    """Whether a task writes, and which lost transaction it replaces."""
 
     writes: bool
     replaces: PreparedTransaction | None = None
@@ -116,127 +119,141 @@ class TaskPlan:
 def begin_task(
     decisions: DecisionReader, last: CommitDecision | None, job: WriteJob, task: int
 ) -> TaskPlan:
-    """Whether a task writes, given the last decision."""
+    """Plan a task by the last decision."""
     if last is None or last.batch < job.batch:
         return TaskPlan(writes=True)
     _require_own(last, job, may_be_older=not job.in_order)
     if last.batch > job.batch:
         return TaskPlan(writes=False)
-    mine = [each.transaction for each in last.written if each.task == task]
-    lost = decisions.complete(mine, committed=True)
+    own = [entry.prepared for entry in last.transactions if entry.task == task]
+    lost = decisions.complete(own, committed=True)
     return TaskPlan(writes=True, replaces=lost[0]) if lost else TaskPlan(writes=False)
 
 
 # The driver
 
 
-def commit(ledger: TransactionLog, job: WriteJob, reports: Sequence[TaskReport]) -> bool:
-    """When this returns, each row of the batch is committed once, and nothing else.
+def commit(transaction_log: TransactionLog, job: WriteJob, reports: Sequence[TaskReport]) -> bool:
+    """Commit the batch: afterwards each of its rows is committed once, and no other row is.
 
-    Whether there was anything to decide.
+    Returns whether there was anything to decide.
     """
-    written = [each.written for each in reports if each.written is not None]
-    if job.in_order and not written and not any(each.is_decided for each in reports):
+    written = [report.transaction for report in reports if report.transaction is not None]
+    if job.in_order and not written and not any(report.is_decided for report in reports):
         return False
-    last = ledger.take_over()
+    last = transaction_log.fence_other_drivers()
     if last is None or last.batch < job.batch:
         if last is not None and not job.in_order:
-            _finish(ledger, last)
-        _require_open(ledger, job.batch, written)
+            _commit_all(transaction_log, last)
+        _require_open(transaction_log, job.batch, written)
         last = CommitDecision(job.batch, len(reports), tuple(written), job.topic)
-        ledger.decide(last)
+        transaction_log.decide(last)
     elif last.batch == job.batch:
-        last = _replayed(ledger, last, reports)
-    kept = {each.transaction for each in last.written}
-    _abort(ledger, (each.transaction for each in written if each.transaction not in kept))
+        last = _replace_lost(transaction_log, last, reports)
+    decided = {entry.prepared for entry in last.transactions}
+    _abort(transaction_log, (entry.prepared for entry in written if entry.prepared not in decided))
     _require_own(last, job, may_be_older=not job.in_order and not written)
-    _finish(ledger, last)
+    _commit_all(transaction_log, last)
     return True
 
 
-def abort(ledger: TransactionLog, job: WriteJob, reports: Iterable[TaskReport]) -> None:
-    """After a failure: of tasks, or of `commit` itself, which may have decided before it failed."""
-    last = ledger.take_over()
-    decided = set() if last is None else {each.transaction for each in last.written}
-    written = {each.written.transaction for each in reports if each.written is not None}
-    _abort(ledger, written - decided)
+def abort(transaction_log: TransactionLog, job: WriteJob, reports: Iterable[TaskReport]) -> None:
+    """Abort the batch after tasks failed, or after `commit` failed, possibly with a decision."""
+    last = transaction_log.fence_other_drivers()
+    decided = set() if last is None else {entry.prepared for entry in last.transactions}
+    written = {report.transaction.prepared for report in reports if report.transaction is not None}
+    _abort(transaction_log, written - decided)
     if last is not None and last.batch == job.batch:
-        _finish(ledger, last)
+        _commit_all(transaction_log, last)
 
 
-def sweep(ledger: TransactionLog) -> list[PreparedTransaction]:
-    """Abort what attempts that died, lost or were stopped have left open; readers wait for it.
+def abort_orphans(transaction_log: TransactionLog) -> list[PreparedTransaction]:
+    """Abort open transactions of attempts that died or were stopped; readers wait for them.
 
-    After a batch was decided, so that nobody else decides on any of it; or after the abort of a
-    job. What was decided stays open until it is carried out, whoever has decided it.
+    Called after a batch was decided, so that no driver can still decide on any of them, or after
+    the abort of a job. Transactions in a decision stay open until they are committed.
     """
-    last = ledger.read()
-    decided = set() if last is None else {each.transaction for each in last.written}
-    left = [each for each in ledger.open_transactions() if each not in decided]
-    if left:
-        ledger.fence(left)
-    return left
+    last = transaction_log.read()
+    decided = set() if last is None else {entry.prepared for entry in last.transactions}
+    orphans = [entry for entry in transaction_log.open_transactions() if entry not in decided]
+    if orphans:
+        transaction_log.fence(orphans)
+    return orphans
 
 
 def _require_own(last: CommitDecision, job: WriteJob, *, may_be_older: bool) -> None:
-    """The batch was decided before, or one after it: is that what this job asks for?"""
+    """Raises ConflictingWriterError unless the decision on this or a later batch is this job's."""
     if last.topic != job.topic:
-        raise OtherWriterError(
+        raise ConflictingWriterError(
             f"{job.prefix}: batch {last.batch} was written to {last.topic or 'many topics'}, so "
-            f"batch {job.batch} is not written to {job.topic or 'many topics'}. Give each place "
-            f"that writes a txnAppId of its own; give a query that goes on from the checkpoint of "
-            f"another, or now writes elsewhere, a transactionalIdPrefix of its own"
+            f"batch {job.batch} is not written to {job.topic or 'many topics'}. Give each write "
+            f"its own txnAppId; give a query that continues from the checkpoint of another, or "
+            f"now writes elsewhere, its own transactionalIdPrefix"
         )
     if last.batch > job.batch and not may_be_older:
-        raise OtherWriterError(
+        raise ConflictingWriterError(
             f"{job.prefix}: batch {job.batch} comes after batch {last.batch} was decided, and is "
             f"not written: another driver runs the same query or saves with the same txnAppId, or "
-            f"the query's checkpoint was set back or copied. Stop the other; or set another "
-            f"transactionalIdPrefix to write all from this checkpoint on"
+            f"the query's checkpoint was set back or copied. Stop the other driver; or set another "
+            f"transactionalIdPrefix to write everything from this checkpoint on"
         )
 
 
-def _replayed(
-    ledger: TransactionLog, last: CommitDecision, reports: Sequence[TaskReport]
+def _replace_lost(
+    transaction_log: TransactionLog, last: CommitDecision, reports: Sequence[TaskReport]
 ) -> CommitDecision:
-    """The batch is decided; what was lost of it may have been written again."""
-    again = {each.replaces: each.written for each in reports if each.replaces and each.written}
-    rewritten = [(old, again[old.transaction]) for old in last.written if old.transaction in again]
+    """The batch is decided; tasks may have written its lost transactions again."""
+    replacements = {
+        report.replaces: report.transaction
+        for report in reports
+        if report.replaces and report.transaction
+    }
+    rewritten = [
+        (old, replacements[old.prepared])
+        for old in last.transactions
+        if old.prepared in replacements
+    ]
     if not rewritten:
         return last
     if len(reports) != last.tasks or any(old.rows != new.rows for old, new in rewritten):
-        _abort(ledger, (new.transaction for _, new in rewritten))
+        _abort(transaction_log, (new.prepared for _, new in rewritten))
         raise LostRowsError(
             f"batch {last.batch}: {sum(old.rows for old, _ in rewritten):,} rows were decided on, "
-            f"but not committed before their transactions timed out, and the batch now has other "
-            f"rows in its tasks ({len(reports)} instead of {last.tasks} tasks), so that they "
-            f"cannot be written again alone. Let the query run as it did before; or set another "
-            f"transactionalIdPrefix to have the whole batch written again"
+            f"but not committed before their transactions timed out, and the tasks of the batch "
+            f"now have other rows ({len(reports)} instead of {last.tasks} tasks), so that they "
+            f"cannot be written again alone. Run the query as it was before; or set another "
+            f"transactionalIdPrefix to write the whole batch again"
         )
-    _require_open(ledger, last.batch, [new for _, new in rewritten])
-    written = tuple(again.get(each.transaction, each) for each in last.written)
-    decision = replace(last, written=written)
-    ledger.decide(decision)
+    _require_open(transaction_log, last.batch, [new for _, new in rewritten])
+    transactions = tuple(replacements.get(old.prepared, old) for old in last.transactions)
+    decision = replace(last, transactions=transactions)
+    transaction_log.decide(decision)
     return decision
 
 
-def _require_open(ledger: TransactionLog, batch: int, written: Sequence[TaskTransaction]) -> None:
-    """A last look: better to fail before the decision than after."""
-    ended = ledger.ended([each.transaction for each in written])
+def _require_open(
+    transaction_log: TransactionLog, batch: int, transactions: Sequence[TaskTransaction]
+) -> None:
+    """Raises LostRowsError if a transaction has ended: it is better to fail before the decision."""
+    ended = transaction_log.find_ended([entry.prepared for entry in transactions])
     if ended:
         raise LostRowsError(
-            f"batch {batch}: {len(ended)} of {len(written)} transactions have ended before the "
-            f"batch was complete, {ended[0].transactional_id} for one: the batch took longer than "
-            f"kafka.transaction.timeout.ms, or another driver of the query has aborted them. Set "
-            f"the timeout higher (and the brokers' transaction.max.timeout.ms), or make batches "
-            f"smaller"
+            f"batch {batch}: {len(ended)} of {len(transactions)} transactions have ended before "
+            f"the batch was complete, {ended[0].transactional_id} among them: the batch took "
+            f"longer than kafka.transaction.timeout.ms, or another driver of the query has "
+            f"aborted them. Set the timeout higher (and the brokers' "
+            f"transaction.max.timeout.ms), or make batches smaller"
         )
 
 
-def _finish(ledger: TransactionLog, decision: CommitDecision) -> None:
-    lost = set(ledger.complete([each.transaction for each in decision.written], committed=True))
+def _commit_all(transaction_log: TransactionLog, decision: CommitDecision) -> None:
+    lost = set(
+        transaction_log.complete(
+            [entry.prepared for entry in decision.transactions], committed=True
+        )
+    )
     if lost:
-        rows = sum(each.rows for each in decision.written if each.transaction in lost)
+        rows = sum(entry.rows for entry in decision.transactions if entry.prepared in lost)
         raise LostRowsError(
             f"batch {decision.batch}: {rows:,} rows in {len(lost)} transactions were decided on, "
             f"but timed out before they were committed. They are written again when the batch is "
@@ -245,5 +262,5 @@ def _finish(ledger: TransactionLog, decision: CommitDecision) -> None:
         )
 
 
-def _abort(ledger: TransactionLog, transactions: Iterable[PreparedTransaction]) -> None:
-    ledger.complete(list(transactions), committed=False)
+def _abort(transaction_log: TransactionLog, transactions: Iterable[PreparedTransaction]) -> None:
+    transaction_log.complete(list(transactions), committed=False)

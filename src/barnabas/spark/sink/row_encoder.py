@@ -1,8 +1,8 @@
-"""From the rows of a DataFrame to the columns that a producer takes, without a loop over rows.
+"""Encodes the rows of a DataFrame as the columns that a producer accepts, without a loop over rows.
 
-Columns are found by their names, as Spark's Kafka connector finds them: value, key, topic,
-partition, headers, and timestamp; others are left out. With a `valueFormat` the value may be of
-any type, and where there is no column `value` all that are not named above are its fields.
+Columns have the names of Spark's Kafka connector: value, key, topic, partition, headers, and
+timestamp; other columns are ignored. With a `valueFormat` the value may have any type, and if there
+is no column `value`, all other columns are the fields of the value.
 """
 
 from __future__ import annotations
@@ -30,73 +30,77 @@ _TYPES = {
     "headers": ("array<struct<key:string,value:binary>>",),
     "timestamp": ("timestamp",),
 }
-_AS_THEY_ARE = ("key", "value", "partition", "headers", "timestamp")
-_OF_READERS = ("offset", "timestampType")
-"""Columns that a frame has because it was read from a topic."""
+_PLAIN_COLUMNS = ("key", "value", "partition", "headers", "timestamp")
+_SOURCE_COLUMNS = ("offset", "timestampType")
+"""Columns of a frame that was read from a topic."""
 
 
 @dataclass(slots=True, frozen=True)
 class EncodedColumn:
-    """A column to be encoded: its own, or fields that are one value together."""
+    """A key or value with a format: one column, or several columns as fields of one value."""
 
     name: str
     fields: tuple[str, ...]
-    """Empty where the column itself is the value."""
+    """The columns that are fields of the value; empty if the column itself is the value."""
     format: ColumnFormat
     arrow_type: pa.DataType
 
 
 @dataclass(slots=True, frozen=True)
-class RowShape:
-    """Which columns there are, and what is to be done with them."""
+class RowLayout:
+    """The columns to write, by how they are written."""
 
     topic: str | None
-    """Of all rows; None where each names its own."""
-    plain: tuple[str, ...]
-    typed: tuple[EncodedColumn, ...]
+    """The topic of all rows; None if each row names its own."""
+    plain_columns: tuple[str, ...]
+    encoded_columns: tuple[EncodedColumn, ...]
 
     def encoder(self) -> RowEncoder:
         return RowEncoder(self)
 
 
-def shape_of(schema: StructType, options: SinkOptions) -> RowShape:
-    """OptionError where the columns are not what the sink can write."""
+def resolve_layout(schema: StructType, options: SinkOptions) -> RowLayout:
+    """Raises OptionError if the sink cannot write the columns."""
     columns = {field.name: field.dataType for field in schema.fields}
     if options.topic is None and "topic" not in columns:
         raise OptionError(
-            "Nothing says which topic to write to: set the option topic, or have a column topic."
+            "There is no topic to write to: set the option topic, or add a column topic."
         )
     if "value" not in columns and options.value is None:
         raise OptionError(
-            f"There is no column value; there are {', '.join(columns)}. Name one so, or set "
+            f"There is no column value; there are {', '.join(columns)}. Rename one, or set "
             f"valueFormat to write them all as one value."
         )
-    typed = {
-        name: _typed(name, schema, options)
-        for name, asked in (("key", options.key), ("value", options.value))
-        if asked is not None and (name in columns or name == "value")
+    encoded = {
+        name: _encoded_column(name, schema, options)
+        for name, format_ in (("key", options.key), ("value", options.value))
+        if format_ is not None and (name in columns or name == "value")
     }
-    for name, kind in columns.items():
+    for name, data_type in columns.items():
         allowed = _TYPES.get(name)
-        if allowed is None or name in typed or (name == "topic" and options.topic is not None):
+        if allowed is None or name in encoded or (name == "topic" and options.topic is not None):
             continue
-        if kind.simpleString() not in allowed:
-            advice = f"; {name}Format says how to encode it" if name in ("key", "value") else ""
-            must = " or ".join(allowed)
-            raise OptionError(f"Column {name} is {kind.simpleString()} and must be {must}{advice}.")
-    plain = tuple(name for name in _AS_THEY_ARE if name in columns and name not in typed)
-    return RowShape(options.topic, plain, tuple(typed.values()))
+        if data_type.simpleString() not in allowed:
+            advice = f"; set {name}Format to encode it" if name in ("key", "value") else ""
+            expected = " or ".join(allowed)
+            raise OptionError(
+                f"Column {name} is {data_type.simpleString()} and must be {expected}{advice}."
+            )
+    plain = tuple(name for name in _PLAIN_COLUMNS if name in columns and name not in encoded)
+    return RowLayout(options.topic, plain, tuple(encoded.values()))
 
 
-def _typed(name: str, schema: StructType, options: SinkOptions) -> EncodedColumn:
+def _encoded_column(name: str, schema: StructType, options: SinkOptions) -> EncodedColumn:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType as Struct
 
-    apart = {*_TYPES, *_OF_READERS}
+    excluded = {*_TYPES, *_SOURCE_COLUMNS}
     own = [field for field in schema.fields if field.name == name]
-    fields = own or [field for field in schema.fields if field.name not in apart]
+    fields = own or [field for field in schema.fields if field.name not in excluded]
     if not fields:
-        raise OptionError(f"There is no column {name}, and none to make it of.")
+        raise OptionError(
+            f"There is no column {name}, and no other column to encode as the {name}."
+        )
     import pyarrow as pa
 
     arrow = to_arrow_schema(Struct(fields), timezone="UTC")
@@ -106,42 +110,43 @@ def _typed(name: str, schema: StructType, options: SinkOptions) -> EncodedColumn
 
 
 class RowEncoder:
-    """Used for the batches of one task."""
+    """Encodes the batches of one task."""
 
-    def __init__(self, shape: RowShape) -> None:
-        self._shape = shape
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
         self._encoders: dict[str, Encoder] = {
-            each.name: each.format.encoder(each.arrow_type) for each in shape.typed
+            column.name: column.format.encoder(column.arrow_type)
+            for column in layout.encoded_columns
         }
 
     def by_topic(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The rows of each topic, in their order, with the columns that producers know."""
+        """Yields the rows of each topic, in their order, with the columns of a producer."""
         if not rows.num_rows:
             return
-        encoded = self._encoded(rows)
-        if self._shape.topic is not None:
-            yield self._shape.topic, encoded
+        batch = self._encode_columns(rows)
+        if self._layout.topic is not None:
+            yield self._layout.topic, batch
             return
-        yield from _split(rows.column("topic"), encoded)
+        yield from _split(rows.column("topic"), batch)
 
-    def _encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _encode_columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa
 
-        columns: dict[str, Any] = {name: rows.column(name) for name in self._shape.plain}
-        for each in self._shape.typed:
-            columns[each.name] = self._encoders[each.name].encode(_values(rows, each))
+        columns: dict[str, Any] = {name: rows.column(name) for name in self._layout.plain_columns}
+        for column in self._layout.encoded_columns:
+            columns[column.name] = self._encoders[column.name].encode(_values(rows, column))
         return pa.RecordBatch.from_pydict(columns)
 
 
-def _values(rows: pa.RecordBatch, typed: EncodedColumn) -> pa.Array:
+def _values(rows: pa.RecordBatch, column: EncodedColumn) -> pa.Array:
     import pyarrow as pa
 
-    if not typed.fields:
-        values = rows.column(typed.name)
+    if not column.fields:
+        values = rows.column(column.name)
     else:
-        parts = [rows.column(name) for name in typed.fields]
-        values = pa.StructArray.from_arrays(parts, names=list(typed.fields))
-    return values if values.type == typed.arrow_type else values.cast(typed.arrow_type)
+        parts = [rows.column(name) for name in column.fields]
+        values = pa.StructArray.from_arrays(parts, names=list(column.fields))
+    return values if values.type == column.arrow_type else values.cast(column.arrow_type)
 
 
 def _split(topics: pa.Array, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -149,14 +154,14 @@ def _split(topics: pa.Array, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.Rec
 
     if topics.null_count:
         raise ValueError("A row has no topic: the column topic is null and no option topic is set.")
-    found = topics.dictionary_encode()
-    if len(found.dictionary) == 1:
-        yield found.dictionary[0].as_py(), rows
+    encoded = topics.dictionary_encode()
+    if len(encoded.dictionary) == 1:
+        yield encoded.dictionary[0].as_py(), rows
         return
-    order = pc.array_sort_indices(found.indices)  # which is stable
-    runs = pc.run_end_encode(found.indices.take(order))
+    order = pc.array_sort_indices(encoded.indices)  # which is stable
+    runs = pc.run_end_encode(encoded.indices.take(order))
     rows = rows.take(order)
     begin = 0
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        yield found.dictionary[code].as_py(), rows.slice(begin, end - begin)
+        yield encoded.dictionary[code].as_py(), rows.slice(begin, end - begin)
         begin = end

@@ -1,4 +1,4 @@
-"""One task: its rows into a transaction of its own, or straight to the brokers."""
+"""A task of the sink: writes its rows in a transaction, or without one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from barnabas.spark.sink import protocol
 from barnabas.spark.sink.commit_decision import CommitDecision, TaskTransaction
 from barnabas.spark.sink.producer_pool import TransactionalProducerSlot, plain_producer, pool_for
 from barnabas.spark.sink.protocol import TaskReport, WriteJob
-from barnabas.spark.sink.row_encoder import RowShape
+from barnabas.spark.sink.row_encoder import RowLayout
 from barnabas.spark.sink.transaction_log import BrokerDecisionReader, require_topic
 
 if TYPE_CHECKING:
@@ -21,90 +21,93 @@ if TYPE_CHECKING:
 
 
 class DeliveryError(RuntimeError):
-    """Records that no broker has taken."""
+    """Records were not delivered."""
 
 
-def write_once(
+def write_exactly_once(
     job: WriteJob,
     task: int,
     attempt: int,
     conf: Mapping[str, str],
-    shape: RowShape,
+    layout: RowLayout,
     batches: Iterator[pa.RecordBatch],
 ) -> TaskReport:
-    """Leaves the rows in an open transaction, unless the batch has been decided already."""
-    last = _met(conf, job)
+    """Writes the rows in a transaction that stays open, unless the batch is already decided."""
+    last = _decision_before_run(conf, job)
     plan = protocol.begin_task(BrokerDecisionReader(conf, job.prefix), last, job, task)
     is_decided = last is not None and last.batch >= job.batch
     written = None
     if plan.writes:
-        listed = () if last is None else last.written
-        decided = {each.transaction.transactional_id for each in listed}
+        transactions = () if last is None else last.transactions
+        decided = {entry.prepared.transactional_id for entry in transactions}
         pool = pool_for(conf, job.prefix)
-        lane = pool.acquire(job.batch, decided)
+        slot = pool.acquire(job.batch, decided)
         try:
-            written = _fill(lane, task, _parts(conf, shape, batches))
+            written = _write_rows(slot, task, _encoded_rows(conf, layout, batches))
         except BaseException:
-            _give_up(lane)
-            pool.discard(lane)
+            _try_abort(slot)
+            pool.discard(slot)
             raise
-        pool.release(lane)
+        pool.release(slot)
     return TaskReport(task, attempt, is_decided, written, plan.replaces)
 
 
 def write_at_least_once(
-    conf: Mapping[str, str], shape: RowShape, batches: Iterator[pa.RecordBatch]
+    conf: Mapping[str, str], layout: RowLayout, batches: Iterator[pa.RecordBatch]
 ) -> int:
-    """How many rows are with the brokers."""
+    """Returns the number of rows written."""
     producer = plain_producer(conf)
-    failed: list[object] = []
+    errors: list[object] = []
 
-    def delivered(error: object, rows: int) -> None:
+    def on_delivery(error: object, rows: int) -> None:
         if error is not None:
-            failed.append(error)
+            errors.append(error)
 
-    parts = _parts(conf, shape, batches)
-    rows = sum(producer.produce_arrow(topic, part, delivered) for topic, part in parts)
+    encoded = _encoded_rows(conf, layout, batches)
+    rows = sum(producer.produce_arrow(topic, batch, on_delivery) for topic, batch in encoded)
     producer.flush()
-    if failed:
-        raise DeliveryError(f"{len(failed)} batches of records were not delivered: {failed[0]}")
+    if errors:
+        raise DeliveryError(f"{len(errors)} batches of records were not delivered: {errors[0]}")
     return rows
 
 
-def _fill(
-    lane: TransactionalProducerSlot, task: int, parts: Iterator[tuple[str, pa.RecordBatch]]
+def _write_rows(
+    slot: TransactionalProducerSlot, task: int, encoded: Iterator[tuple[str, pa.RecordBatch]]
 ) -> TaskTransaction | None:
-    """None where there are no rows: nobody need hear of a transaction without any."""
-    first = next(parts, None)
+    """Returns None if there are no rows: no transaction is begun then."""
+    first = next(encoded, None)
     if first is None:
         return None
-    producer = lane.begin()
-    rows = sum(producer.produce_arrow(topic, part) for topic, part in chain([first], parts))
-    return TaskTransaction(task, rows, lane.prepare())
+    producer = slot.begin()
+    rows = sum(producer.produce_arrow(topic, batch) for topic, batch in chain([first], encoded))
+    return TaskTransaction(task, rows, slot.prepare())
 
 
-def _parts(
-    conf: Mapping[str, str], shape: RowShape, batches: Iterator[pa.RecordBatch]
+def _encoded_rows(
+    conf: Mapping[str, str], layout: RowLayout, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows as producers take them, each time of one topic that is there."""
-    encoder = shape.encoder()
+    """Yields rows for the producer by topic, after checking that the topic exists."""
+    encoder = layout.encoder()
     for batch in batches:
-        for topic, part in encoder.by_topic(batch):
+        for topic, encoded in encoder.by_topic(batch):
             require_topic(conf, topic)
-            yield topic, part
+            yield topic, encoded
 
 
-def _give_up(lane: TransactionalProducerSlot) -> None:
-    """Abort; where that fails it is left to the driver, and in the end to the timeout."""
+def _try_abort(slot: TransactionalProducerSlot) -> None:
+    """Abort the transaction; if that fails, the driver or the transaction timeout does."""
     with contextlib.suppress(KafkaException, RuntimeError):
-        lane.abort()
+        slot.abort()
 
 
-_last_met: LruCache[tuple[str, str], CommitDecision | None] = LruCache(64)
+_decisions_before_run: LruCache[tuple[str, str], CommitDecision | None] = LruCache(64)
 
 
-def _met(conf: Mapping[str, str], job: WriteJob) -> CommitDecision | None:
-    """What was decided when this process met the run: since then it is the run that decides."""
-    return _last_met.get_or_create(
+def _decision_before_run(conf: Mapping[str, str], job: WriteJob) -> CommitDecision | None:
+    """Returns the last decision from before the run, which this process reads once per run.
+
+    Later decisions are those of the run itself.
+    """
+    return _decisions_before_run.get_or_create(
         (job.prefix, job.run), BrokerDecisionReader(conf, job.prefix).read
     )

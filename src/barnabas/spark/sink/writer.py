@@ -1,4 +1,4 @@
-"""The writers that Spark calls: `write` in Python workers, `commit` and `abort` for the driver."""
+"""The writers that Spark calls: `write` in Python workers, `commit` and `abort` in the driver."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from barnabas.spark.options_parser import OptionError
 from barnabas.spark.sink import protocol
 from barnabas.spark.sink.options import Guarantee, SinkOptions, read_options
 from barnabas.spark.sink.protocol import TaskReport, WriteJob
-from barnabas.spark.sink.row_encoder import RowShape, shape_of
-from barnabas.spark.sink.task import write_at_least_once, write_once
+from barnabas.spark.sink.row_encoder import RowLayout, resolve_layout
+from barnabas.spark.sink.task import write_at_least_once, write_exactly_once
 from barnabas.spark.sink.transaction_log import (
     BrokerTransactionLog,
     require_topic,
@@ -38,7 +38,7 @@ log = logging.getLogger("barnabas.spark")
 
 @dataclass(slots=True, frozen=True)
 class TaskMessage(WriterCommitMessage):
-    """What a task tells the driver: the driver learns from it for which query it is called."""
+    """The report of a task, with its job: `commit` learns from it which query it is called for."""
 
     job: WriteJob
     report: TaskReport
@@ -46,7 +46,7 @@ class TaskMessage(WriterCommitMessage):
 
 @dataclass(slots=True, frozen=True)
 class EmptyMessage(WriterCommitMessage):
-    """What a task tells that has nothing left to be committed."""
+    """The message of a task without a transaction to commit."""
 
     rows: int
 
@@ -59,58 +59,58 @@ def batch_writer(
 ) -> DataSourceArrowWriter:
     if overwrite:
         raise OptionError("A topic is written to with mode('append'): it is never overwritten.")
-    told = read_options(options)
-    return TopicBatchWriter(told, _shape(schema, told))
+    parsed = read_options(options)
+    return TopicBatchWriter(parsed, _layout(schema, parsed))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceStreamArrowWriter:
-    told = read_options(options)
-    if told.application is not None:
+    parsed = read_options(options)
+    if parsed.application is not None:
         raise OptionError("txnAppId and txnVersion are for batches: a streaming query has its own.")
-    return TopicStreamWriter(told, _shape(schema, told))
+    return TopicStreamWriter(parsed, _layout(schema, parsed))
 
 
 class TopicBatchWriter(DataSourceArrowWriter):
-    def __init__(self, options: SinkOptions, shape: RowShape) -> None:
+    def __init__(self, options: SinkOptions, layout: RowLayout) -> None:
         self._options = options
-        self._shape = shape
+        self._layout = layout
         save = uuid.uuid4().hex
         prefix = f"{options.id_prefix}-{options.application or save}"
         in_order = options.application is None
         self._job = WriteJob(prefix, save, options.version or 0, options.topic, in_order)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return _write(self._options, self._shape, self._job, iterator)
+        return _write(self._options, self._layout, self._job, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         _commit(self._options, messages)
-        self._forget()
+        self._delete_decision()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         _abort(self._options, messages)
         if self._options.guarantee is Guarantee.EXACTLY_ONCE:
-            # Nobody comes after this job who would find what its tasks have left.
-            _sweep(self._ledger, self._job)
-        self._forget()
+            # No later batch of this job would find the open transactions of its tasks.
+            _abort_orphans(self._transaction_log, self._job)
+        self._delete_decision()
 
-    def _forget(self) -> None:
-        """What was decided, where nobody can save the same again."""
-        is_unnamed = self._options.application is None
-        if is_unnamed and self._options.guarantee is Guarantee.EXACTLY_ONCE:
-            self._ledger.forget()
+    def _delete_decision(self) -> None:
+        """Delete the decision of a save that cannot be repeated because it has no txnAppId."""
+        is_unrepeatable = self._options.application is None
+        if is_unrepeatable and self._options.guarantee is Guarantee.EXACTLY_ONCE:
+            self._transaction_log.delete_group()
 
     @property
-    def _ledger(self) -> BrokerTransactionLog:
+    def _transaction_log(self) -> BrokerTransactionLog:
         return transaction_log_for(self._options.conf, self._job.prefix)
 
 
 class TopicStreamWriter(DataSourceStreamArrowWriter):
-    def __init__(self, options: SinkOptions, shape: RowShape) -> None:
+    def __init__(self, options: SinkOptions, layout: RowLayout) -> None:
         self._options = options
-        self._shape = shape
+        self._layout = layout
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return _write(self._options, self._shape, _micro_batch(self._options), iterator)
+        return _write(self._options, self._layout, _micro_batch(self._options), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         _commit(self._options, messages)
@@ -119,24 +119,24 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
         _abort(self._options, messages)
 
 
-def _shape(schema: StructType, options: SinkOptions) -> RowShape:
+def _layout(schema: StructType, options: SinkOptions) -> RowLayout:
     if options.topic is not None:
         require_topic(options.conf, options.topic)
-    return shape_of(schema, options)
+    return resolve_layout(schema, options)
 
 
 # In a Python worker
 
 
 def _write(
-    options: SinkOptions, shape: RowShape, job: WriteJob, batches: Iterator[pa.RecordBatch]
+    options: SinkOptions, layout: RowLayout, job: WriteJob, batches: Iterator[pa.RecordBatch]
 ) -> WriterCommitMessage:
     if options.guarantee is Guarantee.AT_LEAST_ONCE:
-        return EmptyMessage(write_at_least_once(options.conf, shape, batches))
+        return EmptyMessage(write_at_least_once(options.conf, layout, batches))
     context = TaskContext.get()
     assert context is not None, "Spark calls it in a task"
     task, attempt = context.partitionId(), context.attemptNumber()
-    return TaskMessage(job, write_once(job, task, attempt, options.conf, shape, batches))
+    return TaskMessage(job, write_exactly_once(job, task, attempt, options.conf, layout, batches))
 
 
 def _micro_batch(options: SinkOptions) -> WriteJob:
@@ -144,11 +144,11 @@ def _micro_batch(options: SinkOptions) -> WriteJob:
     assert context is not None, "Spark calls it in a task"
     query = context.getLocalProperty("sql.streaming.queryId")
     batch = context.getLocalProperty("streaming.sql.batchId")
-    # The run is not always told by its own name, but is the group of all its jobs.
-    told = map(context.getLocalProperty, ("sql.streaming.runId", "spark.jobGroup.id"))
-    run = next((each for each in told if each is not None), None)
+    # Spark does not always set the run id, but the job group of a query is its run id.
+    names = ("sql.streaming.runId", "spark.jobGroup.id")
+    run = next(filter(None, map(context.getLocalProperty, names)), None)
     if query is None or run is None or batch is None:
-        raise RuntimeError("Spark does not tell the task for which query and batch it writes.")
+        raise RuntimeError("Spark has not set the query and batch of the task.")
     return WriteJob(f"{options.id_prefix}-{query}", run, int(batch), options.topic)
 
 
@@ -156,45 +156,48 @@ def _micro_batch(options: SinkOptions) -> WriteJob:
 
 
 def _commit(options: SinkOptions, messages: Messages) -> None:
-    job, reports = _told(messages)
+    job, reports = _job_and_reports(messages)
     if job is None:
         return
-    ledger = transaction_log_for(options.conf, job.prefix)
+    transaction_log = transaction_log_for(options.conf, job.prefix)
     try:
-        is_decided = protocol.commit(ledger, job, reports)
-    except KafkaException as failure:
-        if error_in(failure) != KafkaError._FENCED:
+        is_decided = protocol.commit(transaction_log, job, reports)
+    except KafkaException as error:
+        if error_in(error) != KafkaError._FENCED:
             raise
-        # Another process of this driver has committed a batch since this one did; or a driver
-        # that is thought dead has. Who takes over now finds out.
-        ledger.reset()
-        is_decided = protocol.commit(ledger, job, reports)
+        # Another process of this driver has committed a batch since this one did, or an old driver
+        # is still running. Fencing again and reading the last decision tells which.
+        transaction_log.reset()
+        is_decided = protocol.commit(transaction_log, job, reports)
     if not is_decided:
         return
-    if ledger.is_sweeping_due(job.run, time.monotonic()) or any(it.attempt for it in reports):
-        _sweep(ledger, job)
+    if transaction_log.is_orphan_check_due(job.run, time.monotonic()) or any(
+        report.attempt for report in reports
+    ):
+        _abort_orphans(transaction_log, job)
 
 
 def _abort(options: SinkOptions, messages: Messages) -> None:
-    job, reports = _told(messages)
+    job, reports = _job_and_reports(messages)
     if job is not None:
-        ledger = transaction_log_for(options.conf, job.prefix)
-        ledger.reset()  # a decision that is still under way must not come after this
-        protocol.abort(ledger, job, reports)
+        transaction_log = transaction_log_for(options.conf, job.prefix)
+        transaction_log.reset()  # a decision in flight must fail once this has fenced
+        protocol.abort(transaction_log, job, reports)
 
 
-def _sweep(ledger: BrokerTransactionLog, job: WriteJob) -> None:
-    """As well as it can be done now: what counts is committed."""
+def _abort_orphans(transaction_log: BrokerTransactionLog, job: WriteJob) -> None:
+    """Abort orphans if the brokers respond; the rows of the batch are committed already."""
     try:
-        left = protocol.sweep(ledger)
-    except KafkaException as failure:
-        log.warning("%s: dead attempts may have left transactions open: %s", job.prefix, failure)
+        orphans = protocol.abort_orphans(transaction_log)
+    except KafkaException as error:
+        log.warning("%s: failed attempts may have open transactions: %s", job.prefix, error)
         return
-    if left:
-        ids = [each.transactional_id for each in left]
-        log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, ids)
+    if orphans:
+        ids = [orphan.transactional_id for orphan in orphans]
+        log.warning("%s: aborted open transactions of failed attempts: %s", job.prefix, ids)
 
 
-def _told(messages: Messages) -> tuple[WriteJob | None, list[TaskReport]]:
-    told = [each for each in messages if isinstance(each, TaskMessage)]
-    return (told[0].job if told else None), [each.report for each in told]
+def _job_and_reports(messages: Messages) -> tuple[WriteJob | None, list[TaskReport]]:
+    task_messages = [message for message in messages if isinstance(message, TaskMessage)]
+    job = task_messages[0].job if task_messages else None
+    return job, [message.report for message in task_messages]

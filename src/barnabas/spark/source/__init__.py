@@ -1,10 +1,11 @@
-"""Reading topics: the options and columns of Spark's own Kafka connector, and more.
+"""Reads topics, with the options and columns of Spark's own Kafka connector, and more.
 
-`options.py` reads what was asked for, `formats.py` how keys and values are decoded; `bounds.py`,
-`tasks.py` and `advance.py` decide what is read when and by whom, and ask nobody; `broker.py` asks
-the cluster for the driver, and `news.py` waits there for records. In the executors, `reading.py` is
-a task: `fetching.py` brings what it reads, `columns.py` makes Arrow of it, and `shaping.py` what
-`declaring.py` has declared.
+`options.py` parses the options, `formats.py` resolves the formats of keys and values.
+`offset_bounds.py`, `task_planner.py` and `admission.py` decide what each task and micro-batch
+reads, without I/O. In the driver, `cluster_client.py` sends requests to the cluster, and
+`new_record_waiter.py` waits for records. In the executors, `task.py` runs a task:
+`range_fetcher.py` fetches, `columns.py` converts to Arrow, `row_decoder.py` decodes to the columns
+of `declared_schema.py`.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
     from barnabas.spark.source.formats import ColumnFormats
 
 
-def settle(options: Mapping[str, str]) -> ColumnFormats:
-    """How keys and values are decoded, with the schemas that the registry has now."""
-    from barnabas.spark.source.formats import formats_of
+def resolve_formats(options: Mapping[str, str]) -> ColumnFormats:
+    """Returns the formats of keys and values, with the current schemas of the registry."""
+    from barnabas.spark.source.formats import formats_from_options
     from barnabas.spark.source.option_names import parse_options
-    from barnabas.spark.source.options import require_readable
+    from barnabas.spark.source.options import validate_options
 
-    require_readable(options)
-    return formats_of(parse_options(options))
+    validate_options(options)
+    return formats_from_options(parse_options(options))
 
 
 def schema(options: Mapping[str, str], formats: ColumnFormats) -> StructType:
-    """The columns that there are."""
-    from barnabas.spark.source.option_names import parse_options
+    """Returns the columns of the source."""
     from barnabas.spark.source.declared_schema import declared_schema
+    from barnabas.spark.source.option_names import parse_options
 
     return declared_schema(parse_options(options), formats)
 
@@ -40,7 +41,10 @@ def schema(options: Mapping[str, str], formats: ColumnFormats) -> StructType:
 def batch_reader(
     options: Mapping[str, str], schema: StructType, declared: ColumnFormats | None
 ) -> DataSourceReader:
-    """Of the columns in `schema`, with the formats that were declared, unless that is a user's."""
+    """Returns a reader of the columns in `schema`.
+
+    `declared` is None if the schema is the user's: formats are resolved now then.
+    """
     from barnabas.spark.source.batch import TopicBatchReader
     from barnabas.spark.source.options import batch_options
     from barnabas.spark.source.row_decoder import row_decoder

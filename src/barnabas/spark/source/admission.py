@@ -1,4 +1,4 @@
-"""How far the next micro-batch goes, and what it reads: decided here, asked elsewhere."""
+"""Decides where the next micro-batch ends and what it reads; does no I/O."""
 
 import math
 from collections.abc import Mapping
@@ -9,63 +9,74 @@ from barnabas.spark.source.options import AdmissionLimits
 
 
 def available_records(start: Offsets, ends: Offsets) -> int:
-    """How many offsets there are to read."""
-    return sum(max(0, end - start.get(each, end)) for each, end in ends.items())
+    """Returns the number of offsets between `start` and `ends`."""
+    return sum(max(0, end - start.get(partition, end)) for partition, end in ends.items())
 
 
-def apply_rate_limit(start: Offsets, ends: Offsets, most: int) -> dict[SourcePartition, int]:
-    """Ends that are `most` offsets away at most, each partition in proportion to what it has.
+def apply_rate_limit(start: Offsets, ends: Offsets, limit: int) -> dict[SourcePartition, int]:
+    """Returns ends at most `limit` offsets away, for each partition in proportion to its records.
 
-    As in the connector each goes on by one at least, so that it may be a few more.
+    As in Spark's connector each partition advances by at least one, so it may be a few more.
     """
     total = available_records(start, ends)
-    if total <= most:
+    if total <= limit:
         return dict(ends)
-    near = {}
-    for each, end in ends.items():
-        begin = start.get(each, end)
-        share = most * max(0, end - begin) / total
-        near[each] = min(end, begin + (math.ceil(share) if share < 1 else math.floor(share)))
-    return near
+    limited = {}
+    for partition, end in ends.items():
+        first = start.get(partition, end)
+        share = limit * max(0, end - first) / total
+        limited[partition] = min(
+            end, first + (math.ceil(share) if share < 1 else math.floor(share))
+        )
+    return limited
 
 
 class AdmissionPacer:
-    """Whether a micro-batch waits for more, until there is enough or it has waited too long."""
+    """Delays a micro-batch until there are enough records or the maximum delay has passed."""
 
     def __init__(self, limits: AdmissionLimits) -> None:
         self._limits = limits
-        self._last_s = -math.inf  # when there was a batch
+        self._last_batch_s = -math.inf
 
     def should_wait(self, offsets: int, now_s: float) -> bool:
-        """Whether so many are too few to go on with now."""
-        least = self._limits.min_offsets
-        if least is None:
+        """Whether to wait because there are only `offsets` records."""
+        minimum = self._limits.min_offsets
+        if minimum is None:
             return False
-        if offsets < least and now_s - self._last_s < self._limits.max_delay_ms / 1000:
+        if offsets < minimum and now_s - self._last_batch_s < self._limits.max_delay_ms / 1000:
             return True
-        self._last_s = now_s
+        self._last_batch_s = now_s
         return False
 
 
 def ranges_between(
-    start: Offsets, end: Offsets, new: Mapping[SourcePartition, int], loss: DataLossPolicy
+    start: Offsets,
+    end: Offsets,
+    new: Mapping[SourcePartition, int],
+    data_loss_policy: DataLossPolicy,
 ) -> list[OffsetRange]:
-    """What is to be read from `start` to `end`; `new` has where partitions begin that start lacks.
+    """Returns the ranges from `start` to `end`; `new` has the first offsets of new partitions.
 
-    `loss` is told of partitions that are gone, and of those whose offsets went back.
+    Calls `loss` for partitions that are gone, and for those whose end is before their start.
     """
-    for each in sorted(start.keys() - end.keys()):
-        loss.on_data_loss(f"{each}, read to offset {start[each]}, does not exist any more.")
+    for partition in sorted(start.keys() - end.keys()):
+        data_loss_policy.on_data_loss(
+            f"{partition}, read to offset {start[partition]}, no longer exists."
+        )
     ranges = []
-    for each, last in sorted(end.items()):
-        first = start.get(each, new.get(each))
+    for partition, last in sorted(end.items()):
+        first = start.get(partition, new.get(partition))
         if first is None:
-            loss.on_data_loss(f"{each} is new, and does not exist any more.")
+            data_loss_policy.on_data_loss(f"{partition} was new, and no longer exists.")
             continue
-        if each not in start and first > 0:
-            loss.on_data_loss(f"{each} is new, and begins at offset {first}, not at 0.")
+        if partition not in start and first > 0:
+            data_loss_policy.on_data_loss(
+                f"{partition} is new, and starts at offset {first}, not at 0."
+            )
         if last < first:
-            loss.on_data_loss(f"{each} ends at offset {last}, although it was read to {first}.")
+            data_loss_policy.on_data_loss(
+                f"{partition} ends at offset {last}, although it was read to {first}."
+            )
         elif last > first:
-            ranges.append(OffsetRange(*each, first, last))
+            ranges.append(OffsetRange(*partition, first, last))
     return ranges

@@ -1,4 +1,4 @@
-"""A read that ends: offsets and tasks are planned once, in the driver."""
+"""A batch read: the driver plans offsets and tasks once."""
 
 from __future__ import annotations
 
@@ -21,59 +21,68 @@ if TYPE_CHECKING:
 
 
 class TopicBatchReader(DataSourceReader):
-    def __init__(self, options: SourceOptions, shape: RowDecoder) -> None:
+    def __init__(self, options: SourceOptions, row_decoder: RowDecoder) -> None:
         self._options = options
-        self._shape = shape
+        self._row_decoder = row_decoder
 
     def partitions(self) -> list[InputPartition]:
         ranges = planned_ranges(self._options, SourceClusterClient(connect(self._options.client)))
         return [TaskRanges(task) for task in plan(ranges, self._options.sizing)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if partition.value is None:  # Spark's own, where there is nothing to read
+        if partition.value is None:  # Spark's own partition if there is nothing to read
             return iter(())
-        from barnabas.spark.source.task import read  # the driver starts sooner without
+        from barnabas.spark.source.task import (
+            read,  # not in the driver, which starts faster without it
+        )
 
-        records = read(partition.value, self._options.client, self._options.loss)
-        return map(self._shape.apply, records)
+        records = read(partition.value, self._options.client, self._options.data_loss_policy)
+        return map(self._row_decoder.apply, records)
 
 
-def planned_ranges(options: SourceOptions, broker: SourceClusterClient) -> list[OffsetRange]:
-    """All that is to be read."""
-    partitions = broker.partitions(options.topics)
+def planned_ranges(options: SourceOptions, cluster: SourceClusterClient) -> list[OffsetRange]:
+    """Returns everything that the batch reads."""
+    partitions = cluster.partitions(options.topics)
     starts = resolve(
         options.starting,
         partitions,
-        broker.offsets,
-        named="startingOffsets",
+        cluster.offsets,
+        option="startingOffsets",
         is_late_latest=options.is_late_latest,
     )
     ends = resolve(
-        options.ending, partitions, broker.offsets, named="endingOffsets", is_late_latest=True
+        options.ending, partitions, cluster.offsets, option="endingOffsets", is_late_latest=True
     )
     if isinstance(options.ending, PartitionOffsets):
-        ends = _ends_there(ends, broker.latest(partitions), options.loss)
+        ends = _limit_to_log_ends(ends, cluster.latest(partitions), options.data_loss_policy)
     _require_order(starts, ends)
-    return [OffsetRange(*each, start, ends[each]) for each, start in sorted(starts.items())]
+    return [
+        OffsetRange(*partition, start, ends[partition])
+        for partition, start in sorted(starts.items())
+    ]
 
 
-def _ends_there(
-    ends: dict[SourcePartition, int], latest: dict[SourcePartition, int], loss: DataLossPolicy
+def _limit_to_log_ends(
+    ends: dict[SourcePartition, int],
+    latest: dict[SourcePartition, int],
+    data_loss_policy: DataLossPolicy,
 ) -> dict[SourcePartition, int]:
-    """What does not exist yet would be waited for in vain."""
-    for each, end in sorted(ends.items()):
-        last = latest.get(each, 0)  # it may be gone since it was planned
-        if end > last:
-            loss.on_data_loss(f"endingOffsets has {end} for {each}, which ends at offset {last}.")
-    return {each: min(end, latest.get(each, 0)) for each, end in ends.items()}
+    """Limits `ends` to the log ends: a task would wait in vain for records after them."""
+    for partition, end in sorted(ends.items()):
+        log_end = latest.get(partition, 0)  # the partition may have been deleted since
+        if end > log_end:
+            data_loss_policy.on_data_loss(
+                f"endingOffsets has {end} for {partition}, which ends at offset {log_end}."
+            )
+    return {partition: min(end, latest.get(partition, 0)) for partition, end in ends.items()}
 
 
 def _require_order(starts: dict[SourcePartition, int], ends: dict[SourcePartition, int]) -> None:
-    """As in the connector, such a read is a mistake and not an empty one."""
-    for each, start in sorted(starts.items()):
-        end = ends[each]
+    """Raises SourceError for a range that ends before it starts, as Spark's connector does."""
+    for partition, start in sorted(starts.items()):
+        end = ends[partition]
         if start > end:
             raise SourceError(
-                f"{each} would be read from offset {start} to {end}, where it ends"
-                f" before it begins: correct startingOffsets or endingOffsets."
+                f"{partition} would be read from offset {start} to {end}, which is before its"
+                f" start: correct startingOffsets or endingOffsets."
             )

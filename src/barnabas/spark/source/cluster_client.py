@@ -1,4 +1,4 @@
-"""What the driver asks of the cluster: partitions, their offsets, and to be told of news."""
+"""The driver's requests to the cluster: partitions, their offsets, new records, commits."""
 
 import logging
 import re
@@ -30,7 +30,7 @@ _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, KafkaError._UNKNOWN_
 
 
 class SourceClusterClient:
-    """Answers about topics, at any number of partitions with a request or two to each broker."""
+    """Looks up partitions and offsets, with one or two requests to each broker."""
 
     def __init__(self, connection: ClusterConnection) -> None:
         self._connection = connection
@@ -39,60 +39,66 @@ class SourceClusterClient:
         self._isolation = IsolationLevel(int(self._settings.isolation_level == "read_committed"))
         settings = AdminSettings(default_api_timeout_ms=self._settings.default_api_timeout_ms)
         self._admin = AdminRequests(self._cluster, settings)
-        self._news = NewRecordWaiter(self._cluster, self._settings)
-        self._seen: frozenset[SourcePartition] = frozenset()  # of the topics, when last asked
-        self._gone: set[str | SourcePartition] = (
-            set()
-        )  # what was asked for repeatedly, and is not there
+        self._waiter = NewRecordWaiter(self._cluster, self._settings)
+        self._last_partitions: frozenset[SourcePartition] = frozenset()
+        self._gone: set[str | SourcePartition] = set()
+        """Topics and partitions that were missing after all retries."""
 
     def partitions(
         self, topics: TopicSelection, *, may_be_gone: bool = False
     ) -> frozenset[SourcePartition]:
-        """Those there are now. SourceError for a named topic that is not, unless it may be gone."""
+        """Returns the current partitions.
+
+        Raises SourceError for a named topic that does not exist, unless `may_be_gone`.
+        """
         if topics.partitions:
             return topics.partitions
         for pause_s in self._pauses_s():
             sleep(pause_s)
-            described = self._described(topics)
-            found, unknown = _partitions(described), _unknown(described)
-            if unknown <= self._gone and found >= self._seen:
+            described = self._describe_topics(topics)
+            partitions, unknown = _partitions(described), _unknown(described)
+            if unknown <= self._gone and partitions >= self._last_partitions:
                 break
-        self._seen = found
+        self._last_partitions = partitions
         self._gone |= unknown
         if unknown and not may_be_gone:
-            named = min(unknown)
-            raise SourceError(f"There is no topic {named!r}: create it, or correct subscribe.")
-        return found
+            topic = min(unknown)
+            raise SourceError(f"There is no topic {topic!r}: create it, or correct subscribe.")
+        return partitions
 
-    def offsets(self, wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
-        """By time in ms, LATEST or EARLIEST; -1 where no record is as young as that.
+    def offsets(self, timestamps: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
+        """Looks up offsets by timestamp in ms, LATEST or EARLIEST.
 
-        Partitions that do not exist are left out.
+        The offset is -1 if no record is that recent. Partitions that do not exist are left out.
         """
-        found: dict[SourcePartition, int] = {}
-        missing = dict(wanted)
+        offsets: dict[SourcePartition, int] = {}
+        missing = dict(timestamps)
         for pause_s in self._pauses_s():
             sleep(pause_s)
-            found |= self._listed(missing)
-            missing = {each: when for each, when in wanted.items() if each not in found}
+            offsets |= self._list_offsets(missing)
+            missing = {
+                partition: when
+                for partition, when in timestamps.items()
+                if partition not in offsets
+            }
             if missing.keys() <= self._gone:
                 break
-        self._gone = (self._gone - found.keys()) | missing.keys()
-        return found
+        self._gone = (self._gone - offsets.keys()) | missing.keys()
+        return offsets
 
     def latest(
         self, partitions: Iterable[SourcePartition], *, read: Offsets | None = None
     ) -> dict[SourcePartition, int]:
-        """Their ends; asked for again where one is before what was `read`.
+        """Returns the log ends; retries while one is before the offset that was `read`.
 
-        A leader that is new may not know yet how far its partition goes.
+        A new leader may not know the high watermark of its partition yet.
         """
-        wanted = dict.fromkeys(partitions, LATEST)
-        reached = read or {}
+        timestamps = dict.fromkeys(partitions, LATEST)
+        positions = read or {}
         for pause_s in self._pauses_s():
             sleep(pause_s)
-            ends = self.offsets(wanted)
-            if all(end >= reached.get(each, end) for each, end in ends.items()):
+            ends = self.offsets(timestamps)
+            if all(end >= positions.get(partition, end) for partition, end in ends.items()):
                 break
         return ends
 
@@ -100,72 +106,73 @@ class SourceClusterClient:
         return self.offsets(dict.fromkeys(partitions, EARLIEST))
 
     def wait_for_records(self, ends: Offsets, timeout_ms: int) -> dict[SourcePartition, int] | None:
-        """Where partitions end that have grown past these offsets; none when the time is over.
+        """Waits for records after `ends`. Returns the new ends of partitions; {} after the timeout.
 
-        None if a broker cannot tell: ask for offsets.
+        Returns None if a broker responds with an error: look up the offsets then.
         """
-        return self._connection.run(self._news.wait(ends, timeout_ms))
+        return self._connection.run(self._waiter.wait(ends, timeout_ms))
 
-    def commit_soon(self, group_id: str, offsets: Offsets) -> "Future[None]":
-        """Have a group say that it has come this far; a line in the log where it may not."""
+    def commit_async(self, group_id: str, offsets: Offsets) -> "Future[None]":
+        """Commit offsets of a group in the background; an error is logged."""
         return self._connection.thread.submit(self._commit(group_id, offsets))
 
     async def _commit(self, group_id: str, offsets: Offsets) -> None:
-        places = [TopicPartition(*each, offset) for each, offset in offsets.items()]
-        request = [ConsumerGroupTopicPartitions(group_id, places)]
+        partitions = [TopicPartition(*key, offset) for key, offset in offsets.items()]
+        request = [ConsumerGroupTopicPartitions(group_id, partitions)]
         try:
             groups = await alter_consumer_group_offsets(self._admin, request)
             committed = groups[group_id].topic_partitions or []
-        except KafkaException as failure:
-            log.warning(
-                "group %s: progress is not committed: %s", group_id, error_in(failure).str()
-            )
+        except KafkaException as error:
+            log.warning("group %s: progress is not committed: %s", group_id, error_in(error).str())
             return
-        for told in committed:
-            if told.error is not None:
-                place, reason = SourcePartition(told.topic, told.partition), told.error.str()
-                log.warning("group %s: %s is not committed: %s", group_id, place, reason)
+        for result in committed:
+            if result.error is not None:
+                partition = SourcePartition(result.topic, result.partition)
+                reason = result.error.str()
+                log.warning("group %s: %s is not committed: %s", group_id, partition, reason)
 
     def _pauses_s(self) -> Iterator[float]:
-        """Before each question for what seems to be gone: brokers learn of things one by one.
+        """Pauses before the attempts to find a partition: brokers learn of it one by one.
 
-        What is taken for gone too soon is taken for new later, and read once more.
+        A partition that is taken for deleted too early would be new later, and be read again.
         """
         yield 0
         backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
         for _ in range(1, MAX_UNKNOWN_TOPIC_ATTEMPTS):
             yield backoff.next_ms() / 1000
 
-    def _described(self, topics: TopicSelection) -> list[MetadataResponseTopic]:
-        """Those that are named, or match."""
+    def _describe_topics(self, topics: TopicSelection) -> list[MetadataResponseTopic]:
+        """Returns the metadata of the topics that are named or match."""
         timeout_ms = self._settings.default_api_timeout_ms
-        told: MetadataResponse = self._connection.run(
+        metadata: MetadataResponse = self._connection.run(
             self._cluster.describe(topics.names or None, timeout_ms=timeout_ms)
         )
         if topics.names:
-            return told.topics
+            return metadata.topics
         pattern = re.compile(topics.pattern)
         return [
             topic
-            for topic in told.topics
+            for topic in metadata.topics
             if topic.name and not topic.is_internal and pattern.fullmatch(topic.name)
         ]
 
-    def _listed(self, wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
-        if not wanted:
+    def _list_offsets(
+        self, timestamps: Mapping[SourcePartition, int]
+    ) -> dict[SourcePartition, int]:
+        if not timestamps:
             return {}
-        asked = {TopicPartition(*each): OffsetSpec(when) for each, when in wanted.items()}
+        specs = {TopicPartition(*key): OffsetSpec(when) for key, when in timestamps.items()}
         results: Results[TopicPartition, ListOffsetsResultInfo] = self._connection.run(
-            list_offsets(self._admin, asked, isolation_level=self._isolation)
+            list_offsets(self._admin, specs, isolation_level=self._isolation)
         )
-        found = {}
-        for each in results:
-            place, error = SourcePartition(each.topic, each.partition), results.errors.get(each)
+        offsets = {}
+        for key in results:
+            partition, error = SourcePartition(key.topic, key.partition), results.errors.get(key)
             if error is None:
-                found[place] = results[each].offset
+                offsets[partition] = results[key].offset
             elif error.code() not in _UNKNOWN:
-                raise SourceError(f"{place}: {error.str()}")
-        return found
+                raise SourceError(f"{partition}: {error.str()}")
+        return offsets
 
 
 def _unknown(topics: Iterable[MetadataResponseTopic]) -> set[str]:
@@ -174,11 +181,12 @@ def _unknown(topics: Iterable[MetadataResponseTopic]) -> set[str]:
 
 
 def _partitions(topics: Iterable[MetadataResponseTopic]) -> frozenset[SourcePartition]:
-    found: set[SourcePartition] = set()
+    partitions: set[SourcePartition] = set()
     for topic in topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
             raise SourceError(f"{topic.name}: {broker_error(topic.error_code).str()}")
-        found.update(
-            SourcePartition(topic.name or "", each.partition_index) for each in topic.partitions
+        partitions.update(
+            SourcePartition(topic.name or "", partition.partition_index)
+            for partition in topic.partitions
         )
-    return frozenset(found)
+    return frozenset(partitions)

@@ -1,4 +1,4 @@
-"""Fetched batches as the columns that Spark declares, without an object per record."""
+"""Converts fetched record batches to the columns of the source, without an object per record."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
 from barnabas.wire.records.read import Run
 
-FULL_BYTES = 8 << 20
-"""Of records in one RecordBatch, but for the last of the brokers' batches in it."""
+TARGET_BATCH_BYTES = 8 << 20
+"""Size of the records of one Arrow RecordBatch; the last run may exceed it."""
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
-_ALL = 0x7FFFFFFF
+_ALL_RECORDS = 0x7FFFFFFF
 
 
-def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
-    """The records of the range in what was fetched, but for markers and aborted ones.
+def iterate_runs(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
+    """Yields the fetched records of a range, without control records and aborted ones.
 
-    They are a record batch each, decompressed when it is its turn; the last may have records
-    after the range.
+    A run is one of the brokers' record batches, decompressed when it is yielded. The last run may
+    have records after the range.
     """
-    wanted, batches = fetched.range, fetched.fetched
+    offset_range, batches = fetched.range, fetched.fetched
     cursor = CompletedFetch(
-        ConsumerProgress(wanted.topic, wanted.partition),
+        ConsumerProgress(offset_range.topic, offset_range.partition),
         batches.batches,
         batches.fetch_offset,
         batches.next_offset,
@@ -41,72 +41,78 @@ def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
         settings.check_crcs,
     )
     try:
-        while (run := cursor.take_run(_ALL)) is not None and run.base_offset < wanted.end:
+        while (
+            run := cursor.take_run(_ALL_RECORDS)
+        ) is not None and run.base_offset < offset_range.end:
             yield run
     except WireError as error:
-        raise SourceError(f"{wanted.topic_partition}: {error}") from None
+        raise SourceError(f"{offset_range.topic_partition}: {error}") from None
 
 
 class RecordBatchBuilder:
-    """The records of one RecordBatch while they are gathered."""
+    """Collects runs of records until they become one Arrow RecordBatch."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
         self._sizes: list[Sizes] = []
-        self._places: list[tuple[_RowOrigin, int]] = []  # and how many rows
+        self._origins: list[tuple[_RowOrigin, int]] = []  # with the number of rows
         self._size_bytes = 0
 
     @property
     def is_full(self) -> bool:
-        return self._size_bytes >= FULL_BYTES
+        return self._size_bytes >= TARGET_BATCH_BYTES
 
     @property
     def is_empty(self) -> bool:
         return not self._runs
 
     def add(self, fetched: Fetched, run: Run) -> None:
-        """A run of what was fetched."""
-        wanted = fetched.range
+        """Add a run of the fetched records."""
+        offset_range = fetched.range
         try:
             self._sizes.append(measure(run))
         except WireError as error:
-            raise SourceError(f"{wanted.topic_partition}: {error}") from None
+            raise SourceError(f"{offset_range.topic_partition}: {error}") from None
         self._runs.append(run)
         self._size_bytes += len(run.records)
         timestamp_type = CREATE_TIME if run.append_time is None else LOG_APPEND_TIME
-        is_cut = fetched.fetched.next_offset > wanted.end
-        place = _RowOrigin(wanted.topic, wanted.partition, timestamp_type, wanted.end, is_cut)
-        if self._places and self._places[-1][0] == place:
-            self._places[-1] = place, self._places[-1][1] + run.record_count
+        is_cut = fetched.fetched.next_offset > offset_range.end
+        origin = _RowOrigin(
+            offset_range.topic, offset_range.partition, timestamp_type, offset_range.end, is_cut
+        )
+        if self._origins and self._origins[-1][0] == origin:
+            self._origins[-1] = origin, self._origins[-1][1] + run.record_count
         else:
-            self._places.append((place, run.record_count))
+            self._origins.append((origin, run.record_count))
 
     def batch(self) -> pa.RecordBatch:
-        """Its records in the connector's columns; `headers` are null where there are none."""
+        """Returns the records in the columns of Spark's connector; empty `headers` are null."""
         read = runs_to_arrow(self._runs, self._sizes)
-        places = self._places
+        origins = self._origins
         columns = {
             "key": read.column("key"),
             "value": read.column("value"),
-            "topic": _repeated(pa.string(), ((each.topic, rows) for each, rows in places)),
-            "partition": _repeated(pa.int32(), ((each.partition, rows) for each, rows in places)),
+            "topic": _repeated(pa.string(), ((origin.topic, rows) for origin, rows in origins)),
+            "partition": _repeated(
+                pa.int32(), ((origin.partition, rows) for origin, rows in origins)
+            ),
             "offset": read.column("offset"),
             "timestamp": read.column("timestamp").cast(pa.timestamp("us", tz="UTC")),
             "timestampType": _repeated(
-                pa.int32(), ((each.timestamp_type, rows) for each, rows in places)
+                pa.int32(), ((origin.timestamp_type, rows) for origin, rows in origins)
             ),
-            "headers": _or_null(read.column("headers")),
+            "headers": _empty_to_null(read.column("headers")),
         }
         batch = pa.RecordBatch.from_pydict(columns)
-        if any(each.is_cut for each, _ in places):
-            ends = _repeated(pa.int64(), ((each.end, rows) for each, rows in places))
+        if any(origin.is_cut for origin, _ in origins):
+            ends = _repeated(pa.int64(), ((origin.end, rows) for origin, rows in origins))
             batch = batch.filter(pc.less(batch.column("offset"), ends))
         return batch
 
 
 @dataclass(slots=True, frozen=True)
 class _RowOrigin:
-    """Where rows that follow each other came from."""
+    """Where a sequence of rows was read from."""
 
     topic: str
     partition: int
@@ -115,14 +121,14 @@ class _RowOrigin:
     is_cut: bool  # there may be records after the range
 
 
-def _repeated(kind: pa.DataType, parts: Iterable[tuple[object, int]]) -> pa.Array:
-    """Each value so many times."""
-    repeated = [pa.repeat(pa.scalar(value, kind), count) for value, count in parts]
+def _repeated(arrow_type: pa.DataType, parts: Iterable[tuple[object, int]]) -> pa.Array:
+    """Returns an array that repeats each value `count` times."""
+    repeated = [pa.repeat(pa.scalar(value, arrow_type), count) for value, count in parts]
     return repeated[0] if len(repeated) == 1 else pa.concat_arrays(repeated)
 
 
-def _or_null(headers: pa.ListArray) -> pa.ListArray:
-    """The connector has no empty lists of headers."""
+def _empty_to_null(headers: pa.ListArray) -> pa.ListArray:
+    """Spark's connector has null instead of an empty list of headers."""
     if not len(headers.values):
         return pa.nulls(len(headers), headers.type)
     return pc.if_else(pc.greater(pc.list_value_length(headers), 0), headers, None)

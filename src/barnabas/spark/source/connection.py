@@ -1,4 +1,4 @@
-"""Connections to clusters, one for each set of client settings: a process's first task connects."""
+"""Connections to clusters, one for each set of client settings, shared by tasks of a process."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
@@ -13,15 +13,15 @@ from barnabas.spark.options_parser import CLIENT_PREFIX, OptionError
 T = TypeVar("T")
 
 MAX_CONNECTIONS = 8
-"""Clusters that a process stays connected to."""
+"""The number of clusters that a process stays connected to."""
 
 
 class SourceError(RuntimeError):
-    """A topic cannot be read; one line says which, why, and what can be done."""
+    """A topic cannot be read. The message says which, why, and what the user can do."""
 
 
 class ClusterConnection:
-    """A cluster, reached through the loop of the clients' thread."""
+    """A connection to a cluster on the event loop of the clients' thread."""
 
     def __init__(self, settings: ConsumerSettings) -> None:
         self.settings = settings
@@ -29,16 +29,18 @@ class ClusterConnection:
         self.cluster = self.thread.run(_cluster(settings))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for what is asked of the cluster; SourceError if it fails."""
+        """Run a request and wait for the response. Raises SourceError if it fails."""
         try:
             return self.thread.run(coroutine)
-        except KafkaException as failure:
-            raise SourceError(self.reason(failure)) from None
+        except KafkaException as error:
+            raise SourceError(self.reason(error)) from None
 
-    def reason(self, failure: KafkaException) -> str:
-        """In one line, with the addresses that were tried."""
-        servers = ",".join(f"{each.host}:{each.port}" for each in self.settings.bootstrap_servers)
-        return f"{error_in(failure).str()} (kafka.bootstrap.servers: {servers})"
+    def reason(self, error: KafkaException) -> str:
+        """Returns one line with the error and the bootstrap addresses."""
+        servers = ",".join(
+            f"{server.host}:{server.port}" for server in self.settings.bootstrap_servers
+        )
+        return f"{error_in(error).str()} (kafka.bootstrap.servers: {servers})"
 
     def close(self) -> None:
         if not self.thread.is_in_forked_child:
@@ -54,24 +56,24 @@ _connections: LruCache[frozenset[tuple[str, str]], ClusterConnection] = LruCache
 
 
 def connect(client: Mapping[str, str]) -> ClusterConnection:
-    """The process's connection for these settings."""
+    """Returns this process's connection for these settings."""
     return _connections.get_or_create(
         frozenset(client.items()), lambda: ClusterConnection(_settings(client))
     )
 
 
 def require_settings(client: Mapping[str, str]) -> None:
-    """OptionError if the client would not take them."""
+    """Raises OptionError if the client rejects the settings."""
     _settings(client)
 
 
 def _settings(client: Mapping[str, str]) -> ConsumerSettings:
     try:
         return consumer_settings(client)
-    except KafkaException as failure:
-        reason = error_in(failure).str()
+    except KafkaException as error:
+        reason = error_in(error).str()
         raise OptionError(
-            f"An option that begins with {CLIENT_PREFIX} is wrong: {reason}"
+            f"An option that starts with {CLIENT_PREFIX} is invalid: {reason}"
         ) from None
 
 

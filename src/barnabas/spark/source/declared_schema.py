@@ -1,4 +1,4 @@
-"""The columns that are declared to Spark: the connector's, and what formats make of them."""
+"""The columns that the source declares to Spark: those of Spark's connector, with formats."""
 
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
@@ -16,7 +16,7 @@ from barnabas.spark.options_parser import OptionError, ParsedOptions
 from barnabas.spark.source.formats import ColumnFormats
 
 SIZE = "size"
-"""Bytes of a record's key and value, before they are decoded."""
+"""The column with the bytes of a record's key and value before decoding."""
 
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 CORRUPT = StructType(
@@ -28,10 +28,10 @@ CORRUPT = StructType(
 )
 
 
-def declared_schema(asked: ParsedOptions, formats: ColumnFormats) -> StructType:
-    """The columns, as options and formats make them."""
-    columns = connector_fields(headers=asked.flag("includeHeaders", default=False))
-    if asked.flag("includeSize", default=False):
+def declared_schema(options: ParsedOptions, formats: ColumnFormats) -> StructType:
+    """Returns the columns for the options and formats."""
+    columns = connector_fields(headers=options.flag("includeHeaders", default=False))
+    if options.flag("includeSize", default=False):
         columns.append(StructField(SIZE, IntegerType()))
     for index, format_ in enumerate((formats.key, formats.value)):
         if format_ is not None:
@@ -40,14 +40,14 @@ def declared_schema(asked: ParsedOptions, formats: ColumnFormats) -> StructType:
         if formats.corrupt_column in [field.name for field in columns]:
             raise OptionError(
                 f"columnNameOfCorruptRecord must not be {formats.corrupt_column!r}, which is"
-                f" another column's name."
+                f" the name of another column."
             )
         columns.append(StructField(formats.corrupt_column, CORRUPT))
     return StructType(columns)
 
 
 def connector_fields(*, headers: bool) -> list[StructField]:
-    """The columns of Spark's Kafka connector."""
+    """Returns the columns of Spark's Kafka connector."""
     columns = [
         StructField("key", BinaryType()),
         StructField("value", BinaryType()),

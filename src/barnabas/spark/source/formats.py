@@ -1,4 +1,4 @@
-"""How keys and values are decoded: what the options say of formats, and of what has none."""
+"""The formats that keys and values are decoded with, from the options."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from barnabas.client.lru_cache import LruCache
 from barnabas.columns.format import ColumnFormat
 from barnabas.spark.formats import requested_format
 from barnabas.spark.options_parser import REGISTRY_PREFIX, OptionError, ParsedOptions
-from barnabas.spark.source.options import topics_of
+from barnabas.spark.source.options import topic_selection
 
 if TYPE_CHECKING:
     from barnabas.columns import Decoder
 
-MOST_DECODERS = 32
-"""That a process keeps for the tasks that follow."""
+MAX_CACHED_DECODERS = 32
+"""The number of decoders that a process caches for later tasks."""
 
 
 class CorruptRecordMode(Enum):
-    """What becomes of a record that cannot be decoded."""
+    """What happens with a record that cannot be decoded (the option `mode`)."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -30,7 +30,7 @@ class CorruptRecordMode(Enum):
 
 @dataclass(slots=True, frozen=True)
 class ColumnFormats:
-    """Of the columns that are not left as binary."""
+    """The formats of key and value; None if the column stays binary."""
 
     key: ColumnFormat | None
     value: ColumnFormat | None
@@ -42,41 +42,43 @@ class ColumnFormats:
         return self.mode is CorruptRecordMode.PERMISSIVE and bool(self.key or self.value)
 
 
-def formats_of(told: ParsedOptions) -> ColumnFormats:
-    """With the schemas that the registry has now."""
-    mode = CorruptRecordMode(told.choice("mode", tuple(mode.value for mode in CorruptRecordMode)))
-    corrupt_column = told.text("columnNameOfCorruptRecord") or "_corrupt_record"
-    return ColumnFormats(_format(told, "key"), _format(told, "value"), mode, corrupt_column)
+def formats_from_options(options: ParsedOptions) -> ColumnFormats:
+    """Returns the formats, with the current schemas of the registry."""
+    mode = CorruptRecordMode(
+        options.choice("mode", tuple(mode.value for mode in CorruptRecordMode))
+    )
+    corrupt_column = options.text("columnNameOfCorruptRecord") or "_corrupt_record"
+    return ColumnFormats(_format(options, "key"), _format(options, "value"), mode, corrupt_column)
 
 
-def _format(told: ParsedOptions, column: str) -> ColumnFormat | None:
-    asked = requested_format(told, column)
-    if asked is None or asked.name == "binary":
+def _format(options: ParsedOptions, column: str) -> ColumnFormat | None:
+    format_ = requested_format(options, column)
+    if format_ is None or format_.name == "binary":
         return None
-    if asked.name != "string" and asked.schema_text is None:
-        asked = replace(asked, subject=_subject(told, column))
-    return asked.resolved()
+    if format_.name != "string" and format_.schema_text is None:
+        format_ = replace(format_, subject=_subject(options, column))
+    return format_.resolved()
 
 
-def _subject(told: ParsedOptions, column: str) -> str:
-    """That of the one topic which is read, unless it is told."""
-    subject = told.text(f"{column}Subject")
+def _subject(options: ParsedOptions, column: str) -> str:
+    """Returns the option's subject, or else the subject of the only topic."""
+    subject = options.text(f"{column}Subject")
     if subject is not None:
         return subject
-    if told.text(f"{REGISTRY_PREFIX}url") is None:
+    if options.text(f"{REGISTRY_PREFIX}url") is None:
         raise OptionError(
-            f"{column}Format needs {REGISTRY_PREFIX}url, whose schema gives the columns, or a"
-            f" {column}Schema for payloads that bear no schema's id."
+            f"{column}Format needs {REGISTRY_PREFIX}url, to get the schema from the registry, or"
+            f" a {column}Schema for payloads without a schema id."
         )
-    topic = topics_of(told).only
+    topic = topic_selection(options).only
     if topic is None:
-        raise OptionError(f"{column}Format needs a {column}Subject where several topics are read.")
+        raise OptionError(f"{column}Format needs a {column}Subject if several topics are read.")
     return f"{topic}-{column}"
 
 
-_decoders: LruCache[bytes, Decoder] = LruCache(MOST_DECODERS)
+_decoders: LruCache[bytes, Decoder] = LruCache(MAX_CACHED_DECODERS)
 
 
 def decoder(format_: ColumnFormat) -> Decoder:
-    """The process's one: making it takes longer than a small batch."""
+    """Returns this process's decoder: to create one takes longer than to decode a small batch."""
     return _decoders.get_or_create(pickle.dumps(format_), format_.decoder)

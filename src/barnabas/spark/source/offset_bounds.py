@@ -1,4 +1,4 @@
-"""Where reading begins and ends, in offsets: what an option says, asked of the cluster."""
+"""Resolves the starting and ending options to offsets."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -15,47 +15,47 @@ from barnabas.spark.source.offsets import (
 )
 
 OffsetLookup = Callable[[Mapping[SourcePartition, int]], dict[SourcePartition, int]]
-"""Offsets by time in ms, LATEST or EARLIEST; -1 where no record is as young as that."""
+"""Looks up offsets by timestamp in ms, LATEST or EARLIEST; -1 if no record is that recent."""
 
 
 def resolve(
     bound: Bound,
     partitions: Collection[SourcePartition],
-    ask: OffsetLookup,
+    lookup: OffsetLookup,
     *,
-    named: str,
+    option: str,
     is_late_latest: bool,
 ) -> dict[SourcePartition, int]:
-    """An offset for each partition.
+    """Returns an offset for each partition.
 
-    `named` are the options that the bound may come from. A time after the last record of a
-    partition is its end if `is_late_latest`, else a SourceError.
+    `named` is the option that the bound comes from. A timestamp after the last record of a
+    partition means its end if `is_late_latest`, else it raises SourceError.
     """
     match bound:
         case SameOffset():
-            return _found(ask(dict.fromkeys(partitions, bound.offset)), partitions)
+            return _require_partitions(lookup(dict.fromkeys(partitions, bound.offset)), partitions)
         case PartitionOffsets():
-            _require_all(bound.offsets, partitions, named)
-            asked = {each: offset for each, offset in bound.offsets.items() if offset < 0}
-            return {**bound.offsets, **_found(ask(asked), asked)}
+            _require_all(bound.offsets, partitions, option)
+            symbolic = {key: offset for key, offset in bound.offsets.items() if offset < 0}
+            return {**bound.offsets, **_require_partitions(lookup(symbolic), symbolic)}
         case Timestamp():
-            times = dict.fromkeys(partitions, bound.timestamp_ms)
+            timestamps_ms = dict.fromkeys(partitions, bound.timestamp_ms)
         case PartitionTimestamps():
-            _require_all(bound.timestamps_ms, partitions, named)
-            times = dict(bound.timestamps_ms)
-    found = _found(ask(times), times)
-    late = {each: LATEST for each, offset in found.items() if offset < 0}
+            _require_all(bound.timestamps_ms, partitions, option)
+            timestamps_ms = dict(bound.timestamps_ms)
+    offsets = _require_partitions(lookup(timestamps_ms), timestamps_ms)
+    late = {partition: LATEST for partition, offset in offsets.items() if offset < 0}
     if late and not is_late_latest:
         first = min(late)
         raise SourceError(
-            f"{first} has no record at or after {times[first]} ms. Set"
-            f" startingOffsetsByTimestampStrategy to latest to begin at its end then."
+            f"{first} has no record at or after {timestamps_ms[first]} ms. Set"
+            f" startingOffsetsByTimestampStrategy to latest to start at its end then."
         )
-    return found | _found(ask(late), late)
+    return offsets | _require_partitions(lookup(late), late)
 
 
 def depends_on_now(bound: Bound) -> bool:
-    """Whether it would be another offset later, when there are more records."""
+    """Whether the offsets of the bound change when more records are written."""
     match bound:
         case SameOffset():
             return bound.offset == LATEST
@@ -65,26 +65,28 @@ def depends_on_now(bound: Bound) -> bool:
 
 
 def _require_all(
-    given: Mapping[SourcePartition, int], partitions: Collection[SourcePartition], named: str
+    offsets: Mapping[SourcePartition, int], partitions: Collection[SourcePartition], option: str
 ) -> None:
-    """As in the connector: an option that names partitions names all of them, and no others."""
-    missing, unknown = set(partitions) - given.keys(), given.keys() - set(partitions)
+    """Raises OptionError unless the option names exactly the partitions, as Spark's connector."""
+    missing, unknown = set(partitions) - offsets.keys(), offsets.keys() - set(partitions)
     if missing:
-        raise OptionError(f"{named} must name all partitions: {_list(missing)} is missing.")
+        raise OptionError(f"{option} must name all partitions: {_list(missing)} is missing.")
     if unknown:
-        raise OptionError(f"{named} names what is not read or does not exist: {_list(unknown)}.")
+        raise OptionError(
+            f"{option} names partitions that are not read or do not exist: {_list(unknown)}."
+        )
 
 
-def _found(
-    answers: dict[SourcePartition, int], asked: Collection[SourcePartition]
+def _require_partitions(
+    offsets: dict[SourcePartition, int], partitions: Collection[SourcePartition]
 ) -> dict[SourcePartition, int]:
-    missing = set(asked) - answers.keys()
+    missing = set(partitions) - offsets.keys()
     if missing:
         raise SourceError(f"There is no partition {_list(missing)}.")
-    return answers
+    return offsets
 
 
 def _list(partitions: Collection[SourcePartition]) -> str:
-    named = [str(each) for each in sorted(partitions)]
-    more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-    return ", ".join(named[:3]) + more
+    names = [str(partition) for partition in sorted(partitions)]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,8 +1,8 @@
-"""Offsets of partitions, and the JSON that Spark's Kafka connector writes them in.
+"""Offsets of partitions, and the JSON of Spark's Kafka connector for them.
 
     {"orders": {"0": 23, "1": -2}}
 
-Checkpoints hold the same, so a query may go on with either connector.
+Checkpoints have the same JSON, so a query can continue with either connector.
 """
 
 import json
@@ -30,7 +30,7 @@ Document = dict[str, dict[str, int]]
 
 @dataclass(slots=True, frozen=True)
 class SameOffset:
-    """The same for all partitions: LATEST or EARLIEST."""
+    """LATEST or EARLIEST for all partitions."""
 
     offset: int
 
@@ -44,25 +44,25 @@ class PartitionOffsets:
 
 @dataclass(slots=True, frozen=True)
 class Timestamp:
-    """The first record at or after a time, in every partition."""
+    """The first record at or after one timestamp, in every partition."""
 
     timestamp_ms: int
 
 
 @dataclass(slots=True, frozen=True)
 class PartitionTimestamps:
-    """The first record at or after a time of the partition's own."""
+    """The first record at or after a timestamp for each partition."""
 
     timestamps_ms: Offsets
 
 
 Bound = SameOffset | PartitionOffsets | Timestamp | PartitionTimestamps
-"""Where reading begins or ends."""
+"""Where a read starts or ends."""
 
 
 @dataclass(slots=True, frozen=True, order=True)
 class OffsetRange:
-    """The records of a partition from `start` on and before `end`."""
+    """The records of a partition from `start` to before `end`."""
 
     topic: str
     partition: int
@@ -78,7 +78,7 @@ class OffsetRange:
 
 
 def to_document(offsets: Offsets) -> Document:
-    """In the order of names and numbers: Spark compares offsets by their text."""
+    """Returns the offsets sorted by topic and partition, since Spark compares their JSON text."""
     document: Document = {}
     for (topic, partition), offset in sorted(offsets.items()):
         document.setdefault(topic, {})[str(partition)] = offset
@@ -93,43 +93,43 @@ def from_document(document: Mapping[str, Mapping[str, int]]) -> dict[SourceParti
     }
 
 
-def parse_offsets(option: str, text: str, *, least: int) -> dict[SourcePartition, int]:
-    """What an option says of each partition; nothing in it is below `least`."""
-    wrong = OptionError(
+def parse_offsets(option: str, text: str, *, minimum: int) -> dict[SourcePartition, int]:
+    """Parses the offsets of an option. Raises OptionError for one below `minimum`."""
+    error = OptionError(
         f'{option} must be JSON such as {{"orders":{{"0":23,"1":42}}}}, not {text!r}.'
     )
-    document = _parse(text, wrong)
+    document = _parse(text, error)
     try:
         offsets = from_document(document)
     except (AttributeError, ValueError):
-        raise wrong from None
-    for each, offset in offsets.items():
-        if type(offset) is not int or offset < least:
-            raise OptionError(f"{option} has {offset!r} for {each}.")
+        raise error from None
+    for partition, offset in offsets.items():
+        if type(offset) is not int or offset < minimum:
+            raise OptionError(f"{option} has {offset!r} for {partition}, which is invalid.")
     return offsets
 
 
 def parse_partitions(option: str, text: str) -> frozenset[SourcePartition]:
-    """The partitions that an option lists."""
-    wrong = OptionError(f'{option} must be JSON such as {{"orders":[0,1]}}, not {text!r}.')
-    found = set()
-    for topic, partitions in _parse(text, wrong).items():
+    """Parses the partitions of an option."""
+    error = OptionError(f'{option} must be JSON such as {{"orders":[0,1]}}, not {text!r}.')
+    parsed = set()
+    for topic, partitions in _parse(text, error).items():
         if not isinstance(partitions, list):
-            raise wrong
+            raise error
         for partition in partitions:
             if type(partition) is not int or partition < 0:
-                raise wrong
-            found.add(SourcePartition(topic, partition))
-    if not found:
+                raise error
+            parsed.add(SourcePartition(topic, partition))
+    if not parsed:
         raise OptionError(f"{option} names no partition.")
-    return frozenset(found)
+    return frozenset(parsed)
 
 
-def _parse(text: str, wrong: OptionError) -> dict[str, Any]:
+def _parse(text: str, error: OptionError) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError:
-        raise wrong from None
+        raise error from None
     if not isinstance(document, dict):
-        raise wrong
+        raise error
     return document

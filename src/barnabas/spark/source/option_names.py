@@ -1,4 +1,4 @@
-"""The options that reading knows."""
+"""The names of the options of the source."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ IGNORED_OPTIONS = (
     "groupIdPrefix",
     "partition.metadata.cache.ttl.ms",
 )
-"""Of the connector, and without effect: our client asks again by itself, and joins no group."""
+"""Options of Spark's connector without effect here: our client retries, and joins no group."""
 
 OPTION_NAMES = frozenset(
     (
@@ -40,6 +40,6 @@ OPTION_NAMES = frozenset(
 )
 
 
-def parse_options(given: Mapping[str, str]) -> ParsedOptions:
-    """OptionError for one that is not known."""
-    return ParsedOptions(given, OPTION_NAMES, purpose="reading")
+def parse_options(options: Mapping[str, str]) -> ParsedOptions:
+    """Raises OptionError for an unknown option."""
+    return ParsedOptions(options, OPTION_NAMES, purpose="reading")

@@ -1,7 +1,6 @@
-"""The options of reading: those of Spark's Kafka connector, with its rules, and our own.
+"""Parses the options of the source: those of Spark's Kafka connector, by its rules, and our own.
 
-Names come in lower case, whatever the user wrote; values are read in any case where they are
-words.
+Spark passes names in lower case. Values that are words may be in any case.
 """
 
 import re
@@ -34,9 +33,9 @@ FETCH_DEFAULTS = {
     "max.partition.fetch.bytes": str(8 << 20),
     "fetch.max.bytes": str(16 << 20),
 }
-"""What a task asks for at a time, unless told otherwise."""
+"""The defaults of the client settings that limit a fetch."""
 
-_REFUSED = {
+_REJECTED_SETTINGS = {
     "auto.offset.reset": "use startingOffsets: Spark keeps track of offsets itself",
     "enable.auto.commit": "use commitGroupId to have progress committed",
     "interceptor.classes": "it is not safe to run them here",
@@ -49,7 +48,7 @@ _REFUSED = {
 
 @dataclass(slots=True, frozen=True)
 class TopicSelection:
-    """Which topics are read: just one of the three is set."""
+    """The topics to read: exactly one of the three fields is set."""
 
     names: tuple[str, ...] = ()
     pattern: str = ""
@@ -57,14 +56,14 @@ class TopicSelection:
 
     @property
     def only(self) -> str | None:
-        """The topic, where it is known to be just one."""
-        named = {*self.names, *(each.topic for each in self.partitions)}
-        return named.pop() if len(named) == 1 else None
+        """The topic, if the options name exactly one."""
+        topics = {*self.names, *(partition.topic for partition in self.partitions)}
+        return topics.pop() if len(topics) == 1 else None
 
 
 @dataclass(slots=True, frozen=True)
 class AdmissionLimits:
-    """How much a micro-batch takes at most, and what it waits for."""
+    """The maximum and minimum size of a micro-batch, and how long to wait for the minimum."""
 
     max_offsets: int | None = None
     min_offsets: int | None = None
@@ -73,7 +72,7 @@ class AdmissionLimits:
 
 @dataclass(slots=True, frozen=True)
 class TaskSizing:
-    """How ranges become tasks."""
+    """The user's options for the number and size of tasks."""
 
     min_partitions: int | None = None
     max_records: int | None = None
@@ -81,13 +80,13 @@ class TaskSizing:
 
 @dataclass(slots=True, frozen=True)
 class SourceOptions:
-    """What was asked for, read and checked."""
+    """The parsed and checked options."""
 
     topics: TopicSelection
     client: Mapping[str, str]
     starting: Bound
     ending: Bound
-    is_late_latest: bool = False  # a time after the last record means the end of the partition
+    is_late_latest: bool = False  # a timestamp after the last record means the end of the partition
     fail_on_data_loss: bool = True
     limits: AdmissionLimits = field(default_factory=AdmissionLimits)
     sizing: TaskSizing = field(default_factory=TaskSizing)
@@ -96,71 +95,72 @@ class SourceOptions:
     commit_group_id: str | None = None
 
     @property
-    def loss(self) -> DataLossPolicy:
+    def data_loss_policy(self) -> DataLossPolicy:
         return DataLossPolicy(self.fail_on_data_loss, self.poll_timeout_ms)
 
 
-def require_readable(given: Mapping[str, str]) -> None:
-    """OptionError for what is wrong whether the read ends or not."""
-    told = option_names.parse_options(given)
-    topics_of(told)
-    require_settings(_client(told))
+def validate_options(options: Mapping[str, str]) -> None:
+    """Raises OptionError for errors that do not depend on batch or stream."""
+    parsed = option_names.parse_options(options)
+    topic_selection(parsed)
+    require_settings(_client(parsed))
 
 
-def batch_options(given: Mapping[str, str]) -> SourceOptions:
-    """For a read that ends."""
-    told = option_names.parse_options(given)
-    starting = _bound(told, STARTING, SameOffset(EARLIEST))
-    ending = _bound(told, ENDING, SameOffset(LATEST))
+def batch_options(options: Mapping[str, str]) -> SourceOptions:
+    """Parses the options of a batch."""
+    parsed = option_names.parse_options(options)
+    starting = _bound(parsed, STARTING, SameOffset(EARLIEST))
+    ending = _bound(parsed, ENDING, SameOffset(LATEST))
     if _has(starting, LATEST):
-        raise OptionError("startingOffsets must not be latest, -1, in a batch: nothing would come.")
+        raise OptionError("startingOffsets must not be latest, -1, in a batch: it would be empty.")
     if _has(ending, EARLIEST):
-        raise OptionError("endingOffsets must not be earliest, -2, in a batch: nothing would come.")
-    return _options(told, starting, ending)
+        raise OptionError("endingOffsets must not be earliest, -2, in a batch: it would be empty.")
+    return _options(parsed, starting, ending)
 
 
-def stream_options(given: Mapping[str, str]) -> SourceOptions:
-    """For a read that goes on."""
-    told = option_names.parse_options(given)
+def stream_options(options: Mapping[str, str]) -> SourceOptions:
+    """Parses the options of a stream."""
+    parsed = option_names.parse_options(options)
     for name in ENDING:
-        if told.text(name) is not None:
+        if parsed.text(name) is not None:
             raise OptionError(f"{name} is not for streams, which have no end.")
-    return _options(told, _bound(told, STARTING, SameOffset(LATEST)), SameOffset(LATEST))
+    return _options(parsed, _bound(parsed, STARTING, SameOffset(LATEST)), SameOffset(LATEST))
 
 
-def _options(told: ParsedOptions, starting: Bound, ending: Bound) -> SourceOptions:
+def _options(parsed: ParsedOptions, starting: Bound, ending: Bound) -> SourceOptions:
     limits = AdmissionLimits(
-        told.positive_integer("maxOffsetsPerTrigger"),
-        told.positive_integer("minOffsetsPerTrigger"),
-        told.duration_ms("maxTriggerDelay", DEFAULT_DELAY_MS),
+        parsed.positive_integer("maxOffsetsPerTrigger"),
+        parsed.positive_integer("minOffsetsPerTrigger"),
+        parsed.duration_ms("maxTriggerDelay", DEFAULT_DELAY_MS),
     )
     if limits.max_offsets and limits.min_offsets and limits.min_offsets > limits.max_offsets:
         raise OptionError("minOffsetsPerTrigger must not be greater than maxOffsetsPerTrigger.")
-    strategy = told.choice("startingOffsetsByTimestampStrategy", ("error", "latest"))
+    strategy = parsed.choice("startingOffsetsByTimestampStrategy", ("error", "latest"))
     return SourceOptions(
-        topics_of(told),
-        _client(told),
+        topic_selection(parsed),
+        _client(parsed),
         starting,
         ending,
         strategy == "latest",
-        told.flag("failOnDataLoss", default=True),
+        parsed.flag("failOnDataLoss", default=True),
         limits,
         TaskSizing(
-            told.positive_integer("minPartitions"), told.positive_integer("maxRecordsPerPartition")
+            parsed.positive_integer("minPartitions"),
+            parsed.positive_integer("maxRecordsPerPartition"),
         ),
-        told.positive_integer("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
-        told.integer("longPollMs", DEFAULT_LONG_POLL_MS),
-        told.text("commitGroupId"),
+        parsed.positive_integer("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
+        parsed.integer("longPollMs", DEFAULT_LONG_POLL_MS),
+        parsed.text("commitGroupId"),
     )
 
 
-def topics_of(told: ParsedOptions) -> TopicSelection:
-    named = [name for name in STRATEGIES if told.text(name) is not None]
-    if len(named) != 1:
-        said = f"not {' and '.join(named)}" if named else "and none is given"
-        raise OptionError(f"Just one of {', '.join(STRATEGIES)} says what to read, {said}.")
-    (strategy,) = named
-    text = told.text(strategy) or ""
+def topic_selection(parsed: ParsedOptions) -> TopicSelection:
+    strategies = [name for name in STRATEGIES if parsed.text(name) is not None]
+    if len(strategies) != 1:
+        actual = f"not {' and '.join(strategies)}" if strategies else "and none is set"
+        raise OptionError(f"Exactly one of {', '.join(STRATEGIES)} must be set, {actual}.")
+    (strategy,) = strategies
+    text = parsed.text(strategy) or ""
     if strategy == "assign":
         return TopicSelection(partitions=parse_partitions(strategy, text))
     if strategy == "subscribePattern":
@@ -175,33 +175,35 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from None
+        raise OptionError(
+            f"subscribePattern {text!r} is not a regular expression: {error}"
+        ) from None
     if not text:
         raise OptionError("subscribePattern is empty.")
     return text
 
 
-def _client(told: ParsedOptions) -> dict[str, str]:
-    return FETCH_DEFAULTS | told.client_settings(_REFUSED)
+def _client(parsed: ParsedOptions) -> dict[str, str]:
+    return FETCH_DEFAULTS | parsed.client_settings(_REJECTED_SETTINGS)
 
 
-def _bound(told: ParsedOptions, names: tuple[str, str, str], default: Bound) -> Bound:
-    """The first of the three options that is given counts, as in the connector."""
+def _bound(parsed: ParsedOptions, names: tuple[str, str, str], default: Bound) -> Bound:
+    """Returns the bound of the first of the three options that is set, as Spark's connector."""
     timestamp, by_timestamp, offsets = names
-    if told.text(timestamp) is not None:
-        return Timestamp(told.integer(timestamp, 0))
-    text = told.text(by_timestamp)
+    if parsed.text(timestamp) is not None:
+        return Timestamp(parsed.integer(timestamp, 0))
+    text = parsed.text(by_timestamp)
     if text is not None:
-        return PartitionTimestamps(parse_offsets(by_timestamp, text, least=0))
-    text = told.text(offsets)
+        return PartitionTimestamps(parse_offsets(by_timestamp, text, minimum=0))
+    text = parsed.text(offsets)
     if text is None:
         return default
-    word = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
-    if word is not None:
-        return SameOffset(word)
+    symbolic = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
+    if symbolic is not None:
+        return SameOffset(symbolic)
     if not text.startswith("{"):
         raise OptionError(f"{offsets} must be earliest, latest or JSON, not {text!r}.")
-    return PartitionOffsets(parse_offsets(offsets, text, least=EARLIEST))
+    return PartitionOffsets(parse_offsets(offsets, text, minimum=EARLIEST))
 
 
 def _has(bound: Bound, offset: int) -> bool:

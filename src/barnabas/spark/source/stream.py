@@ -1,4 +1,4 @@
-"""A read that goes on: how far each micro-batch goes is decided in the driver, one by one."""
+"""A streaming read: the driver decides where each micro-batch ends."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LAST_COMMIT_S = 5.0
+_FINAL_COMMIT_TIMEOUT_S = 5.0
 
-_QUIET_LOOK_S = 1.0
-"""How often partitions are looked at where nothing comes: there may be new ones, or fewer."""
+_IDLE_REFRESH_INTERVAL_S = 1.0
+"""How often the partitions are listed while no records arrive: there may be new ones, or fewer."""
 
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """What Spark asks for; the driver's part is made where it is first needed."""
+    """The reader that Spark calls; the driver's state is created when it is first needed."""
 
-    def __init__(self, options: SourceOptions, shape: RowDecoder) -> None:
+    def __init__(self, options: SourceOptions, row_decoder: RowDecoder) -> None:
         self._options = options
-        self._shape = shape
-        self._loss = options.loss
-        self._driver: _Driver | None = None
+        self._row_decoder = row_decoder
+        self._data_loss_policy = options.data_loss_policy
+        self._driver: _StreamDriver | None = None
 
     # In the driver
 
     def initialOffset(self) -> Document:  # noqa: N802
-        return to_document(self._in_driver().begin())
+        return to_document(self._in_driver().initial_offsets())
 
     def latestOffset(self, start: Document, limit: ReadLimit) -> Document:  # noqa: N802
         is_limited = not isinstance(limit, ReadAllAvailable)
@@ -78,7 +78,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._in_driver().end_now()
+        self._in_driver().fix_end()
 
     def reportLatestOffset(self) -> Document | None:  # noqa: N802
         ends = self._in_driver().ends
@@ -96,129 +96,139 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._driver is not None:
             self._driver.stop()
 
-    def _in_driver(self) -> _Driver:
+    def _in_driver(self) -> _StreamDriver:
         if self._driver is None:
-            self._driver = _Driver(self._options, self._loss)
+            self._driver = _StreamDriver(self._options, self._data_loss_policy)
         return self._driver
 
     # In the executors
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from barnabas.spark.source.task import read  # the driver starts sooner without
+        from barnabas.spark.source.task import (
+            read,  # not in the driver, which starts faster without it
+        )
 
-        read_task = read(partition.value, self._options.client, self._loss)
-        return map(self._shape.apply, read_task)
+        read_task = read(partition.value, self._options.client, self._data_loss_policy)
+        return map(self._row_decoder.apply, read_task)
 
 
-class _Driver:
-    """The state of one query's source."""
+class _StreamDriver:
+    """The state of a query's source in the driver."""
 
-    def __init__(self, options: SourceOptions, loss: DataLossPolicy) -> None:
-        self.ends: dict[SourcePartition, int] | None = None  # of all partitions, when last asked
+    def __init__(self, options: SourceOptions, data_loss_policy: DataLossPolicy) -> None:
+        self.ends: dict[SourcePartition, int] | None = None
+        """The last known log ends of all partitions."""
         self._options = options
-        self._loss = loss
-        self._broker = SourceClusterClient(connect(options.client))
-        self._pace = AdmissionPacer(options.limits)
-        self._last: dict[SourcePartition, int] | None = None  # where Trigger.AvailableNow ends
-        self._first: dict[SourcePartition, int] | None = None  # where it begins, until it advances
-        self._anchor: dict[SourcePartition, int] | None = None  # where "latest" was when it began
-        self._is_anchored = False
+        self._data_loss_policy = data_loss_policy
+        self._cluster = SourceClusterClient(connect(options.client))
+        self._pacer = AdmissionPacer(options.limits)
+        self._final: dict[SourcePartition, int] | None = None
+        """Where Trigger.AvailableNow ends."""
+        self._initial: dict[SourcePartition, int] | None = None
+        """The initial offsets, until the first advance."""
+        self._initial_latest: dict[SourcePartition, int] | None = None
+        """What "latest" resolved to at the start, if the initial offsets depend on it."""
+        self._is_initial_recorded = False
         self._committed: dict[SourcePartition, int] = {}
         self._may_wait = True
-        self._waited_in_vain = False
-        self._look_by_s = -math.inf  # while nothing comes
-        self._committing: Future[None] | None = None
+        self._was_last_wait_empty = False
+        self._refresh_at_s = -math.inf
+        self._pending_commit: Future[None] | None = None
 
-    def begin(self) -> dict[SourcePartition, int]:
-        """The offsets to start from, where there is no checkpoint."""
+    def initial_offsets(self) -> dict[SourcePartition, int]:
+        """Returns the offsets to start from without a checkpoint."""
         options = self._options
         first = resolve(
             options.starting,
-            self._broker.partitions(options.topics),
-            self._broker.offsets,
-            named="startingOffsets",
+            self._cluster.partitions(options.topics),
+            self._cluster.offsets,
+            option="startingOffsets",
             is_late_latest=options.is_late_latest,
         )
-        self._first = first
+        self._initial = first
         if depends_on_now(options.starting):
-            self._anchor = first
-            if self._last is not None:
-                self._last = _farther(self._last, first)
+            self._initial_latest = first
+            if self._final is not None:
+                self._final = _later_offsets(self._final, first)
         return first
 
-    def end_now(self) -> None:
-        """Read what there is now, and nothing after."""
-        self._last = self._look()
-        if self._anchor is not None:
-            self._last = _farther(self._last, self._anchor)
+    def fix_end(self) -> None:
+        """Fix the end of the query at the current log ends."""
+        self._final = self._refresh_ends()
+        if self._initial_latest is not None:
+            self._final = _later_offsets(self._final, self._initial_latest)
 
     def advance(
         self, start: dict[SourcePartition, int], *, is_limited: bool
     ) -> dict[SourcePartition, int]:
-        """Where the next micro-batch ends; at `start` if there is to be none."""
-        self._first = None
-        if start == self._anchor and not self._is_anchored:
-            # Spark writes down where a batch ends, not where the first begins: so the first is
-            # empty, and its end tells whoever starts the query again what "latest" was.
-            self._is_anchored = True
+        """Returns where the next micro-batch ends; `start` if there is none."""
+        self._initial = None
+        if start == self._initial_latest and not self._is_initial_recorded:
+            # Spark's checkpoint has the end of a batch, not the start of the first. So the first
+            # batch is empty, and its end tells a restarted query what "latest" was.
+            self._is_initial_recorded = True
             return start
-        if self._last is not None:
-            return self._limit(start, self._last) if is_limited else self._last
+        if self._final is not None:
+            return self._limit(start, self._final) if is_limited else self._final
         may_wait = self._may_wait and self._options.long_poll_ms > 0
         self._may_wait = True
-        if not (may_wait and self._is_quiet(start)):
-            ends = self._look(start)
+        if not (may_wait and self._is_idle(start)):
+            ends = self._refresh_ends(start)
             end = self._limit(start, ends) if is_limited else ends
             if end != start or not may_wait:
                 return end
-        ends = self._wait(start)
+        ends = self._wait_for_records(start)
         return self._limit(start, ends) if is_limited else ends
 
     def ranges(
         self, start: dict[SourcePartition, int], end: dict[SourcePartition, int]
     ) -> list[OffsetRange]:
-        """What the micro-batch between these reads."""
-        if start == self._first:
-            # The first batch of an earlier run again, which did not know of partitions made since.
-            start = {each: start[each] for each in start.keys() & end.keys()}
-            if self._anchor is not None:  # it was empty; "latest" is another offset by now
-                start = {each: min(offset, end[each]) for each, offset in start.items()}
+        """Returns the ranges of the micro-batch between `start` and `end`."""
+        if start == self._initial:
+            # The first batch of an earlier run is repeated; partitions may be newer than it.
+            start = {key: start[key] for key in start.keys() & end.keys()}
+            if self._initial_latest is not None:  # it was empty; "latest" has moved since
+                start = {key: min(offset, end[key]) for key, offset in start.items()}
         new = end.keys() - start.keys()
-        begins = self._broker.earliest(new) if new else {}
-        return ranges_between(start, end, begins, self._loss)
+        starts = self._cluster.earliest(new) if new else {}
+        return ranges_between(start, end, starts, self._data_loss_policy)
 
     def commit(self, end: dict[SourcePartition, int]) -> None:
-        """A batch is done, of this source or of another in the same query."""
+        """A batch of the query is complete, with rows of this source or only of another."""
         self._may_wait = end != self._committed
         self._committed = end
         group_id = self._options.commit_group_id
         if group_id is not None and self._may_wait:
-            self._committing = self._broker.commit_soon(group_id, end)
+            self._pending_commit = self._cluster.commit_async(group_id, end)
 
     def stop(self) -> None:
-        if self._committing is not None:
-            wait([self._committing], _LAST_COMMIT_S)
+        if self._pending_commit is not None:
+            wait([self._pending_commit], _FINAL_COMMIT_TIMEOUT_S)
 
-    def _is_quiet(self, start: dict[SourcePartition, int]) -> bool:
-        """Whether nothing came when last waited for, and partitions were looked at just now."""
-        return self._waited_in_vain and start == self.ends and time.monotonic() < self._look_by_s
+    def _is_idle(self, start: dict[SourcePartition, int]) -> bool:
+        """Whether the last wait found no records, and the partitions were listed recently."""
+        return (
+            self._was_last_wait_empty
+            and start == self.ends
+            and time.monotonic() < self._refresh_at_s
+        )
 
-    def _wait(self, start: Offsets) -> dict[SourcePartition, int]:
-        """The ends once there is news, or the time is over."""
+    def _wait_for_records(self, start: Offsets) -> dict[SourcePartition, int]:
+        """Returns the log ends when there are new records, or after the long poll."""
         assert self.ends is not None
-        grown = self._broker.wait_for_records(self.ends, self._options.long_poll_ms)
+        grown = self._cluster.wait_for_records(self.ends, self._options.long_poll_ms)
         if grown is None:
-            return self._look(start)
-        self._waited_in_vain = not grown
+            return self._refresh_ends(start)
+        self._was_last_wait_empty = not grown
         self.ends = self.ends | grown
         return self.ends
 
-    def _look(self, start: Offsets | None = None) -> dict[SourcePartition, int]:
-        self._waited_in_vain = False
-        self._look_by_s = time.monotonic() + _QUIET_LOOK_S
-        may_be_gone = not self._loss.fails
-        partitions = self._broker.partitions(self._options.topics, may_be_gone=may_be_gone)
-        self.ends = self._broker.latest(partitions, read=start)
+    def _refresh_ends(self, start: Offsets | None = None) -> dict[SourcePartition, int]:
+        self._was_last_wait_empty = False
+        self._refresh_at_s = time.monotonic() + _IDLE_REFRESH_INTERVAL_S
+        may_be_gone = not self._data_loss_policy.fail_on_data_loss
+        partitions = self._cluster.partitions(self._options.topics, may_be_gone=may_be_gone)
+        self.ends = self._cluster.latest(partitions, read=start)
         return self.ends
 
     def _limit(
@@ -226,18 +236,16 @@ class _Driver:
     ) -> dict[SourcePartition, int]:
         limits = self._options.limits
         new = ends.keys() - start.keys()
-        begins = start | (self._broker.earliest(new) if new else {})
-        if self._last is None and self._pace.should_wait(
-            available_records(begins, ends), time.monotonic()
+        starts = start | (self._cluster.earliest(new) if new else {})
+        if self._final is None and self._pacer.should_wait(
+            available_records(starts, ends), time.monotonic()
         ):
             return start
         if limits.max_offsets is None:
             return ends
-        return apply_rate_limit(begins, ends, limits.max_offsets)
+        return apply_rate_limit(starts, ends, limits.max_offsets)
 
 
-def _farther(ends: Offsets, others: Offsets) -> dict[SourcePartition, int]:
-    """Asked one after the other, partitions and what is latest may have grown in between."""
-    return {
-        each: max(ends.get(each, 0), others.get(each, 0)) for each in ends.keys() | others.keys()
-    }
+def _later_offsets(ends: Offsets, others: Offsets) -> dict[SourcePartition, int]:
+    """Returns the later offset of each partition: logs may grow between two requests for ends."""
+    return {key: max(ends.get(key, 0), others.get(key, 0)) for key in ends.keys() | others.keys()}

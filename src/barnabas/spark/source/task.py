@@ -1,4 +1,4 @@
-"""One task: its ranges, read from the brokers into RecordBatches."""
+"""A task of the source: reads its ranges into Arrow RecordBatches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from barnabas.spark.source.columns import RecordBatchBuilder, runs_of
+from barnabas.spark.source.columns import RecordBatchBuilder, iterate_runs
 from barnabas.spark.source.connection import connect
 from barnabas.spark.source.data_loss import DataLossPolicy
 from barnabas.spark.source.offsets import OffsetRange
@@ -14,24 +14,27 @@ from barnabas.spark.source.range_fetcher import RangeFetcher
 
 
 def read(
-    ranges: Sequence[OffsetRange], client: Mapping[str, str], loss: DataLossPolicy
+    ranges: Sequence[OffsetRange], client: Mapping[str, str], data_loss_policy: DataLossPolicy
 ) -> Iterator[pa.RecordBatch]:
-    """The records of all ranges in the connector's columns, those of a range in their order."""
+    """Yields the records of all ranges, in the columns of Spark's connector.
+
+    The records of one range are in order.
+    """
     connection = connect(client)
-    fetching = RangeFetcher(connection, ranges, loss)
-    gathering = RecordBatchBuilder()
+    fetcher = RangeFetcher(connection, ranges, data_loss_policy)
+    builder = RecordBatchBuilder()
     try:
-        for answer in fetching:
-            for fetched in answer:
-                for run in runs_of(fetched, connection.settings):
-                    gathering.add(fetched, run)
-                    if gathering.is_full:
-                        yield gathering.batch()
-                        gathering = RecordBatchBuilder()
-            if fetching.is_idle and not gathering.is_empty:
-                yield gathering.batch()
-                gathering = RecordBatchBuilder()
-        if not gathering.is_empty:
-            yield gathering.batch()
+        for response in fetcher:
+            for fetched in response:
+                for run in iterate_runs(fetched, connection.settings):
+                    builder.add(fetched, run)
+                    if builder.is_full:
+                        yield builder.batch()
+                        builder = RecordBatchBuilder()
+            if fetcher.is_idle and not builder.is_empty:
+                yield builder.batch()
+                builder = RecordBatchBuilder()
+        if not builder.is_empty:
+            yield builder.batch()
     finally:
-        fetching.close()
+        fetcher.close()

@@ -1,4 +1,4 @@
-"""Ranges of offsets become tasks: few where there is little to read, many where asked for."""
+"""Plans tasks for ranges of offsets: few for few records, more if the options require it."""
 
 import heapq
 import itertools
@@ -10,33 +10,33 @@ from barnabas.spark.source.offsets import OffsetRange
 from barnabas.spark.source.options import TaskSizing
 
 RECORDS_PER_TASK = 5_000
-"""Fewer are not worth a task of their own: starting one takes longer than reading them."""
+"""Fewer records are not worth a task: to start one takes longer than to read them."""
 
 MAX_TASKS = 256
-"""More than these only where minPartitions or maxRecordsPerPartition ask for them."""
+"""More tasks only if minPartitions or maxRecordsPerPartition require them."""
 
 Task = tuple[OffsetRange, ...]
 
 
 class TaskRanges(InputPartition):
-    """What one task reads, as it travels to it."""
+    """The ranges of one task, as Spark sends them to it."""
 
     def __init__(self, value: Task) -> None:
         super().__init__(value)
 
 
 def plan(ranges: Iterable[OffsetRange], sizing: TaskSizing) -> list[Task]:
-    """The tasks that read the ranges, about as large as each other.
+    """Returns tasks of about the same size that read the ranges.
 
-    What is cut is larger than what shares a task with it, and comes first in it: so tasks in the
-    order of their firsts keep the order of each partition, for whoever collects rows.
+    A piece of a split range is larger than the other ranges of its task, and comes first in it.
+    So tasks sorted by their first range keep the order of each partition, as `collect` shows it.
     """
-    pieces = _split([each for each in ranges if len(each) > 0], sizing)
+    pieces = _split([range_ for range_ in ranges if len(range_) > 0], sizing)
     if not pieces:
         return []
     total = sum(map(len, pieces))
-    wanted = min(-(-total // RECORDS_PER_TASK), MAX_TASKS)
-    count = min(max(wanted, sizing.min_partitions or 1), len(pieces))
+    desired = min(-(-total // RECORDS_PER_TASK), MAX_TASKS)
+    count = min(max(desired, sizing.min_partitions or 1), len(pieces))
     loads: list[tuple[int, int]] = [(0, index) for index in range(count)]
     tasks: list[list[OffsetRange]] = [[] for _ in range(count)]
     for piece in sorted(pieces, key=len, reverse=True):
@@ -51,25 +51,29 @@ def plan(ranges: Iterable[OffsetRange], sizing: TaskSizing) -> list[Task]:
 
 
 def _split(ranges: list[OffsetRange], sizing: TaskSizing) -> list[OffsetRange]:
-    """Cut what is too large for one task, or too few for as many as are asked for."""
+    """Split ranges that are too large for a task, or too few for `minPartitions`."""
     if sizing.max_records is not None:
-        most = sizing.max_records
-        ranges = [piece for each in ranges for piece in _cut(each, -(-len(each) // most))]
+        max_records = sizing.max_records
+        ranges = [
+            piece
+            for range_ in ranges
+            for piece in _split_range(range_, -(-len(range_) // max_records))
+        ]
     if sizing.min_partitions is None or len(ranges) >= sizing.min_partitions:
         return ranges
-    total, wanted = sum(map(len, ranges)), sizing.min_partitions
-    parts = [max(1, len(each) * wanted // total) for each in ranges]
-    for index in sorted(range(len(ranges)), key=lambda at: -len(ranges[at])):
-        if sum(parts) < wanted:
+    total, desired = sum(map(len, ranges)), sizing.min_partitions
+    parts = [max(1, len(range_) * desired // total) for range_ in ranges]
+    for index in sorted(range(len(ranges)), key=lambda position: -len(ranges[position])):
+        if sum(parts) < desired:
             parts[index] += 1
     return [
         piece
-        for each, count in zip(ranges, parts, strict=True)
-        for piece in _cut(each, min(count, len(each)))
+        for range_, count in zip(ranges, parts, strict=True)
+        for piece in _split_range(range_, min(count, len(range_)))
     ]
 
 
-def _cut(whole: OffsetRange, count: int) -> list[OffsetRange]:
+def _split_range(whole: OffsetRange, count: int) -> list[OffsetRange]:
     edges = [whole.start + len(whole) * index // count for index in range(count + 1)]
     return [
         OffsetRange(whole.topic, whole.partition, start, end)
