@@ -15,7 +15,6 @@ from barnabas.client.admin.enums import (
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.messages.acls import (
     AclCreation,
@@ -131,14 +130,10 @@ def create_acls(
 ) -> Coroutine[Any, Any, Results[AclBinding, None]]:
     """Creates ACLs; results are by binding."""
     _require_different("acls", acls, AclBinding)
-    return _create_acls(admin, acls, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _create_acls(
-    admin: AdminRequests, acls: list[AclBinding], deadline: Deadline
-) -> Results[AclBinding, None]:
     async def exchange(
-        node: int | None, bindings: list[AclBinding]
+        node: int | None, batch: list[AclBinding]
     ) -> Mapping[AclBinding, KafkaError | None]:
         request = CreateAclsRequest(
             creations=[
@@ -151,16 +146,16 @@ async def _create_acls(
                     operation=acl.operation_int,
                     permission_type=acl.permission_type_int,
                 )
-                for acl in bindings
+                for acl in batch
             ]
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
             acl: error_or_none(result.error_code, result.error_message)
-            for acl, result in zip(bindings, response.results, strict=True)
+            for acl, result in zip(batch, response.results, strict=True)
         }
 
-    return Results(await admin.route_to_controller(acls, exchange, deadline))
+    return admin.route_to_controller(acls, exchange, deadline)
 
 
 def describe_acls(
@@ -169,23 +164,14 @@ def describe_acls(
     """Returns the ACLs that match a filter."""
     if not isinstance(acl_binding_filter, AclBindingFilter):
         raise TypeError(f"{acl_binding_filter!r} is not an AclBindingFilter")
-    request = DescribeAclsRequest(
-        resource_type_filter=acl_binding_filter.restype_int,
-        resource_name_filter=acl_binding_filter.name,
-        pattern_type_filter=acl_binding_filter.resource_pattern_type_int,
-        principal_filter=acl_binding_filter.principal,
-        host_filter=acl_binding_filter.host,
-        operation=acl_binding_filter.operation_int,
-        permission_type=acl_binding_filter.permission_type_int,
-    )
-    return _describe_acls(admin, request, admin.deadline(request_timeout))
+    request = DescribeAclsRequest(**_filter_fields(acl_binding_filter))
+    deadline = admin.deadline(request_timeout)
 
+    async def describe() -> list[AclBinding]:
+        response = await admin.send_to_controller(request, deadline)
+        return [_binding(resource, acl) for resource in response.resources for acl in resource.acls]
 
-async def _describe_acls(
-    admin: AdminRequests, request: DescribeAclsRequest, deadline: Deadline
-) -> list[AclBinding]:
-    response = await admin.send_to_controller(request, deadline)
-    return [_binding(resource, acl) for resource in response.resources for acl in resource.acls]
+    return describe()
 
 
 def delete_acls(
@@ -196,36 +182,32 @@ def delete_acls(
 ) -> Coroutine[Any, Any, Results[AclBindingFilter, list[AclBinding]]]:
     """Deletes the ACLs that match filters, and returns the deleted ACLs by filter."""
     _require_different("acl_binding_filters", acl_binding_filters, AclBindingFilter)
-    return _delete_acls(admin, acl_binding_filters, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _delete_acls(
-    admin: AdminRequests, filters: list[AclBindingFilter], deadline: Deadline
-) -> Results[AclBindingFilter, list[AclBinding]]:
     async def exchange(
         node: int | None, batch: list[AclBindingFilter]
     ) -> Mapping[AclBindingFilter, list[AclBinding] | KafkaError]:
-        request = DeleteAclsRequest(
-            filters=[
-                DeleteAclsFilter(
-                    resource_type_filter=acl_filter.restype_int,
-                    resource_name_filter=acl_filter.name,
-                    pattern_type_filter=acl_filter.resource_pattern_type_int,
-                    principal_filter=acl_filter.principal,
-                    host_filter=acl_filter.host,
-                    operation=acl_filter.operation_int,
-                    permission_type=acl_filter.permission_type_int,
-                )
-                for acl_filter in batch
-            ]
-        )
-        response = await admin.send(request, node, deadline=deadline)
+        filters = [DeleteAclsFilter(**_filter_fields(acl_filter)) for acl_filter in batch]
+        response = await admin.send(DeleteAclsRequest(filters=filters), node, deadline=deadline)
         return {
             acl_filter: _deleted(result)
             for acl_filter, result in zip(batch, response.filter_results, strict=True)
         }
 
-    return Results(await admin.route_to_controller(filters, exchange, deadline))
+    return admin.route_to_controller(acl_binding_filters, exchange, deadline)
+
+
+def _filter_fields(acl_filter: AclBindingFilter) -> dict[str, Any]:
+    """Returns the fields of a filter in requests."""
+    return {
+        "resource_type_filter": acl_filter.restype_int,
+        "resource_name_filter": acl_filter.name,
+        "pattern_type_filter": acl_filter.resource_pattern_type_int,
+        "principal_filter": acl_filter.principal,
+        "host_filter": acl_filter.host,
+        "operation": acl_filter.operation_int,
+        "permission_type": acl_filter.permission_type_int,
+    }
 
 
 def _deleted(result: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:

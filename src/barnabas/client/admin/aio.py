@@ -4,7 +4,6 @@ Each subject has a module with its values and its calls. A call is a function wh
 parameter is the `AdminRequests` of a client: its signature and docstring are those of the method.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -35,6 +34,7 @@ from barnabas.client.admin import (
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.cluster.cluster import ClusterClient, ignore_error
 from barnabas.client.errors import KafkaError
+from barnabas.client.methods import documented
 from barnabas.client.settings import AdminSettings, admin_settings
 
 P = ParamSpec("P")
@@ -46,11 +46,10 @@ def method(
 ) -> "Callable[Concatenate[AioAdminClient, P], V]":
     """Returns the method of `AioAdminClient` that makes this call."""
 
-    @functools.wraps(call)
     def bound(self: "AioAdminClient", /, *args: P.args, **kwargs: P.kwargs) -> V:
         return call(self._requests, *args, **kwargs)
 
-    return bound
+    return documented(bound, call)
 
 
 class AioAdminClient:

@@ -24,6 +24,7 @@ from barnabas.client.admin.scram import UserScramCredentialsDescription as Scram
 from barnabas.client.admin.validation import UNSET
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.loop_thread import LoopThread
+from barnabas.client.methods import documented
 from barnabas.client.settings import AdminSettings, admin_settings
 from barnabas.client.values import TopicPartition
 
@@ -45,7 +46,7 @@ def blocking(call: AioMethod[P, V]) -> "Callable[Concatenate[AdminClient, P], V]
     def method(self: "AdminClient", /, *args: P.args, **kwargs: P.kwargs) -> V:
         return self._runner.run(call(self._admin, *args, **kwargs))
 
-    return _documented(method, call, lambda value: value)
+    return documented(method, call, _value_type)
 
 
 def future(call: AioMethod[P, V]) -> "Callable[Concatenate[AdminClient, P], Future[V]]":
@@ -54,7 +55,7 @@ def future(call: AioMethod[P, V]) -> "Callable[Concatenate[AdminClient, P], Futu
     def method(self: "AdminClient", /, *args: P.args, **kwargs: P.kwargs) -> Future[V]:
         return self._runner.future(call(self._admin, *args, **kwargs))
 
-    return _documented(method, call, lambda value: GenericAlias(Future, value))
+    return documented(method, call, lambda coroutine: GenericAlias(Future, _value_type(coroutine)))
 
 
 def futures(
@@ -70,11 +71,16 @@ def futures(
         results = call(self._admin, *args, **kwargs)
         return self._runner.futures(keys(args[0] if args else kwargs[first]), results)
 
-    def returns(results: Any) -> Any:
-        key, value = get_args(results)
+    def returns(coroutine: Any) -> Any:
+        key, value = get_args(_value_type(coroutine))
         return GenericAlias(dict, (key, GenericAlias(Future, value)))
 
-    return _documented(method, call, returns)
+    return documented(method, call, returns)
+
+
+def _value_type(coroutine: Any) -> Any:
+    *_, value = get_args(coroutine)
+    return value
 
 
 def deprecated(method: Callable[P, V], message: str) -> Callable[P, V]:
@@ -86,22 +92,6 @@ def deprecated(method: Callable[P, V], message: str) -> Callable[P, V]:
         return method(*args, **kwargs)
 
     return warning
-
-
-def _documented(
-    method: Callable[P, V], call: Callable[..., Any], returns: Callable[[Any], Any]
-) -> Callable[P, V]:
-    """Gives a method the docstring and the parameters of a call, and its own return type."""
-    functools.update_wrapper(method, call)
-    signature = inspect.signature(call)
-    _, *parameters = signature.parameters.values()
-    *_, value = get_args(signature.return_annotation)
-    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method.__annotations__ = call.__annotations__ | {"return": returns(value)}
-    vars(method)["__signature__"] = signature.replace(
-        parameters=[me, *parameters], return_annotation=returns(value)
-    )
-    return method
 
 
 def _group_ids(groups: Iterable[ConsumerGroupTopicPartitions]) -> list[str]:

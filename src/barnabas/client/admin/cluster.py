@@ -92,9 +92,7 @@ async def _describe_api_versions(
         return versions
 
     brokers = {node: node.id for node in cluster.nodes}
-    return Results(
-        await admin.route_to_brokers(brokers, one_request_per_item(fetch_versions), deadline)
-    )
+    return await admin.route_to_brokers(brokers, one_request_per_item(fetch_versions), deadline)
 
 
 def unregister_broker(

@@ -3,10 +3,10 @@
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from barnabas.client.admin.enums import AlterConfigOpType, ConfigSource, ResourceType, as_enum
-from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.requests import AdminRequests, Exchange
 from barnabas.client.admin.results import Results, error_or_none, raise_on_error
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
@@ -26,6 +26,8 @@ from barnabas.wire.messages.configs import (
     IncrementalAlterConfigsResource as IncrementalConfigsResource,
 )
 from barnabas.wire.schema import Message
+
+V = TypeVar("V")
 
 _WIRE_TYPE_OF_GROUPS = 32
 """The type of groups among resources with configs; it is another number in ACLs."""
@@ -138,19 +140,15 @@ def describe_configs(
     The configs of a broker are requested from that broker itself, unless `broker` names another.
     """
     require_list("resources", resources, ConfigResource)
-    return _describe_configs(admin, resources, broker, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _describe_configs(
-    admin: AdminRequests, resources: list[ConfigResource], broker: int, deadline: Deadline
-) -> Results[ConfigResource, dict[str, ConfigEntry]]:
     async def exchange(
         node: int | None, batch: list[ConfigResource]
     ) -> Mapping[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
         request = DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
-                    resource_type=_wire_type(resource),
+                    resource_type=_wire_type(resource.restype),
                     resource_name=resource.name,
                     configuration_keys=None,
                 )
@@ -166,8 +164,7 @@ async def _describe_configs(
             for result in response.results
         }
 
-    brokers = {resource: _broker_for(resource, broker) for resource in resources}
-    return Results(await admin.route_to_brokers(brokers, exchange, deadline))
+    return _route(admin, resources, exchange, broker, deadline)
 
 
 def alter_configs(
@@ -186,7 +183,7 @@ def alter_configs(
     require_list("resources", resources, ConfigResource)
     by_resource = {
         resource: AlterConfigsResource(
-            resource_type=_wire_type(resource),
+            resource_type=_wire_type(resource.restype),
             resource_name=resource.name,
             configs=[
                 AlterableConfig(name=name, value=str(value))
@@ -218,7 +215,7 @@ def incremental_alter_configs(
     require_list("resources", resources, ConfigResource)
     by_resource = {
         resource: IncrementalConfigsResource(
-            resource_type=_wire_type(resource),
+            resource_type=_wire_type(resource.restype),
             resource_name=resource.name,
             configs=_alterations(resource),
         )
@@ -232,13 +229,13 @@ def incremental_alter_configs(
     return _alter(admin, resources, request, broker, admin.deadline(request_timeout))
 
 
-async def _alter(
+def _alter(
     admin: AdminRequests,
     resources: list[ConfigResource],
     request: Callable[[list[ConfigResource]], Message],
     broker: int,
     deadline: Deadline,
-) -> Results[ConfigResource, None]:
+) -> Coroutine[Any, Any, Results[ConfigResource, None]]:
     async def exchange(
         node: int | None, batch: list[ConfigResource]
     ) -> Mapping[ConfigResource, KafkaError | None]:
@@ -248,11 +245,7 @@ async def _alter(
             for result in response.responses
         }
 
-    brokers = {
-        resource: None if admin.has_controllers else _broker_for(resource, broker)
-        for resource in resources
-    }
-    return Results(await admin.route_to_brokers(brokers, exchange, deadline))
+    return _route(admin, resources, exchange, None if admin.has_controllers else broker, deadline)
 
 
 def list_config_resources(
@@ -262,23 +255,35 @@ def list_config_resources(
     request_timeout: float = UNSET,
 ) -> Coroutine[Any, Any, list[ConfigResource]]:
     """Returns the resources of these types, or of all types, that can have configs."""
-    kinds = [_wire_type_of(as_enum(kind, ResourceType)) for kind in types]
-    return _list_config_resources(admin, kinds, admin.deadline(request_timeout))
-
-
-async def _list_config_resources(
-    admin: AdminRequests, kinds: list[int], deadline: Deadline
-) -> list[ConfigResource]:
+    kinds = [_wire_type(as_enum(kind, ResourceType)) for kind in types]
     request = ListConfigResourcesRequest(resource_types=kinds)
-    response = await admin.send(request, deadline=deadline)
-    raise_on_error(response.error_code)
-    return [_resource_in(resource) for resource in response.config_resources]
+    deadline = admin.deadline(request_timeout)
+
+    async def list_resources() -> list[ConfigResource]:
+        response = await admin.send(request, deadline=deadline)
+        raise_on_error(response.error_code)
+        return [_resource_in(resource) for resource in response.config_resources]
+
+    return list_resources()
 
 
-def _broker_for(resource: ConfigResource, broker: int) -> int | None:
-    """Returns the broker to send the resource to, or None if any broker will do."""
-    if broker >= 0:
-        return broker
+async def _route(
+    admin: AdminRequests,
+    resources: list[ConfigResource],
+    exchange: Exchange[ConfigResource, V],
+    broker: int | None,
+    deadline: Deadline,
+) -> Results[ConfigResource, V]:
+    """Sends resources to a broker, or with -1 each resource to its own broker."""
+    brokers = {
+        resource: broker if broker is None or broker >= 0 else _broker_of(resource)
+        for resource in resources
+    }
+    return await admin.route_to_brokers(brokers, exchange, deadline)
+
+
+def _broker_of(resource: ConfigResource) -> int | None:
+    """Returns the broker that has the configs of the resource, or None if any broker has."""
     if resource.restype not in _TYPES_OF_ONE_BROKER or not resource.name:
         return None
     try:
@@ -287,11 +292,7 @@ def _broker_for(resource: ConfigResource, broker: int) -> int | None:
         fail(KafkaError._INVALID_ARG, f"{resource}: a broker's name is its id, a number")
 
 
-def _wire_type(resource: ConfigResource) -> int:
-    return _wire_type_of(resource.restype)
-
-
-def _wire_type_of(kind: ResourceType) -> int:
+def _wire_type(kind: ResourceType) -> int:
     return _WIRE_TYPE_OF_GROUPS if kind is ResourceType.GROUP else int(kind.value)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.client.admin.enums import ElectionType
+from barnabas.client.admin.model import by_topic
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import error_or_none
 from barnabas.client.admin.validation import UNSET, require_partitions
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import TopicPartition, group_by_topic
+from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 ElectionErrors = dict[TopicPartition, KafkaError | None]
@@ -33,11 +33,9 @@ def elect_leaders(
     topics = None
     if partitions is not None:
         require_partitions("partitions", partitions, filled=False)
-        by_topic = group_by_topic(
-            (partition.topic, partition.partition) for partition in partitions
-        )
         topics = [
-            TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in by_topic.items()
+            TopicPartitions(topic=topic, partitions=[p.partition for p in of_topic])
+            for topic, of_topic in by_topic(partitions).items()
         ]
     deadline = admin.deadline(request_timeout)
     request = ElectLeadersRequest(
@@ -45,17 +43,15 @@ def elect_leaders(
         topic_partitions=topics,
         timeout_ms=admin.operation_timeout_ms(operation_timeout, deadline),
     )
-    return _elect_leaders(admin, request, deadline)
 
+    async def elect() -> ElectionErrors:
+        response = await admin.send_to_controller(request, deadline)
+        elected: ElectionErrors = {}
+        for topic in response.replica_election_results:
+            for result in topic.partition_result:
+                partition = TopicPartition(topic.topic, result.partition_id)
+                partition.error = error_or_none(result.error_code, result.error_message)
+                elected[partition] = partition.error
+        return elected
 
-async def _elect_leaders(
-    admin: AdminRequests, request: ElectLeadersRequest, deadline: Deadline
-) -> ElectionErrors:
-    response = await admin.send_to_controller(request, deadline)
-    elected: ElectionErrors = {}
-    for topic in response.replica_election_results:
-        for result in topic.partition_result:
-            partition = TopicPartition(topic.topic, result.partition_id)
-            partition.error = error_or_none(result.error_code, result.error_message)
-            elected[partition] = partition.error
-    return elected
+    return elect()

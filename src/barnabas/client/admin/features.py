@@ -8,7 +8,6 @@ from typing import Any
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results, error_or_none, raise_on_error
 from barnabas.client.admin.validation import UNSET
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -52,26 +51,25 @@ def describe_features(
 
     `node_id` selects the node to request them from.
     """
-    return _describe_features(admin, node_id, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
+    async def describe() -> FeatureMetadata:
+        response = await admin.send(API_VERSIONS_REQUEST, node_id, deadline=deadline)
+        raise_on_error(response.error_code)
+        epoch = response.finalized_features_epoch
+        return FeatureMetadata(
+            {
+                feature.name: VersionRange(feature.min_version_level, feature.max_version_level)
+                for feature in response.finalized_features
+            },
+            epoch if epoch >= 0 else None,
+            {
+                feature.name: VersionRange(feature.min_version, feature.max_version)
+                for feature in response.supported_features
+            },
+        )
 
-async def _describe_features(
-    admin: AdminRequests, node_id: int | None, deadline: Deadline
-) -> FeatureMetadata:
-    response = await admin.send(API_VERSIONS_REQUEST, node_id, deadline=deadline)
-    raise_on_error(response.error_code)
-    epoch = response.finalized_features_epoch
-    return FeatureMetadata(
-        {
-            feature.name: VersionRange(feature.min_version_level, feature.max_version_level)
-            for feature in response.finalized_features
-        },
-        epoch if epoch >= 0 else None,
-        {
-            feature.name: VersionRange(feature.min_version, feature.max_version)
-            for feature in response.supported_features
-        },
-    )
+    return describe()
 
 
 def update_features(
@@ -98,17 +96,13 @@ def update_features(
         ],
         validate_only=validate_only,
     )
-    return _update_features(admin, request, deadline)
 
+    async def update() -> Results[str, None]:
+        response = await admin.send_to_controller(request, deadline)
+        outcomes: dict[str, KafkaError | None] = dict.fromkeys(feature_updates)
+        # Up to version 1 features have errors of their own.
+        for result in response.results:
+            outcomes[result.feature] = error_or_none(result.error_code, result.error_message)
+        return Results(outcomes)
 
-async def _update_features(
-    admin: AdminRequests, request: UpdateFeaturesRequest, deadline: Deadline
-) -> Results[str, None]:
-    response = await admin.send_to_controller(request, deadline)
-    outcomes: dict[str, KafkaError | None] = {
-        update.feature: None for update in request.feature_updates
-    }
-    # Up to version 1 features have errors of their own.
-    for result in response.results:
-        outcomes[result.feature] = error_or_none(result.error_code, result.error_message)
-    return Results(outcomes)
+    return update()

@@ -59,23 +59,22 @@ def list_group_listings(
     admin: AdminRequests, *, request_timeout: float = UNSET
 ) -> Coroutine[Any, Any, list[GroupListing]]:
     """Returns all groups of every type, without their members."""
-    return _list_group_listings(admin, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _list_group_listings(admin: AdminRequests, deadline: Deadline) -> list[GroupListing]:
-    responses = await asyncio.gather(
-        *(
-            admin.send(ListGroupsRequest(), broker, deadline=deadline)
-            for broker in await admin.broker_ids(deadline)
+    async def list_on_all() -> list[GroupListing]:
+        brokers = await admin.broker_ids(deadline)
+        responses = await asyncio.gather(
+            *(admin.send(ListGroupsRequest(), broker, deadline=deadline) for broker in brokers)
         )
-    )
-    for response in responses:
-        raise_on_error(response.error_code)
-    return [
-        GroupListing(group.group_id, group.group_type, group.protocol_type, group.group_state)
-        for response in responses
-        for group in response.groups
-    ]
+        for response in responses:
+            raise_on_error(response.error_code)
+        return [
+            GroupListing(group.group_id, group.group_type, group.protocol_type, group.group_state)
+            for response in responses
+            for group in response.groups
+        ]
+
+    return list_on_all()
 
 
 def list_groups(
@@ -85,18 +84,17 @@ def list_groups(
 
     Use `list_consumer_groups` and `describe_consumer_groups`.
     """
-    return _list_groups(admin, group, deadline_after(timeout))
+    deadline = deadline_after(timeout)
 
+    async def list_on_all() -> list[GroupMetadata]:
+        nodes = (await admin.broker_nodes(deadline)).values()
+        brokers = [BrokerMetadata(node.id, node.host, node.port, node.rack) for node in nodes]
+        by_broker = await asyncio.gather(
+            *(_groups_coordinated_by(admin, broker, group, deadline) for broker in brokers)
+        )
+        return [listed for groups in by_broker for listed in groups]
 
-async def _list_groups(
-    admin: AdminRequests, group: str | None, deadline: Deadline
-) -> list[GroupMetadata]:
-    nodes = await admin.broker_nodes(deadline)
-    brokers = [BrokerMetadata(node.id, node.host, node.port, node.rack) for node in nodes.values()]
-    by_broker = await asyncio.gather(
-        *(_groups_coordinated_by(admin, broker, group, deadline) for broker in brokers)
-    )
-    return [listed for groups in by_broker for listed in groups]
+    return list_on_all()
 
 
 async def _groups_coordinated_by(

@@ -1,15 +1,15 @@
 """Committed offsets of groups: list, alter, delete."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from barnabas.client.admin.model import ConsumerGroupTopicPartitions
-from barnabas.client.admin.requests import AdminRequests, Exchange, one_request_per_item
+from barnabas.client.admin.model import ConsumerGroupTopicPartitions, by_topic
+from barnabas.client.admin.requests import AdminRequests, one_request_per_item
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.validation import UNSET, require_list, require_partitions
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import OFFSET_INVALID, TopicPartition, group_by_topic
+from barnabas.client.values import OFFSET_INVALID, TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -58,15 +58,7 @@ def list_consumer_group_offsets(
         if any(partition.offset != OFFSET_INVALID for partition in group.topic_partitions or ()):
             raise ValueError("partitions whose offsets are listed must not have an offset")
     deadline = admin.deadline(request_timeout)
-    return _list_consumer_group_offsets(admin, groups, require_stable, deadline)
 
-
-async def _list_consumer_group_offsets(
-    admin: AdminRequests,
-    groups: dict[str, ConsumerGroupTopicPartitions],
-    require_stable: bool,
-    deadline: Deadline,
-) -> GroupResults:
     async def exchange(
         node: int | None, batch: list[str]
     ) -> Mapping[str, ConsumerGroupTopicPartitions | KafkaError]:
@@ -79,7 +71,7 @@ async def _list_consumer_group_offsets(
         )
         return {group.group_id: _committed_offsets(group) for group in response.groups}
 
-    return await _route(admin, groups, exchange, deadline)
+    return admin.route_to_coordinators(CoordinatorType.GROUP, groups, exchange, deadline)
 
 
 def alter_consumer_group_offsets(
@@ -116,35 +108,22 @@ def delete_consumer_group_offsets(
     return _send_by_group(admin, groups, _delete_request, admin.deadline(request_timeout))
 
 
-async def _send_by_group(
+def _send_by_group(
     admin: AdminRequests,
     groups: dict[str, ConsumerGroupTopicPartitions],
     request_for: Callable[[ConsumerGroupTopicPartitions], Message],
     deadline: Deadline,
     max_version: int | None = None,
-) -> GroupResults:
+) -> Coroutine[Any, Any, GroupResults]:
     """Sends the requests of an API that is about one group."""
 
     async def change(node: int | None, group_id: str) -> ConsumerGroupTopicPartitions | KafkaError:
-        response = await admin.send(
-            request_for(groups[group_id]),
-            node,
-            deadline=deadline,
-            max_version=max_version,
-        )
+        request = request_for(groups[group_id])
+        response = await admin.send(request, node, deadline=deadline, max_version=max_version)
         return _with_errors(groups[group_id], response)
 
-    return await _route(admin, groups, one_request_per_item(change), deadline)
-
-
-async def _route(
-    admin: AdminRequests,
-    groups: Iterable[str],
-    exchange: Exchange[str, ConsumerGroupTopicPartitions],
-    deadline: Deadline,
-) -> GroupResults:
-    return Results(
-        await admin.route_to_coordinators(CoordinatorType.GROUP, groups, exchange, deadline)
+    return admin.route_to_coordinators(
+        CoordinatorType.GROUP, groups, one_request_per_item(change), deadline
     )
 
 
@@ -169,8 +148,8 @@ def _fetch_request(group: ConsumerGroupTopicPartitions) -> OffsetFetchRequestGro
     topics = None
     if group.topic_partitions is not None:
         topics = [
-            OffsetFetchRequestTopics(name=topic, partition_indexes=indexes)
-            for topic, indexes in _topics(group).items()
+            OffsetFetchRequestTopics(name=topic, partition_indexes=[p.partition for p in of_topic])
+            for topic, of_topic in by_topic(group.topic_partitions).items()
         ]
     return OffsetFetchRequestGroup(group_id=group.group_id, topics=topics)
 
@@ -204,18 +183,11 @@ def _committed_offset(topic: str, response: OffsetFetchResponsePartitions) -> To
 
 
 def _commit_request(group: ConsumerGroupTopicPartitions) -> Message:
-    offsets = {
-        (partition.topic, partition.partition): partition
-        for partition in group.topic_partitions or ()
-    }
     return OffsetCommitRequest(
         group_id=group.group_id,
         topics=[
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[_committable(offsets[topic, index]) for index in indexes],
-            )
-            for topic, indexes in _topics(group).items()
+            OffsetCommitRequestTopic(name=topic, partitions=[_committable(p) for p in of_topic])
+            for topic, of_topic in by_topic(group.topic_partitions or ()).items()
         ],
     )
 
@@ -236,9 +208,11 @@ def _delete_request(group: ConsumerGroupTopicPartitions) -> Message:
         topics=[
             OffsetDeleteRequestTopic(
                 name=topic,
-                partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in indexes],
+                partitions=[
+                    OffsetDeleteRequestPartition(partition_index=p.partition) for p in of_topic
+                ],
             )
-            for topic, indexes in _topics(group).items()
+            for topic, of_topic in by_topic(group.topic_partitions or ()).items()
         ],
     )
 
@@ -250,7 +224,7 @@ def _with_errors(
     if code := getattr(response, "error_code", 0):
         return broker_error(code)
     codes = {
-        (topic.name, partition.partition_index): partition.error_code
+        TopicPartition(topic.name, partition.partition_index): partition.error_code
         for topic in response.topics
         for partition in topic.partitions
     }
@@ -265,15 +239,7 @@ def _with_errors(
             requested.metadata,
             requested.leader_epoch,
         )
-        if code := codes.get(
-            (requested.topic, requested.partition), ErrorCode.UNKNOWN_SERVER_ERROR
-        ):
+        if code := codes.get(requested, ErrorCode.UNKNOWN_SERVER_ERROR):
             partition.error = broker_error(code)
         changed.append(partition)
     return ConsumerGroupTopicPartitions(group.group_id, changed)
-
-
-def _topics(group: ConsumerGroupTopicPartitions) -> dict[str, list[int]]:
-    return group_by_topic(
-        (partition.topic, partition.partition) for partition in group.topic_partitions or ()
-    )

@@ -132,9 +132,7 @@ async def _describe_consumer_groups(
                 described[group.group_id] = describe_classic_group(group, coordinator)
         return described
 
-    return Results(
-        await admin.route_to_coordinators(CoordinatorType.GROUP, group_ids, exchange, deadline)
-    )
+    return await admin.route_to_coordinators(CoordinatorType.GROUP, group_ids, exchange, deadline)
 
 
 async def _describe_new_protocol_groups(
@@ -166,12 +164,8 @@ def delete_consumer_groups(
 ) -> Coroutine[Any, Any, Results[str, None]]:
     """Deletes groups that have no members, with their offsets; results are by group id."""
     require_list("group_ids", group_ids, str)
-    return _delete_consumer_groups(admin, group_ids, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _delete_consumer_groups(
-    admin: AdminRequests, group_ids: list[str], deadline: Deadline
-) -> Results[str, None]:
     async def exchange(node: int | None, batch: list[str]) -> Mapping[str, KafkaError | None]:
         request = DeleteGroupsRequest(groups_names=batch)
         response = await admin.send(request, node, deadline=deadline)
@@ -180,9 +174,7 @@ async def _delete_consumer_groups(
             for group in response.results
         }
 
-    return Results(
-        await admin.route_to_coordinators(CoordinatorType.GROUP, group_ids, exchange, deadline)
-    )
+    return admin.route_to_coordinators(CoordinatorType.GROUP, group_ids, exchange, deadline)
 
 
 def remove_members_from_consumer_group(
@@ -242,8 +234,8 @@ async def _remove_members(
             }
         }
 
-    by_group = Results(
-        await admin.route_to_coordinators(CoordinatorType.GROUP, [group_id], exchange, deadline)
+    by_group = await admin.route_to_coordinators(
+        CoordinatorType.GROUP, [group_id], exchange, deadline
     )
     return Results(by_group[group_id])
 

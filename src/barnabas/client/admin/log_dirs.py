@@ -1,15 +1,17 @@
 """Log directories: describe them, and move replicas between those of a broker."""
 
+from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.client.admin.model import by_topic
 from barnabas.client.admin.requests import AdminRequests, one_request_per_item
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition, group_by_topic
+from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
@@ -85,7 +87,7 @@ async def _describe_log_dirs(
         return {directory.log_dir: _description(directory) for directory in response.results}
 
     brokers = {broker: broker for broker in broker_ids}
-    return Results(await admin.route_to_brokers(brokers, one_request_per_item(described), deadline))
+    return await admin.route_to_brokers(brokers, one_request_per_item(described), deadline)
 
 
 def describe_replica_log_dirs(
@@ -99,14 +101,15 @@ def describe_replica_log_dirs(
 async def _describe_replica_log_dirs(
     admin: AdminRequests, replicas: list[TopicPartitionReplica], deadline: Deadline
 ) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
+    by_broker: defaultdict[int, list[TopicPartitionReplica]] = defaultdict(list)
+    for replica in replicas:
+        by_broker[replica.broker_id].append(replica)
     topics = {
         broker: [
-            DescribableLogDirTopic(topic=topic, partitions=indexes)
-            for topic, indexes in group_by_topic(
-                (r.topic, r.partition) for r in replicas_of_broker
-            ).items()
+            DescribableLogDirTopic(topic=topic, partitions=[r.partition for r in of_topic])
+            for topic, of_topic in by_topic(of_broker).items()
         ]
-        for broker, replicas_of_broker in _by_broker(replicas).items()
+        for broker, of_broker in by_broker.items()
     }
     described = await _describe_log_dirs(admin, topics, topics, deadline)
     replica_dirs = {
@@ -133,19 +136,15 @@ def alter_replica_log_dirs(
 ) -> Coroutine[Any, Any, Results[TopicPartitionReplica, None]]:
     """Moves replicas to other log directories of their brokers; results are by replica."""
     require_list("replica_assignment", list(replica_assignment), TopicPartitionReplica)
-    return _alter_replica_log_dirs(admin, replica_assignment, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _alter_replica_log_dirs(
-    admin: AdminRequests, assignment: dict[TopicPartitionReplica, str], deadline: Deadline
-) -> Results[TopicPartitionReplica, None]:
     async def exchange(
-        node: int | None, replicas: list[TopicPartitionReplica]
+        node: int | None, batch: list[TopicPartitionReplica]
     ) -> Mapping[TopicPartitionReplica, KafkaError | None]:
         assert node is not None, "replicas are on brokers"
-        paths: dict[str, list[TopicPartitionReplica]] = {}
-        for replica in replicas:
-            paths.setdefault(assignment[replica], []).append(replica)
+        paths: defaultdict[str, list[TopicPartitionReplica]] = defaultdict(list)
+        for replica in batch:
+            paths[replica_assignment[replica]].append(replica)
         request = AlterReplicaLogDirsRequest(
             dirs=[_alteration(path, moving) for path, moving in paths.items()]
         )
@@ -158,26 +157,16 @@ async def _alter_replica_log_dirs(
             for partition in topic.partitions
         }
 
-    brokers = {replica: replica.broker_id for replica in assignment}
-    return Results(await admin.route_to_brokers(brokers, exchange, deadline))
-
-
-def _by_broker(
-    replicas: Iterable[TopicPartitionReplica],
-) -> dict[int, list[TopicPartitionReplica]]:
-    by_broker: dict[int, list[TopicPartitionReplica]] = {}
-    for replica in replicas:
-        by_broker.setdefault(replica.broker_id, []).append(replica)
-    return by_broker
+    brokers = {replica: replica.broker_id for replica in replica_assignment}
+    return admin.route_to_brokers(brokers, exchange, deadline)
 
 
 def _alteration(path: str, replicas: list[TopicPartitionReplica]) -> AlterReplicaLogDir:
-    by_topic = group_by_topic((replica.topic, replica.partition) for replica in replicas)
     return AlterReplicaLogDir(
         path=path,
         topics=[
-            AlterReplicaLogDirTopic(name=topic, partitions=indexes)
-            for topic, indexes in by_topic.items()
+            AlterReplicaLogDirTopic(name=topic, partitions=[r.partition for r in of_topic])
+            for topic, of_topic in by_topic(replicas).items()
         ],
     )
 

@@ -90,27 +90,27 @@ def list_topics(
     A topic that does not exist is listed with its `error`. The call waits as long as it takes
     unless `timeout` (in seconds) is given.
     """
-    return _list_topics(admin, topic, deadline_after(timeout))
+    deadline = deadline_after(timeout)
 
+    async def describe() -> ClusterMetadata:
+        topics = None if topic is None else [topic]
+        response, node_id, address = await admin.cluster.describe_with_node(
+            topics, timeout_ms=deadline.remaining_ms()
+        )
+        return cluster_metadata(response, node_id, address)
 
-async def _list_topics(
-    admin: AdminRequests, topic: str | None, deadline: Deadline
-) -> ClusterMetadata:
-    topics = None if topic is None else [topic]
-    response, node_id, address = await admin.cluster.describe_with_node(
-        topics, timeout_ms=deadline.remaining_ms()
-    )
-    return cluster_metadata(response, node_id, address)
+    return describe()
 
 
 def cluster_id(admin: AdminRequests, timeout: float = UNSET) -> Coroutine[Any, Any, str | None]:
     """Returns the id that the cluster was formatted with."""
-    return _cluster_id(admin, deadline_after(timeout))
+    deadline = deadline_after(timeout)
 
+    async def describe() -> str | None:
+        response = await admin.cluster.describe([], timeout_ms=deadline.remaining_ms())
+        return response.cluster_id
 
-async def _cluster_id(admin: AdminRequests, deadline: Deadline) -> str | None:
-    response = await admin.cluster.describe([], timeout_ms=deadline.remaining_ms())
-    return response.cluster_id
+    return describe()
 
 
 def cluster_metadata(

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from barnabas.client.admin.enums import AclOperation, as_enum
 from barnabas.client.values import TopicPartition
@@ -99,6 +100,22 @@ class Uuid:
         return base64.b64encode(bytes(self)).rstrip(b"=").decode()
 
     __repr__ = __str__
+
+
+class OfTopic(Protocol):
+    @property
+    def topic(self) -> str: ...
+
+
+T = TypeVar("T", bound=OfTopic)
+
+
+def by_topic(partitions: Iterable[T]) -> dict[str, list[T]]:
+    """Returns partitions, or their replicas, by topic, as requests list them."""
+    topics: dict[str, list[T]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    return topics
 
 
 def as_operations(

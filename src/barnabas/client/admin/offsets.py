@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.enums import IsolationLevel
+from barnabas.client.admin.model import by_topic
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.validation import UNSET
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition, TopicPartitionTuple, group_by_topic
+from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -102,22 +102,10 @@ def list_offsets(
     if not isinstance(isolation_level, IsolationLevel):
         raise TypeError(f"{isolation_level!r} is not an IsolationLevel")
     deadline = admin.deadline(request_timeout)
-    return _list_offsets(admin, topic_partition_offsets, isolation_level, deadline)
-
-
-async def _list_offsets(
-    admin: AdminRequests,
-    specs: dict[TopicPartition, OffsetSpec],
-    isolation_level: IsolationLevel,
-    deadline: Deadline,
-) -> Results[TopicPartition, ListOffsetsResultInfo]:
-    times: dict[TopicPartitionTuple, int] = {
-        (partition.topic, partition.partition): spec._value for partition, spec in specs.items()
-    }
 
     async def exchange(
-        leader: int | None, partitions: list[TopicPartitionTuple]
-    ) -> Mapping[TopicPartitionTuple, ListOffsetsResultInfo | KafkaError]:
+        leader: int | None, batch: list[TopicPartition]
+    ) -> Mapping[TopicPartition, ListOffsetsResultInfo | KafkaError]:
         request = ListOffsetsRequest(
             replica_id=_NO_REPLICA,
             isolation_level=isolation_level.value,
@@ -125,25 +113,24 @@ async def _list_offsets(
                 ListOffsetsTopic(
                     name=topic,
                     partitions=[
-                        ListOffsetsPartition(partition_index=index, timestamp=times[topic, index])
-                        for index in indexes
+                        ListOffsetsPartition(
+                            partition_index=p.partition, timestamp=topic_partition_offsets[p]._value
+                        )
+                        for p in partitions
                     ],
                 )
-                for topic, indexes in group_by_topic(partitions).items()
+                for topic, partitions in by_topic(batch).items()
             ],
             timeout_ms=deadline.remaining_ms(),
         )
         response = await admin.send(request, leader, deadline=deadline)
         return {
-            (topic.name, partition.partition_index): _result(partition)
+            TopicPartition(topic.name, partition.partition_index): _result(partition)
             for topic in response.topics
             for partition in topic.partitions
         }
 
-    outcomes = await admin.route_to_leaders(times, exchange, deadline)
-    return Results(
-        {partition: outcomes[partition.topic, partition.partition] for partition in specs}
-    )
+    return admin.route_to_leaders(topic_partition_offsets, exchange, deadline)
 
 
 def _require_specs(specs: object) -> None:

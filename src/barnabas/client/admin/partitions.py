@@ -7,7 +7,6 @@ from typing import Any
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.topics import (
     CreatePartitionsAssignment,
@@ -64,16 +63,6 @@ def create_partitions(
     require_list("new_partitions", new_partitions, NewPartitions)
     deadline = admin.deadline(request_timeout)
     wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
-    return _create_partitions(admin, new_partitions, validate_only, wait_ms, deadline)
-
-
-async def _create_partitions(
-    admin: AdminRequests,
-    new_partitions: list[NewPartitions],
-    validate_only: bool,
-    wait_ms: int,
-    deadline: Deadline,
-) -> Results[str, None]:
     by_topic = {new.topic: _creatable(new) for new in new_partitions}
 
     async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
@@ -88,7 +77,7 @@ async def _create_partitions(
             for topic in response.results
         }
 
-    return Results(await admin.route_to_controller(by_topic, exchange, deadline))
+    return admin.route_to_controller(by_topic, exchange, deadline)
 
 
 def _creatable(new: NewPartitions) -> CreatePartitionsTopic:

@@ -154,13 +154,13 @@ async def _route(
     deadline: Deadline,
 ) -> Results[PreparedTransaction, None]:
     by_id = {transaction.transactional_id: transaction for transaction in transactions}
-    outcomes = await admin.route_to_coordinators(
+    results = await admin.route_to_coordinators(
         CoordinatorType.TRANSACTION,
         by_id,
         one_request_per_item(lambda node, name: send(node, by_id[name])),
         deadline,
     )
-    return Results({by_id[name]: outcome for name, outcome in outcomes.items()})
+    return Results({by_id[name]: results.errors.get(name) for name in by_id})
 
 
 def _aborted(transaction: PreparedTransaction) -> KafkaError:

@@ -4,12 +4,12 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.client.admin.model import by_topic
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.validation import UNSET, require_partitions
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition, TopicPartitionTuple, group_by_topic
+from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.transaction_descriptions import (
     DescribeProducersRequest,
     PartitionResponse,
@@ -41,43 +41,27 @@ def describe_producers(
     Leaders report them, unless `broker_id` names another replica.
     """
     require_partitions("partitions", partitions)
-    return _describe_producers(admin, partitions, broker_id, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _describe_producers(
-    admin: AdminRequests,
-    topic_partitions: list[TopicPartition],
-    broker_id: int | None,
-    deadline: Deadline,
-) -> Results[TopicPartition, list[ProducerState]]:
     async def exchange(
-        node: int | None, partitions: list[TopicPartitionTuple]
-    ) -> Mapping[TopicPartitionTuple, list[ProducerState] | KafkaError]:
+        node: int | None, batch: list[TopicPartition]
+    ) -> Mapping[TopicPartition, list[ProducerState] | KafkaError]:
         request = DescribeProducersRequest(
             topics=[
-                TopicRequest(name=topic, partition_indexes=indexes)
-                for topic, indexes in group_by_topic(partitions).items()
+                TopicRequest(name=topic, partition_indexes=[p.partition for p in of_topic])
+                for topic, of_topic in by_topic(batch).items()
             ]
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
-            (topic.name, partition.partition_index): _described(partition)
+            TopicPartition(topic.name, partition.partition_index): _described(partition)
             for topic in response.topics
             for partition in topic.partitions
         }
 
-    partitions = [(partition.topic, partition.partition) for partition in topic_partitions]
     if broker_id is None:
-        outcomes = await admin.route_to_leaders(partitions, exchange, deadline)
-    else:
-        brokers = dict.fromkeys(partitions, broker_id)
-        outcomes = await admin.route_to_brokers(brokers, exchange, deadline)
-    return Results(
-        {
-            partition: outcomes[partition.topic, partition.partition]
-            for partition in topic_partitions
-        }
-    )
+        return admin.route_to_leaders(partitions, exchange, deadline)
+    return admin.route_to_brokers(dict.fromkeys(partitions, broker_id), exchange, deadline)
 
 
 def _described(partition: PartitionResponse) -> list[ProducerState] | KafkaError:

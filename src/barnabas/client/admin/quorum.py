@@ -56,29 +56,31 @@ def describe_metadata_quorum(
     admin: AdminRequests, *, request_timeout: float = UNSET
 ) -> Coroutine[Any, Any, MetadataQuorum]:
     """Returns leader, voters and observers of the metadata log, as the leader reports them."""
-    return _describe_quorum(admin, admin.deadline(request_timeout))
-
-
-async def _describe_quorum(admin: AdminRequests, deadline: Deadline) -> MetadataQuorum:
     partition = RequestPartitionData(partition_index=0)
     topic = RequestTopicData(topic_name=_METADATA_TOPIC, partitions=[partition])
-    response = await admin.send_to_controller(DescribeQuorumRequest(topics=[topic]), deadline)
-    described = response.topics[0].partitions[0]
-    raise_on_error(described.error_code, described.error_message)
-    return MetadataQuorum(
-        described.leader_id,
-        described.leader_epoch,
-        described.high_watermark,
-        [_state(voter) for voter in described.current_voters],
-        [_state(observer) for observer in described.observers],
-        {
-            node.node_id: [
-                RaftVoterEndpoint(listener.name, listener.host, listener.port)
-                for listener in node.listeners
-            ]
-            for node in response.nodes
-        },
-    )
+    request = DescribeQuorumRequest(topics=[topic])
+    deadline = admin.deadline(request_timeout)
+
+    async def describe() -> MetadataQuorum:
+        response = await admin.send_to_controller(request, deadline)
+        described = response.topics[0].partitions[0]
+        raise_on_error(described.error_code, described.error_message)
+        return MetadataQuorum(
+            described.leader_id,
+            described.leader_epoch,
+            described.high_watermark,
+            [_state(voter) for voter in described.current_voters],
+            [_state(observer) for observer in described.observers],
+            {
+                node.node_id: [
+                    RaftVoterEndpoint(listener.name, listener.host, listener.port)
+                    for listener in node.listeners
+                ]
+                for node in response.nodes
+            },
+        )
+
+    return describe()
 
 
 def add_raft_voter(

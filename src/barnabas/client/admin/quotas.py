@@ -7,7 +7,6 @@ from typing import Any
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
@@ -112,17 +111,16 @@ def describe_client_quotas(
         ],
         strict=quota_filter.strict,
     )
-    return _describe_quotas(admin, request, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
+    async def describe() -> Quotas:
+        response = await admin.send_to_controller(request, deadline)
+        return {
+            _entity(entry.entity): {quota.key: quota.value for quota in entry.values}
+            for entry in response.entries or ()
+        }
 
-async def _describe_quotas(
-    admin: AdminRequests, request: DescribeClientQuotasRequest, deadline: Deadline
-) -> Quotas:
-    response = await admin.send_to_controller(request, deadline)
-    return {
-        _entity(entry.entity): {quota.key: quota.value for quota in entry.values}
-        for entry in response.entries or ()
-    }
+    return describe()
 
 
 def alter_client_quotas(
@@ -134,15 +132,7 @@ def alter_client_quotas(
 ) -> Coroutine[Any, Any, Results[ClientQuotaEntity, None]]:
     """Sets or removes quotas; results are by entity."""
     require_list("alterations", alterations, ClientQuotaAlteration)
-    return _alter_quotas(admin, alterations, validate_only, admin.deadline(request_timeout))
-
-
-async def _alter_quotas(
-    admin: AdminRequests,
-    alterations: list[ClientQuotaAlteration],
-    validate_only: bool,
-    deadline: Deadline,
-) -> Results[ClientQuotaEntity, None]:
+    deadline = admin.deadline(request_timeout)
     by_entity = {alteration.entity: _entry(alteration) for alteration in alterations}
 
     async def exchange(
@@ -157,7 +147,7 @@ async def _alter_quotas(
             for entry in response.entries
         }
 
-    return Results(await admin.route_to_controller(by_entity, exchange, deadline))
+    return admin.route_to_controller(by_entity, exchange, deadline)
 
 
 def _entry(alteration: ClientQuotaAlteration) -> RequestEntryData:

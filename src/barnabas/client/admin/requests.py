@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any, TypeVar
 
 from barnabas.client.admin.model import Node
-from barnabas.client.admin.results import error_or_none
+from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import timeout_ms
 from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import TopicPartition
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.schema import Message
@@ -118,7 +118,7 @@ class AdminRequests:
 
     async def route_to_controller(
         self, items: Iterable[K], exchange: Exchange[K, V], deadline: Deadline
-    ) -> dict[K, V | KafkaError]:
+    ) -> Results[K, V]:
         """Sends items to any broker, which forwards them to the active controller."""
 
         async def attempt(remaining: list[K]) -> Mapping[K, V | KafkaError]:
@@ -136,22 +136,19 @@ class AdminRequests:
             message = getattr(response, "error_message", None)
             return {None: error_or_none(response.error_code, message) or response}
 
-        (outcome,) = (await self.route_to_controller([None], exchange, deadline)).values()
-        if isinstance(outcome, KafkaError):
-            raise KafkaException(outcome)
-        return outcome
+        return (await self.route_to_controller([None], exchange, deadline))[None]
 
     async def route_to_leaders(
         self,
-        partitions: Iterable[TopicPartitionTuple],
-        exchange: Exchange[TopicPartitionTuple, V],
+        partitions: Iterable[TopicPartition],
+        exchange: Exchange[TopicPartition, V],
         deadline: Deadline,
-    ) -> dict[TopicPartitionTuple, V | KafkaError]:
+    ) -> Results[TopicPartition, V]:
         """Sends partitions to their leaders; a partition that does not exist fails at once."""
 
         async def attempt(
-            remaining: list[TopicPartitionTuple],
-        ) -> Mapping[TopicPartitionTuple, V | KafkaError]:
+            remaining: list[TopicPartition],
+        ) -> Mapping[TopicPartition, V | KafkaError]:
             leaders, errors = await self._find_leaders(remaining, deadline)
             return errors | await self._send_to_nodes(leaders, exchange)
 
@@ -163,7 +160,7 @@ class AdminRequests:
         keys: Iterable[str],
         exchange: Exchange[str, V],
         deadline: Deadline,
-    ) -> dict[str, V | KafkaError]:
+    ) -> Results[str, V]:
         """Sends group ids or transactional ids to their coordinators."""
 
         async def attempt(remaining: list[str]) -> Mapping[str, V | KafkaError]:
@@ -174,7 +171,7 @@ class AdminRequests:
 
     async def route_to_brokers(
         self, brokers: Mapping[K, int | None], exchange: Exchange[K, V], deadline: Deadline
-    ) -> dict[K, V | KafkaError]:
+    ) -> Results[K, V]:
         """Sends items to the given brokers; None stands for any broker."""
 
         async def attempt(remaining: list[K]) -> Mapping[K, V | KafkaError]:
@@ -207,7 +204,7 @@ class AdminRequests:
         attempt: Callable[[list[K]], Awaitable[Mapping[K, V | KafkaError]]],
         deadline: Deadline,
         retriable: Container[int],
-    ) -> dict[K, V | KafkaError]:
+    ) -> Results[K, V]:
         """Returns the outcome of every item, in the order of the items."""
         missing = KafkaError(KafkaError._FAIL, "the response does not contain this item")
         outcomes: dict[K, V | KafkaError] = dict.fromkeys(items, missing)
@@ -234,15 +231,13 @@ class AdminRequests:
             if remaining:
                 self.cluster.refresh()
                 await asyncio.sleep(pause_ms / 1000)
-        return outcomes
+        return Results(outcomes)
 
     async def _find_leaders(
-        self, partitions: list[TopicPartitionTuple], deadline: Deadline
-    ) -> tuple[
-        dict[int | None, list[TopicPartitionTuple]], dict[TopicPartitionTuple, V | KafkaError]
-    ]:
+        self, partitions: list[TopicPartition], deadline: Deadline
+    ) -> tuple[dict[int | None, list[TopicPartition]], dict[TopicPartition, V | KafkaError]]:
         """Returns partitions by their leaders, and the errors of those without a leader."""
-        names = dict.fromkeys(topic for topic, _ in partitions)
+        names = dict.fromkeys(partition.topic for partition in partitions)
         response = await self.cluster.describe(names, timeout_ms=deadline.remaining_ms())
         topics = {topic.name: topic for topic in response.topics}
         leader_ids = {
@@ -250,21 +245,22 @@ class AdminRequests:
             for topic in response.topics
             for partition in topic.partitions
         }
-        by_leader: dict[int | None, list[TopicPartitionTuple]] = {}
-        errors: dict[TopicPartitionTuple, V | KafkaError] = {}
-        for name, index in partitions:
+        by_leader: dict[int | None, list[TopicPartition]] = {}
+        errors: dict[TopicPartition, V | KafkaError] = {}
+        for partition in partitions:
+            name, index = partition.topic, partition.partition
             leader_id = leader_ids.get((name, index))
             if leader_id is not None and leader_id >= 0:
-                by_leader.setdefault(leader_id, []).append((name, index))
+                by_leader.setdefault(leader_id, []).append(partition)
             elif topics[name].error_code:
-                errors[name, index] = broker_error(topics[name].error_code)
+                errors[partition] = broker_error(topics[name].error_code)
             elif leader_id is None:
-                errors[name, index] = KafkaError(
+                errors[partition] = KafkaError(
                     KafkaError._UNKNOWN_PARTITION,
                     f"{name} has {len(topics[name].partitions)} partitions, none is {index}",
                 )
             else:
-                errors[name, index] = broker_error(ErrorCode.LEADER_NOT_AVAILABLE)
+                errors[partition] = broker_error(ErrorCode.LEADER_NOT_AVAILABLE)
         return by_leader, errors
 
     async def _find_coordinators(

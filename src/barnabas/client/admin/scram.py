@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ from barnabas.client.admin.enums import ScramMechanism
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
-from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.messages.scram import (
     AlterUserScramCredentialsRequest,
@@ -86,14 +85,13 @@ def describe_user_scram_credentials(
             raise ValueError("the name of a user must not be empty")
     named = None if users is None else [UserName(name=user) for user in users]
     request = DescribeUserScramCredentialsRequest(users=named)
-    return _describe_scram(admin, request, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
+    async def describe() -> Users:
+        response = await admin.send_to_controller(request, deadline)
+        return Results({result.user: _described(result) for result in response.results})
 
-async def _describe_scram(
-    admin: AdminRequests, request: DescribeUserScramCredentialsRequest, deadline: Deadline
-) -> Users:
-    response = await admin.send_to_controller(request, deadline)
-    return Results({result.user: _described(result) for result in response.results})
+    return describe()
 
 
 def alter_user_scram_credentials(
@@ -110,7 +108,10 @@ def alter_user_scram_credentials(
     upsertions: list[ScramCredentialUpsertion] = []
     deletions: list[ScramCredentialDeletion] = []
     for alteration in alterations:
-        _check(alteration)
+        if not isinstance(alteration.user, str):
+            raise TypeError(f"the user name {alteration.user!r} is not a string")
+        if not alteration.user:
+            raise ValueError("the name of a user must not be empty")
         match alteration:
             case UserScramCredentialUpsertion():
                 upsertions.append(_upsertion(alteration))
@@ -119,15 +120,7 @@ def alter_user_scram_credentials(
             case _:
                 raise TypeError(f"{alteration!r} is neither an upsertion nor a deletion")
     deadline = admin.deadline(request_timeout)
-    return _alter_scram(admin, upsertions, deletions, deadline)
 
-
-async def _alter_scram(
-    admin: AdminRequests,
-    upsertions: list[ScramCredentialUpsertion],
-    deletions: list[ScramCredentialDeletion],
-    deadline: Deadline,
-) -> Results[str, None]:
     async def exchange(node: int | None, users: list[str]) -> Mapping[str, KafkaError | None]:
         left = set(users)
         request = AlterUserScramCredentialsRequest(
@@ -140,16 +133,8 @@ async def _alter_scram(
             for result in response.results
         }
 
-    changes: Iterable[Any] = (*upsertions, *deletions)
-    users = [change.name for change in changes]
-    return Results(await admin.route_to_controller(users, exchange, deadline))
-
-
-def _check(alteration: UserScramCredentialAlteration) -> None:
-    if not isinstance(alteration.user, str):
-        raise TypeError(f"the user name {alteration.user!r} is not a string")
-    if not alteration.user:
-        raise ValueError("the name of a user must not be empty")
+    users = [alteration.user for alteration in alterations]
+    return admin.route_to_controller(users, exchange, deadline)
 
 
 def _upsertion(upsertion: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:

@@ -107,17 +107,8 @@ def create_topics(
     require_list("new_topics", new_topics, NewTopic)
     deadline = admin.deadline(request_timeout)
     wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
-    creatable = [_creatable(topic) for topic in new_topics]
-    return _create_topics(admin, creatable, validate_only, wait_ms, deadline)
+    topics = [_creatable(topic) for topic in new_topics]
 
-
-async def _create_topics(
-    admin: AdminRequests,
-    topics: list[CreatableTopic],
-    validate_only: bool,
-    wait_ms: int,
-    deadline: Deadline,
-) -> Results[str, None]:
     async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
         left = set(names)
         request = CreateTopicsRequest(
@@ -131,8 +122,7 @@ async def _create_topics(
             for topic in response.topics
         }
 
-    names = [topic.name for topic in topics]
-    return Results(await admin.route_to_controller(names, exchange, deadline))
+    return admin.route_to_controller([topic.name for topic in topics], exchange, deadline)
 
 
 def delete_topics(
@@ -145,14 +135,8 @@ def delete_topics(
     """Deletes topics with all their records; results are by topic name."""
     require_list("topics", topics, str)
     deadline = admin.deadline(request_timeout)
-    return _delete_topics(
-        admin, topics, admin.operation_timeout_ms(operation_timeout, deadline), deadline
-    )
+    wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
 
-
-async def _delete_topics(
-    admin: AdminRequests, topics: list[str], wait_ms: int, deadline: Deadline
-) -> Results[str, None]:
     async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
         states = [DeleteTopicState(name=name) for name in names]
         request = DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=wait_ms)
@@ -162,7 +146,7 @@ async def _delete_topics(
             for topic in response.responses
         }
 
-    return Results(await admin.route_to_controller(topics, exchange, deadline))
+    return admin.route_to_controller(topics, exchange, deadline)
 
 
 def describe_topics(

@@ -8,9 +8,9 @@ from typing import Any
 from barnabas.client.admin.requests import AdminRequests, one_request_per_item
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
-from barnabas.client.cluster import CoordinatorType, Deadline
+from barnabas.client.cluster import CoordinatorType
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.producer_ids import InitProducerIdRequest
 from barnabas.wire.messages.transaction_descriptions import (
     DescribedTransactionState as DescribedTransaction,
@@ -104,12 +104,8 @@ def list_transactions(
         duration_filter=duration_ms,
         transactional_id_pattern=transactional_id_pattern,
     )
-    return _list_transactions(admin, request, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _list_transactions(
-    admin: AdminRequests, request: ListTransactionsRequest, deadline: Deadline
-) -> Results[int, list[TransactionListing]]:
     async def list_on(node: int | None, _: int) -> list[TransactionListing] | KafkaError:
         response = await admin.send(request, node, deadline=deadline)
         if response.error_code:
@@ -123,8 +119,11 @@ async def _list_transactions(
             for transaction in response.transaction_states
         ]
 
-    brokers = {broker: broker for broker in await admin.broker_ids(deadline)}
-    return Results(await admin.route_to_brokers(brokers, one_request_per_item(list_on), deadline))
+    async def list_on_all() -> Results[int, list[TransactionListing]]:
+        brokers = {broker: broker for broker in await admin.broker_ids(deadline)}
+        return await admin.route_to_brokers(brokers, one_request_per_item(list_on), deadline)
+
+    return list_on_all()
 
 
 def describe_transactions(
@@ -132,12 +131,8 @@ def describe_transactions(
 ) -> Coroutine[Any, Any, Results[str, TransactionDescription]]:
     """Returns state, producer and partitions of transactions, by transactional id."""
     require_list("transactional_ids", transactional_ids, str)
-    return _describe_transactions(admin, transactional_ids, admin.deadline(request_timeout))
+    deadline = admin.deadline(request_timeout)
 
-
-async def _describe_transactions(
-    admin: AdminRequests, transactional_ids: list[str], deadline: Deadline
-) -> Results[str, TransactionDescription]:
     async def exchange(
         node: int | None, batch: list[str]
     ) -> Mapping[str, TransactionDescription | KafkaError]:
@@ -149,10 +144,8 @@ async def _describe_transactions(
             for transaction in response.transaction_states
         }
 
-    return Results(
-        await admin.route_to_coordinators(
-            CoordinatorType.TRANSACTION, transactional_ids, exchange, deadline
-        )
+    return admin.route_to_coordinators(
+        CoordinatorType.TRANSACTION, transactional_ids, exchange, deadline
     )
 
 
@@ -166,18 +159,9 @@ def abort_transaction(
     """
     if not isinstance(spec, AbortTransactionSpec):
         raise TypeError(f"{spec!r} is not an AbortTransactionSpec")
-    return _abort_transaction(admin, spec, admin.deadline(request_timeout))
-
-
-async def _abort_transaction(
-    admin: AdminRequests, spec: AbortTransactionSpec, deadline: Deadline
-) -> None:
-    epoch = spec.coordinator_epoch
-    topic_partition: TopicPartitionTuple = (
-        spec.topic_partition.topic,
-        spec.topic_partition.partition,
-    )
-    topic = WritableTxnMarkerTopic(name=topic_partition[0], partition_indexes=[topic_partition[1]])
+    deadline = admin.deadline(request_timeout)
+    partition, epoch = spec.topic_partition, spec.coordinator_epoch
+    topic = WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])
     marker = WritableTxnMarker(
         producer_id=spec.producer_id,
         producer_epoch=spec.producer_epoch,
@@ -187,18 +171,23 @@ async def _abort_transaction(
     )
 
     async def exchange(
-        leader: int | None, _: list[TopicPartitionTuple]
-    ) -> Mapping[TopicPartitionTuple, KafkaError | None]:
+        leader: int | None, _: list[TopicPartition]
+    ) -> Mapping[TopicPartition, KafkaError | None]:
         request = WriteTxnMarkersRequest(markers=[marker])
         response = await admin.send(request, leader, deadline=deadline)
         return {
-            (topic.name, partition.partition_index): error_or_none(partition.error_code)
+            TopicPartition(topic.name, partition.partition_index): error_or_none(
+                partition.error_code
+            )
             for written in response.markers
             for topic in written.topics
             for partition in topic.partitions
         }
 
-    Results(await admin.route_to_leaders([topic_partition], exchange, deadline)).all()
+    async def abort() -> None:
+        (await admin.route_to_leaders([partition], exchange, deadline)).all()
+
+    return abort()
 
 
 def fence_producers(
@@ -209,27 +198,20 @@ def fence_producers(
     Their open transactions are aborted.
     """
     require_list("transactional_ids", transactional_ids, str)
-    return _fence_producers(admin, transactional_ids, admin.deadline(request_timeout))
-
-
-async def _fence_producers(
-    admin: AdminRequests, transactional_ids: list[str], deadline: Deadline
-) -> Results[str, FencedProducer]:
-    timeout_ms = admin.settings.request_timeout_ms
+    deadline = admin.deadline(request_timeout)
 
     async def fence(node: int | None, transactional_id: str) -> FencedProducer | KafkaError:
         request = InitProducerIdRequest(
-            transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+            transactional_id=transactional_id,
+            transaction_timeout_ms=admin.settings.request_timeout_ms,
         )
         response = await admin.send(request, node, deadline=deadline)
         if response.error_code:
             return broker_error(response.error_code)
         return FencedProducer(response.producer_id, response.producer_epoch)
 
-    return Results(
-        await admin.route_to_coordinators(
-            CoordinatorType.TRANSACTION, transactional_ids, one_request_per_item(fence), deadline
-        )
+    return admin.route_to_coordinators(
+        CoordinatorType.TRANSACTION, transactional_ids, one_request_per_item(fence), deadline
     )
 
 
