@@ -1,11 +1,11 @@
-"""Records of the internal topics: a key of some type, with a versioned value or a tombstone.
+"""The internal topics and their records: a typed key, with a versioned value or a tombstone.
 
 A key begins with the int16 of its type, a value with the int16 of its version.
 """
 
 from collections.abc import Callable, Iterable
 from struct import Struct
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.records.build import Record
@@ -17,6 +17,18 @@ _KEY_VERSION = 0
 _new: Any = tuple.__new__  # takes half the time of a named tuple's own constructor
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
+
+
+GROUPS_TOPIC: Final = "__consumer_offsets"
+
+
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+
+
+SHARE_GROUPS_TOPIC: Final = "__share_group_state"
+
+
+INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_GROUPS_TOPIC})
 
 
 class RecordKey(Protocol):

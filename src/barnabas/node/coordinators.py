@@ -1,18 +1,19 @@
 """Connects the coordinators with the partitions of their internal topics."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import OnCommitted, TransactionMarker
+from barnabas.coordinator.records import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.runtime import CoordinatorRuntime
-from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import PartitionRegistration
 from barnabas.node.gauges import CoordinatorGauges
-from barnabas.node.producer_id_blocks import ProducerIdBlockAllocator
 from barnabas.replication import Partition
 from barnabas.replication.partition import ACKS_ALL
 from barnabas.server.nodes import BrokerNode
@@ -21,7 +22,14 @@ from barnabas.server.transactions.broker_requests import BrokerDirectory, Broker
 from barnabas.server.transactions.markers import ClusterMarkerWriter
 from barnabas.server.transactions.partition_verifier import PartitionVerifier
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 from barnabas.wire.peer import Peers
+
+TIMEOUT_MS = 5_000
+"""Producers that wait then get a retriable error, before their own request times out."""
 
 
 def add_coordinators(
@@ -172,3 +180,33 @@ class CoordinatorLog:
     def _error(self, code: ErrorCode) -> KafkaError:
         partition = self._partition
         return KafkaError(code, f"{partition.topic}-{partition.index} has not committed a write.")
+
+
+class ProducerIdBlockAllocator:
+    """Requests blocks from the controller."""
+
+    __slots__ = ("_broker", "_request")
+
+    def __init__(self, broker: BrokerNode) -> None:
+        self._broker = broker
+        self._request: asyncio.Task[range] | None = None
+
+    def allocate(self) -> PendingResponse[range]:
+        pending: PendingResponse[range] = PendingResponse()
+        self._request = asyncio.ensure_future(self._allocate())
+        self._request.add_done_callback(lambda done: pending.complete_with(done.result))
+        return pending
+
+    async def _allocate(self) -> range:
+        broker = self._broker
+        registered = broker.image.brokers.get(broker.node_id)
+        block: AllocateProducerIdsResponse = await broker.controller.handle(
+            AllocateProducerIdsRequest(
+                broker_id=broker.node_id, broker_epoch=registered.epoch if registered else -1
+            ),
+            timeout_ms=TIMEOUT_MS,
+        )
+        if block.error_code != ErrorCode.NONE:
+            raise KafkaError(ErrorCode.of(block.error_code), "The controller allocated no ids.")
+        start = block.producer_id_start
+        return range(start, start + block.producer_id_len)

@@ -8,7 +8,7 @@ whichever request needs them first.
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from barnabas.coordinator import topics
+from barnabas.coordinator import records
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.topics import (
@@ -74,14 +74,14 @@ async def _create(names: Sequence[str], broker: "BrokerNode") -> dict[str, str]:
 def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
     """Returns the topic to request from the controller."""
     match name:
-        case topics.GROUPS_TOPIC:
+        case records.GROUPS_TOPIC:
             configs = {
                 "cleanup.policy": "compact",
                 "compression.type": "producer",
                 "segment.bytes": setting("offsets.topic.segment.bytes"),
             }
             return _internal(name, "offsets.topic", configs, setting)
-        case topics.TRANSACTIONS_TOPIC:
+        case records.TRANSACTIONS_TOPIC:
             configs = {
                 "cleanup.policy": "compact",
                 "compression.type": "uncompressed",
@@ -90,7 +90,7 @@ def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
                 "unclean.leader.election.enable": "false",
             }
             return _internal(name, "transaction.state.log", configs, setting)
-        case topics.SHARE_GROUPS_TOPIC:
+        case records.SHARE_GROUPS_TOPIC:
             configs = {
                 "cleanup.policy": "delete",
                 "compression.type": "producer",

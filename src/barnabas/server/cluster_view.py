@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from barnabas.coordinator.topics import INTERNAL_TOPICS
+from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import (
     NO_LEADER,

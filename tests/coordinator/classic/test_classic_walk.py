@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.coordinator.classic.harness import GROUP, ClassicHarness
 from tests.coordinator.environment import code_of
-from tests.logged import logged
+from tests.log_records import barnabas_log_records
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.pending_response import PendingResponse
@@ -244,4 +244,4 @@ def test_a_random_walk_leaves_a_consistent_group_without_pending_responses(
     assert all(response.is_done for response in walk.responses)
     assert walk.harness.groups.by_id.get(GROUP) is None or walk.harness.group.is_empty
     assert walk.harness.alarm_count == 0
-    assert not logged(caplog), "a timer's decision failed"
+    assert not barnabas_log_records(caplog), "a timer's decision failed"

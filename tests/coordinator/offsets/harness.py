@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.coordinator.environment import CoordinatorEnvironment, Settings
 
-from barnabas.coordinator.groups import delete_groups, list_groups, offsets
+from barnabas.coordinator.groups import admin, offsets
 from barnabas.coordinator.groups.context import GroupClient, GroupRequestContext
 from barnabas.coordinator.groups.group import Group, GroupType, PartitionCheck
 from barnabas.coordinator.groups.offsets.record import CommittedOffset
@@ -229,16 +229,14 @@ class OffsetHarness:
         )
 
     def delete_group(self, group: str = "g") -> ErrorCode:
-        response = self.environment.shard.write(
-            lambda groups: delete_groups.delete_group(group, groups)
-        )
+        response = self.environment.shard.write(lambda groups: admin.delete_group(group, groups))
         if isinstance(response.error, KafkaError):
             return response.error.code
         return ErrorCode(response.result().error_code)
 
     def list(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[str]:
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
-        listed = list_groups.list_groups(request, self.groups)
+        listed = admin.list_groups(request, self.groups)
         return sorted(group.group_id for group in listed)
 
 

@@ -9,8 +9,8 @@ from tests.coordinator.environment import CoordinatorEnvironment, Settings
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.metadata.delta import MetadataDelta

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.conformance.brokers import PeerBroker
-from tests.conformance.same.sides import Side
+from tests.conformance.side_by_side.sides import Side
 from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Coordinator
 from tests.wait import wait_until
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.server.transactions.broker_requests import (

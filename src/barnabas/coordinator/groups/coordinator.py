@@ -9,7 +9,8 @@ from typing import Protocol, TypeVar
 
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups import classic, consumer, offsets
-from barnabas.coordinator.groups.classic.describe import FIRST_VERSION_WITH_ERROR_MESSAGES
+from barnabas.coordinator.groups.admin import delete_group, list_groups
+from barnabas.coordinator.groups.classic.responses import FIRST_VERSION_WITH_ERROR_MESSAGES
 from barnabas.coordinator.groups.consumer import classic_members
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.context import (
@@ -18,13 +19,11 @@ from barnabas.coordinator.groups.context import (
     GroupRequestContext,
     GroupSettings,
 )
-from barnabas.coordinator.groups.delete_groups import delete_group
-from barnabas.coordinator.groups.list_groups import list_groups
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
+from barnabas.coordinator.records import GROUPS_TOPIC
 from barnabas.coordinator.runtime import CoordinatorRuntime
-from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import consumer_groups, groups

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from barnabas.coordinator.decision import CoordinatorDecision
-from barnabas.coordinator.topics import INTERNAL_TOPICS
-from barnabas.coordinator.transactions.context import TransactionContext
-from barnabas.coordinator.transactions.errors import (
+from barnabas.coordinator.records import INTERNAL_TOPICS
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
+from barnabas.coordinator.transactions.metadata import (
+    TopicPartition,
+    TransactionContext,
+    TransactionMetadata,
+    TransactionState,
     concurrent_transactions,
     fenced,
     other_producer_id,
     unknown_transactional_id,
 )
-from barnabas.coordinator.transactions.metadata import (
-    TopicPartition,
-    TransactionMetadata,
-    TransactionState,
-)
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import to_record
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.coordinator.ports import PartitionLog, ResolvedSettings, TimerService
+from barnabas.coordinator.records import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.runtime import CoordinatorRuntime
-from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions import end_txn
 from barnabas.coordinator.transactions import init_producer_id as init
 from barnabas.coordinator.transactions.add_partitions import (
@@ -22,20 +22,15 @@ from barnabas.coordinator.transactions.add_partitions import (
     transactions_of,
     verify_partitions,
 )
-from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.describe import (
     describe,
     filter_by_pattern,
     list_transactions_of_shard,
     unknown_states,
 )
-from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import (
-    PartitionErrorCodes,
-    ProducerIdBlocks,
-    TransactionParticipants,
-)
-from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes, TransactionParticipants
+from barnabas.coordinator.transactions.metadata import TopicPartition, TransactionContext
+from barnabas.coordinator.transactions.producer_ids import ProducerIdBlocks, ProducerIdManager
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION

@@ -3,8 +3,11 @@
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.regex import search
-from barnabas.coordinator.transactions.context import TransactionContext
-from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
+from barnabas.coordinator.transactions.metadata import (
+    TransactionContext,
+    TransactionMetadata,
+    TransactionState,
+)
 from barnabas.coordinator.transactions.records import by_topic
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.transaction_descriptions import (

@@ -8,19 +8,17 @@ abort, and the producer needs the next epoch all the same.
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import CoordinatorDecision
-from barnabas.coordinator.transactions.context import TransactionContext
-from barnabas.coordinator.transactions.errors import (
+from barnabas.coordinator.transactions.markers import prepare
+from barnabas.coordinator.transactions.metadata import (
+    LAST_ASSIGNED_EPOCH,
+    TransactionContext,
+    TransactionMetadata,
+    TransactionState,
     concurrent_transactions,
     fenced,
     invalid_state,
     other_producer_id,
     unknown_transactional_id,
-)
-from barnabas.coordinator.transactions.markers import prepare
-from barnabas.coordinator.transactions.metadata import (
-    LAST_ASSIGNED_EPOCH,
-    TransactionMetadata,
-    TransactionState,
 )
 from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
 from barnabas.wire.messages.transactions import EndTxnRequest, EndTxnResponse

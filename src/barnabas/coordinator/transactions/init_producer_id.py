@@ -8,13 +8,14 @@ has come since.
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import CoordinatorDecision
-from barnabas.coordinator.transactions.context import TransactionContext
-from barnabas.coordinator.transactions.errors import concurrent_transactions, fenced
 from barnabas.coordinator.transactions.markers import prepare
 from barnabas.coordinator.transactions.metadata import (
     LAST_ASSIGNED_EPOCH,
+    TransactionContext,
     TransactionMetadata,
     TransactionState,
+    concurrent_transactions,
+    fenced,
 )
 from barnabas.coordinator.transactions.records import to_record
 from barnabas.wire.errors import ErrorCode

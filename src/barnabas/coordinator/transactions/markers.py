@@ -6,21 +6,20 @@ Complete record says that all of them have.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from barnabas.coordinator.decision import CoordinatorDecision, Effect, StartTimer, no_change
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
-from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
+    TransactionContext,
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes, TransactionParticipants
 from barnabas.coordinator.transactions.records import to_record
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -49,6 +48,34 @@ DONE: Final = frozenset(
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
+
+
+PartitionErrorCodes = dict[TopicPartition, ErrorCode]
+"""The result of a request, by partition."""
+
+
+class TransactionParticipants(Protocol):
+    """The partitions that take part in transactions, on any broker."""
+
+    def by_leader(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[int, Sequence[TopicPartition]]:
+        """Returns the partitions by the broker that leads them, without those that have no
+        leader now."""
+
+    def write_markers(
+        self,
+        leader: int,
+        marker: TransactionMarker,
+        partitions: Sequence[TopicPartition],
+        is_needed: Callable[[], bool],
+    ) -> PendingResponse[PartitionErrorCodes]:
+        """Has the leader append the marker to each partition.
+
+        A partition that is missing in the response, and all if it fails, are tried again: so
+        every request gets a response. `is_needed` is called right before the marker is sent; if
+        it returns False nothing is sent, and there is no response.
+        """
 
 
 @dataclass(slots=True, frozen=True)

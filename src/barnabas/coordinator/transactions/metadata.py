@@ -1,6 +1,7 @@
 """The metadata of a transactional id: its producer, and the state of its transaction.
 
-It is a value: each step of a transaction makes the next one, and the log keeps them.
+It is a value: each step of a transaction makes the next one, and the log keeps them. Besides, the
+context of decisions about transactions, and their errors.
 """
 
 from collections.abc import Iterable
@@ -9,6 +10,9 @@ from enum import IntEnum
 from typing import Any, Final
 
 from barnabas.log import EPOCH_BUMP_TRANSACTION_VERSION
+from barnabas.metadata.features import TRANSACTION_VERSION
+from barnabas.metadata.image import MetadataImage
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 TopicPartition = tuple[str, int]
@@ -183,3 +187,57 @@ class TransactionMetadata:
         return replace(
             self, state=state, updated_ms=now_ms, previous_producer_id=self.producer_id, **changes
         )
+
+
+def unknown_transactional_id(transactional_id: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        f"Transactional id {transactional_id} is not known, or has expired: initialize it again.",
+    )
+
+
+def other_producer_id(current: TransactionMetadata, producer_id: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        f"The producer of {current.transactional_id} is {current.producer_id}, not {producer_id}.",
+    )
+
+
+def fenced(current: TransactionMetadata, producer_id: int, producer_epoch: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.PRODUCER_FENCED,
+        f"Producer {producer_id} at epoch {producer_epoch} of {current.transactional_id} was "
+        f"replaced: now it is {current.producer_id} at epoch {current.producer_epoch}.",
+    )
+
+
+def concurrent_transactions(current: TransactionMetadata) -> KafkaError:
+    return KafkaError(
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        f"The transaction of {current.transactional_id} is still being ended: try again.",
+    )
+
+
+def invalid_state(current: TransactionMetadata, *, committed: bool) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_TXN_STATE,
+        f"{current.transactional_id} has no transaction to {'commit' if committed else 'abort'}: "
+        f"it is {current.state.title}.",
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class TransactionContext:
+    """What deciding about transactions needs besides the request and the state."""
+
+    now_ms: int
+    image: MetadataImage
+    api_version: int = 0
+    """Of the request; 0 where there is none."""
+    new_producer_id: int = NO_PRODUCER_ID
+    """A producer id that nobody has, if the decision may need one."""
+
+    @property
+    def transaction_version(self) -> int:
+        """The level of `transaction.version` that the cluster has finalized."""
+        return self.image.features.get(TRANSACTION_VERSION, 0)

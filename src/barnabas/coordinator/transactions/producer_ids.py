@@ -1,14 +1,20 @@
 """The producer ids of this broker, from blocks that the controller allocates."""
 
 from collections import deque
-from typing import Final
+from typing import Final, Protocol
 
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.transactions.ports import ProducerIdBlocks
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 PREFETCH_BELOW: Final = 0.1
 """The share of a block that is left when the next one is requested, so that no producer waits."""
+
+
+class ProducerIdBlocks(Protocol):
+    """Allocates ranges of producer ids that no other broker has."""
+
+    def allocate(self) -> PendingResponse[range]:
+        """Returns the next block. The response fails if none can be allocated now."""
 
 
 class ProducerIdManager:

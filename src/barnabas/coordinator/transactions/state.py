@@ -6,14 +6,18 @@ from barnabas.coordinator.decision import Effect
 from barnabas.coordinator.ports import ResolvedSettings
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.coordinator.shard import CoordinatorShard
-from barnabas.coordinator.transactions.context import TransactionContext
-from barnabas.coordinator.transactions.markers import MarkerSender, SendMarkers, resume_markers
+from barnabas.coordinator.transactions.markers import (
+    MarkerSender,
+    SendMarkers,
+    TransactionParticipants,
+    resume_markers,
+)
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
+    TransactionContext,
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.ports import TransactionParticipants
 from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.coordinator.transactions.records import TransactionRecord, from_record
 from barnabas.coordinator.transactions.timeouts import IdDeadlines, TransactionTimeouts

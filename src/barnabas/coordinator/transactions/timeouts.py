@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Final
 from barnabas.coordinator.decision import CoordinatorDecision, no_change
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import ResolvedSettings
-from barnabas.coordinator.transactions.context import TransactionContext
 from barnabas.coordinator.transactions.markers import prepare
-from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
+from barnabas.coordinator.transactions.metadata import (
+    TransactionContext,
+    TransactionMetadata,
+    TransactionState,
+)
 from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.coordinator.transactions.records import tombstone
 from barnabas.wire.records.batch import NO_PRODUCER_ID

@@ -5,7 +5,7 @@ The response waits for all replicas on unfenced brokers. v2 flexible.
 
 from collections.abc import Hashable
 
-from barnabas.coordinator.topics import INTERNAL_TOPICS
+from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.replication import Partition
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext

@@ -8,7 +8,7 @@ AddPartitionsToTxn; v13 topics by id.
 from collections.abc import Hashable
 from typing import Any
 
-from barnabas.coordinator.topics import INTERNAL_TOPICS
+from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.log import LogAppendInfo, VerificationGuard
 from barnabas.replication import Partition
 from barnabas.server.cluster_view import add_current_leaders

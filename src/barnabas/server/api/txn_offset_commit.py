@@ -4,7 +4,7 @@ v2 leader epochs; v3 member id and generation (KIP-447); v4 TRANSACTION_ABORTABL
 group's offsets to the transaction (KIP-890); v6 topics by id.
 """
 
-from barnabas.coordinator.topics import GROUPS_TOPIC
+from barnabas.coordinator.records import GROUPS_TOPIC
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.producers.producer_state import ProducerStateManager
 from barnabas.server.api.groups import client_of

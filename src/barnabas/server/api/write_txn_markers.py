@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.server.request_context import RequestContext
 from barnabas.server.transactions.markers import LocalMarkerWriter
 from barnabas.wire.errors import ErrorCode

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import NO_LEADER, endpoint_of

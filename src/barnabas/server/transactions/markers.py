@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.coordinator.ports import TransactionMarker
-from barnabas.coordinator.topics import GROUPS_TOPIC
+from barnabas.coordinator.records import GROUPS_TOPIC
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import by_topic
 from barnabas.log.errors import LogDirFailure
 from barnabas.server.purgatory import when_committed

@@ -4,9 +4,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.topics import TRANSACTIONS_TOPIC
+from barnabas.coordinator.records import TRANSACTIONS_TOPIC
+from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import by_topic
 from barnabas.server.transactions.broker_requests import (
     BrokerDirectory,

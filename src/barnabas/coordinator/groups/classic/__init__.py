@@ -16,11 +16,10 @@ decision repairs it:
   it removes the silent members again.
 """
 
-from barnabas.coordinator.groups.classic.describe import describe
-from barnabas.coordinator.groups.classic.heartbeat import heartbeat
 from barnabas.coordinator.groups.classic.join import join
 from barnabas.coordinator.groups.classic.leave import leave
 from barnabas.coordinator.groups.classic.replay import on_loaded, on_unloaded, replay
-from barnabas.coordinator.groups.classic.sync import sync
+from barnabas.coordinator.groups.classic.responses import describe
+from barnabas.coordinator.groups.classic.sync import heartbeat, sync
 
 __all__ = ["describe", "heartbeat", "join", "leave", "on_loaded", "on_unloaded", "replay", "sync"]

@@ -1,7 +1,8 @@
-"""SyncGroup (key 14): the leader of a classic group sends the assignment of every member.
+"""SyncGroup (key 14) and Heartbeat (key 12) of the members of a classic group.
 
-The response waits until the assignment is committed. v3 static members; v5 protocol type and name,
-which are then required.
+By SyncGroup the leader sends the assignment of every member. The response waits until the
+assignment is committed. v3 static members; v5 protocol type and name, which are then required.
+Heartbeat keeps a member alive. v3 static members.
 """
 
 from typing import TYPE_CHECKING
@@ -9,13 +10,18 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.classic.heartbeat import group_of_member
+from barnabas.coordinator.groups.classic.rebalance import session_timer
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import sync_response
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.classic_groups import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.messages.classic_groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
@@ -121,3 +127,32 @@ def _install(
             groups.timers.start(rebalance.session_timer(group, member))
     for response, value in pending:
         response.complete(value)
+
+
+def heartbeat(
+    request: HeartbeatRequest, groups: "GroupCoordinatorState", context: GroupRequestContext
+) -> CoordinatorDecision[HeartbeatResponse]:
+    group = group_of_member(request, groups)
+    response = HeartbeatResponse()
+    if group.state is ClassicState.PREPARING_REBALANCE:
+        response.error_code = ErrorCode.REBALANCE_IN_PROGRESS
+    return CoordinatorDecision(
+        (), response, [session_timer(group, group.members[request.member_id])]
+    )
+
+
+def group_of_member(
+    request: HeartbeatRequest | SyncGroupRequest, groups: "GroupCoordinatorState"
+) -> ClassicGroup:
+    """Returns the group. Raises KafkaError if the sender is not a member of its generation."""
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to be a member of has a name.")
+    group = groups.by_id.get(request.group_id)
+    if not isinstance(group, ClassicGroup):
+        raise KafkaError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"There is no group {request.group_id}: join it first."
+        )
+    group.check_alive()
+    group.check_member(request.member_id, request.group_instance_id)
+    group.check_generation(request.generation_id)
+    return group

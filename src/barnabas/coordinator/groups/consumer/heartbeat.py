@@ -5,14 +5,14 @@ member's own. Fields that did not change since the last heartbeat are left out. 
 generate the member ids, and may subscribe by regular expression.
 """
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.coordinator.decision import CoordinatorDecision, DecisionBuilder
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.consumer import migration, sessions
+from barnabas.coordinator.groups.consumer import migration, records, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Subscriptions
-from barnabas.coordinator.groups.consumer.leave import leave
 from barnabas.coordinator.groups.consumer.member import (
     JOINING,
     LEAVING,
@@ -29,7 +29,7 @@ from barnabas.coordinator.groups.consumer.membership import (
     joining_member,
 )
 from barnabas.coordinator.groups.consumer.target_assignment import supported_assignors
-from barnabas.coordinator.groups.context import GroupRequestContext
+from barnabas.coordinator.groups.context import GroupContext, GroupRequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_groups import (
     Assignment,
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_CLIENT_IDS = 1
+
+
+log = logging.getLogger(__name__)
 
 
 def heartbeat(
@@ -190,3 +193,35 @@ def _check_assignor(name: str, context: GroupRequestContext) -> None:
 def _require(condition: object, message: str) -> None:
     if not condition:
         raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def leave(
+    request: ConsumerGroupHeartbeatRequest, group: ConsumerGroup, context: GroupContext
+) -> CoordinatorDecision[ConsumerGroupHeartbeatResponse]:
+    epoch = request.member_epoch
+    member = existing_member(group, request.member_id, request.instance_id)
+    response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=epoch)
+    if epoch == LEAVING_TEMPORARILY:
+        log.info(
+            "[GroupId %s] Static member %s with instance id %s temporarily left the group.",
+            group.group_id,
+            member.member_id,
+            member.instance_id,
+        )
+        record = records.current_assignment(group.group_id, _left_temporarily(member))
+        return CoordinatorDecision([record], response)
+    log.info("[GroupId %s] Member %s left the group.", group.group_id, member.member_id)
+    return sessions.fence([member], group, response, context)
+
+
+def _left_temporarily(member: ConsumerMember) -> ConsumerMember:
+    """It keeps its partitions. The member that replaces it may commit with any epoch."""
+    return replace(
+        member,
+        member_epoch=LEAVING_TEMPORARILY,
+        assigned={
+            topic_id: dict.fromkeys(partitions, 0)
+            for topic_id, partitions in member.assigned.items()
+        },
+        pending_revocation={},
+    )

@@ -5,8 +5,8 @@ sender that may not commit in this group is an error of the whole request. As in
 is not checked if no partition of the request exists.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from barnabas.coordinator.decision import CoordinatorDecision, Effect, ProducerStamp
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
@@ -40,6 +40,8 @@ from barnabas.wire.uuid import ZERO
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
+T = TypeVar("T")
+
 MIN_RECORD_BYTES = 50
 MAX_INT64 = (1 << 63) - 1
 BROKER_RETENTION = -1
@@ -62,21 +64,10 @@ def commit(
         no_group = ErrorCode.GROUP_ID_NOT_FOUND if has_epochs else ErrorCode.ILLEGAL_GENERATION
         _check_sender(request, draft.records, no_group, groups, context)
         effects = _session_timer(request, groups)
-    response = OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=code
-                    )
-                    for partition, code in zip(topic.partitions, codes, strict=True)
-                ],
-            )
-            for topic, codes in zip(request.topics, draft.codes, strict=True)
-        ]
+    topics = _topics(
+        request.topics, draft, OffsetCommitResponseTopic, OffsetCommitResponsePartition
     )
+    response = OffsetCommitResponse(topics=topics)
     return CoordinatorDecision(draft.records, response, effects)
 
 
@@ -88,21 +79,10 @@ def txn_commit(
     draft = _draft(request.group_id, request.topics, by_id, BROKER_RETENTION, context)
     if draft.names_any_partition:
         _check_txn_sender(request, draft.records, groups, context)
-    response = TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=code
-                    )
-                    for partition, code in zip(topic.partitions, codes, strict=True)
-                ],
-            )
-            for topic, codes in zip(request.topics, draft.codes, strict=True)
-        ]
+    topics = _topics(
+        request.topics, draft, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition
     )
+    response = TxnOffsetCommitResponse(topics=topics)
     producer = ProducerStamp(request.producer_id, request.producer_epoch)
     return CoordinatorDecision(_without_ids(draft.records), response, producer=producer)
 
@@ -120,6 +100,26 @@ class _Draft(NamedTuple):
         return bool(self.records) or any(
             code not in _UNKNOWN for codes in self.codes for code in codes
         )
+
+
+def _topics(
+    requested: Sequence[Any],
+    draft: _Draft,
+    topic_type: Callable[..., T],
+    partition_type: Callable[..., Any],
+) -> list[T]:
+    """Returns the topics of a response, which have the same fields in both APIs."""
+    return [
+        topic_type(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                partition_type(partition_index=partition.partition_index, error_code=code)
+                for partition, code in zip(topic.partitions, codes, strict=True)
+            ],
+        )
+        for topic, codes in zip(requested, draft.codes, strict=True)
+    ]
 
 
 def _draft(

@@ -6,9 +6,7 @@ that the member may consume after it. A heartbeat gets REBALANCE_IN_PROGRESS whe
 step to take: a new target, partitions to revoke, or partitions that others have released.
 """
 
-from barnabas.coordinator.groups.consumer.classic_members.heartbeat import heartbeat
 from barnabas.coordinator.groups.consumer.classic_members.join import join
-from barnabas.coordinator.groups.consumer.classic_members.leave import leave
-from barnabas.coordinator.groups.consumer.classic_members.sync import sync
+from barnabas.coordinator.groups.consumer.classic_members.requests import heartbeat, leave, sync
 
 __all__ = ["heartbeat", "join", "leave", "sync"]
