@@ -1,6 +1,6 @@
-"""The tables of docs/client-settings.md, made from the table of names.
+"""The tables of docs/client-settings.md, generated from the names of the settings.
 
-`python -m tests.client.settings_page` writes them anew.
+To update the page, run `python -m tests.client.settings_page`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SECTIONS = {
 
 
 def tables() -> dict[str, str]:
-    """What stands under each heading."""
+    """Returns the tables by heading."""
     made = {heading: "\n".join(_rows(*section)) for heading, section in SECTIONS.items()}
     return made | {"no effect": "\n".join(_idle())}
 
 
 def with_tables(page: str) -> str:
-    """The page, each table replaced by what it should be."""
+    """Returns the page with its tables generated anew."""
     for heading, table in tables().items():
         begin, end = f"<!-- {heading} -->\n", "<!-- end -->"
         pattern = f"({re.escape(begin)}).*?({end})"
@@ -71,7 +71,9 @@ def _shown(default: Any) -> str:
 
 def _idle() -> Iterator[str]:
     for reason, idle in names.NO_EFFECT.items():
-        yield f"- {reason[0].upper()}{reason[1:]}: {', '.join(f'`{name}`' for name in idle)}."
+        is_code = "()" in reason.split()[0]
+        sentence = reason if is_code else reason[0].upper() + reason[1:]
+        yield f"- {sentence}: {', '.join(f'`{name}`' for name in idle)}."
 
 
 if __name__ == "__main__":
