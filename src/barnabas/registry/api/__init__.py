@@ -14,17 +14,14 @@ def create_application(instance: "RegistryInstance") -> "Starlette":
 
     from barnabas.registry.api import (
         compatibility,
-        config,
-        contexts,
-        mode,
         schemas,
+        scope_settings,
         server_metadata,
         subjects,
     )
-    from barnabas.registry.api.error_handlers import HANDLERS, ShutdownMiddleware
-    from barnabas.registry.api.path_rewriter import PathRewriter
+    from barnabas.registry.api.middleware import HANDLERS, PathRewriter, ShutdownMiddleware
 
-    resources = (server_metadata, subjects, schemas, config, mode, compatibility, contexts)
+    resources = (server_metadata, subjects, schemas, scope_settings, compatibility)
     app = Starlette(
         routes=[route for resource in resources for route in resource.ROUTES],
         middleware=[Middleware(ShutdownMiddleware), Middleware(PathRewriter)],

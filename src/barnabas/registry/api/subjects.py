@@ -1,4 +1,7 @@
-"""/subjects: registers schemas, looks them up, lists and deletes them."""
+"""/subjects and /contexts: registers schemas, looks them up, lists and deletes them.
+
+`PathRewriter` handles longer paths of a context.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,7 +32,7 @@ from barnabas.registry.api.responses import (
     with_qualified_references,
 )
 from barnabas.registry.commands import delete, register
-from barnabas.registry.definitions import SchemaDefinition
+from barnabas.registry.definitions import SchemaDefinition, require_valid_rules
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.lookup import (
     find_registered_version,
@@ -38,9 +41,14 @@ from barnabas.registry.lookup import (
     require_version,
 )
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.rules import require_valid_rules
 from barnabas.registry.state import RegistryState
-from barnabas.registry.subjects import DEFAULT_CONTEXT, QualifiedSubject, has_prefix, is_registrable
+from barnabas.registry.subjects import (
+    DEFAULT_CONTEXT,
+    QualifiedSubject,
+    context_prefix,
+    has_prefix,
+    is_registrable,
+)
 
 # Subjects
 
@@ -212,6 +220,24 @@ def _is_listed(request: Request, *, deleted: bool) -> bool:
 
 
 _VERSION = "/subjects/{subject}/versions/{version}"
+
+
+# Contexts
+
+
+async def list_contexts(request: Request) -> Response:
+    prefix = request.query_params.get("contextPrefix", "")
+    names = sorted(name for name in state_of(request).contexts if name.startswith(prefix))
+    return json_response(request, paginate(request, names))
+
+
+@handled_by_leader
+async def delete_context(request: Request) -> Response:
+    name = QualifiedSubject.parse(context_prefix(unquote(request.path_params["context"]))).context
+    await instance_of(request).write(delete.decide_context, delete.RemoveContext(name))
+    return Response(status_code=204)
+
+
 ROUTES = [
     Route("/subjects", list_subjects, methods=["GET"]),
     Route("/subjects/{subject}", look_up, methods=["POST"]),
@@ -223,4 +249,6 @@ ROUTES = [
     Route(_VERSION, delete_version, methods=["DELETE"]),
     Route(f"{_VERSION}/schema", get_version_text, methods=["GET"]),
     Route(f"{_VERSION}/referencedby", list_referrers, methods=["GET"]),
+    Route("/contexts", list_contexts, methods=["GET"]),
+    Route("/contexts/{context}", delete_context, methods=["DELETE"]),
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.registry.api.path_rewriter import rewrite_path
+from barnabas.registry.api.middleware import rewrite_path
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,23 @@
-"""Changes or removes the mode of a subject, of a context, or the global one (None)."""
+"""Changes or removes the config or mode of a scope.
 
-from collections.abc import Iterator
+A scope is a subject or a context; None is the global scope.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from barnabas.decision import Decision
 from barnabas.registry import errors
 from barnabas.registry.commands import RegistryDecision
-from barnabas.registry.commands.delete import tombstones
+from barnabas.registry.commands.delete import require_writable, tombstones
+from barnabas.registry.config import DEFAULT_LEVEL, SubjectConfig, UnknownLevelError
+from barnabas.registry.definitions import require_valid_rules
 from barnabas.registry.records import (
     ClearSubjectKey,
     ClearSubjectValue,
+    ConfigKey,
+    ConfigValue,
     ModeKey,
     ModeValue,
     RegistryMode,
@@ -17,6 +25,44 @@ from barnabas.registry.records import (
 )
 from barnabas.registry.state import RegistryState
 from barnabas.registry.subjects import GLOBAL_SCOPE, QualifiedSubject
+
+
+@dataclass(slots=True, frozen=True)
+class ChangeConfig:
+    scope: str | None
+    changes: Mapping[str, Any]  # as in the request: fields that it does not have stay unchanged
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveConfig:
+    scope: str | None
+
+
+def decide_config_change(
+    request: ChangeConfig, state: RegistryState
+) -> RegistryDecision[SubjectConfig]:
+    require_writable(state, request.scope)
+    try:
+        config = state.configs.get(request.scope, SubjectConfig()).with_changes(request.changes)
+    except UnknownLevelError:
+        raise errors.invalid_compatibility() from None
+    require_valid_rules(config.default_rule_set)
+    require_valid_rules(config.override_rule_set)
+    record = RegistryRecord(ConfigKey(request.scope), ConfigValue(request.scope, config))
+    return Decision((record,), config)
+
+
+def decide_config_removal(
+    request: RemoveConfig, state: RegistryState
+) -> RegistryDecision[SubjectConfig]:
+    """The response is the removed config."""
+    config = state.configs.get(request.scope)
+    if config is None and request.scope not in (None, GLOBAL_SCOPE):
+        raise errors.subject_not_found(request.scope)
+    require_writable(state, request.scope)
+    if config is None:
+        return Decision((), SubjectConfig(compatibility_level=DEFAULT_LEVEL))
+    return Decision((RegistryRecord(ConfigKey(request.scope)),), config)
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,7 +78,9 @@ class RemoveMode:
     recursive: bool = False  # also for all subjects of a context
 
 
-def decide_change(request: SetMode, state: RegistryState) -> RegistryDecision[RegistryMode | None]:
+def decide_mode_change(
+    request: SetMode, state: RegistryState
+) -> RegistryDecision[RegistryMode | None]:
     scope, mode = request.scope, request.mode
     if mode is RegistryMode.FORWARD and scope not in (None, GLOBAL_SCOPE):
         raise errors.RegistryError(42204, "Forward mode only supported on global level")
@@ -47,7 +95,7 @@ def decide_change(request: SetMode, state: RegistryState) -> RegistryDecision[Re
     return Decision((*records, RegistryRecord(ModeKey(scope), value)), mode)
 
 
-def decide_removal(
+def decide_mode_removal(
     request: RemoveMode, state: RegistryState
 ) -> RegistryDecision[RegistryMode | None]:
     """The response is the removed mode."""
