@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.conformance.brokers import PeerBroker, peer, peer_is_here
+from tests.conformance.brokers import PeerBroker, run_peer, is_peer_installed
 from tests.log.log_test_directory import (
     NOW_MS,
     LogTestDirectory,
@@ -29,12 +29,12 @@ from barnabas.wire.records.record import Record
 pytestmark = [
     pytest.mark.peer,
     pytest.mark.timeout(240),
-    pytest.mark.skipif(not peer_is_here(), reason="the real Kafka is not here: set PEERS"),
+    pytest.mark.skipif(not is_peer_installed(), reason="the real Kafka is not here: set PEERS"),
 ]
 
 
 def dump(*arguments: str) -> str:
-    return peer("tool", "dump-log", *arguments)
+    return run_peer("tool", "dump-log", *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Records in several buffers are sent in the right order without being copied."""
 
 from barnabas.net.api_versions import ApiCodec
-from barnabas.net.gathered_records import GatheredRecords, frame_buffers
+from barnabas.net.frame_transport import GatheredRecords, frame_buffers
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.simulation.world.clock import SimulatedLoop
+from tests.simulation.world.disk import InlineDiskThreads
 
 from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.log import LogDirectory
@@ -206,7 +207,7 @@ class ClusterBroker:
             resolver,
             cluster.image,
             purgatory=purgatory,
-            background=_Foreground(),
+            background=InlineDiskThreads(),
             send_to_controller=lambda _: loop.create_future(),  # only tests change the ISR
             clock=lambda: loop.now_ms,
         )
@@ -355,12 +356,6 @@ class _Peer:
 
     def close(self) -> None:
         """There is no connection to close."""
-
-
-class _Foreground:
-    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        work()
-        done(None)
 
 
 def _registration(broker_id: int) -> Message:

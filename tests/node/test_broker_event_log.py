@@ -1,12 +1,12 @@
 """The active controller logs every state change of a broker in one line."""
 
 import pytest
-from tests.logged import lines
+from tests.log_records import barnabas_log_lines
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import BrokerRegistration, PartitionRegistration
-from barnabas.node.broker_event_log import BrokerEventLog
+from barnabas.node.controller_role import BrokerEventLog
 
 
 def image_with(*, fenced: bool = False, leaving: bool = False) -> MetadataImage:
@@ -37,7 +37,7 @@ def test_the_active_controller_logs_every_state_change_of_a_broker_once(
     event_log.on_metadata_change(moved(0, 0), image_with())
     event_log.on_metadata_change(moved(5, 0), image_with(leaving=True))
     event_log.on_metadata_change(moved(0, 0), MetadataImage())
-    assert lines(caplog) == [
+    assert barnabas_log_lines(caplog) == [
         "broker 2 is registered",
         "broker 2 is unfenced",
         "broker 2 is fenced: 1000 partitions changed, 3 of them are offline",
@@ -54,4 +54,4 @@ def test_standby_controllers_log_nothing(caplog: pytest.LogCaptureFixture) -> No
     event_log.on_metadata_change(moved(1, 1), image_with(fenced=True))
     is_active = True
     event_log.on_metadata_change(moved(0, 0), image_with(fenced=True))
-    assert lines(caplog) == []
+    assert barnabas_log_lines(caplog) == []

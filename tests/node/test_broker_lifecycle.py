@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.logged import logged
+from tests.log_records import barnabas_log_records
 from tests.server.harness import on_a_loop
 
 from barnabas.metadata.delta import MetadataDelta
@@ -134,7 +134,7 @@ async def test_a_broker_that_was_just_restarted_retries_without_a_warning(
     lifecycle = a_lifecycle(FakeController(duplicate, BrokerRegistrationResponse(broker_epoch=7)))
     await lifecycle.register(BrokerRegistrationRequest())
     assert lifecycle.epoch == 7
-    assert not logged(caplog, logging.WARNING)
+    assert not barnabas_log_records(caplog, logging.WARNING)
 
 
 @on_a_loop

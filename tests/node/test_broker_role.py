@@ -16,7 +16,7 @@ from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.environment import Environment
 from barnabas.node.format import format_new_directories
-from barnabas.node.single_node import single_node_properties
+from barnabas.node.format import single_node_properties
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch
 from barnabas.server.metrics.registry import MetricsRegistry

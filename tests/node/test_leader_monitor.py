@@ -5,10 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.logged import lines
+from tests.log_records import barnabas_log_lines
 
 from barnabas.node.errors import FatalErrors
-from barnabas.node.leader_monitor import FIRST_WARNING_MS, WARNING_INTERVAL_MS, QuorumLeaderMonitor
+from barnabas.node.quorum import FIRST_WARNING_MS, WARNING_INTERVAL_MS, QuorumLeaderMonitor
 from barnabas.raft.addresses import ControllerAddress, PeerFailures
 from barnabas.wire.errors import ErrorCode
 
@@ -38,7 +38,7 @@ class MonitoredQuorum:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return lines(caplog, logging.WARNING)
+    return barnabas_log_lines(caplog, logging.WARNING)
 
 
 def test_the_monitor_logs_the_voters_and_the_failure_of_every_controller(
@@ -109,4 +109,4 @@ def test_a_failure_of_a_peer_is_logged_once_as_long_as_it_lasts(
     peer_failures.on_failure(HERE, refused)
     peer_failures.on_response(HERE)
     peer_failures.on_failure(HERE, refused)
-    assert lines(caplog) == ["The controller at here:1: Connection refused"] * 2
+    assert barnabas_log_lines(caplog) == ["The controller at here:1: Connection refused"] * 2

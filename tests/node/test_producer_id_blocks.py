@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.server.harness import a_broker, on_a_loop
 
-from barnabas.node.producer_id_blocks import ProducerIdBlockAllocator
+from barnabas.node.coordinators import ProducerIdBlockAllocator
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.producer_ids import (
     AllocateProducerIdsRequest,

@@ -7,7 +7,7 @@ import pytest
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
 from barnabas.node.errors import NodeError
-from barnabas.node.single_node import single_node_properties
+from barnabas.node.format import single_node_properties
 from barnabas.node.storage import NodeStorage
 
 

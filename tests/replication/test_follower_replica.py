@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from tests.logged import logged
+from tests.log_records import barnabas_log_records
 from tests.replication.world import World, batch_of
 
 from barnabas.replication import Partition
@@ -115,7 +115,7 @@ def test_uncommitted_records_are_truncated_without_a_warning(
     with caplog.at_level(logging.WARNING):
         follower.follower.truncate_to(1)
     assert (follower.log.log_end_offset, follower.high_watermark) == (1, 1)
-    assert not logged(caplog)
+    assert not barnabas_log_records(caplog)
 
 
 def test_committed_records_are_truncated_with_a_warning(

@@ -12,7 +12,7 @@ from tests.replication.world import World, batch_of
 from barnabas.log import LogDirFailure
 from barnabas.log.checkpoint_file import read_offsets
 from barnabas.log.leader_epochs import LeaderEpochCache
-from barnabas.replication.flush_scheduler import MAX_CONCURRENT_FLUSHES, FlushScheduler
+from barnabas.replication.maintenance_tasks import MAX_CONCURRENT_FLUSHES, FlushScheduler
 from barnabas.replication.maintenance_tasks import STEPS_PER_SLICE
 from barnabas.wire.errors import ErrorCode
 

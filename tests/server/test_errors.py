@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.logged import logged
+from tests.log_records import barnabas_log_records
 
 from barnabas.log.errors import LogDirFailure
 from barnabas.server.errors import error_of
@@ -31,6 +31,6 @@ def test_exceptions_have_codes(failure: Exception, code: ErrorCode) -> None:
 def test_an_internal_error_is_logged_with_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
     context: Any = _Call()
     error_of(ZeroDivisionError("oh"), "Produce", context)
-    (record,) = logged(caplog)
+    (record,) = barnabas_log_records(caplog)
     assert "Produce v9 from 10.0.0.1" in record.getMessage()
     assert record.exc_info is not None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import is_alive
+from tests.conformance.brokers import is_process_alive
 from tests.testing.clients import produce, values
 from tests.wait import wait_until
 
@@ -147,6 +147,6 @@ def test_the_processes_end_when_the_test_process_is_killed(tmp_path: Path) -> No
     with parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        assert is_alive(pid)
+        assert is_process_alive(pid)
         parent.send_signal(signal.SIGKILL)
-    wait_until(lambda: not is_alive(pid), "the broker has ended too")
+    wait_until(lambda: not is_process_alive(pid), "the broker has ended too")

@@ -39,6 +39,7 @@ from barnabas.log.segments.segment import LogSegment
 RecoveryProgress: TypeAlias = Callable[[str, int, int], None]
 """Called with the name of the log, the bytes scanned so far, and the bytes to scan in total."""
 
+
 _logger = logging.getLogger(__name__)
 
 
@@ -274,9 +275,6 @@ def _new_segment(params: LogLoadParams, base_offset: int) -> LogSegment:
     if base_offset > 0 or config.preallocate:
         segment.create_file(config.segment_bytes if config.preallocate else 0)
     return segment
-
-
-_logger = logging.getLogger(__name__)
 
 
 def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:

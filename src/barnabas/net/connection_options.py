@@ -1,8 +1,8 @@
-"""Options that all connections of a node, or of a client, have in common."""
+"""Options that all connections of a node or of a client share, and the counters of connections."""
 
 import asyncio
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from barnabas.net.buffers import BufferPool
 from barnabas.net.sasl import SaslClient
@@ -45,3 +45,28 @@ def response_buffers(max_response_bytes: int) -> BufferPool:
     return BufferPool(
         _MAX_LARGE_RESPONSES * max_response_bytes, _RETAINED_BYTES, _MAX_RETAINED_BUFFER_BYTES
     )
+
+
+@dataclass(slots=True)
+class ConnectionCounters:
+    """For metrics, and to select the least loaded node.
+
+    Totals since the start; `connections`, `in_flight` and `throttle_ms` are current values.
+    """
+
+    requests: int = 0
+    responses: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+    latency_s: float = 0.0  # of all responses together
+    latency_max_s: float = 0.0
+    in_flight: int = 0
+    timeouts: int = 0
+    connections: int = 0
+    connects: int = 0
+    disconnects: int = 0
+    failed_connects: int = 0
+    failed_authentications: int = 0
+    throttled: int = 0  # responses that a quota delayed
+    throttle_ms: int = 0  # the delay of the last of them
+    requests_by_api: dict[int, int] = field(default_factory=dict)

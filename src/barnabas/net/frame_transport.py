@@ -12,12 +12,14 @@ import asyncio
 import errno
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from struct import Struct
 from typing import Protocol
 
 from barnabas.net.buffers import BufferPool, BuffersExhausted, ReceiveBuffer
 from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.schema import Buffer
 from barnabas.wire.schema import Buffer as Bytes
 
 _LENGTH = Struct(">i")
@@ -269,3 +271,31 @@ def _invalid_length(length: int) -> ProtocolViolation:
     if length >> 16 == _TLS_ALERT:
         return ProtocolViolation("the peer expects TLS (security.protocol SSL or SASL_SSL)")
     return ProtocolViolation(f"the peer sent a frame of {length} bytes")
+
+
+class GatheredRecords:
+    """The value of a `records` field in a request: buffers that are sent without being joined.
+
+    The buffers must not change before the response arrives.
+    """
+
+    __slots__ = ("buffers", "size_bytes")
+
+    def __init__(self, parts: Sequence[Buffer]) -> None:
+        self.buffers = parts
+        self.size_bytes = sum(map(len, parts))
+
+
+def frame_buffers(frame: Outgoing) -> list[Buffer]:
+    """Returns the buffers of a frame in the order in which they are sent."""
+    if not frame.regions:
+        return [frame]
+    view = memoryview(frame)
+    parts: list[Buffer] = [view[: frame.regions[0][0]]]
+    ends = [position for position, _ in frame.regions] + [len(frame)]
+    for (_, region), (begin, end) in zip(frame.regions, pairwise(ends), strict=True):
+        assert isinstance(region, GatheredRecords), "requests carry no records from files"
+        parts.extend(region.buffers)
+        if end > begin:
+            parts.append(view[begin:end])
+    return parts

@@ -15,10 +15,8 @@ from math import inf
 
 from barnabas.net.api_versions import ApiCodec, NegotiatedVersions
 from barnabas.net.connect_attempt import ConnectAttempt
-from barnabas.net.connection_options import ConnectionOptions
-from barnabas.net.counters import ConnectionCounters
-from barnabas.net.frame_transport import FrameTransport, Socket
-from barnabas.net.gathered_records import frame_buffers
+from barnabas.net.connection_options import ConnectionCounters, ConnectionOptions
+from barnabas.net.frame_transport import FrameTransport, Socket, frame_buffers
 from barnabas.net.handshake import Handshake, HandshakeResult, SaslSession, authenticate, negotiate
 from barnabas.net.in_flight import InFlightRequest, InFlightRequests
 from barnabas.net.sasl import AuthenticationFailed, SaslClient

@@ -3,26 +3,24 @@
 import asyncio
 from dataclasses import replace
 
-from barnabas.config import BrokerSettings, Listener, ConfigResolver
+from barnabas.config import BrokerSettings, ConfigResolver, Listener
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.node import registration_requests
 from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.coordinators import add_coordinators
-from barnabas.node.disk_threads import DiskThreads
-from barnabas.node.environment import Environment
+from barnabas.node.environment import DiskThreads, Environment
 from barnabas.node.gauges import ReplicationGauges
-from barnabas.node.listeners import listen
+from barnabas.node.listeners import broker_registration_request, listen
 from barnabas.node.storage import NodeStorage
 from barnabas.replication import Partitions
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
-from barnabas.server.nodes import BrokerNode
 from barnabas.server.fetching.session_cache import FetchSessionCache
-from barnabas.server.metrics.broker_gauges import BrokerGauges
+from barnabas.server.metrics.gauges import BrokerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 from barnabas.wire.peer import Peers
@@ -118,7 +116,7 @@ class BrokerRole:
     async def join(self, incarnation_id: bytes) -> None:
         """Registers the broker, starts its replica fetchers and waits until it is unfenced."""
         await self._lifecycle.register(
-            registration_requests.broker_registration_request(
+            broker_registration_request(
                 self._settings,
                 self.listeners,
                 cluster_id=self.broker.cluster_id,

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from barnabas.metadata import features
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.image import MetadataLoader
+from barnabas.metadata.image import MetadataImage, MetadataLoader
 from barnabas.node.errors import NodeError
 from barnabas.raft import CommittedBatch
 from barnabas.wire.errors import ProtocolViolation

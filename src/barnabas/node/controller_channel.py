@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from barnabas.raft import Quorum, QuorumLeader
 from barnabas.server.controller_api import HANDLERS
-from barnabas.server.nodes import ControllerNode
 from barnabas.server.envelopes import unwrap_response, wrap_request
+from barnabas.server.nodes import ControllerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.error_response import error_response, is_not_controller

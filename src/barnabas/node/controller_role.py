@@ -2,25 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from barnabas.config import BrokerSettings, Listener, ConfigResolver
+from barnabas.config import BrokerSettings, ConfigResolver, Listener
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import CONTROLLER_REGISTRATION_FROM
 from barnabas.metadata.image import MetadataImage
-from barnabas.node import registration_requests
-from barnabas.node.broker_event_log import BrokerEventLog
+from barnabas.metadata.states import NO_LEADER, BrokerRegistration
 from barnabas.node.broker_liveness import BrokerLivenessMonitor
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.environment import Environment
-from barnabas.node.listeners import listen
+from barnabas.node.listeners import controller_registration_request, listen
 from barnabas.raft import Quorum
-from barnabas.server.nodes import ControllerNode
-from barnabas.server.metrics.controller_gauges import ControllerGauges
+from barnabas.server.metrics.gauges import ControllerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
+from barnabas.server.nodes import ControllerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 from barnabas.wire.errors import ErrorCode
@@ -28,6 +27,9 @@ from barnabas.wire.errors import ErrorCode
 RETRY_S = 0.5
 REGISTRATION_TIMEOUT_MS = 5_000
 DRAIN_MS = 1_000
+
+UNREGISTERED = "is unregistered"
+FENCED = "is fenced"
 
 log = logging.getLogger(__name__)
 
@@ -136,9 +138,7 @@ class ControllerRole:
         self._timer.close()
 
     async def _register(self, channel: ControllerChannel, listeners: Sequence[Listener]) -> None:
-        request = registration_requests.controller_registration_request(
-            self._settings, listeners, self._incarnation_id
-        )
+        request = controller_registration_request(self._settings, listeners, self._incarnation_id)
         while True:
             if self._metadata.image.metadata_level >= CONTROLLER_REGISTRATION_FROM:
                 response = await channel.handle(request, timeout_ms=REGISTRATION_TIMEOUT_MS)
@@ -156,3 +156,36 @@ class ControllerRole:
         broker = self._metadata.image.brokers.get(broker_id)
         if broker is not None and broker.epoch == epoch:
             self.controller.fence_broker(broker_id)
+
+
+class BrokerEventLog:
+    """Logs one line per change of a broker's state while this node's controller is active."""
+
+    def __init__(self, is_active: Callable[[], bool]) -> None:
+        self._is_active = is_active
+        self._states: dict[int, str] = {}
+
+    def on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        for broker_id in sorted(delta.brokers_changed):
+            before = self._states.get(broker_id, UNREGISTERED)
+            after = self._states[broker_id] = _state_of(image.brokers.get(broker_id))
+            if after != before and self._is_active():
+                # Every broker is fenced when it registers.
+                event = "is registered" if (before, after) == (UNREGISTERED, FENCED) else after
+                log.info("broker %d %s%s", broker_id, event, _consequences(delta))
+
+
+def _state_of(broker: BrokerRegistration | None) -> str:
+    if broker is None:
+        return UNREGISTERED
+    if broker.fenced:
+        return FENCED
+    return "is in controlled shutdown" if broker.in_controlled_shutdown else "is unfenced"
+
+
+def _consequences(delta: MetadataDelta) -> str:
+    changed = delta.partitions_changed.values()
+    if not changed:
+        return ""
+    offline = sum(partition.leader == NO_LEADER for partition in changed)
+    return f": {len(changed)} partitions changed, {offline} of them are offline"

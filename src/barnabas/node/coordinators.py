@@ -28,7 +28,7 @@ from barnabas.wire.messages.producer_ids import (
 )
 from barnabas.wire.peer import Peers
 
-TIMEOUT_MS = 5_000
+ALLOCATION_TIMEOUT_MS = 5_000
 """Producers that wait then get a retriable error, before their own request times out."""
 
 
@@ -204,7 +204,7 @@ class ProducerIdBlockAllocator:
             AllocateProducerIdsRequest(
                 broker_id=broker.node_id, broker_epoch=registered.epoch if registered else -1
             ),
-            timeout_ms=TIMEOUT_MS,
+            timeout_ms=ALLOCATION_TIMEOUT_MS,
         )
         if block.error_code != ErrorCode.NONE:
             raise KafkaError(ErrorCode.of(block.error_code), "The controller allocated no ids.")

@@ -3,19 +3,23 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter_ns
+from typing import TypeVar
 
 from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
-from barnabas.node.disk_threads import DiskThreads
-from barnabas.server.nodes import wall_clock_ms
 from barnabas.server.network.socket_server import SocketServer
+from barnabas.server.nodes import wall_clock_ms
 from barnabas.wire.uuid import random_uuid
 
 CONNECT_TIMEOUT_S = 5.0
+DISK_THREADS = 4
+
+T = TypeVar("T")
 
 
 async def hold_connection(host: str, port: int) -> None:
@@ -29,6 +33,40 @@ async def hold_connection(host: str, port: int) -> None:
         writer.close()
 
 
+class DiskThreads:
+    """A few threads for work that blocks on the disk and releases the GIL."""
+
+    __slots__ = ("_executor", "_loop", "_pending")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._executor = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="disk")
+        self._pending: set[asyncio.Future[object]] = set()
+
+    def run(
+        self, work: Callable[[], object], on_done: Callable[[BaseException | None], None]
+    ) -> None:
+        """Runs `work` in a thread, then calls `on_done` on the loop with the exception, if any."""
+        future = self._loop.run_in_executor(self._executor, work)
+        self._pending.add(future)
+
+        def ended(future: asyncio.Future[object]) -> None:
+            self._pending.discard(future)
+            on_done(future.exception())
+
+        future.add_done_callback(ended)
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """Runs `work` in a thread and returns its result."""
+        return await self._loop.run_in_executor(self._executor, work)
+
+    async def close(self) -> None:
+        """Waits for running work to end."""
+        while self._pending:
+            await asyncio.wait(self._pending)
+        self._executor.shutdown()
+
+
 @dataclass(slots=True, frozen=True)
 class Environment:
     """Clock, randomness, files, disk threads, and the network in both directions."""
@@ -37,7 +75,7 @@ class Environment:
     monotonic_ns: Callable[[], int] = perf_counter_ns
     random: Random = field(default_factory=Random)
     files: Callable[[], OpenFiles] = OpenFiles
-    threads: Callable[[asyncio.AbstractEventLoop], DiskThreads] = DiskThreads
+    threads: "Callable[[asyncio.AbstractEventLoop], DiskThreads]" = DiskThreads
     peers: Callable[[asyncio.AbstractEventLoop, str], SocketPeers] = SocketPeers
     network: Callable[..., SocketServer] = SocketServer
     hold_connection: Callable[[str, int], Awaitable[None]] = hold_connection

@@ -17,6 +17,10 @@ from barnabas.server.metrics.registry import Gauge
 _MANAGER = "kafka_coordinator_group_groupmetadatamanager_"
 _GROUPS = "kafka_server_group_coordinator_metrics_"
 _TRANSACTIONS = "kafka_server_transaction_coordinator_metrics_"
+_RAFT = "kafka_server_raftmetrics_"
+_ALL = "kafka_server_replicafetchermanager_"
+_EACH = "kafka_server_fetcherstats_"
+_CLIENT = {"clientId": "Replica"}
 
 
 class CoordinatorGauges:
@@ -59,9 +63,6 @@ def _partition_gauges(prefix: str, runtime: CoordinatorRuntime[Any]) -> Iterator
     yield Gauge(prefix + "num_partitions", runtime.failed_count, {"state": "failed"})
 
 
-_RAFT = "kafka_server_raftmetrics_"
-
-
 class QuorumGauges:
     """The state of this node's raft replica."""
 
@@ -79,11 +80,6 @@ class QuorumGauges:
         yield Gauge(_RAFT + "number_of_voters", len(status.voters))
         if quorum.is_leader:
             yield Gauge(_RAFT + "number_of_observers", len(status.observer_states))
-
-
-_ALL = "kafka_server_replicafetchermanager_"
-_EACH = "kafka_server_fetcherstats_"
-_CLIENT = {"clientId": "Replica"}
 
 
 class ReplicationGauges:

@@ -1,10 +1,16 @@
-"""Binds the listeners of a role."""
+"""The listeners of a role: binds them, and builds the requests that register the node with them."""
 
 import socket
 from collections.abc import Iterable
 
-from barnabas.config import Listener
+from barnabas.config import BrokerSettings, Listener
+from barnabas.metadata.features import SUPPORTED
 from barnabas.server.network.socket_server import SocketServer
+from barnabas.wire.messages import registrations
+from barnabas.wire.messages.registrations import (
+    BrokerRegistrationRequest,
+    ControllerRegistrationRequest,
+)
 
 
 def listen(
@@ -20,4 +26,57 @@ def listen(
             host=listener.host or socket.getfqdn(), port=listener.port or ports[listener.name]
         )
         for listener in advertised
+    ]
+
+
+def broker_registration_request(
+    settings: BrokerSettings,
+    listeners: Iterable[Listener],
+    *,
+    cluster_id: str,
+    incarnation_id: bytes,
+    directory_ids: list[bytes],
+    previous_epoch: int,
+) -> BrokerRegistrationRequest:
+    return BrokerRegistrationRequest(
+        broker_id=settings.node_id,
+        cluster_id=cluster_id,
+        incarnation_id=incarnation_id,
+        listeners=_wire_listeners(listeners),
+        features=_supported_features(),
+        rack=settings["broker.rack"],
+        log_dirs=directory_ids,
+        previous_broker_epoch=previous_epoch,
+    )
+
+
+def controller_registration_request(
+    settings: BrokerSettings, listeners: Iterable[Listener], incarnation_id: bytes
+) -> ControllerRegistrationRequest:
+    return ControllerRegistrationRequest(
+        controller_id=settings.node_id,
+        incarnation_id=incarnation_id,
+        listeners=_wire_listeners(listeners),
+        features=_supported_features(),
+    )
+
+
+def _wire_listeners(listeners: Iterable[Listener]) -> list[registrations.Listener]:
+    return [
+        registrations.Listener(
+            name=listener.name,
+            host=listener.host,
+            port=listener.port,
+            security_protocol=listener.security_protocol.value,
+        )
+        for listener in listeners
+    ]
+
+
+def _supported_features() -> list[registrations.Feature]:
+    return [
+        registrations.Feature(
+            name=name, min_supported_version=levels.min, max_supported_version=levels.max
+        )
+        for name, levels in SUPPORTED.items()
     ]

@@ -7,7 +7,7 @@ from typing import Final
 from barnabas.config import BrokerSettings
 from barnabas.metadata.frames import encode_record, record_version
 from barnabas.metadata.image import MetadataImage
-from barnabas.node.disk_threads import DiskThreads
+from barnabas.node.environment import DiskThreads
 from barnabas.raft import Quorum
 
 _RECORDS_PER_SLICE: Final = 200

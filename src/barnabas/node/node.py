@@ -10,7 +10,7 @@ import errno
 import logging
 from collections.abc import Iterable, Sequence
 
-from barnabas.config import BrokerSettings, Listener, ConfigResolver, SecurityProtocol
+from barnabas.config import BrokerSettings, ConfigResolver, Listener, SecurityProtocol
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -21,16 +21,15 @@ from barnabas.node.controller_role import ControllerRole
 from barnabas.node.environment import Environment
 from barnabas.node.errors import FatalErrors, NodeError
 from barnabas.node.gauges import QuorumGauges
-from barnabas.node.leader_monitor import QuorumLeaderMonitor
 from barnabas.node.metadata_snapshots import MetadataSnapshots
 from barnabas.node.periodic_tasks import PeriodicTasks
-from barnabas.node.quorum import open_quorum
+from barnabas.node.quorum import QuorumLeaderMonitor, open_quorum
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
 from barnabas.replication import resolve_topic_config
-from barnabas.server.nodes import BrokerNode
 from barnabas.server.metrics.http_endpoint import HttpEndpoint
 from barnabas.server.metrics.registry import MetricsRegistry
+from barnabas.server.nodes import BrokerNode
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records._loops import COMPILED
 

@@ -17,7 +17,7 @@ from barnabas.log import (
     NotFormatted,
     OpenFiles,
 )
-from barnabas.node.disk_threads import DiskThreads
+from barnabas.node.environment import DiskThreads
 from barnabas.node.errors import NodeError
 
 PROGRESS_INTERVAL_S = 5.0

@@ -21,9 +21,12 @@ from barnabas.metadata.states import (
 from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import partition_folders
 from barnabas.replication.alter_partition_manager import AlterPartitionManager, SendToController
-from barnabas.replication.flush_scheduler import FlushScheduler
 from barnabas.replication.log_dirs import LogDirs
-from barnabas.replication.maintenance_tasks import CHECKED_PER_STEP, MaintenanceTasks
+from barnabas.replication.maintenance_tasks import (
+    CHECKED_PER_STEP,
+    FlushScheduler,
+    MaintenanceTasks,
+)
 from barnabas.replication.partition import Partition
 from barnabas.replication.ports import DelayedOperations
 from barnabas.replication.replica_moves import ReplicaMoves

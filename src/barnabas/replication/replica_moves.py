@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from barnabas.log import Log, LogDirectory
-from barnabas.log.flush import BackgroundExecutor
 from barnabas.log.directory.future_log import create_future_log, promote_future_log
+from barnabas.log.flush import BackgroundExecutor
 from barnabas.replication.partition import Partition
 from barnabas.replication.partition_folders import DELETED, FUTURE
 from barnabas.wire.errors import KafkaError

@@ -18,12 +18,10 @@ from typing import Any, Self, TypeVar
 from barnabas.config import BrokerSettings, ConfigError
 from barnabas.node import Node, NodeError
 from barnabas.node.environment import Environment
-from barnabas.node.format import format_new_directories
-from barnabas.node.single_node import single_node_properties
-from barnabas.server.nodes import BrokerNode
-from barnabas.server.nodes import ControllerNode
+from barnabas.node.format import format_new_directories, single_node_properties
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
+from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.testing.clock import BrokerClock, ClockEventLoop
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults

@@ -5,23 +5,30 @@ field of the API, as if the broker had returned it.
 """
 
 import asyncio
+import errno
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from barnabas.log import OpenFiles
+from barnabas.log.segments.open_files import OpenFile
 from barnabas.server.handlers import Handler
 from barnabas.server.request_context import RequestContext
-from barnabas.testing.disk import FaultyDisk, FullDisk
 from barnabas.wire.apis import ApiKey, apis
 from barnabas.wire.apis import api as api_of
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import Readable
 from barnabas.wire.schema import Message
 
 When = Callable[[Any], bool]
 """Whether a fault applies to a request message, such as a `ProduceRequest`."""
+
+METADATA_DIRECTORY = "__cluster_metadata-0"
 
 
 class FaultAction(Protocol):
@@ -137,7 +144,7 @@ class Faults:
         """Closes the connection instead of responding, before or `after` handling the request."""
         return self._add(api, times, when, DropAction(after=after))
 
-    def fill_disk(self) -> FullDisk:
+    def fill_disk(self) -> "FullDisk":
         """Makes writes of records fail, as if the disk were full."""
         return FullDisk(self.disk)
 
@@ -259,3 +266,70 @@ def _require_name(name: str, names: Mapping[str, object], kind: str) -> str:
     matches = get_close_matches(name, names, n=1)
     hint = f"; did you mean {matches[0]}?" if matches else ""
     raise ValueError(f"{name} is not {kind}{hint}")
+
+
+class FaultyDisk:
+    """A disk that a test can fill: writes of records fail, reads work.
+
+    Writes of the metadata log still work, because a controller that cannot write stops.
+    """
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.failed_writes = 0
+        """Writes that failed for lack of space."""
+
+    def files(self) -> OpenFiles:
+        return _FaultyFiles(self)
+
+
+class FullDisk:
+    """A full disk, until `heal` or the end of its `with` block."""
+
+    def __init__(self, disk: FaultyDisk) -> None:
+        self._disk = disk
+        self._failed_before = disk.failed_writes
+        disk.is_full = True
+
+    @property
+    def fired(self) -> int:
+        """The number of writes that failed."""
+        return self._disk.failed_writes - self._failed_before
+
+    def heal(self) -> None:
+        self._disk.is_full = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
+    ) -> None:
+        self.heal()
+
+
+class _FaultyFiles(OpenFiles):
+    __slots__ = ("_disk",)
+
+    def __init__(self, disk: FaultyDisk) -> None:
+        super().__init__()
+        self._disk = disk
+
+    def wrap_descriptor(self, path: str, fd: int) -> OpenFile:
+        if Path(path).parent.name == METADATA_DIRECTORY:
+            return OpenFile(fd)
+        return _FaultyFile(fd, self._disk)
+
+
+class _FaultyFile(OpenFile):
+    __slots__ = ("_disk",)
+
+    def __init__(self, fd: int, disk: FaultyDisk) -> None:
+        super().__init__(fd)
+        self._disk = disk
+
+    def write(self, piece: Readable, position: int) -> int:
+        if self._disk.is_full:
+            self._disk.failed_writes += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(piece, position)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.replication.world import World, registration
-from tests.simulation.clock import SimulatedLoop
+from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.log import LogSlice
 from barnabas.metadata.delta import MetadataDelta

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.logged import logged
+from tests.log_records import barnabas_log_records
 from tests.replication.replica_fetcher.pair import Pair, content
 
 STEPS = st.lists(
@@ -135,7 +135,7 @@ def test_a_log_start_offset_within_a_batch_fetches_the_whole_batch(
     pair.settle()
     assert (pair.followed.log.log_start_offset, pair.followed.log.log_end_offset) == (2, 4)
     # Nothing is amiss: the follower had nothing before.
-    assert not logged(caplog, logging.WARNING)
+    assert not barnabas_log_records(caplog, logging.WARNING)
 
 
 def test_a_follower_beyond_the_leaders_end_without_a_common_epoch_truncates_there(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.logged import logged
+from tests.log_records import barnabas_log_records
 from tests.replication.replica_fetcher.pair import BROKER_EPOCH, LIMITS, TOPIC, Pair
 
 from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
@@ -210,7 +210,7 @@ def test_a_fenced_leader_epoch_waits_for_the_metadata(
 ) -> None:
     pair.leader.spoil = fail_with(ErrorCode.FENCED_LEADER_EPOCH)
     pair.exchange()
-    assert not logged(caplog, logging.WARNING)
+    assert not barnabas_log_records(caplog, logging.WARNING)
     assert [each.fetch_state for each in pair.fetcher] == [FetchState.FAILED]
     assert pair.fetcher.next_request(10**9) is None
     assert pair.fetcher.next_due_ms(10**9) is None

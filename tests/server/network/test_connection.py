@@ -8,7 +8,7 @@ from struct import pack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.logged import lines
+from tests.log_records import barnabas_log_lines
 from tests.server.harness import (
     LIST,
     PRODUCE,
@@ -152,7 +152,7 @@ async def test_bytes_after_a_request_within_its_frame_are_ignored() -> None:
 async def close_reason(client: Client, caplog: pytest.LogCaptureFixture) -> str:
     with caplog.at_level(logging.WARNING, "barnabas"):
         assert await client.is_closed()
-    (line,) = lines(caplog)
+    (line,) = barnabas_log_lines(caplog)
     return line
 
 

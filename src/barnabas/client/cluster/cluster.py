@@ -19,7 +19,7 @@ from barnabas.client.cluster.nodes import ClusterNode, ClusterNodes
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
-from barnabas.net.counters import ConnectionCounters
+from barnabas.net.connection_options import ConnectionCounters
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
@@ -114,7 +114,7 @@ class ClusterClient:
         """Sends a request to one node; `on_response` gets the response, or an OSError.
 
         The records in a response stay valid as long as they are referenced. Those of a request may
-        be `barnabas.net.gathered_records.Gathered` buffers. To a Produce request with
+        be `barnabas.net.frame_transport.GatheredRecords` buffers. To a Produce request with
         acks=0 there is no response: `on_response` gets None when the request is sent.
         """
         node = self._nodes.get(node_id)

@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_fetcher.appender import Appender, InvalidLeaderResponse
-from barnabas.replication.replica_fetcher.delayed_partitions import DelayedPartitions
 from barnabas.replication.replica_fetcher.fetch_session import FollowerFetchSession
-from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
+from barnabas.replication.replica_fetcher.followed_partition import (
+    DelayedPartitions,
+    FetchState,
+    FollowedPartition,
+)
 from barnabas.replication.replica_fetcher.leader_bounds import LeaderBounds, LeaderBoundsLookup
 from barnabas.replication.throttle import ReplicationThrottle
 from barnabas.wire.errors import ErrorCode, KafkaError

@@ -1,14 +1,15 @@
-"""The gauges of a broker, by the names of Kafka's metrics."""
+"""The gauges of a broker and of a controller, by the names of Kafka's metrics."""
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from barnabas.metadata.states import NO_LEADER
 from barnabas.server.metrics.registry import Gauge
 
 if TYPE_CHECKING:
     from barnabas.metadata.states import TopicImage
-    from barnabas.server.nodes import BrokerNode
+    from barnabas.server.nodes import BrokerNode, ControllerNode
 
 _REPLICAS = "kafka_server_replicamanager_"
 _SESSIONS = "kafka_server_fetchsessioncache_"
@@ -79,3 +80,38 @@ class BrokerGauges:
         yield Gauge(_REPLICAS + "offlinereplicacount", failed)
         lost = len(partitions.log_dirs.offline_paths)
         yield Gauge("kafka_log_logmanager_offlinelogdirectorycount", lost)
+
+
+_CONTROLLER = "kafka_controller_kafkacontroller_"
+
+
+class ControllerGauges:
+    """Computed at every scrape.
+
+    Every controller has the metadata and reports these gauges, as Kafka's do; one is active.
+    """
+
+    def __init__(self, node: "ControllerNode") -> None:
+        self._node = node
+
+    def __iter__(self) -> Iterator[Gauge]:
+        image = self._node.image
+        partitions = leaderless = not_preferred = 0
+        for topic in image.topics:
+            partitions += len(topic.partitions)
+            for partition in topic.partitions.values():
+                leaderless += partition.leader == NO_LEADER
+                not_preferred += partition.leader != partition.preferred_leader
+        fenced = sum(broker.fenced for broker in image.brokers.values())
+        counts = {
+            "activecontrollercount": int(self._node.controller.is_active),
+            "activebrokercount": len(image.brokers) - fenced,
+            "fencedbrokercount": fenced,
+            "globaltopiccount": len(image.topics),
+            "globalpartitioncount": partitions,
+            "offlinepartitionscount": leaderless,
+            "preferredreplicaimbalancecount": not_preferred,
+            "lastappliedrecordoffset": image.offset,
+        }
+        for name, count in counts.items():
+            yield Gauge(_CONTROLLER + name, count)
