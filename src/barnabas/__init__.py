@@ -10,14 +10,12 @@ from barnabas.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from barnabas.client._message import Message
-    from barnabas.client.admin.enums import (
+    from barnabas.client.admin.model import (
         ConsumerGroupState,
+        ConsumerGroupTopicPartitions,
         ConsumerGroupType,
         ElectionType,
         IsolationLevel,
-    )
-    from barnabas.client.admin.model import (
-        ConsumerGroupTopicPartitions,
         Node,
         TopicCollection,
         TopicPartitionInfo,
@@ -45,14 +43,12 @@ else:
         __name__,
         {
             "barnabas.client._message": ("Message",),
-            "barnabas.client.admin.enums": (
+            "barnabas.client.admin.model": (
                 "ConsumerGroupState",
+                "ConsumerGroupTopicPartitions",
                 "ConsumerGroupType",
                 "ElectionType",
                 "IsolationLevel",
-            ),
-            "barnabas.client.admin.model": (
-                "ConsumerGroupTopicPartitions",
                 "Node",
                 "TopicCollection",
                 "TopicPartitionInfo",

@@ -2,18 +2,17 @@
 
 from barnabas.client.admin import AdminClient
 from barnabas.client.admin.acls import AclBinding, AclBindingFilter
-from barnabas.client.admin.cluster import DescribeClusterResult
-from barnabas.client.admin.configs import ConfigEntry, ConfigResource
-from barnabas.client.admin.enums import (
-    AclOperation,
-    AclPermissionType,
-    AlterConfigOpType,
-    ConfigSource,
-    ResourcePatternType,
-    ResourceType,
-    ScramMechanism,
+from barnabas.client.admin.cluster import (
+    DescribeClusterResult,
+    FeatureMetadata,
+    FeatureUpdate,
+    MetadataQuorum,
+    RaftVoterEndpoint,
+    ReplicaState,
+    UpgradeType,
+    VersionRange,
 )
-from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate, UpgradeType, VersionRange
+from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.group_descriptions import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
@@ -21,7 +20,7 @@ from barnabas.client.admin.group_descriptions import (
     MemberAssignment,
     MemberDescription,
 )
-from barnabas.client.admin.group_metadata import GroupListing, GroupMember, GroupMetadata
+from barnabas.client.admin.groups import GroupListing, GroupMember, GroupMetadata
 from barnabas.client.admin.log_dirs import (
     LogDirDescription,
     ReplicaInfo,
@@ -34,18 +33,23 @@ from barnabas.client.admin.metadata import (
     PartitionMetadata,
     TopicMetadata,
 )
-from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetSpec
-from barnabas.client.admin.partitions import NewPartitions
-from barnabas.client.admin.producers import ProducerState
-from barnabas.client.admin.quorum import MetadataQuorum, RaftVoterEndpoint, ReplicaState
+from barnabas.client.admin.model import (
+    AclOperation,
+    AclPermissionType,
+    AlterConfigOpType,
+    ConfigSource,
+    ResourcePatternType,
+    ResourceType,
+    ScramMechanism,
+)
+from barnabas.client.admin.offsets import DeletedRecords, ListOffsetsResultInfo, OffsetSpec
+from barnabas.client.admin.partitions import PartitionReassignment, ProducerState
 from barnabas.client.admin.quotas import (
     ClientQuotaAlteration,
     ClientQuotaEntity,
     ClientQuotaFilter,
     ClientQuotaFilterComponent,
 )
-from barnabas.client.admin.reassignments import PartitionReassignment
-from barnabas.client.admin.records import DeletedRecords
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.scram import (
     ScramCredentialInfo,
@@ -54,7 +58,7 @@ from barnabas.client.admin.scram import (
     UserScramCredentialsDescription,
     UserScramCredentialUpsertion,
 )
-from barnabas.client.admin.topics import NewTopic, TopicDescription
+from barnabas.client.admin.topics import NewPartitions, NewTopic, TopicDescription
 from barnabas.client.admin.transactions import (
     AbortTransactionSpec,
     FencedProducer,

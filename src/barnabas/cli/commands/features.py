@@ -48,7 +48,7 @@ def set_(
 ) -> None:
     """Change feature levels: all of them, or none on error."""
     from barnabas.cli.operations.features import parse_levels, update_features
-    from barnabas.client.admin.features import UpgradeType
+    from barnabas.client.admin.cluster import UpgradeType
 
     kind = UpgradeType.SAFE_DOWNGRADE if down else UpgradeType.UPGRADE
     kind = UpgradeType.UNSAFE_DOWNGRADE if unsafe else kind

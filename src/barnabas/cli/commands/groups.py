@@ -142,7 +142,7 @@ def reset(
     """Reset the offsets of a group without members. Default: all its topics."""
     from barnabas.cli.operations.groups import committed_offsets, describe_groups, parse_partitions
     from barnabas.cli.operations.offset_resets import apply_plan
-    from barnabas.client.admin.enums import ConsumerGroupState
+    from barnabas.client.admin.model import ConsumerGroupState
 
     strategy = _strategy(options)
 
@@ -208,7 +208,7 @@ def _warn_of_fallback(partition: "TopicPartitionTuple") -> None:
 
 
 def _require(described: "Mapping[str, ConsumerGroupDescription]") -> None:
-    from barnabas.client.admin.enums import ConsumerGroupState
+    from barnabas.client.admin.model import ConsumerGroupState
 
     for name, group in described.items():
         if group.state is ConsumerGroupState.DEAD:

@@ -10,8 +10,8 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.quorum import QuorumStatus
-    from barnabas.client.admin.quorum import ReplicaState
+    from barnabas.cli.operations.cluster import QuorumStatus
+    from barnabas.client.admin.cluster import ReplicaState
 
 NO_CONTROLLER = (
     "no controller is active: a majority of the voters must run and reach each other; see their "
@@ -38,7 +38,7 @@ def command() -> None:
 @admin_command
 def describe(connection: Connection, display: Display) -> None:
     """Show the leader, the voters and the observers of the metadata log, and their lag."""
-    from barnabas.cli.operations.quorum import try_describe_quorum
+    from barnabas.cli.operations.cluster import try_describe_quorum
 
     quorum = connection.run(try_describe_quorum)
     if quorum is None:
@@ -60,7 +60,7 @@ def describe(connection: Connection, display: Display) -> None:
 
 
 def _row(quorum: "QuorumStatus", role: str, replica: "ReplicaState") -> list[object]:
-    from barnabas.cli.operations.quorum import format_directory_id
+    from barnabas.cli.operations.cluster import format_directory_id
 
     endpoints = quorum.metadata.nodes.get(replica.replica_id, [])
     return [

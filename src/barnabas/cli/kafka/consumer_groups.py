@@ -11,7 +11,7 @@ from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.admin.enums import ConsumerGroupState, ConsumerGroupType
+    from barnabas.client.admin.model import ConsumerGroupState, ConsumerGroupType
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 RESETS = (

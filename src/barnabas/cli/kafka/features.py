@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.admin.features import UpgradeType
+    from barnabas.client.admin.cluster import UpgradeType
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,7 +124,7 @@ def _levels(args: Namespace) -> Mapping[str, int]:
 
 
 def _kind(args: Namespace) -> "UpgradeType":
-    from barnabas.client.admin.features import UpgradeType
+    from barnabas.client.admin.cluster import UpgradeType
 
     if args.verb == "upgrade":
         return UpgradeType.UPGRADE

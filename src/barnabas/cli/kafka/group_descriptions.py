@@ -15,7 +15,7 @@ MISSING = "-"
 async def describe(admin: "AioAdminClient", groups: Sequence[str], args: Namespace) -> None:
     from barnabas.cli.kafka.consumer_groups import print_error
     from barnabas.cli.operations.groups import describe_groups
-    from barnabas.client.admin.enums import ConsumerGroupState
+    from barnabas.client.admin.model import ConsumerGroupState
 
     described = await describe_groups(admin, groups)
     for name, group in described.items():
@@ -132,7 +132,7 @@ def _print_state(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
 
 def _print_warning(group: "ConsumerGroupDescription") -> None:
     from barnabas.cli.operations.groups import REBALANCING
-    from barnabas.client.admin.enums import ConsumerGroupState
+    from barnabas.client.admin.model import ConsumerGroupState
 
     if group.state is ConsumerGroupState.EMPTY:
         warning = f"Consumer group '{group.group_id}' has no active members."

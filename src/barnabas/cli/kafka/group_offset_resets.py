@@ -21,7 +21,7 @@ async def reset(admin: "AioAdminClient", groups: Sequence[str], args: Namespace)
         parse_partitions,
     )
     from barnabas.cli.operations.offset_resets import apply_plan
-    from barnabas.client.admin.enums import ConsumerGroupState
+    from barnabas.client.admin.model import ConsumerGroupState
 
     strategy = _strategy(args, groups)
     plans: dict[str, ResetPlan] = {}

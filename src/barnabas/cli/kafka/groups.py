@@ -10,7 +10,7 @@ from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.admin.group_metadata import GroupListing
+    from barnabas.client.admin.groups import GroupListing
 
 TYPES = ("classic", "consumer", "share", "streams")
 

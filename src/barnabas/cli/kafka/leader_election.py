@@ -67,7 +67,7 @@ def _check(args: Namespace) -> None:
 async def _elect(admin: "AioAdminClient", args: Namespace) -> int:
     from barnabas.cli.kafka.errors import java_text
     from barnabas.cli.operations.partitions import elect_leaders, read_partitions
-    from barnabas.client.admin.enums import ElectionType
+    from barnabas.client.admin.model import ElectionType
 
     partitions = None
     if args.topic is not None:

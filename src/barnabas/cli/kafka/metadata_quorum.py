@@ -5,16 +5,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr, print_tabbed
 from barnabas.cli.kafka.options import SubcommandParser, connection_from
-from barnabas.cli.kafka.output import print_tabbed
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.quorum import QuorumStatus
+    from barnabas.cli.operations.cluster import QuorumStatus
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.admin.quorum import ReplicaState
+    from barnabas.client.admin.cluster import ReplicaState
 
 NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -73,7 +72,7 @@ def _describe(args: Namespace) -> None:
 
 
 async def _print(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.operations.quorum import describe_quorum
+    from barnabas.cli.operations.cluster import describe_quorum
 
     quorum = await describe_quorum(admin)
     if args.status:
@@ -104,7 +103,7 @@ def _print_status(quorum: "QuorumStatus") -> None:
 
 
 def _nodes(quorum: "QuorumStatus", replicas: "Sequence[ReplicaState]") -> str:
-    from barnabas.cli.operations.quorum import format_directory_id, format_endpoints
+    from barnabas.cli.operations.cluster import format_directory_id, format_endpoints
 
     nodes = []
     for replica in replicas:
@@ -119,7 +118,7 @@ def _nodes(quorum: "QuorumStatus", replicas: "Sequence[ReplicaState]") -> str:
 
 
 def _print_replication(quorum: "QuorumStatus", *, human_readable: bool) -> None:
-    from barnabas.cli.operations.quorum import format_directory_id
+    from barnabas.cli.operations.cluster import format_directory_id
 
     leader_id = quorum.metadata.leader_id
     followers = [voter for voter in quorum.metadata.voters if voter.replica_id != leader_id]
@@ -153,7 +152,7 @@ def _print_replication(quorum: "QuorumStatus", *, human_readable: bool) -> None:
 
 
 def _add(args: Namespace) -> None:
-    from barnabas.cli.operations.quorum import add_controller, format_endpoints, read_controller
+    from barnabas.cli.operations.cluster import add_controller, format_endpoints, read_controller
 
     if args.command_config is None:
         raise CommandError(
@@ -174,7 +173,7 @@ def _add(args: Namespace) -> None:
 
 
 def _remove(args: Namespace) -> None:
-    from barnabas.cli.operations.quorum import remove_controller
+    from barnabas.cli.operations.cluster import remove_controller
 
     node_id, directory_id = args.controller_id, args.controller_directory_id
     if not args.dry_run:

@@ -8,7 +8,7 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
-from barnabas.client.admin.enums import (
+from barnabas.client.admin.model import (
     AlterConfigOpType,
     ConfigSource,
     ResourceType,

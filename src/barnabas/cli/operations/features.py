@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
-from barnabas.client.admin.features import FeatureUpdate, UpgradeType
+from barnabas.client.admin.cluster import FeatureUpdate, UpgradeType
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.metadata.features import (
     METADATA_VERSION,

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.partitions import list_partitions, try_list_offsets
 from barnabas.client.admin import AioAdminClient
-from barnabas.client.admin.enums import ConsumerGroupState, ConsumerGroupType
 from barnabas.client.admin.group_descriptions import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
     MemberDescription,
 )
-from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.admin.model import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+)
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.values import TopicPartition, TopicPartitionTuple

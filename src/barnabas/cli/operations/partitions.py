@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
-from barnabas.client.admin.enums import ElectionType
-from barnabas.client.admin.model import TopicCollection
+from barnabas.client.admin.model import ElectionType, TopicCollection
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.values import TopicPartition, TopicPartitionTuple

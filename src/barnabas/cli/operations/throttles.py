@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from barnabas.cli.operations.reassignments import Assignment
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
-from barnabas.client.admin.enums import AlterConfigOpType, ResourceType
-from barnabas.client.admin.reassignments import PartitionReassignment
+from barnabas.client.admin.model import AlterConfigOpType, ResourceType
+from barnabas.client.admin.partitions import PartitionReassignment
 from barnabas.client.values import TopicPartitionTuple
 
 LEADER_RATE = "leader.replication.throttled.rate"

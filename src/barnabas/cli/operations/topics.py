@@ -9,11 +9,9 @@ from barnabas.cli.operations.connection import TIMEOUT_S
 from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
-from barnabas.client.admin.enums import ResourceType
-from barnabas.client.admin.model import TopicCollection, TopicPartitionInfo, Uuid
-from barnabas.client.admin.partitions import NewPartitions
-from barnabas.client.admin.reassignments import PartitionReassignment
-from barnabas.client.admin.topics import NewTopic
+from barnabas.client.admin.model import ResourceType, TopicCollection, TopicPartitionInfo, Uuid
+from barnabas.client.admin.partitions import PartitionReassignment
+from barnabas.client.admin.topics import NewPartitions, NewTopic
 from barnabas.client.values import TopicPartition
 from barnabas.wire.uuid import to_text
 

@@ -8,7 +8,7 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import TopicCollection
-from barnabas.client.admin.producers import ProducerState
+from barnabas.client.admin.partitions import ProducerState
 from barnabas.client.admin.transactions import (
     AbortTransactionSpec,
     TransactionListing,

@@ -5,16 +5,15 @@ from collections.abc import Coroutine, Mapping
 from enum import Enum
 from typing import Any, ClassVar
 
-from barnabas.client.admin.enums import (
+from barnabas.client.admin.model import (
     AclOperation,
     AclPermissionType,
     ResourcePatternType,
     ResourceType,
     as_enum,
 )
-from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
 from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.messages.acls import (
     AclCreation,

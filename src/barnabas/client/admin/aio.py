@@ -12,21 +12,13 @@ from barnabas.client.admin import (
     acls,
     cluster,
     configs,
-    elections,
-    features,
-    group_metadata,
     group_offsets,
     groups,
     log_dirs,
     metadata,
     offsets,
     partitions,
-    prepared_transactions,
-    producers,
-    quorum,
     quotas,
-    reassignments,
-    records,
     scram,
     topics,
     transactions,
@@ -85,13 +77,13 @@ class AioAdminClient:
     create_topics = method(topics.create_topics)
     delete_topics = method(topics.delete_topics)
     describe_topics = method(topics.describe_topics)
-    create_partitions = method(partitions.create_partitions)
+    create_partitions = method(topics.create_partitions)
     list_offsets = method(offsets.list_offsets)
-    delete_records = method(records.delete_records)
-    elect_leaders = method(elections.elect_leaders)
-    alter_partition_reassignments = method(reassignments.alter_partition_reassignments)
-    list_partition_reassignments = method(reassignments.list_partition_reassignments)
-    describe_producers = method(producers.describe_producers)
+    delete_records = method(offsets.delete_records)
+    elect_leaders = method(partitions.elect_leaders)
+    alter_partition_reassignments = method(partitions.alter_partition_reassignments)
+    list_partition_reassignments = method(partitions.list_partition_reassignments)
+    describe_producers = method(partitions.describe_producers)
 
     # Configs
 
@@ -102,8 +94,8 @@ class AioAdminClient:
 
     # Groups
 
-    list_groups = method(group_metadata.list_groups)
-    list_group_listings = method(group_metadata.list_group_listings)
+    list_groups = method(groups.list_groups)
+    list_group_listings = method(groups.list_group_listings)
     list_consumer_groups = method(groups.list_consumer_groups)
     describe_consumer_groups = method(groups.describe_consumer_groups)
     delete_consumer_groups = method(groups.delete_consumer_groups)
@@ -124,16 +116,16 @@ class AioAdminClient:
     describe_transactions = method(transactions.describe_transactions)
     abort_transaction = method(transactions.abort_transaction)
     fence_producers = method(transactions.fence_producers)
-    complete_transactions = method(prepared_transactions.complete_transactions)
-    fence_transactions = method(prepared_transactions.fence_transactions)
+    complete_transactions = method(transactions.complete_transactions)
+    fence_transactions = method(transactions.fence_transactions)
 
     # Features and the metadata quorum
 
-    describe_features = method(features.describe_features)
-    update_features = method(features.update_features)
-    describe_metadata_quorum = method(quorum.describe_metadata_quorum)
-    add_raft_voter = method(quorum.add_raft_voter)
-    remove_raft_voter = method(quorum.remove_raft_voter)
+    describe_features = method(cluster.describe_features)
+    update_features = method(cluster.update_features)
+    describe_metadata_quorum = method(cluster.describe_metadata_quorum)
+    add_raft_voter = method(cluster.add_raft_voter)
+    remove_raft_voter = method(cluster.remove_raft_voter)
 
     # Quotas, ACLs and credentials
 

@@ -19,9 +19,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args
 
 from barnabas.client.admin.aio import AioAdminClient
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.admin.requests import UNSET
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.scram import UserScramCredentialsDescription as ScramDescription
-from barnabas.client.admin.validation import UNSET
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.methods import documented

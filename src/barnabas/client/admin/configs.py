@@ -5,10 +5,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from barnabas.client.admin.enums import AlterConfigOpType, ConfigSource, ResourceType, as_enum
-from barnabas.client.admin.requests import AdminRequests, Exchange
+from barnabas.client.admin.model import AlterConfigOpType, ConfigSource, ResourceType, as_enum
+from barnabas.client.admin.requests import UNSET, AdminRequests, Exchange, require_list
 from barnabas.client.admin.results import Results, error_or_none, raise_on_error
-from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error, fail
 from barnabas.wire.messages.configs import (

@@ -4,8 +4,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from struct import Struct
 
-from barnabas.client.admin.enums import AclOperation, ConsumerGroupState, ConsumerGroupType, as_enum
-from barnabas.client.admin.model import Node, as_operations, operations_from_bits
+from barnabas.client.admin.model import (
+    AclOperation,
+    ConsumerGroupState,
+    ConsumerGroupType,
+    Node,
+    as_enum,
+    as_operations,
+    operations_from_bits,
+)
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode, ProtocolViolation

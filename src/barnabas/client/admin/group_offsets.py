@@ -4,9 +4,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions, by_topic
-from barnabas.client.admin.requests import AdminRequests, one_request_per_item
+from barnabas.client.admin.requests import (
+    UNSET,
+    AdminRequests,
+    one_request_per_item,
+    require_list,
+    require_partitions,
+)
 from barnabas.client.admin.results import Results
-from barnabas.client.admin.validation import UNSET, require_list, require_partitions
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import OFFSET_INVALID, TopicPartition

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.model import by_topic
-from barnabas.client.admin.requests import AdminRequests, one_request_per_item
+from barnabas.client.admin.requests import UNSET, AdminRequests, one_request_per_item, require_list
 from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import TopicPartition

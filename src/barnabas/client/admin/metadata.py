@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.client.admin.model import Uuid
-from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.requests import UNSET, AdminRequests
 from barnabas.client.admin.results import error_or_none
-from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire import uuid

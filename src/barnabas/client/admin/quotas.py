@@ -4,9 +4,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
 from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.client_quotas import (
     AlterClientQuotasRequest,

@@ -3,6 +3,8 @@
 A call is about items: topics, partitions, groups. Each item is sent to the node that is
 responsible for it, in one request for each node, to all nodes at once. Items with a retriable
 error are sent again after a backoff until the deadline; the others do not wait for them.
+
+Arguments are checked when a call is called, not when it is awaited.
 """
 
 import asyncio
@@ -11,7 +13,6 @@ from typing import Any, TypeVar
 
 from barnabas.client.admin.model import Node
 from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.admin.validation import timeout_ms
 from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
@@ -25,6 +26,11 @@ V = TypeVar("V")
 
 Exchange = Callable[[int | None, list[K]], Awaitable[Mapping[K, V | KafkaError]]]
 """Sends a request about some items to a node (None: any node), and returns their outcomes."""
+
+UNSET = -1.0
+"""The default of every timeout: `default.api.timeout.ms` of the client applies."""
+
+_MAX_TIMEOUT_S = 3600.0
 
 _MAX_IN_FLIGHT = 100
 """Requests about single items that one call has in flight."""
@@ -318,3 +324,32 @@ def _unsupported_or(failure: KafkaException, api_name: str) -> KafkaException:
         return failure
     reason = f"the node does not serve this {api_name} request: {error.str()}"
     return KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, reason))
+
+
+def require_list(name: str, items: object, kind: type, *, filled: bool = True) -> None:
+    """Raises TypeError unless it is a list of that type, ValueError if it must not be empty."""
+    if not isinstance(items, list):
+        raise TypeError(f"{name} must be a list of {kind.__name__}, not {type(items).__name__}")
+    for item in items:
+        if not isinstance(item, kind):
+            raise TypeError(f"{name} must hold {kind.__name__}, not {type(item).__name__}")
+    if filled and not items:
+        raise ValueError(f"{name} must hold at least one {kind.__name__}")
+
+
+def require_partitions(name: str, partitions: object, *, filled: bool = True) -> None:
+    """Checks a list of partitions, which must have a topic and must not be negative."""
+    require_list(name, partitions, TopicPartition, filled=filled)
+    assert isinstance(partitions, list)
+    for partition in partitions:
+        if not partition.topic or partition.partition < 0:
+            raise ValueError(f"{partition!r} needs a topic and a partition that is not negative")
+
+
+def timeout_ms(name: str, timeout_s: float, default_ms: int) -> int:
+    """Returns a timeout in milliseconds. Raises ValueError if it is out of range."""
+    if timeout_s == UNSET:
+        return default_ms
+    if not 0 <= timeout_s <= _MAX_TIMEOUT_S:
+        raise ValueError(f"{name} must be from 0 to {_MAX_TIMEOUT_S:.0f} seconds, not {timeout_s}")
+    return round(timeout_s * 1000)

@@ -6,10 +6,9 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.enums import ScramMechanism
-from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.model import ScramMechanism
+from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
 from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.messages.scram import (
     AlterUserScramCredentialsRequest,

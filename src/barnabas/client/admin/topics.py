@@ -1,12 +1,12 @@
-"""Topics: create, delete, describe."""
+"""Topics: create, delete, describe, add partitions."""
 
 import functools
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.enums import AclOperation
 from barnabas.client.admin.model import (
+    AclOperation,
     Node,
     TopicCollection,
     TopicPartitionInfo,
@@ -14,9 +14,8 @@ from barnabas.client.admin.model import (
     as_operations,
     operations_from_bits,
 )
-from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
 from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.wire.messages.metadata import (
@@ -32,6 +31,9 @@ from barnabas.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
@@ -75,6 +77,38 @@ class NewTopic:
     def __repr__(self) -> str:
         count = f",num_partitions={self.num_partitions}" if self.num_partitions >= 0 else ""
         return f"NewTopic(topic={self.topic}{count})"
+
+
+@functools.total_ordering
+class NewPartitions:
+    """The total number of partitions for a topic, and optionally replicas of the new ones."""
+
+    __slots__ = ("new_total_count", "replica_assignment", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        new_total_count: int,
+        replica_assignment: list[list[int]] | None = None,
+    ) -> None:
+        self.topic = topic
+        self.new_total_count = new_total_count
+        self.replica_assignment = replica_assignment
+
+    def _key(self) -> tuple[str, int]:
+        return self.topic, self.new_total_count
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, NewPartitions) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, NewPartitions) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"NewPartitions(topic={self.topic},new_total_count={self.new_total_count})"
 
 
 @dataclass(slots=True, eq=False)
@@ -147,6 +181,39 @@ def delete_topics(
         }
 
     return admin.route_to_controller(topics, exchange, deadline)
+
+
+def create_partitions(
+    admin: AdminRequests,
+    new_partitions: list[NewPartitions],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, None]]:
+    """Adds partitions to existing topics; results are by topic name.
+
+    Records with the same key may go to another partition from then on. `validate_only` checks the
+    request without adding anything.
+    """
+    require_list("new_partitions", new_partitions, NewPartitions)
+    deadline = admin.deadline(request_timeout)
+    wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
+    by_topic = {new.topic: _extended(new) for new in new_partitions}
+
+    async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+        request = CreatePartitionsRequest(
+            topics=[by_topic[name] for name in names],
+            timeout_ms=wait_ms,
+            validate_only=validate_only,
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            topic.name: error_or_none(topic.error_code, topic.error_message)
+            for topic in response.results
+        }
+
+    return admin.route_to_controller(by_topic, exchange, deadline)
 
 
 def describe_topics(
@@ -290,3 +357,13 @@ def _described(
         sorted(partitions, key=lambda partition: partition.id),
         operations_from_bits(topic.topic_authorized_operations) if with_operations else None,
     )
+
+
+def _extended(new: NewPartitions) -> CreatePartitionsTopic:
+    assignments = None
+    if new.replica_assignment is not None:
+        assignments = [
+            CreatePartitionsAssignment(broker_ids=list(brokers))
+            for brokers in new.replica_assignment
+        ]
+    return CreatePartitionsTopic(name=new.topic, count=new.new_total_count, assignments=assignments)

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from time import sleep
 
-from barnabas.client.admin.enums import IsolationLevel
 from barnabas.client.admin.group_offsets import alter_consumer_group_offsets
-from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.admin.model import ConsumerGroupTopicPartitions, IsolationLevel
 from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetSpec, list_offsets
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results
