@@ -9,7 +9,6 @@ client that the builder created is closed with the serializer. Builders for asyn
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from barnabas.schema_registry.client.aio import AsyncSchemaRegistryClient
@@ -19,9 +18,18 @@ from barnabas.schema_registry.client.client import SchemaRegistryClient
 class SerdeBuilder:
     """Base class: formats add a method for each setting."""
 
+    kind: ClassVar[type]
+    """The class of the serializer or deserializer."""
+    _init_name: ClassVar[str]
+    """The setting of the function that is called with the new serializer."""
     _names: ClassVar[tuple[str, ...]]
-    """The settings besides those of the client."""
-    _prefix = ""
+    """The other settings besides those of the client."""
+    _parameters: ClassVar[Mapping[str, str]] = {
+        "schema": "schema_str",
+        "serializer_config": "conf",
+        "deserializer_config": "conf",
+    }
+    """The parameters of `kind` that have other names than the settings."""
 
     def __init__(
         self,
@@ -29,7 +37,7 @@ class SerdeBuilder:
         schema_registry_client: Any = None,
         **settings: Any,
     ) -> None:
-        unknown = settings.keys() - set(self._names)
+        unknown = settings.keys() - {*self._names, self._init_name}
         if unknown:
             raise TypeError(f"{type(self).__name__} has no setting {min(unknown)}")
         self._client_conf = schema_registry_config
@@ -63,19 +71,18 @@ class SerdeBuilder:
             raise ValueError("a registry's client and settings for one are both given: keep one")
 
     def _construct(self, client: Any) -> Any:
-        raise NotImplementedError
-
-    def _serde(self, module: str, name: str) -> Any:
-        """Returns the class. Its module is imported on demand."""
-        return getattr(
-            import_module(f"barnabas.schema_registry.serdes.{module}"), self._prefix + name
-        )
+        settings = {"schema": None, **self._settings}
+        arguments = {
+            self._parameters.get(name, name): settings[name]
+            for name in self._names
+            if name in settings
+        }
+        return self.kind(schema_registry_client=client, **arguments)
 
     def _initialize(self, serde: Any) -> Any:
-        for name in ("serializer_init", "deserializer_init"):
-            init: Callable[[Any], None] | None = self._settings.get(name)
-            if init is not None:
-                init(serde)
+        init: Callable[[Any], None] | None = self._settings.get(self._init_name)
+        if init is not None:
+            init(serde)
         return serde
 
     def _set(self, name: str, value: Any) -> Self:
@@ -85,6 +92,8 @@ class SerdeBuilder:
 
 class RegistrySerializerBuilder(SerdeBuilder):
     """Base class of builders of serializers."""
+
+    _init_name = "serializer_init"
 
     def set_serializer_config(self, serializer_conf: Mapping[str, Any]) -> Self:
         return self._set("serializer_config", serializer_conf)
@@ -96,6 +105,8 @@ class RegistrySerializerBuilder(SerdeBuilder):
 
 class RegistryDeserializerBuilder(SerdeBuilder):
     """Base class of builders of deserializers."""
+
+    _init_name = "deserializer_init"
 
     def set_deserializer_config(self, deserializer_conf: Mapping[str, Any]) -> Self:
         return self._set("deserializer_config", deserializer_conf)
@@ -125,108 +136,8 @@ class DictDeserializerBuilder(RegistryDeserializerBuilder):
         return self._set("from_dict", from_dict)
 
 
-class AvroSerializerBuilder(DictSerializerBuilder):
-    _names = ("schema", "to_dict", "serializer_config", "serializer_init")
-
-    def _construct(self, client: Any) -> Any:
-        setting = self._settings.get
-        return self._serde("avro", "AvroSerializer")(
-            client, setting("schema"), setting("to_dict"), setting("serializer_config")
-        )
-
-
-class AvroDeserializerBuilder(DictDeserializerBuilder):
-    _names = (
-        "schema",
-        "from_dict",
-        "return_record_name",
-        "deserializer_config",
-        "deserializer_init",
-    )
-
-    def set_return_record_name(self, return_record_name: bool) -> Self:
-        return self._set("return_record_name", return_record_name)
-
-    def _construct(self, client: Any) -> Any:
-        setting = self._settings.get
-        return self._serde("avro", "AvroDeserializer")(
-            client,
-            setting("schema"),
-            setting("from_dict"),
-            setting("return_record_name", False),
-            setting("deserializer_config"),
-        )
-
-
-class JSONSerializerBuilder(DictSerializerBuilder):
-    _names = ("schema", "to_dict", "serializer_config", "json_encode", "serializer_init")
-
-    def set_json_encode(self, json_encode: Callable[..., Any]) -> Self:
-        return self._set("json_encode", json_encode)
-
-    def _construct(self, client: Any) -> Any:
-        setting = self._settings.get
-        return self._serde("json_schema", "JSONSerializer")(
-            setting("schema"),
-            client,
-            setting("to_dict"),
-            setting("serializer_config"),
-            json_encode=setting("json_encode"),
-        )
-
-
-class JSONDeserializerBuilder(DictDeserializerBuilder):
-    _names = ("schema", "from_dict", "deserializer_config", "json_decode", "deserializer_init")
-
-    def set_json_decode(self, json_decode: Callable[..., Any]) -> Self:
-        return self._set("json_decode", json_decode)
-
-    def _construct(self, client: Any) -> Any:
-        setting = self._settings.get
-        return self._serde("json_schema", "JSONDeserializer")(
-            setting("schema"),
-            setting("from_dict"),
-            client,
-            setting("deserializer_config"),
-            json_decode=setting("json_decode"),
-        )
-
-
-class ProtobufSerializerBuilder(RegistrySerializerBuilder):
-    _names = ("message_type", "serializer_config", "serializer_init")
-
-    def set_message_type(self, msg_type: Any) -> Self:
-        return self._set("message_type", msg_type)
-
-    def _construct(self, client: Any) -> Any:
-        setting = self._settings.get
-        return self._serde("protobuf", "ProtobufSerializer")(
-            _message_type(setting), client, setting("serializer_config")
-        )
-
-
-class ProtobufDeserializerBuilder(RegistryDeserializerBuilder):
-    _names = ("message_type", "deserializer_config", "deserializer_init")
-
-    def set_message_type(self, msg_type: Any) -> Self:
-        return self._set("message_type", msg_type)
-
-    def _construct(self, client: Any) -> Any:
-        setting = self._settings.get
-        return self._serde("protobuf", "ProtobufDeserializer")(
-            _message_type(setting), setting("deserializer_config"), client
-        )
-
-
-def _message_type(setting: Callable[[str], Any]) -> Any:
-    message_type = setting("message_type")
-    if message_type is None:
-        raise ValueError("message_type is missing: the class of the messages")
-    return message_type
-
-
-class _AsyncSerdeBuilder(SerdeBuilder):
-    _prefix = "Async"
+class AsyncSerdeBuilder(SerdeBuilder):
+    """Base class of builders for asyncio."""
 
     async def build(  # type: ignore[override]
         self, conf: dict[str, Any], is_key: bool
@@ -245,26 +156,7 @@ class _AsyncSerdeBuilder(SerdeBuilder):
             raise
 
     async def _initialize(self, serde: Any) -> Any:
-        for name in ("serializer_init", "deserializer_init"):
-            init = self._settings.get(name)
-            if init is not None:
-                await init(serde)
+        init = self._settings.get(self._init_name)
+        if init is not None:
+            await init(serde)
         return serde
-
-
-class AsyncAvroSerializerBuilder(_AsyncSerdeBuilder, AvroSerializerBuilder): ...
-
-
-class AsyncAvroDeserializerBuilder(_AsyncSerdeBuilder, AvroDeserializerBuilder): ...
-
-
-class AsyncJSONSerializerBuilder(_AsyncSerdeBuilder, JSONSerializerBuilder): ...
-
-
-class AsyncJSONDeserializerBuilder(_AsyncSerdeBuilder, JSONDeserializerBuilder): ...
-
-
-class AsyncProtobufSerializerBuilder(_AsyncSerdeBuilder, ProtobufSerializerBuilder): ...
-
-
-class AsyncProtobufDeserializerBuilder(_AsyncSerdeBuilder, ProtobufDeserializerBuilder): ...
