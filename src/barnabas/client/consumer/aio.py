@@ -13,24 +13,35 @@ import time
 from collections.abc import Callable, Coroutine
 from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from barnabas.client._message import Message
-from barnabas.client.consumer import validation
+from barnabas.client.consumer import calls, validation
 from barnabas.client.consumer._poller import AioPoller
 from barnabas.client.consumer.core import ConsumerCore
 from barnabas.client.consumer.fetch_buffer import AioFetchBuffer
 from barnabas.client.consumer.user_events import CallbackEvent, RebalanceEvent, RebalanceType
+from barnabas.client.methods import documented
 from barnabas.client.metrics import Metrics
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.client.values import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from barnabas.client.admin.metadata import ClusterMetadata
-
+P = ParamSpec("P")
 T = TypeVar("T")
 OnRebalance = Callable[["AioConsumer", list[TopicPartition]], Any]
+
+
+def method(
+    call: calls.Call[P, T],
+) -> "Callable[Concatenate[AioConsumer, P], Coroutine[Any, Any, T]]":
+    """Returns the method that awaits this call of the core."""
+
+    async def bound(self: "AioConsumer", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await call(self._open_core(), *args, **kwargs)
+
+    return documented(bound, call)
 
 
 class AioConsumer(AioPoller):
@@ -54,21 +65,17 @@ class AioConsumer(AioPoller):
         messages = self.take(num_messages)
         if messages and len(messages) == num_messages:
             return messages
-        deadline_s = _deadline_s(timeout)
+        deadline_s = validation.deadline_s(timeout)
         await asyncio.sleep(0)  # other tasks run once per fetch, however fast the user polls
         while True:
             if self.has_events or self._is_closed:
                 if messages:
                     return messages  # callbacks may raise: they run in the next call
                 await self._run_callbacks()
-            error = self._buffer.advance()
-            if error is not None:
-                messages.append(error.message)
-            elif self.current_fetch is not None:
-                messages += self.take(num_messages - len(messages))
+            was_taken = self._buffer.take_into(messages, num_messages)
             if len(messages) >= num_messages:
                 return messages
-            if error is None and self.current_fetch is None and not await self._wait(deadline_s):
+            if not was_taken and not await self._wait(deadline_s):
                 return messages
 
     async def consume_arrow(self, max_rows: int = 100_000, timeout: float = -1) -> "pa.RecordBatch":
@@ -80,7 +87,7 @@ class AioConsumer(AioPoller):
         from barnabas.client.consumer.arrow import ArrowBatchBuilder
 
         builder = ArrowBatchBuilder(max_rows, self._buffer, self)
-        deadline_s = _deadline_s(timeout)
+        deadline_s = validation.deadline_s(timeout)
         while True:
             if self.has_events or self._is_closed:
                 if builder.rows:
@@ -93,7 +100,7 @@ class AioConsumer(AioPoller):
         return builder.build()
 
     async def _poll(self, timeout: float) -> Message | None:
-        deadline_s = _deadline_s(timeout)
+        deadline_s = validation.deadline_s(timeout)
         await asyncio.sleep(0)  # other tasks run once per fetch, however fast the user polls
         while True:
             await self._run_callbacks()
@@ -161,12 +168,7 @@ class AioConsumer(AioPoller):
         `poll`, with this consumer and the partitions; `on_lost` defaults to `on_revoke`.
         """
         names = validation.topics(topics)
-        on_revoke = validation.callback(on_revoke, "on_revoke")
-        callbacks = {
-            RebalanceType.ASSIGNED: validation.callback(on_assign, "on_assign"),
-            RebalanceType.REVOKED: on_revoke,
-            RebalanceType.LOST: validation.callback(on_lost, "on_lost") or on_revoke,
-        }
+        callbacks = validation.rebalance_callbacks(on_assign, on_revoke, on_lost)
         core = self._open_core()
         self._callbacks = callbacks
         await core.subscribe(names)
@@ -175,130 +177,32 @@ class AioConsumer(AioPoller):
         """Leaves the group, or unassigns the assigned partitions."""
         await self._run_with_callbacks(self._open_core().unsubscribe())
 
-    async def assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these partitions alone, from their offsets or from the committed ones."""
-        await self._open_core().assign(validation.distinct_topic_partitions(partitions))
-
-    async def unassign(self) -> None:
-        await self._open_core().unassign()
-
-    async def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these partitions besides the assigned ones."""
-        self._open_core().incremental_assign(validation.distinct_topic_partitions(partitions))
-
-    async def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        await self._open_core().incremental_unassign(validation.topic_partitions(partitions))
-
-    async def assignment(self) -> list[TopicPartition]:
-        return self._open_core().offset_queries.assignment()
-
-    async def pause(self, partitions: list[TopicPartition]) -> None:
-        """Delivers no messages of these partitions until `resume`; they stay assigned."""
-        self._open_core().pause(validation.topic_partitions(partitions))
-
-    async def resume(self, partitions: list[TopicPartition]) -> None:
-        self._open_core().resume(validation.topic_partitions(partitions))
+    assign = method(calls.assign)
+    unassign = method(calls.unassign)
+    incremental_assign = method(calls.incremental_assign)
+    incremental_unassign = method(calls.incremental_unassign)
+    assignment = method(calls.assignment)
+    pause = method(calls.pause)
+    resume = method(calls.resume)
 
     # Offsets
 
-    async def seek(self, partition: TopicPartition) -> None:
-        """Continues to read the assigned partition at its offset."""
-        self._open_core().seek(validation.topic_partition(partition))
-
-    async def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Returns the offsets after the last consumed messages; OFFSET_INVALID without one."""
-        return self._open_core().offset_queries.positions(validation.topic_partitions(partitions))
-
-    async def committed(
-        self, partitions: list[TopicPartition], timeout: float = -1
-    ) -> list[TopicPartition]:
-        topic_partitions, timeout_ms = (
-            validation.topic_partitions(partitions),
-            validation.timeout_milliseconds(timeout),
-        )
-        return await self._open_core().offset_queries.committed(topic_partitions, timeout_ms)
-
-    async def commit(
-        self,
-        message: Message | None = None,
-        offsets: list[TopicPartition] | None = None,
-        asynchronous: bool = True,
-    ) -> list[TopicPartition] | None:
-        """Commits the offset after a message, these offsets, or all stored offsets.
-
-        If `asynchronous`, it returns at once, and `on_commit` is called with the outcome.
-        Otherwise it returns the committed offsets, or raises KafkaException.
-        """
-        core = self._open_core()
-        to_commit = validation.offsets_to_commit(message, offsets, "commit")
-        return await core.commit(to_commit, asynchronous=asynchronous)
-
-    async def store_offsets(
-        self, message: Message | None = None, offsets: list[TopicPartition] | None = None
-    ) -> list[TopicPartition]:
-        """Stores offsets for the next commit; needs `enable.auto.offset.store` to be false."""
-        core = self._open_core()
-        to_store = validation.offsets_to_commit(message, offsets, "store")
-        if to_store is None:
-            raise ValueError("expected either message or offsets")
-        return core.offset_committer.store(to_store)
-
-    async def offsets_for_times(
-        self, partitions: list[TopicPartition], timeout: float = -1
-    ) -> list[TopicPartition]:
-        """Returns the first offsets at or after timestamps, in ms, given as the offsets."""
-        topic_partitions, timeout_ms = (
-            validation.topic_partitions(partitions),
-            validation.timeout_milliseconds(timeout),
-        )
-        return await self._open_core().offset_queries.offsets_for_times(
-            topic_partitions, timeout_ms
-        )
-
-    async def get_watermark_offsets(
-        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
-    ) -> tuple[int, int]:
-        """Returns the log start offset and the high watermark of a partition.
-
-        If `cached`, they are those of the last fetch, and no request is sent.
-        """
-        core, topic_partition = self._open_core(), validation.topic_partition(partition)
-        if cached:
-            return core.offset_queries.cached_watermarks(topic_partition)
-        return await core.offset_queries.watermarks(
-            topic_partition, validation.timeout_milliseconds(timeout)
-        )
-
-    async def lag(
-        self, partitions: list[TopicPartition] | None = None
-    ) -> dict[TopicPartition, int]:
-        """Returns the lag of partitions (default: all assigned); -1 if it is not known yet."""
-        core = self._open_core()
-        return core.offset_queries.lags(
-            None if partitions is None else validation.topic_partitions(partitions)
-        )
+    seek = method(calls.seek)
+    position = method(calls.position)
+    committed = method(calls.committed)
+    commit = method(calls.commit)
+    store_offsets = method(calls.store_offsets)
+    offsets_for_times = method(calls.offsets_for_times)
+    get_watermark_offsets = method(calls.get_watermark_offsets)
+    lag = method(calls.lag)
 
     # The cluster and the group
 
-    async def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
-        return await self._open_core().offset_queries.list_topics(
-            topic, validation.timeout_milliseconds(timeout)
-        )
-
-    async def cluster_id(self, timeout: float = -1) -> str | None:
-        return await self._open_core().offset_queries.cluster_id(
-            validation.timeout_milliseconds(timeout)
-        )
-
-    async def memberid(self) -> str | None:
-        return self._open_core().member_id()
-
-    async def consumer_group_metadata(self) -> ConsumerGroupMetadata:
-        return self._open_core().group_metadata()
-
-    async def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Uses these credentials for connections opened from now on."""
-        self._open_core().cluster.set_sasl_credentials(username, password)
+    list_topics = method(calls.list_topics)
+    cluster_id = method(calls.cluster_id)
+    memberid = method(calls.memberid)
+    consumer_group_metadata = method(calls.consumer_group_metadata)
+    set_sasl_credentials = method(calls.set_sasl_credentials)
 
     def metrics(self) -> Metrics:
         """Returns metrics by the names of the Java consumer: "group:name:{tags}"."""
@@ -357,8 +261,3 @@ class AioConsumer(AioPoller):
 async def _await_result(result: Any) -> None:
     if isawaitable(result):
         await result
-
-
-def _deadline_s(timeout: float) -> float | None:
-    timeout_s = validation.timeout_seconds(timeout)
-    return None if timeout_s is None else time.monotonic() + timeout_s

@@ -8,27 +8,36 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from barnabas.client._message import Message
-from barnabas.client.consumer import validation
+from barnabas.client.consumer import calls, validation
 from barnabas.client.consumer._poller import SyncPoller
 from barnabas.client.consumer.core import ConsumerCore
 from barnabas.client.consumer.fetch_buffer import SyncFetchBuffer
 from barnabas.client.consumer.user_events import CallbackEvent, RebalanceEvent, RebalanceType
 from barnabas.client.loop_thread import LoopThread
+from barnabas.client.methods import documented
 from barnabas.client.metrics import Metrics
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.client.values import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from barnabas.client.admin.metadata import ClusterMetadata
-
+P = ParamSpec("P")
 T = TypeVar("T")
 OnRebalance = Callable[["Consumer", list[TopicPartition]], None]
 
 _EVENT_WAIT_S = 0.1
+
+
+def blocking(call: calls.Call[P, T]) -> "Callable[Concatenate[Consumer, P], T]":
+    """Returns the method that waits for this call of the core, on its loop."""
+
+    def bound(self: "Consumer", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._thread.run(call(self._open_core(), *args, **kwargs))
+
+    return documented(bound, call)
 
 
 class Consumer(SyncPoller):
@@ -62,20 +71,16 @@ class Consumer(SyncPoller):
         messages = self.take(num_messages)
         if messages and len(messages) == num_messages:
             return messages
-        deadline_s = _deadline_s(timeout)
+        deadline_s = validation.deadline_s(timeout)
         while True:
             if self.has_events or self._is_closed:
                 if messages:
                     return messages  # callbacks may raise: they run in the next call
                 self._run_callbacks()
-            error = self._buffer.advance()
-            if error is not None:
-                messages.append(error.message)
-            elif self.current_fetch is not None:
-                messages += self.take(num_messages - len(messages))
+            was_taken = self._buffer.take_into(messages, num_messages)
             if len(messages) >= num_messages:
                 return messages
-            if error is None and self.current_fetch is None and not self._wait(deadline_s):
+            if not was_taken and not self._wait(deadline_s):
                 return messages
 
     def consume_arrow(self, max_rows: int = 100_000, timeout: float = -1) -> "pa.RecordBatch":
@@ -87,7 +92,7 @@ class Consumer(SyncPoller):
         from barnabas.client.consumer.arrow import ArrowBatchBuilder
 
         builder = ArrowBatchBuilder(max_rows, self._buffer, self)
-        deadline_s = _deadline_s(timeout)
+        deadline_s = validation.deadline_s(timeout)
         while True:
             if self.has_events or self._is_closed:
                 if builder.rows:
@@ -100,7 +105,7 @@ class Consumer(SyncPoller):
         return builder.build()
 
     def _poll(self, timeout: float) -> Message | None:
-        deadline_s = _deadline_s(timeout)
+        deadline_s = validation.deadline_s(timeout)
         while True:
             self._run_callbacks()
             message = self._buffer.next_message()
@@ -157,12 +162,7 @@ class Consumer(SyncPoller):
         `poll`, with this consumer and the partitions; `on_lost` defaults to `on_revoke`.
         """
         names = validation.topics(topics)
-        on_revoke = validation.callback(on_revoke, "on_revoke")
-        callbacks = {
-            RebalanceType.ASSIGNED: validation.callback(on_assign, "on_assign"),
-            RebalanceType.REVOKED: on_revoke,
-            RebalanceType.LOST: validation.callback(on_lost, "on_lost") or on_revoke,
-        }
+        callbacks = validation.rebalance_callbacks(on_assign, on_revoke, on_lost)
         core = self._open_core()
         self._callbacks = callbacks
         self._thread.run(core.subscribe(names))
@@ -171,143 +171,36 @@ class Consumer(SyncPoller):
         """Leaves the group, or unassigns the assigned partitions."""
         self._run_with_callbacks(self._open_core().unsubscribe())
 
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these partitions alone, from their offsets or from the committed ones."""
-        core = self._open_core()
-        self._thread.run(core.assign(validation.distinct_topic_partitions(partitions)))
-
-    def unassign(self) -> None:
-        self._thread.run(self._open_core().unassign())
-
-    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these partitions besides the assigned ones."""
-        core = self._open_core()
-        self._call(core.incremental_assign, validation.distinct_topic_partitions(partitions))
-
-    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        core = self._open_core()
-        self._thread.run(core.incremental_unassign(validation.topic_partitions(partitions)))
-
-    def assignment(self) -> list[TopicPartition]:
-        return self._call(self._open_core().offset_queries.assignment)
-
-    def pause(self, partitions: list[TopicPartition]) -> None:
-        """Delivers no messages of these partitions until `resume`; they stay assigned."""
-        self._call(self._open_core().pause, validation.topic_partitions(partitions))
-
-    def resume(self, partitions: list[TopicPartition]) -> None:
-        self._call(self._open_core().resume, validation.topic_partitions(partitions))
+    assign = blocking(calls.assign)
+    unassign = blocking(calls.unassign)
+    incremental_assign = blocking(calls.incremental_assign)
+    incremental_unassign = blocking(calls.incremental_unassign)
+    assignment = blocking(calls.assignment)
+    pause = blocking(calls.pause)
+    resume = blocking(calls.resume)
 
     # Offsets
 
-    def seek(self, partition: TopicPartition) -> None:
-        """Continues to read the assigned partition at its offset."""
-        self._call(self._open_core().seek, validation.topic_partition(partition))
-
-    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Returns the offsets after the last consumed messages; OFFSET_INVALID without one."""
-        return self._call(
-            self._open_core().offset_queries.positions, validation.topic_partitions(partitions)
-        )
-
-    def committed(
-        self, partitions: list[TopicPartition], timeout: float = -1
-    ) -> list[TopicPartition]:
-        topic_partitions, timeout_ms = (
-            validation.topic_partitions(partitions),
-            validation.timeout_milliseconds(timeout),
-        )
-        return self._thread.run(
-            self._open_core().offset_queries.committed(topic_partitions, timeout_ms)
-        )
-
-    def commit(
-        self,
-        message: Message | None = None,
-        offsets: list[TopicPartition] | None = None,
-        asynchronous: bool = True,
-    ) -> list[TopicPartition] | None:
-        """Commits the offset after a message, these offsets, or all stored offsets.
-
-        If `asynchronous`, it returns at once, and `on_commit` is called with the outcome.
-        Otherwise it returns the committed offsets, or raises KafkaException.
-        """
-        core = self._open_core()
-        to_commit = validation.offsets_to_commit(message, offsets, "commit")
-        commit = core.commit(to_commit, asynchronous=asynchronous)
-        return self._thread.run(commit)
-
-    def store_offsets(
-        self, message: Message | None = None, offsets: list[TopicPartition] | None = None
-    ) -> list[TopicPartition]:
-        """Stores offsets for the next commit; needs `enable.auto.offset.store` to be false."""
-        core = self._open_core()
-        to_store = validation.offsets_to_commit(message, offsets, "store")
-        if to_store is None:
-            raise ValueError("expected either message or offsets")
-        return self._call(core.offset_committer.store, to_store)
-
-    def offsets_for_times(
-        self, partitions: list[TopicPartition], timeout: float = -1
-    ) -> list[TopicPartition]:
-        """Returns the first offsets at or after timestamps, in ms, given as the offsets."""
-        topic_partitions, timeout_ms = (
-            validation.topic_partitions(partitions),
-            validation.timeout_milliseconds(timeout),
-        )
-        return self._thread.run(
-            self._open_core().offset_queries.offsets_for_times(topic_partitions, timeout_ms)
-        )
-
-    def get_watermark_offsets(
-        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
-    ) -> tuple[int, int]:
-        """Returns the log start offset and the high watermark of a partition.
-
-        If `cached`, they are those of the last fetch, and no request is sent.
-        """
-        core, topic_partition = self._open_core(), validation.topic_partition(partition)
-        if cached:
-            return self._call(core.offset_queries.cached_watermarks, topic_partition)
-        return self._thread.run(
-            core.offset_queries.watermarks(
-                topic_partition, validation.timeout_milliseconds(timeout)
-            )
-        )
-
-    def lag(self, partitions: list[TopicPartition] | None = None) -> dict[TopicPartition, int]:
-        """Returns the lag of partitions (default: all assigned); -1 if it is not known yet."""
-        core = self._open_core()
-        topic_partitions = None if partitions is None else validation.topic_partitions(partitions)
-        return self._call(core.offset_queries.lags, topic_partitions)
+    seek = blocking(calls.seek)
+    position = blocking(calls.position)
+    committed = blocking(calls.committed)
+    commit = blocking(calls.commit)
+    store_offsets = blocking(calls.store_offsets)
+    offsets_for_times = blocking(calls.offsets_for_times)
+    get_watermark_offsets = blocking(calls.get_watermark_offsets)
+    lag = blocking(calls.lag)
 
     # The cluster and the group
 
-    def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
-        return self._thread.run(
-            self._open_core().offset_queries.list_topics(
-                topic, validation.timeout_milliseconds(timeout)
-            )
-        )
-
-    def cluster_id(self, timeout: float = -1) -> str | None:
-        return self._thread.run(
-            self._open_core().offset_queries.cluster_id(validation.timeout_milliseconds(timeout))
-        )
-
-    def memberid(self) -> str | None:
-        return self._call(self._open_core().member_id)
-
-    def consumer_group_metadata(self) -> ConsumerGroupMetadata:
-        return self._call(self._open_core().group_metadata)
-
-    def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Uses these credentials for connections opened from now on."""
-        self._call(self._open_core().cluster.set_sasl_credentials, username, password)
+    list_topics = blocking(calls.list_topics)
+    cluster_id = blocking(calls.cluster_id)
+    memberid = blocking(calls.memberid)
+    consumer_group_metadata = blocking(calls.consumer_group_metadata)
+    set_sasl_credentials = blocking(calls.set_sasl_credentials)
 
     def metrics(self) -> Metrics:
         """Returns metrics by the names of the Java consumer: "group:name:{tags}"."""
-        return self._call(self._open_core().metrics)
+        return self._thread.run(_metrics(self._open_core()))
 
     # Closing
 
@@ -346,14 +239,6 @@ class Consumer(SyncPoller):
             raise RuntimeError("Consumer closed")
         return self._core
 
-    def _call(self, function: Callable[..., T], *args: Any) -> T:
-        """Calls a function of the core on its loop."""
-
-        async def call() -> T:
-            return function(*args)
-
-        return self._thread.run(call())
-
     def _run_with_callbacks(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for a coroutine that may need callbacks; the first error of one is raised."""
         future = self._thread.submit(coroutine)
@@ -376,13 +261,12 @@ async def _open(settings: Any, poller: SyncPoller, buffer: SyncFetchBuffer) -> C
     return ConsumerCore(settings, poller, buffer)
 
 
+async def _metrics(core: ConsumerCore) -> Metrics:
+    return core.metrics()
+
+
 def _end(thread: LoopThread, core: ConsumerCore) -> None:
     """Does not wait: the garbage collector may call it in the thread of the loop itself."""
     if not thread.is_in_forked_child:
         closed = thread.submit(core.abandon())
         closed.add_done_callback(lambda _: thread.release())
-
-
-def _deadline_s(timeout: float) -> float | None:
-    timeout_s = validation.timeout_seconds(timeout)
-    return None if timeout_s is None else time.monotonic() + timeout_s

@@ -15,7 +15,6 @@ from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.consumer.metrics import ConsumerMetrics
 from barnabas.client.consumer.offset_committer import OffsetCommitter
 from barnabas.client.consumer.offset_lookup import OffsetLookup
-from barnabas.client.consumer.offset_queries import OffsetQueries
 from barnabas.client.consumer.position_updater import PositionUpdater
 from barnabas.client.consumer.statistics import ConsumerStatistics
 from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy, TopicPartitionState
@@ -23,7 +22,7 @@ from barnabas.client.consumer.user_events import RebalanceEvent, RebalanceType, 
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.metrics import Metrics
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 from barnabas.wire.errors import ErrorCode
 
 _CHECKS_PER_POLL_INTERVAL = 10
@@ -34,16 +33,13 @@ class ConsumerCore:
 
     def __init__(self, settings: ConsumerSettings, poller: Poller, buffer: FetchBuffer) -> None:
         self.settings = settings
-        self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
+        self.assignment: dict[PartitionKey, TopicPartitionState] = {}
         self._events = UserEvents(settings, buffer)
         self.cluster = ClusterClient(settings, self._events.on_connection_error)
         self.coordinator = (
             ConsumerCoordinator(self.cluster, settings, self) if settings.group_id else None
         )
-        offsets = OffsetLookup(self.cluster, settings)
-        self.offset_queries = OffsetQueries(
-            self.cluster, self.coordinator, offsets, self.assignment
-        )
+        self.offset_lookup = OffsetLookup(self.cluster, settings)
         self.offset_committer = OffsetCommitter(self.coordinator, settings, self.assignment, buffer)
         self._poller = poller
         self._buffer = buffer
@@ -61,7 +57,7 @@ class ConsumerCore:
         self._position_updater = PositionUpdater(
             self.cluster,
             self.coordinator,
-            offsets,
+            self.offset_lookup,
             settings,
             self.assignment,
             self._events.report_for,
@@ -164,9 +160,7 @@ class ConsumerCore:
         await self.remove([(partition.topic, partition.partition) for partition in partitions])
         self._mark_applied()
 
-    async def remove(
-        self, keys: Collection[TopicPartitionTuple], *, are_lost: bool = False
-    ) -> None:
+    async def remove(self, keys: Collection[PartitionKey], *, are_lost: bool = False) -> None:
         """Unassigns partitions; their offsets are committed, unless other members own them."""
         states = [self.assignment[key] for key in keys if key in self.assignment]
         for state in states:
@@ -243,16 +237,16 @@ class ConsumerCore:
     # Rebalances
 
     async def on_partitions_assigned(
-        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+        self, partitions: Collection[PartitionKey], *, incremental: bool
     ) -> None:
         await self._run_user_callback(RebalanceType.ASSIGNED, partitions, incremental)
 
     async def on_partitions_revoked(
-        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+        self, partitions: Collection[PartitionKey], *, incremental: bool
     ) -> None:
         await self._run_user_callback(RebalanceType.REVOKED, partitions, incremental)
 
-    async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
+    async def on_partitions_lost(self, partitions: Collection[PartitionKey]) -> None:
         await self._run_user_callback(RebalanceType.LOST, partitions, True)
 
     def on_error(self, error: KafkaError) -> None:
@@ -260,7 +254,7 @@ class ConsumerCore:
         self._events.report(error)
 
     async def _run_user_callback(
-        self, change: RebalanceType, partitions: Collection[TopicPartitionTuple], incremental: bool
+        self, change: RebalanceType, partitions: Collection[PartitionKey], incremental: bool
     ) -> None:
         rebalance = RebalanceEvent(
             change, tuple(sorted(partitions)), incremental, self._loop.create_future()
@@ -326,16 +320,6 @@ class ConsumerCore:
         if error is not None:
             raise KafkaException(error)
         return committed
-
-    # The cluster and the group
-
-    def member_id(self) -> str | None:
-        return (self.coordinator.member_id or None) if self.coordinator is not None else None
-
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        if self.coordinator is None:
-            fail(KafkaError._UNKNOWN_GROUP, "a consumer without a group.id is in no group")
-        return self.coordinator.metadata
 
     # Events of the cluster and the user
 

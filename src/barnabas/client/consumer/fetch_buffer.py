@@ -124,6 +124,17 @@ class FetchBuffer:
                 return None
         return None
 
+    def take_into(self, messages: list[Message], limit: int) -> bool:
+        """Appends the next error, or messages of the next fetch; returns False without either."""
+        error = self.advance()
+        if error is not None:
+            messages.append(error.message)
+        elif self._poller.current_fetch is not None:
+            messages += self._poller.take(limit - len(messages))
+        else:
+            return False
+        return True
+
     def put_back(self, error: BufferedError) -> None:
         """Makes an error the first in the buffer again."""
         self._fetched.appendleft(error)

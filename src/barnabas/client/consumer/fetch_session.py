@@ -8,7 +8,7 @@ session, a new one starts with all partitions.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchPartition,
@@ -42,10 +42,10 @@ class FetchSessionHandler:
     def __init__(self) -> None:
         self._id = 0
         self._epoch = NEW_EPOCH
-        self._sent: dict[TopicPartitionTuple, PartitionFetch] = {}  # of the broker's session
+        self._sent: dict[PartitionKey, PartitionFetch] = {}  # of the broker's session
         self._names: dict[bytes, str] = {}
 
-    def request(self, partitions: Mapping[TopicPartitionTuple, PartitionFetch]) -> FetchRequest:
+    def request(self, partitions: Mapping[PartitionKey, PartitionFetch]) -> FetchRequest:
         """Returns the request that fetches these partitions alone; the caller sets the limits."""
         if self._epoch == NEW_EPOCH:
             self._sent = {}
@@ -98,20 +98,18 @@ class FetchSessionHandler:
         """Starts a new session with the next request, which has all partitions."""
         self._epoch = NEW_EPOCH
 
-    def has_sent(self, partition: TopicPartitionTuple) -> bool:
+    def has_sent(self, partition: PartitionKey) -> bool:
         """Whether the session has the partition, so that responses have only its changes."""
         return self._epoch != NEW_EPOCH and partition in self._sent
 
-    def partitions(
-        self, response: FetchResponse
-    ) -> Iterator[tuple[TopicPartitionTuple, PartitionData]]:
+    def partitions(self, response: FetchResponse) -> Iterator[tuple[PartitionKey, PartitionData]]:
         """Yields the partitions of a response."""
         return response_partitions(response, self._names)
 
 
 def response_partitions(
     response: FetchResponse, topic_names: Mapping[bytes, str]
-) -> Iterator[tuple[TopicPartitionTuple, PartitionData]]:
+) -> Iterator[tuple[PartitionKey, PartitionData]]:
     """Yields the partitions of a response, without those of unknown topic ids."""
     for topic in response.responses:
         name = topic.topic or topic_names.get(topic.topic_id)
@@ -120,7 +118,7 @@ def response_partitions(
                 yield (name, data.partition_index), data
 
 
-def fetch_topics(partitions: Mapping[TopicPartitionTuple, PartitionFetch]) -> list[FetchTopic]:
+def fetch_topics(partitions: Mapping[PartitionKey, PartitionFetch]) -> list[FetchTopic]:
     """Returns partitions to fetch, grouped by topic."""
     topics: dict[tuple[str, bytes], FetchTopic] = {}
     for (name, index), fetch in partitions.items():
@@ -139,7 +137,7 @@ def fetch_topics(partitions: Mapping[TopicPartitionTuple, PartitionFetch]) -> li
     return list(topics.values())
 
 
-def _forgotten(partitions: Mapping[TopicPartitionTuple, bytes]) -> list[ForgottenTopic]:
+def _forgotten(partitions: Mapping[PartitionKey, bytes]) -> list[ForgottenTopic]:
     topics: dict[tuple[str, bytes], ForgottenTopic] = {}
     for (name, index), topic_id in partitions.items():
         topic = topics.get((name, topic_id))

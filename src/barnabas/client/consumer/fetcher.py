@@ -27,7 +27,7 @@ from barnabas.client.consumer.fetch_session import FetchSessionHandler, Partitio
 from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
@@ -53,7 +53,7 @@ class Fetcher:
         self,
         cluster: ClusterClient,
         settings: ConsumerSettings,
-        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        assignment: Mapping[PartitionKey, TopicPartitionState],
         buffer: FetchBuffer,
         *,
         on_position_unknown: Callable[[], None],
@@ -199,7 +199,7 @@ class Fetcher:
         self,
         node_id: int,
         connection: "_FetchConnection",
-        versions: Mapping[TopicPartitionTuple, int],
+        versions: Mapping[PartitionKey, int],
         outcome: FetchResponse | OSError,
     ) -> None:
         connection.is_busy = False
@@ -238,10 +238,7 @@ class Fetcher:
             )
 
     def _on_connection_lost(
-        self,
-        node_id: int,
-        connection: "_FetchConnection",
-        versions: Mapping[TopicPartitionTuple, int],
+        self, node_id: int, connection: "_FetchConnection", versions: Mapping[PartitionKey, int]
     ) -> None:
         connection.session.reset()
         self._back_off_connection(connection, connection.backoff.next_ms())
@@ -328,10 +325,7 @@ class Fetcher:
     # Ends of partitions (enable.partition.eof)
 
     def _ends_of_unchanged(
-        self,
-        versions: Mapping[TopicPartitionTuple, int],
-        responses: Container[TopicPartitionTuple],
-        node_id: int,
+        self, versions: Mapping[PartitionKey, int], responses: Container[PartitionKey], node_id: int
     ) -> list[tuple[TopicPartitionState, _Delivery]]:
         """A session leaves out unchanged partitions: they are at their ends."""
         unchanged = (self._assignment.get(key) for key in versions if key not in responses)

@@ -7,7 +7,7 @@ from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.metrics import CounterRates, Metrics, MetricsBuilder, put_network_metrics
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.apis import ApiKey
 
 _FETCHES = "consumer-fetch-manager-metrics"
@@ -21,7 +21,7 @@ class ConsumerMetrics:
         self,
         settings: ConsumerSettings,
         cluster: ClusterClient,
-        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        assignment: Mapping[PartitionKey, TopicPartitionState],
     ) -> None:
         self._client_id = settings.client_id
         self._cluster = cluster

@@ -10,7 +10,7 @@ from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.consumer.user_events import CallbackEvent
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 
 
 class OffsetCommitter:
@@ -20,7 +20,7 @@ class OffsetCommitter:
         self,
         coordinator: ConsumerCoordinator | None,
         settings: ConsumerSettings,
-        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        assignment: Mapping[PartitionKey, TopicPartitionState],
         buffer: FetchBuffer,
     ) -> None:
         self._coordinator = coordinator

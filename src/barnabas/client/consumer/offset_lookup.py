@@ -14,7 +14,7 @@ from typing import Any
 from barnabas.client.cluster import Backoff, ClusterClient, Deadline, PartitionInfo
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -43,7 +43,7 @@ class OffsetAndTimestamp:
     timestamp: int = -1
 
 
-OffsetResults = dict[TopicPartitionTuple, OffsetAndTimestamp | KafkaError]
+OffsetResults = dict[PartitionKey, OffsetAndTimestamp | KafkaError]
 
 
 class OffsetLookup:
@@ -54,12 +54,12 @@ class OffsetLookup:
         self._settings = settings
 
     async def list_offsets(
-        self, timestamps: Mapping[TopicPartitionTuple, int], deadline: Deadline
+        self, timestamps: Mapping[PartitionKey, int], deadline: Deadline
     ) -> OffsetResults:
         """Returns the first offsets at or after timestamps; -1 is the end, -2 the beginning."""
         isolation = int(self._settings.isolation_level == "read_committed") * READ_COMMITTED
 
-        def request(partitions: Iterable[tuple[TopicPartitionTuple, PartitionInfo]]) -> Message:
+        def request(partitions: Iterable[tuple[PartitionKey, PartitionInfo]]) -> Message:
             topics: dict[str, ListOffsetsTopic] = {}
             for (topic, index), leader in partitions:
                 named = topics.setdefault(topic, ListOffsetsTopic(name=topic, partitions=[]))
@@ -92,11 +92,11 @@ class OffsetLookup:
         return await self._retry(timestamps, request, read, deadline)
 
     async def offsets_for_leader_epochs(
-        self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline
+        self, epochs: Mapping[PartitionKey, int], deadline: Deadline
     ) -> OffsetResults:
         """Returns the end offsets of epochs, or of the last epoch before; -1 if there is none."""
 
-        def request(partitions: Iterable[tuple[TopicPartitionTuple, PartitionInfo]]) -> Message:
+        def request(partitions: Iterable[tuple[PartitionKey, PartitionInfo]]) -> Message:
             topics: dict[str, OffsetForLeaderTopic] = {}
             for (topic, index), leader in partitions:
                 named = topics.setdefault(topic, OffsetForLeaderTopic(topic=topic, partitions=[]))
@@ -123,8 +123,8 @@ class OffsetLookup:
 
     async def _retry(
         self,
-        partitions: Iterable[TopicPartitionTuple],
-        request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
+        partitions: Iterable[PartitionKey],
+        request: Callable[[Iterable[tuple[PartitionKey, PartitionInfo]]], Message],
         read: Callable[[Any], OffsetResults],
         deadline: Deadline,
     ) -> OffsetResults:
@@ -148,15 +148,13 @@ class OffsetLookup:
 
     async def _send_once(
         self,
-        partitions: Iterable[TopicPartitionTuple],
-        request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
+        partitions: Iterable[PartitionKey],
+        request: Callable[[Iterable[tuple[PartitionKey, PartitionInfo]]], Message],
         read: Callable[[Any], OffsetResults],
         deadline: Deadline,
     ) -> OffsetResults:
         results: OffsetResults = {}
-        by_leader: defaultdict[int, list[tuple[TopicPartitionTuple, PartitionInfo]]] = defaultdict(
-            list
-        )
+        by_leader: defaultdict[int, list[tuple[PartitionKey, PartitionInfo]]] = defaultdict(list)
         for partition in partitions:
             leader = self._cluster.metadata.leader(*partition)
             if leader is None or leader.leader < 0:
@@ -165,7 +163,7 @@ class OffsetLookup:
                 by_leader[leader.leader].append((partition, leader))
 
         async def send(
-            node_id: int, partitions_led: list[tuple[TopicPartitionTuple, PartitionInfo]]
+            node_id: int, partitions_led: list[tuple[PartitionKey, PartitionInfo]]
         ) -> None:
             timeout_ms = max(1, min(deadline.remaining_ms(), self._settings.request_timeout_ms))
             try:
@@ -184,7 +182,7 @@ class OffsetLookup:
         )
         return results
 
-    def _leader_error(self, partition: TopicPartitionTuple) -> KafkaError:
+    def _leader_error(self, partition: PartitionKey) -> KafkaError:
         name, index = partition
         topic = self._cluster.metadata.topics.get(name)
         if topic is None:

@@ -18,7 +18,7 @@ from barnabas.client.consumer.subscription_state import (
 )
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 ReportError = Callable[[TopicPartitionState, KafkaError], None]
 
@@ -32,7 +32,7 @@ class PositionUpdater:
         coordinator: ConsumerCoordinator | None,
         offsets: OffsetLookup,
         settings: ConsumerSettings,
-        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        assignment: Mapping[PartitionKey, TopicPartitionState],
         report: ReportError,
         on_updated: Callable[[], None],
     ) -> None:
@@ -76,9 +76,7 @@ class PositionUpdater:
     async def _update_until_complete(
         self,
         pending: Mapping[TopicPartitionState, int],
-        update: Callable[
-            [Mapping[TopicPartitionTuple, TopicPartitionState]], Coroutine[Any, Any, bool]
-        ],
+        update: Callable[[Mapping[PartitionKey, TopicPartitionState]], Coroutine[Any, Any, bool]],
     ) -> None:
         """Requests once, and after a backoff again for partitions with an error."""
         is_complete = await update({partition.key: partition for partition in pending})
@@ -95,7 +93,7 @@ class PositionUpdater:
     # Updates by state. Each returns whether no partition has an error.
 
     async def _fetch_committed(
-        self, partitions: Mapping[TopicPartitionTuple, TopicPartitionState]
+        self, partitions: Mapping[PartitionKey, TopicPartitionState]
     ) -> bool:
         versions = _versions(partitions)
         if self._coordinator is None:
@@ -127,7 +125,7 @@ class PositionUpdater:
                 )
         return is_complete
 
-    async def _reset(self, partitions: Mapping[TopicPartitionTuple, TopicPartitionState]) -> bool:
+    async def _reset(self, partitions: Mapping[PartitionKey, TopicPartitionState]) -> bool:
         versions = _versions(partitions)
         timestamps = {key: partition.reset_timestamp for key, partition in partitions.items()}
         results = await self._offsets.list_offsets(timestamps, self._deadline())
@@ -145,9 +143,7 @@ class PositionUpdater:
             lambda partition, found: partition.set_position(found.offset),
         )
 
-    async def _validate(
-        self, partitions: Mapping[TopicPartitionTuple, TopicPartitionState]
-    ) -> bool:
+    async def _validate(self, partitions: Mapping[PartitionKey, TopicPartitionState]) -> bool:
         versions = _versions(partitions)
         epochs = {key: partition.fetch_epoch for key, partition in partitions.items()}
         results = await self._offsets.offsets_for_leader_epochs(epochs, self._deadline())
@@ -173,8 +169,8 @@ class PositionUpdater:
 
     def _apply(
         self,
-        partitions: Mapping[TopicPartitionTuple, TopicPartitionState],
-        versions: Mapping[TopicPartitionTuple, int],
+        partitions: Mapping[PartitionKey, TopicPartitionState],
+        versions: Mapping[PartitionKey, int],
         results: OffsetResults,
         on_found: Callable[[TopicPartitionState, OffsetAndTimestamp], None],
     ) -> bool:
@@ -201,15 +197,12 @@ class PositionUpdater:
         return Deadline.after(self._settings.request_timeout_ms)
 
 
-def _versions(
-    partitions: Mapping[TopicPartitionTuple, TopicPartitionState],
-) -> dict[TopicPartitionTuple, int]:
+def _versions(partitions: Mapping[PartitionKey, TopicPartitionState]) -> dict[PartitionKey, int]:
     return {key: partition.progress.version for key, partition in partitions.items()}
 
 
 def _current(
-    partitions: Mapping[TopicPartitionTuple, TopicPartitionState],
-    versions: Mapping[TopicPartitionTuple, int],
+    partitions: Mapping[PartitionKey, TopicPartitionState], versions: Mapping[PartitionKey, int]
 ) -> list[TopicPartitionState]:
     """Returns the partitions that were not sought or unassigned since the request."""
     return [

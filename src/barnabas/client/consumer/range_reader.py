@@ -36,7 +36,7 @@ from barnabas.client.consumer.offset_lookup import MAX_UNKNOWN_TOPIC_ATTEMPTS, O
 from barnabas.client.consumer.subscription_state import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
 
@@ -110,7 +110,7 @@ class RangeReader(Generic[R]):
         self._deliver = deliver
         self._isolation = int(settings.isolation_level == "read_committed")
         self._offsets = OffsetLookup(cluster, settings)
-        self._unread: dict[TopicPartitionTuple, _PartitionRanges[R]] = {}
+        self._unread: dict[PartitionKey, _PartitionRanges[R]] = {}
         for each in ranges:
             key = each.topic, each.partition
             self._unread.setdefault(key, _PartitionRanges()).add(each)
@@ -118,7 +118,7 @@ class RangeReader(Generic[R]):
         self._ahead_bytes = 0
         self._space_freed = asyncio.Event()
         self._deleted_topics: set[str] = set()
-        self._failed_attempts: Counter[TopicPartitionTuple] = Counter()  # to find its topic
+        self._failed_attempts: Counter[PartitionKey] = Counter()  # to find its topic
         self._rack = settings.client_rack
         self._deadline = Deadline.after(0)  # of the next progress
         self._on_progress()
@@ -144,13 +144,13 @@ class RangeReader(Generic[R]):
 
     # Nodes
 
-    async def _group_by_node(self) -> dict[int, list[TopicPartitionTuple]]:
+    async def _group_by_node(self) -> dict[int, list[PartitionKey]]:
         """Returns the unread partitions that have a leader by the node to read from."""
         names = {topic for topic, _ in self._unread}
         self._cluster.add_topics(names)  # at once: one by one, each would be a request
         deadline = Deadline.after(min(METADATA_ATTEMPT_MS, self._deadline.remaining_ms()))
         topics = {name: await self._find_topic(name, deadline) for name in names}
-        by_node: dict[int, list[TopicPartitionTuple]] = {}
+        by_node: dict[int, list[PartitionKey]] = {}
         for key in list(self._unread):
             name, index = key
             topic = topics[name]
@@ -180,7 +180,7 @@ class RangeReader(Generic[R]):
                 raise
             return None
 
-    def _on_unknown_partition(self, key: TopicPartitionTuple) -> None:
+    def _on_unknown_partition(self, key: PartitionKey) -> None:
         self._failed_attempts[key] += 1
         if self._failed_attempts[key] >= MAX_UNKNOWN_TOPIC_ATTEMPTS:
             self._deleted_topics.add(key[0])
@@ -189,7 +189,7 @@ class RangeReader(Generic[R]):
 
     # Requests
 
-    async def _fetch_from_nodes(self, by_node: dict[int, list[TopicPartitionTuple]]) -> None:
+    async def _fetch_from_nodes(self, by_node: dict[int, list[PartitionKey]]) -> None:
         """Fetches from all nodes at once; the first failure ends it."""
         fetches = [asyncio.ensure_future(self._fetch_from(*entry)) for entry in by_node.items()]
         try:
@@ -198,7 +198,7 @@ class RangeReader(Generic[R]):
             for fetch in fetches:
                 fetch.cancel()
 
-    async def _fetch_from(self, node_id: int, partitions: list[TopicPartitionTuple]) -> None:
+    async def _fetch_from(self, node_id: int, partitions: list[PartitionKey]) -> None:
         """Fetches partitions from a node until they are read, or have to be read elsewhere."""
         unread = dict.fromkeys(partitions)
         while unread := {key: None for key in unread if self._cluster.metadata.leader(*key)}:
@@ -238,7 +238,7 @@ class RangeReader(Generic[R]):
             raise KafkaException(broker_error(response.error_code))
         return response
 
-    def _request(self, partitions: Iterable[TopicPartitionTuple]) -> FetchRequest:
+    def _request(self, partitions: Iterable[PartitionKey]) -> FetchRequest:
         settings, metadata = self._settings, self._cluster.metadata
         fetches = {}
         for key in partitions:
@@ -262,7 +262,7 @@ class RangeReader(Generic[R]):
     # Responses
 
     async def _on_partition_response(
-        self, key: TopicPartitionTuple, data: PartitionData, node_id: int
+        self, key: PartitionKey, data: PartitionData, node_id: int
     ) -> bool:
         """Returns whether there is more to fetch of the partition from the same node."""
         ranges = self._unread[key]
@@ -297,7 +297,7 @@ class RangeReader(Generic[R]):
                 self._on_no_batches(key, data)
         return self._advance(key)
 
-    def _read_from_leader(self, partitions: Iterable[TopicPartitionTuple]) -> None:
+    def _read_from_leader(self, partitions: Iterable[PartitionKey]) -> None:
         """Their node has failed: look for leaders, and after a follower's failure stay there."""
         self._cluster.refresh()
         for key in partitions:
@@ -306,7 +306,7 @@ class RangeReader(Generic[R]):
                 replica.prefer_leader()
                 self._rack = ""
 
-    def _on_no_batches(self, key: TopicPartitionTuple, data: PartitionData) -> None:
+    def _on_no_batches(self, key: PartitionKey, data: PartitionData) -> None:
         """The log may end before the range does, for now or for good."""
         ranges = self._unread[key]
         end_offset = data.last_stable_offset if self._isolation else data.high_watermark
@@ -321,7 +321,7 @@ class RangeReader(Generic[R]):
         )
         ranges.offset = ranges.current.end
 
-    async def _on_offset_out_of_range(self, key: TopicPartitionTuple) -> bool:
+    async def _on_offset_out_of_range(self, key: PartitionKey) -> bool:
         """The log starts after the fetch offset, or ends before it."""
         first_offset, end_offset = await asyncio.gather(
             self._find_offset(key, EARLIEST_TIMESTAMP), self._find_offset(key, LATEST_TIMESTAMP)
@@ -346,13 +346,13 @@ class RangeReader(Generic[R]):
             ranges.offset = next_offset
         return self._advance(key)
 
-    async def _find_offset(self, key: TopicPartitionTuple, timestamp: int) -> int:
+    async def _find_offset(self, key: PartitionKey, timestamp: int) -> int:
         outcome = (await self._offsets.list_offsets({key: timestamp}, self._deadline))[key]
         if isinstance(outcome, KafkaError):
             raise RangeReadError(f"{_name_of(key)}: {outcome.str()}")
         return outcome.offset
 
-    def _advance(self, key: TopicPartitionTuple) -> bool:
+    def _advance(self, key: PartitionKey) -> bool:
         """Continues with the next range of the partition; returns False after the last."""
         if self._unread[key].skip_read_ranges():
             return True
@@ -364,7 +364,7 @@ class RangeReader(Generic[R]):
     def _on_progress(self) -> None:
         self._deadline = Deadline.after(self._policy.timeout_ms)
 
-    def _require_time(self, key: TopicPartitionTuple, reason: str) -> None:
+    def _require_time(self, key: PartitionKey, reason: str) -> None:
         """Raises RangeReadError if there was no progress for too long."""
         if self._deadline.has_passed:
             raise RangeReadError(
@@ -415,5 +415,5 @@ class _PartitionRanges(Generic[R]):
         return bool(self._ranges)
 
 
-def _name_of(key: TopicPartitionTuple) -> str:
+def _name_of(key: PartitionKey) -> str:
     return f"{key[0]} [{key[1]}]"

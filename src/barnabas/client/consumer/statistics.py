@@ -12,7 +12,7 @@ from barnabas.client.consumer.offset_committer import OffsetCommitter
 from barnabas.client.consumer.subscription_state import FetchState, TopicPartitionState
 from barnabas.client.consumer.user_events import UserEvents
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import OFFSET_INVALID, TopicPartitionTuple
+from barnabas.client.values import OFFSET_INVALID, PartitionKey
 
 _FETCH_STATES = {
     FetchState.INITIALIZING: "offset-query",
@@ -30,7 +30,7 @@ class ConsumerStatistics:
         self,
         settings: ConsumerSettings,
         cluster: ClusterClient,
-        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        assignment: Mapping[PartitionKey, TopicPartitionState],
         committer: OffsetCommitter,
         events: UserEvents,
     ) -> None:
@@ -70,7 +70,7 @@ class ConsumerStatistics:
 def _statistics(
     settings: ConsumerSettings,
     cluster: ClusterClient,
-    assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+    assignment: Mapping[PartitionKey, TopicPartitionState],
     committer: OffsetCommitter,
     rebalances: int,
     began_s: float,

@@ -24,8 +24,8 @@ from barnabas.client.values import (
     OFFSET_END,
     OFFSET_INVALID,
     OFFSET_STORED,
+    PartitionKey,
     TopicPartition,
-    TopicPartitionTuple,
 )
 
 EARLIEST_TIMESTAMP = -2
@@ -75,7 +75,7 @@ class TopicPartitionState:
     )
 
     def __init__(self, topic: str, partition: int, reset: "AutoOffsetResetStrategy") -> None:
-        self.key: TopicPartitionTuple = (topic, partition)
+        self.key: PartitionKey = (topic, partition)
         self.progress = ConsumerProgress(topic, partition)
         self.reset_strategy = reset
         self.state = FetchState.INITIALIZING

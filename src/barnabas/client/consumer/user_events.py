@@ -11,7 +11,7 @@ from barnabas.client.consumer.fetch_buffer import BufferedError, FetchBuffer, er
 from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.errors import KafkaError, log_unhandled_error
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import ThrottleEvent, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, ThrottleEvent
 from barnabas.wire.errors import ErrorCode
 
 TOPIC_PROPAGATION_S = 30.0
@@ -98,7 +98,7 @@ class RebalanceEvent:
     """A change of the assignment. The group waits until the user's callback has run."""
 
     type: RebalanceType
-    partitions: tuple[TopicPartitionTuple, ...]
+    partitions: tuple[PartitionKey, ...]
     is_incremental: bool
     done: "asyncio.Future[None]"
     is_applied: bool = False  # by the user's callback

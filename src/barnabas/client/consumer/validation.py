@@ -1,9 +1,11 @@
 """Checks of users' arguments, as `confluent_kafka` checks them."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from barnabas.client._message import Message
+from barnabas.client.consumer.user_events import RebalanceType
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConsumerSettings, consumer_settings
 from barnabas.client.values import TopicPartition
@@ -50,10 +52,22 @@ def topics(value: object) -> list[str]:
     return value
 
 
-def callback(value: object, name: str) -> Callable[..., Any] | None:
+def _callback(value: object, name: str) -> Callable[..., Any] | None:
     if value is not None and not callable(value):
         raise TypeError(f"{name} expects a callable")
     return value
+
+
+def rebalance_callbacks(
+    on_assign: object, on_revoke: object, on_lost: object
+) -> dict[RebalanceType, Callable[..., Any] | None]:
+    """Returns the callbacks of `subscribe`; `on_lost` defaults to `on_revoke`."""
+    revoked = _callback(on_revoke, "on_revoke")
+    return {
+        RebalanceType.ASSIGNED: _callback(on_assign, "on_assign"),
+        RebalanceType.REVOKED: revoked,
+        RebalanceType.LOST: _callback(on_lost, "on_lost") or revoked,
+    }
 
 
 def message_count(value: int) -> int:
@@ -72,6 +86,12 @@ def timeout_seconds(timeout: float) -> float | None:
 def timeout_milliseconds(timeout: float) -> int:
     wait_s = timeout_seconds(timeout)
     return FOREVER_MS if wait_s is None else min(FOREVER_MS, round(wait_s * 1000))
+
+
+def deadline_s(timeout: float) -> float | None:
+    """Returns when a wait of `timeout` seconds from now ends; None for one that does not."""
+    timeout_s = timeout_seconds(timeout)
+    return None if timeout_s is None else time.monotonic() + timeout_s
 
 
 def offsets_to_commit(

@@ -11,7 +11,7 @@ from barnabas.client.consumer.group.membership_manager import MembershipManager
 from barnabas.client.consumer.group.subscription import Subscription
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition, TopicPartitionTuple
+from barnabas.client.values import ConsumerGroupMetadata, PartitionKey, TopicPartition
 
 _MEMBERS = {"classic": ClassicGroupMembership, "consumer": ConsumerGroupMembership}
 
@@ -62,14 +62,14 @@ class ConsumerCoordinator:
         return self.metadata.member_id
 
     async def commit(
-        self, offsets: Mapping[TopicPartitionTuple, TopicPartition], *, deadline: Deadline
-    ) -> dict[TopicPartitionTuple, KafkaError | None]:
+        self, offsets: Mapping[PartitionKey, TopicPartition], *, deadline: Deadline
+    ) -> dict[PartitionKey, KafkaError | None]:
         """Commits offsets, as a member or (without a subscription) for the group alone."""
         return await self._offsets.commit(offsets, deadline)
 
     async def committed(
-        self, partitions: Collection[TopicPartitionTuple], *, deadline: Deadline
-    ) -> dict[TopicPartitionTuple, TopicPartition]:
+        self, partitions: Collection[PartitionKey], *, deadline: Deadline
+    ) -> dict[PartitionKey, TopicPartition]:
         """Returns the committed offsets of the group; OFFSET_INVALID if there is none."""
         return await self._offsets.committed(partitions, deadline)
 

@@ -15,8 +15,8 @@ from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import (
     OFFSET_INVALID,
     ConsumerGroupMetadata,
+    PartitionKey,
     TopicPartition,
-    TopicPartitionTuple,
     group_by_topic,
 )
 from barnabas.wire.errors import ErrorCode
@@ -54,9 +54,9 @@ class GroupOffsets:
         self._member_of = identity
 
     async def commit(
-        self, offsets: Mapping[TopicPartitionTuple, TopicPartition], deadline: Deadline
-    ) -> dict[TopicPartitionTuple, KafkaError | None]:
-        error_codes: dict[TopicPartitionTuple, int] = {}
+        self, offsets: Mapping[PartitionKey, TopicPartition], deadline: Deadline
+    ) -> dict[PartitionKey, KafkaError | None]:
+        error_codes: dict[PartitionKey, int] = {}
         remaining = dict(offsets)
         backoff = self._new_backoff()
         while remaining:
@@ -74,10 +74,10 @@ class GroupOffsets:
         }
 
     async def committed(
-        self, partitions: Collection[TopicPartitionTuple], deadline: Deadline
-    ) -> dict[TopicPartitionTuple, TopicPartition]:
+        self, partitions: Collection[PartitionKey], deadline: Deadline
+    ) -> dict[PartitionKey, TopicPartition]:
         """Returns committed offsets; with read_committed it waits for open transactions."""
-        offsets: dict[TopicPartitionTuple, TopicPartition] = {}
+        offsets: dict[PartitionKey, TopicPartition] = {}
         remaining = set(partitions)
         backoff = self._new_backoff()
         while remaining:
@@ -121,8 +121,8 @@ class GroupOffsets:
     # Requests
 
     async def _commit(
-        self, offsets: Mapping[TopicPartitionTuple, TopicPartition], deadline: Deadline
-    ) -> dict[TopicPartitionTuple, int]:
+        self, offsets: Mapping[PartitionKey, TopicPartition], deadline: Deadline
+    ) -> dict[PartitionKey, int]:
         """Returns the error codes of partitions."""
         topic_ids = self._topic_ids(offsets)
         topics = [
@@ -160,8 +160,8 @@ class GroupOffsets:
         }
 
     async def _fetch(
-        self, partitions: Iterable[TopicPartitionTuple], deadline: Deadline
-    ) -> dict[TopicPartitionTuple, TopicPartition]:
+        self, partitions: Iterable[PartitionKey], deadline: Deadline
+    ) -> dict[PartitionKey, TopicPartition]:
         topic_ids = self._topic_ids(partitions)
         topics = [
             OffsetFetchRequestTopics(
@@ -210,7 +210,7 @@ class GroupOffsets:
             max_version=None if topic_ids.is_complete else LAST_VERSION_WITH_NAMES,
         )
 
-    def _topic_ids(self, partitions: Iterable[TopicPartitionTuple]) -> "_TopicIds":
+    def _topic_ids(self, partitions: Iterable[PartitionKey]) -> "_TopicIds":
         topics = self._cluster.metadata.topics
         names = {topic for topic, _ in partitions}
         return _TopicIds(
@@ -237,7 +237,7 @@ class _TopicIds:
         return topic.name or self._names[topic.topic_id]
 
 
-def _offset_with_error(partition: TopicPartitionTuple, code: int) -> TopicPartition:
+def _offset_with_error(partition: PartitionKey, code: int) -> TopicPartition:
     failed = TopicPartition(*partition)
     failed.error = broker_error(code)
     return failed

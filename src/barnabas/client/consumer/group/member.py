@@ -10,7 +10,7 @@ from typing import Protocol
 
 from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.schema import Message
 
 
@@ -25,19 +25,19 @@ class SendToGroupCoordinator:
 
 @dataclass(slots=True, frozen=True)
 class Assign:
-    partitions: frozenset[TopicPartitionTuple]
+    partitions: frozenset[PartitionKey]
     incremental: bool
 
 
 @dataclass(slots=True, frozen=True)
 class Revoke:
-    partitions: frozenset[TopicPartitionTuple]
+    partitions: frozenset[PartitionKey]
     incremental: bool
 
 
 @dataclass(slots=True, frozen=True)
 class Lose:
-    partitions: frozenset[TopicPartitionTuple]
+    partitions: frozenset[PartitionKey]
 
 
 @dataclass(slots=True, frozen=True)
@@ -120,16 +120,16 @@ class RebalanceListener(Protocol):
     """
 
     async def on_partitions_assigned(
-        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+        self, partitions: Collection[PartitionKey], *, incremental: bool
     ) -> None:
         """Partitions were assigned: besides the others, or (not incremental) instead of them."""
 
     async def on_partitions_revoked(
-        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+        self, partitions: Collection[PartitionKey], *, incremental: bool
     ) -> None:
         """Partitions are revoked; no other member has them until this returns."""
 
-    async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
+    async def on_partitions_lost(self, partitions: Collection[PartitionKey]) -> None:
         """Other members may own the partitions by now: their offsets cannot be committed."""
 
     def on_error(self, error: KafkaError) -> None:

@@ -3,14 +3,14 @@
 from collections import deque
 
 from barnabas.client.consumer.group.member import Assign, AssignmentChange, Lose, Revoke
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 
 class OwnedPartitions:
     """The partitions that the user has, and the planned changes, which happen one at a time."""
 
     def __init__(self) -> None:
-        self.partitions: frozenset[TopicPartitionTuple] = frozenset()
+        self.partitions: frozenset[PartitionKey] = frozenset()
         self._in_progress: AssignmentChange | None = None
         self._planned: deque[AssignmentChange] = deque()
         self._are_lost = False

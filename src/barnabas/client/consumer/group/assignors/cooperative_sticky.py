@@ -14,7 +14,7 @@ from barnabas.client.consumer.group.assignors.model import (
     SubscribedMember,
 )
 from barnabas.client.consumer.group.assignors.sticky import assign_sticky
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 _GENERATION = Struct(">i")
 
@@ -25,7 +25,7 @@ class CooperativeStickyAssignor:
     name = "cooperative-sticky"
     is_cooperative = True
 
-    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes:
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> bytes:
         """Returns the generation, for leaders that read it from here (older subscriptions)."""
         return _GENERATION.pack(generation)
 

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 NO_GENERATION = -1
 
-GroupAssignment = dict[str, list[TopicPartitionTuple]]
+GroupAssignment = dict[str, list[PartitionKey]]
 """Member id -> its partitions, in order. Every member has an entry."""
 
 
@@ -20,7 +20,7 @@ class SubscribedMember:
     member_id: str
     topics: frozenset[str]
     instance_id: str | None = None
-    owned: frozenset[TopicPartitionTuple] = frozenset()
+    owned: frozenset[PartitionKey] = frozenset()
     generation: int = NO_GENERATION  # of its owned partitions
     rack: str | None = None
     user_data: bytes | None = None  # of its assignor, for the leader's
@@ -36,9 +36,9 @@ class ClusterTopics:
     """The existing topics: their partition counts, and the racks of their replicas."""
 
     partitions: Mapping[str, int]
-    racks: Mapping[TopicPartitionTuple, frozenset[str]] = field(default_factory=dict)
+    racks: Mapping[PartitionKey, frozenset[str]] = field(default_factory=dict)
 
-    def of(self, topic: str) -> list[TopicPartitionTuple]:
+    def of(self, topic: str) -> list[PartitionKey]:
         return [(topic, index) for index in range(self.partitions.get(topic, 0))]
 
 
@@ -53,7 +53,7 @@ class PartitionAssignor(Protocol):
     def is_cooperative(self) -> bool:
         """Whether members keep their partitions while they join (KIP-429)."""
 
-    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> bytes | None:
         """Returns what a member sends to the leader's assignor about its last assignment."""
 
     def assign(

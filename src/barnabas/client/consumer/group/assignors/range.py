@@ -13,9 +13,9 @@ from barnabas.client.consumer.group.assignors.model import (
     SubscribedMember,
     subscribers_by_topic,
 )
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
-MayAssign = Callable[[SubscribedMember, TopicPartitionTuple], bool]
+MayAssign = Callable[[SubscribedMember, PartitionKey], bool]
 
 
 class RangeAssignor:
@@ -24,7 +24,7 @@ class RangeAssignor:
     name = "range"
     is_cooperative = False
 
-    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> None:
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> None:
         return None
 
     def assign(
@@ -75,7 +75,7 @@ class _TopicAssignmentState:
         all_racks = frozenset().union(*replica_racks)
         return bool(member_racks & all_racks) and any(racks != all_racks for racks in replica_racks)
 
-    def is_in_rack(self, member: SubscribedMember, partition: TopicPartitionTuple) -> bool:
+    def is_in_rack(self, member: SubscribedMember, partition: PartitionKey) -> bool:
         return not member.rack or member.rack in self._racks.get(partition, frozenset())
 
     def quota(self, member: SubscribedMember) -> int:
@@ -88,7 +88,7 @@ class _TopicAssignmentState:
             quota = self.quota(member)
             if not self._unassigned or not quota:
                 continue
-            run: list[TopicPartitionTuple] = []
+            run: list[PartitionKey] = []
             for partition in self._unassigned:
                 if may_assign(member, partition):
                     run.append(partition)
@@ -96,9 +96,7 @@ class _TopicAssignmentState:
                         break
             self.assign_to(member, run)
 
-    def assign_to(
-        self, member: SubscribedMember, partitions: Sequence[TopicPartitionTuple]
-    ) -> None:
+    def assign_to(self, member: SubscribedMember, partitions: Sequence[PartitionKey]) -> None:
         if not partitions:
             return
         for partition in partitions:

@@ -8,7 +8,7 @@ from barnabas.client.consumer.group.assignors.model import (
     GroupAssignment,
     SubscribedMember,
 )
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 
 class RoundRobinAssignor:
@@ -17,7 +17,7 @@ class RoundRobinAssignor:
     name = "roundrobin"
     is_cooperative = False
 
-    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> None:
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> None:
         return None
 
     def assign(

@@ -20,7 +20,7 @@ from barnabas.client.consumer.group.assignors.sticky_user_data import (
     read_user_data,
     write_user_data,
 )
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 
 class StickyAssignor:
@@ -29,7 +29,7 @@ class StickyAssignor:
     name = "sticky"
     is_cooperative = False
 
-    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> bytes | None:
         return write_user_data(owned, generation) if generation != NO_GENERATION else None
 
     def assign(
@@ -38,7 +38,7 @@ class StickyAssignor:
         return assign_sticky(members, topics, [(m, *read_user_data(m)) for m in members])
 
 
-OwnershipClaim = tuple[SubscribedMember, Collection[TopicPartitionTuple], int]
+OwnershipClaim = tuple[SubscribedMember, Collection[PartitionKey], int]
 """A member, the partitions that it claims to own, and their generation."""
 
 
@@ -68,12 +68,12 @@ def assign_sticky(
 
 def _rightful_owners(
     claims: Iterable[OwnershipClaim], topics: ClusterTopics
-) -> dict[TopicPartitionTuple, str]:
+) -> dict[PartitionKey, str]:
     """Returns the members that keep their partitions.
 
     The claim of the latest generation wins; two claims of one generation are both void.
     """
-    latest: dict[TopicPartitionTuple, tuple[int, str | None]] = {}
+    latest: dict[PartitionKey, tuple[int, str | None]] = {}
     for member, partitions, generation in claims:
         for partition in partitions:
             topic, index = partition
@@ -102,14 +102,14 @@ class _Pool:
         members: tuple[str, ...],
         topics: Iterable[str],
         cluster: ClusterTopics,
-        owners: dict[TopicPartitionTuple, str],
+        owners: dict[PartitionKey, str],
         loads: dict[str, int],
     ) -> None:
         self.members = members
-        self.held: dict[str, list[TopicPartitionTuple]] = {member_id: [] for member_id in members}
+        self.held: dict[str, list[PartitionKey]] = {member_id: [] for member_id in members}
         self._loads = loads
         self._order = {member_id: rank for rank, member_id in enumerate(members)}
-        self._unowned: list[TopicPartitionTuple] = []
+        self._unowned: list[PartitionKey] = []
         for topic in topics:
             for partition in cluster.of(topic):
                 owner = owners.get(partition)
@@ -156,7 +156,7 @@ class _Pool:
                 heapq.heappop(heaviest)
         return moved
 
-    def _give(self, member_id: str, partition: TopicPartitionTuple) -> None:
+    def _give(self, member_id: str, partition: PartitionKey) -> None:
         self.held[member_id].append(partition)
         self._loads[member_id] += 1
 

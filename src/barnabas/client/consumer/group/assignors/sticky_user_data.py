@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from barnabas.client.consumer.group.assignors.model import NO_GENERATION, SubscribedMember
-from barnabas.client.values import TopicPartitionTuple, group_by_topic
+from barnabas.client.values import PartitionKey, group_by_topic
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.schema import Message, Struct, field, int32, string
 
@@ -23,7 +23,7 @@ class TopicAssignment(Struct):
     partitions: list[int32] = field()
 
 
-def write_user_data(owned: Collection[TopicPartitionTuple], generation: int) -> bytes:
+def write_user_data(owned: Collection[PartitionKey], generation: int) -> bytes:
     previous = [
         TopicAssignment(topic=topic, partitions=indexes)
         for topic, indexes in group_by_topic(sorted(owned)).items()
@@ -31,7 +31,7 @@ def write_user_data(owned: Collection[TopicPartitionTuple], generation: int) -> 
     return StickyAssignorUserData(previous_assignment=previous, generation=generation).write(1)
 
 
-def read_user_data(member: SubscribedMember) -> tuple[Collection[TopicPartitionTuple], int]:
+def read_user_data(member: SubscribedMember) -> tuple[Collection[PartitionKey], int]:
     """Returns the last partitions and generation; the owned ones without user data."""
     if member.user_data:
         for version in (1, 0):

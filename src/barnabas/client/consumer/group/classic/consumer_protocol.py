@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from struct import Struct
 
 from barnabas.client.consumer.group.assignors import SubscribedMember
-from barnabas.client.values import TopicPartitionTuple, group_by_topic
+from barnabas.client.values import PartitionKey, group_by_topic
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.classic_groups import JoinGroupResponseMember
 from barnabas.wire.messages.consumer_protocol import (
@@ -48,12 +48,12 @@ def read_subscription(member: JoinGroupResponseMember) -> SubscribedMember:
     )
 
 
-def write_assignment(partitions: Iterable[TopicPartitionTuple]) -> bytes:
+def write_assignment(partitions: Iterable[PartitionKey]) -> bytes:
     message = ConsumerProtocolAssignment(assigned_partitions=_group_partitions(partitions))
     return _VERSION_PREFIX.pack(_ASSIGNMENT_VERSION) + message.write(_ASSIGNMENT_VERSION)
 
 
-def read_assignment(data: bytes) -> frozenset[TopicPartitionTuple]:
+def read_assignment(data: bytes) -> frozenset[PartitionKey]:
     """Returns the assigned partitions; none if the assignment is empty."""
     if not data:
         return frozenset()
@@ -68,12 +68,12 @@ def _version(data: bytes) -> int:
     return int(min(version, _MAX_VERSION))
 
 
-def _group_partitions(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartition]:
+def _group_partitions(partitions: Iterable[PartitionKey]) -> list[TopicPartition]:
     return [
         TopicPartition(topic=topic, partitions=indexes)
         for topic, indexes in group_by_topic(sorted(partitions)).items()
     ]
 
 
-def _flatten(topics: Iterable[TopicPartition]) -> Iterable[TopicPartitionTuple]:
+def _flatten(topics: Iterable[TopicPartition]) -> Iterable[PartitionKey]:
     return ((entry.topic, index) for entry in topics for index in entry.partitions)

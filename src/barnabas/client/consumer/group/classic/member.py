@@ -35,7 +35,7 @@ from barnabas.client.consumer.group.member import (
 from barnabas.client.consumer.group.owned_partitions import OwnedPartitions, PollTimer
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.classic_groups import (
     JoinGroupResponse,
@@ -80,10 +80,7 @@ class ClassicGroupMembership:
         self.epoch = NO_GENERATION
         self._subscription: ResolvedSubscription | None = None
         self._rejoin_reason: str | None = None
-        self._last_assignment: tuple[frozenset[TopicPartitionTuple], int] = (
-            frozenset(),
-            NO_GENERATION,
-        )
+        self._last_assignment: tuple[frozenset[PartitionKey], int] = (frozenset(), NO_GENERATION)
         self._leader: GroupLeader | None = None  # if this member leads the generation
         self._protocol_name: str | None = None
         self._is_leaving = False

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from barnabas.client.consumer.group.assignors import PartitionAssignor, SubscribedMember
 from barnabas.client.consumer.group.classic.consumer_protocol import write_subscription
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.messages.classic_groups import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -31,7 +31,7 @@ class ClassicRequestBuilder:
     def join(
         self,
         member: SubscribedMember,
-        last_assignment: tuple[frozenset[TopicPartitionTuple], int],
+        last_assignment: tuple[frozenset[PartitionKey], int],
         reason: str | None,
     ) -> JoinGroupRequest:
         """Returns a request that offers every assignor, with the assignor's user data."""

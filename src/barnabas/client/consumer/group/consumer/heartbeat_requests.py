@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from barnabas.client.consumer.group.member import ResolvedSubscription
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple, group_by_topic
+from barnabas.client.values import PartitionKey, group_by_topic
 from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 NO_PATTERN = ""
@@ -20,7 +20,7 @@ class HeartbeatFields:
     """The fields of a heartbeat that change: the subscription and the owned partitions."""
 
     subscription: ResolvedSubscription
-    owned: frozenset[TopicPartitionTuple] = frozenset()
+    owned: frozenset[PartitionKey] = frozenset()
 
     @property
     def pattern(self) -> str:
