@@ -162,9 +162,9 @@ class Message(Struct):
     """A request, a response, or a record: a struct with its own versions.
 
     Declared with its `versions`, the version from which it is `flexible` (compact types and
-    tagged fields), the `api_key` that names it, which for a record is its type, and for a request
-    the `listeners` that Kafka serves it on. `latest_unstable` marks a last version that may
-    still change.
+    tagged fields; "0+" if it says nothing), the `api_key` that names it, which for a record is its
+    type, and for a request the `listeners` that Kafka serves it on. `latest_unstable` marks a last
+    version that may still change.
     """
 
     __slots__ = ()
@@ -182,7 +182,7 @@ class Message(Struct):
         *,
         versions: str,
         api_key: int = -1,
-        flexible: str = "none",
+        flexible: str = "0+",
         latest_unstable: bool = False,
         listeners: str = "",
     ) -> None:

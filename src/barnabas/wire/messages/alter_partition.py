@@ -8,9 +8,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, uuid
 
 
-class AlterPartitionRequest(
-    Message, api_key=56, versions="2-3", flexible="0+", listeners="controller"
-):
+class AlterPartitionRequest(Message, api_key=56, versions="2-3", listeners="controller"):
     broker_id: int32 = field()
     broker_epoch: int64 = field(default=-1)
     topics: list[RequestTopicData] = field()
@@ -35,7 +33,7 @@ class BrokerState(Struct):
     broker_epoch: int64 = field(default=-1)
 
 
-class AlterPartitionResponse(Message, api_key=56, versions="2-3", flexible="0+"):
+class AlterPartitionResponse(Message, api_key=56, versions="2-3"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     topics: list[ResponseTopicData] = field()

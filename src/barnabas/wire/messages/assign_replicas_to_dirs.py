@@ -5,9 +5,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, uuid
 
 
-class AssignReplicasToDirsRequest(
-    Message, api_key=73, versions="0", flexible="0+", listeners="controller"
-):
+class AssignReplicasToDirsRequest(Message, api_key=73, versions="0", listeners="controller"):
     broker_id: int32 = field()
     broker_epoch: int64 = field(default=-1)
     directories: list[RequestDirectoryData] = field()
@@ -27,7 +25,7 @@ class RequestPartitionData(Struct):
     partition_index: int32 = field()
 
 
-class AssignReplicasToDirsResponse(Message, api_key=73, versions="0", flexible="0+"):
+class AssignReplicasToDirsResponse(Message, api_key=73, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     directories: list[ResponseDirectoryData] = field()

@@ -116,13 +116,11 @@ class IncrementalAlterConfigsResponse(Message, api_key=44, versions="0-1", flexi
     responses: list[AlterConfigsResourceResponse] = field()
 
 
-class ListConfigResourcesRequest(
-    Message, api_key=74, versions="0-1", flexible="0+", listeners="broker"
-):
+class ListConfigResourcesRequest(Message, api_key=74, versions="0-1", listeners="broker"):
     resource_types: list[int8] = field("1+")
 
 
-class ListConfigResourcesResponse(Message, api_key=74, versions="0-1", flexible="0+"):
+class ListConfigResourcesResponse(Message, api_key=74, versions="0-1"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     config_resources: list[ConfigResource] = field()

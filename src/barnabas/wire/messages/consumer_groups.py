@@ -12,9 +12,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, string, uuid
 
 
-class ConsumerGroupHeartbeatRequest(
-    Message, api_key=68, versions="0-1", flexible="0+", listeners="broker"
-):
+class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions="0-1", listeners="broker"):
     group_id: string = field()
     member_id: string = field()
     member_epoch: int32 = field()
@@ -32,7 +30,7 @@ class TopicPartitions(Struct):
     partitions: list[int32] = field()
 
 
-class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions="0-1", flexible="0+"):
+class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions="0-1"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)
@@ -46,14 +44,12 @@ class Assignment(Struct):
     topic_partitions: list[TopicPartitions] = field()
 
 
-class ConsumerGroupDescribeRequest(
-    Message, api_key=69, versions="0-1", flexible="0+", listeners="broker"
-):
+class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", listeners="broker"):
     group_ids: list[string] = field()
     include_authorized_operations: bool = field()
 
 
-class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexible="0+"):
+class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1"):
     throttle_time_ms: int32 = field()
     groups: list[DescribedGroup] = field()
 

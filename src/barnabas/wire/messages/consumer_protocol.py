@@ -9,7 +9,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int32, string
 
 
-class ConsumerProtocolSubscription(Message, versions="0-3"):
+class ConsumerProtocolSubscription(Message, versions="0-3", flexible="none"):
     topics: list[string] = field()
     user_data: bytes | None = field(default=None)
     owned_partitions: list[TopicPartition] = field("1+", ignorable=True)
@@ -22,6 +22,6 @@ class TopicPartition(Struct):
     partitions: list[int32] = field()
 
 
-class ConsumerProtocolAssignment(Message, versions="0-3"):
+class ConsumerProtocolAssignment(Message, versions="0-3", flexible="none"):
     assigned_partitions: list[TopicPartition] = field()
     user_data: bytes | None = field(default=None)

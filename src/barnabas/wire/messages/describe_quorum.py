@@ -8,9 +8,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string, uint16, uuid
 
 
-class DescribeQuorumRequest(
-    Message, api_key=55, versions="0-2", flexible="0+", listeners="broker controller"
-):
+class DescribeQuorumRequest(Message, api_key=55, versions="0-2", listeners="broker controller"):
     topics: list[RequestTopicData] = field()
 
 
@@ -23,7 +21,7 @@ class RequestPartitionData(Struct):
     partition_index: int32 = field()
 
 
-class DescribeQuorumResponse(Message, api_key=55, versions="0-2", flexible="0+"):
+class DescribeQuorumResponse(Message, api_key=55, versions="0-2"):
     error_code: int16 = field()
     error_message: string | None = field("2+", ignorable=True)
     topics: list[ResponseTopicData] = field()

@@ -10,18 +10,18 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, field, int16, string
 
 
-class EnvelopeRequest(Message, api_key=58, versions="0", flexible="0+", listeners="controller"):
+class EnvelopeRequest(Message, api_key=58, versions="0", listeners="controller"):
     request_data: bytes = field()
     request_principal: bytes | None = field()
     client_host_address: bytes = field()
 
 
-class EnvelopeResponse(Message, api_key=58, versions="0", flexible="0+"):
+class EnvelopeResponse(Message, api_key=58, versions="0"):
     response_data: bytes | None = field(default=None)
     error_code: int16 = field()
 
 
-class DefaultPrincipalData(Message, versions="0", flexible="0+"):
+class DefaultPrincipalData(Message, versions="0"):
     type: string = field()
     name: string = field()
     token_authenticated: bool = field()

@@ -19,9 +19,7 @@ from barnabas.wire.schema import (
 )
 
 
-class FetchSnapshotRequest(
-    Message, api_key=59, versions="0-1", flexible="0+", listeners="controller"
-):
+class FetchSnapshotRequest(Message, api_key=59, versions="0-1", listeners="controller"):
     cluster_id: string | None = field(tag=0, default=None)
     replica_id: int32 = field(default=-1)
     max_bytes: int32 = field(default=0x7FFFFFFF)
@@ -46,7 +44,7 @@ class SnapshotId(Struct):
     epoch: int32 = field()
 
 
-class FetchSnapshotResponse(Message, api_key=59, versions="0-1", flexible="0+"):
+class FetchSnapshotResponse(Message, api_key=59, versions="0-1"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     topics: list[ResponseTopicSnapshot] = field()

@@ -166,7 +166,7 @@ class OffsetFetchResponsePartitions(Struct):
     error_code: int16 = field()
 
 
-class OffsetDeleteRequest(Message, api_key=47, versions="0", listeners="broker"):
+class OffsetDeleteRequest(Message, api_key=47, versions="0", flexible="none", listeners="broker"):
     group_id: string = field()
     topics: list[OffsetDeleteRequestTopic] = field()
 
@@ -180,7 +180,7 @@ class OffsetDeleteRequestPartition(Struct):
     partition_index: int32 = field()
 
 
-class OffsetDeleteResponse(Message, api_key=47, versions="0"):
+class OffsetDeleteResponse(Message, api_key=47, versions="0", flexible="none"):
     error_code: int16 = field()
     throttle_time_ms: int32 = field()
     topics: list[OffsetDeleteResponseTopic] = field()

@@ -8,19 +8,19 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int32, int64, string, uuid
 
 
-class LegacyOffsetCommitKey(Message, api_key=0, versions="0"):
+class LegacyOffsetCommitKey(Message, api_key=0, versions="0", flexible="none"):
     group: string = field()
     topic: string = field()
     partition: int32 = field()
 
 
-class LegacyOffsetCommitValue(Message, api_key=0, versions="0"):
+class LegacyOffsetCommitValue(Message, api_key=0, versions="0", flexible="none"):
     offset: int64 = field()
     metadata: string = field()
     commit_timestamp: int64 = field()
 
 
-class OffsetCommitKey(Message, api_key=1, versions="0"):
+class OffsetCommitKey(Message, api_key=1, versions="0", flexible="none"):
     group: string = field()
     topic: string = field()
     partition: int32 = field()
@@ -35,7 +35,7 @@ class OffsetCommitValue(Message, api_key=1, versions="0-4", flexible="4+"):
     topic_id: uuid = field("4+", tag=0, ignorable=True)
 
 
-class GroupMetadataKey(Message, api_key=2, versions="0"):
+class GroupMetadataKey(Message, api_key=2, versions="0", flexible="none"):
     group: string = field()
 
 
@@ -59,20 +59,20 @@ class MemberMetadata(Struct):
     assignment: bytes = field()
 
 
-class ConsumerGroupMetadataKey(Message, api_key=3, versions="0"):
+class ConsumerGroupMetadataKey(Message, api_key=3, versions="0", flexible="none"):
     group_id: string = field()
 
 
-class ConsumerGroupMetadataValue(Message, api_key=3, versions="0", flexible="0+"):
+class ConsumerGroupMetadataValue(Message, api_key=3, versions="0"):
     epoch: int32 = field()
     metadata_hash: int64 = field(tag=0)
 
 
-class ConsumerGroupPartitionMetadataKey(Message, api_key=4, versions="0"):
+class ConsumerGroupPartitionMetadataKey(Message, api_key=4, versions="0", flexible="none"):
     group_id: string = field()
 
 
-class ConsumerGroupPartitionMetadataValue(Message, api_key=4, versions="0", flexible="0+"):
+class ConsumerGroupPartitionMetadataValue(Message, api_key=4, versions="0"):
     topics: list[TopicMetadata] = field()
 
 
@@ -88,12 +88,12 @@ class PartitionMetadata(Struct):
     racks: list[string] = field()
 
 
-class ConsumerGroupMemberMetadataKey(Message, api_key=5, versions="0"):
+class ConsumerGroupMemberMetadataKey(Message, api_key=5, versions="0", flexible="none"):
     group_id: string = field()
     member_id: string = field()
 
 
-class ConsumerGroupMemberMetadataValue(Message, api_key=5, versions="0", flexible="0+"):
+class ConsumerGroupMemberMetadataValue(Message, api_key=5, versions="0"):
     instance_id: string | None = field()
     rack_id: string | None = field()
     client_id: string = field()
@@ -115,21 +115,21 @@ class ClassicProtocol(Struct):
     metadata: bytes = field()
 
 
-class ConsumerGroupTargetAssignmentMetadataKey(Message, api_key=6, versions="0"):
+class ConsumerGroupTargetAssignmentMetadataKey(Message, api_key=6, versions="0", flexible="none"):
     group_id: string = field()
 
 
-class ConsumerGroupTargetAssignmentMetadataValue(Message, api_key=6, versions="0", flexible="0+"):
+class ConsumerGroupTargetAssignmentMetadataValue(Message, api_key=6, versions="0"):
     assignment_epoch: int32 = field()
     assignment_timestamp: int64 = field(tag=0)
 
 
-class ConsumerGroupTargetAssignmentMemberKey(Message, api_key=7, versions="0"):
+class ConsumerGroupTargetAssignmentMemberKey(Message, api_key=7, versions="0", flexible="none"):
     group_id: string = field()
     member_id: string = field()
 
 
-class ConsumerGroupTargetAssignmentMemberValue(Message, api_key=7, versions="0", flexible="0+"):
+class ConsumerGroupTargetAssignmentMemberValue(Message, api_key=7, versions="0"):
     topic_partitions: list[TopicPartition] = field()
 
 
@@ -138,12 +138,12 @@ class TopicPartition(Struct):
     partitions: list[int32] = field()
 
 
-class ConsumerGroupCurrentMemberAssignmentKey(Message, api_key=8, versions="0"):
+class ConsumerGroupCurrentMemberAssignmentKey(Message, api_key=8, versions="0", flexible="none"):
     group_id: string = field()
     member_id: string = field()
 
 
-class ConsumerGroupCurrentMemberAssignmentValue(Message, api_key=8, versions="0", flexible="0+"):
+class ConsumerGroupCurrentMemberAssignmentValue(Message, api_key=8, versions="0"):
     member_epoch: int32 = field()
     previous_member_epoch: int32 = field()
     state: int8 = field()
@@ -157,12 +157,12 @@ class TopicPartitions(Struct):
     assignment_epochs: list[int32] | None = field(tag=0)
 
 
-class ConsumerGroupRegularExpressionKey(Message, api_key=16, versions="0"):
+class ConsumerGroupRegularExpressionKey(Message, api_key=16, versions="0", flexible="none"):
     group_id: string = field()
     regular_expression: string = field()
 
 
-class ConsumerGroupRegularExpressionValue(Message, api_key=16, versions="0", flexible="0+"):
+class ConsumerGroupRegularExpressionValue(Message, api_key=16, versions="0"):
     topics: list[string] = field()
     version: int64 = field()
     timestamp: int64 = field()

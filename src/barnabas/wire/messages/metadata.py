@@ -65,9 +65,7 @@ class MetadataResponsePartition(Struct):
     offline_replicas: list[int32] = field("5+", ignorable=True)
 
 
-class DescribeTopicPartitionsRequest(
-    Message, api_key=75, versions="0", flexible="0+", listeners="broker"
-):
+class DescribeTopicPartitionsRequest(Message, api_key=75, versions="0", listeners="broker"):
     topics: list[TopicRequest] = field()
     response_partition_limit: int32 = field(default=2000)
     cursor: Cursor | None = field(default=None)
@@ -82,7 +80,7 @@ class Cursor(Struct):
     partition_index: int32 = field()
 
 
-class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexible="0+"):
+class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0"):
     throttle_time_ms: int32 = field()
     topics: list[DescribeTopicPartitionsResponseTopic] = field()
     next_cursor: Cursor | None = field(default=None)
@@ -115,15 +113,13 @@ BROKERS, CONTROLLERS = 1, 2
 """Endpoint types: what is described, and which nodes serve it."""
 
 
-class DescribeClusterRequest(
-    Message, api_key=60, versions="0-2", flexible="0+", listeners="broker controller"
-):
+class DescribeClusterRequest(Message, api_key=60, versions="0-2", listeners="broker controller"):
     include_cluster_authorized_operations: bool = field()
     endpoint_type: int8 = field("1+", default=1)
     include_fenced_brokers: bool = field("2+")
 
 
-class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"):
+class DescribeClusterResponse(Message, api_key=60, versions="0-2"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)

@@ -20,7 +20,7 @@ from barnabas.wire.schema import (
 )
 
 
-class RegisterBrokerRecord(Message, api_key=0, versions="0-4", flexible="0+"):
+class RegisterBrokerRecord(Message, api_key=0, versions="0-4"):
     broker_id: int32 = field()
     is_migrating_zk_broker: bool = field("2+")
     incarnation_id: uuid = field()
@@ -47,17 +47,17 @@ class BrokerFeature(Struct):
     max_supported_version: int16 = field()
 
 
-class UnregisterBrokerRecord(Message, api_key=1, versions="0", flexible="0+"):
+class UnregisterBrokerRecord(Message, api_key=1, versions="0"):
     broker_id: int32 = field()
     broker_epoch: int64 = field()
 
 
-class TopicRecord(Message, api_key=2, versions="0", flexible="0+"):
+class TopicRecord(Message, api_key=2, versions="0"):
     name: string = field()
     topic_id: uuid = field()
 
 
-class PartitionRecord(Message, api_key=3, versions="0-2", flexible="0+"):
+class PartitionRecord(Message, api_key=3, versions="0-2"):
     partition_id: int32 = field(default=-1)
     topic_id: uuid = field()
     replicas: list[int32] = field()
@@ -73,14 +73,14 @@ class PartitionRecord(Message, api_key=3, versions="0-2", flexible="0+"):
     last_known_elr: list[int32] | None = field("2+", tag=2, default=None)
 
 
-class ConfigRecord(Message, api_key=4, versions="0", flexible="0+"):
+class ConfigRecord(Message, api_key=4, versions="0"):
     resource_type: int8 = field()
     resource_name: string = field()
     name: string = field()
     value: string | None = field()
 
 
-class PartitionChangeRecord(Message, api_key=5, versions="0-2", flexible="0+"):
+class PartitionChangeRecord(Message, api_key=5, versions="0-2"):
     partition_id: int32 = field(default=-1)
     topic_id: uuid = field()
     isr: list[int32] | None = field(tag=0, default=None)
@@ -94,21 +94,21 @@ class PartitionChangeRecord(Message, api_key=5, versions="0-2", flexible="0+"):
     last_known_elr: list[int32] | None = field("2+", tag=7, default=None)
 
 
-class FenceBrokerRecord(Message, api_key=7, versions="0", flexible="0+"):
+class FenceBrokerRecord(Message, api_key=7, versions="0"):
     id: int32 = field()
     epoch: int64 = field()
 
 
-class UnfenceBrokerRecord(Message, api_key=8, versions="0", flexible="0+"):
+class UnfenceBrokerRecord(Message, api_key=8, versions="0"):
     id: int32 = field()
     epoch: int64 = field()
 
 
-class RemoveTopicRecord(Message, api_key=9, versions="0", flexible="0+"):
+class RemoveTopicRecord(Message, api_key=9, versions="0"):
     topic_id: uuid = field()
 
 
-class DelegationTokenRecord(Message, api_key=10, versions="0", flexible="0+"):
+class DelegationTokenRecord(Message, api_key=10, versions="0"):
     owner: string = field()
     requester: string = field()
     renewers: list[string] = field()
@@ -118,7 +118,7 @@ class DelegationTokenRecord(Message, api_key=10, versions="0", flexible="0+"):
     token_id: string = field()
 
 
-class UserScramCredentialRecord(Message, api_key=11, versions="0", flexible="0+"):
+class UserScramCredentialRecord(Message, api_key=11, versions="0"):
     name: string = field()
     mechanism: int8 = field()
     salt: bytes = field()
@@ -127,12 +127,12 @@ class UserScramCredentialRecord(Message, api_key=11, versions="0", flexible="0+"
     iterations: int32 = field()
 
 
-class FeatureLevelRecord(Message, api_key=12, versions="0", flexible="0+"):
+class FeatureLevelRecord(Message, api_key=12, versions="0"):
     name: string = field()
     feature_level: int16 = field()
 
 
-class ClientQuotaRecord(Message, api_key=14, versions="0", flexible="0+"):
+class ClientQuotaRecord(Message, api_key=14, versions="0"):
     entity: list[EntityData] = field()
     key: string = field()
     value: float64 = field()
@@ -144,13 +144,13 @@ class EntityData(Struct):
     entity_name: string | None = field()
 
 
-class ProducerIdsRecord(Message, api_key=15, versions="0", flexible="0+"):
+class ProducerIdsRecord(Message, api_key=15, versions="0"):
     broker_id: int32 = field()
     broker_epoch: int64 = field(default=-1)
     next_producer_id: int64 = field()
 
 
-class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-3", flexible="0+"):
+class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-3"):
     broker_id: int32 = field()
     broker_epoch: int64 = field()
     fenced: int8 = field(tag=0)
@@ -159,7 +159,7 @@ class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-3", flexib
     cordoned_log_dirs: list[uuid] | None = field("3+", tag=3, default=None)
 
 
-class AccessControlEntryRecord(Message, api_key=18, versions="0", flexible="0+"):
+class AccessControlEntryRecord(Message, api_key=18, versions="0"):
     id: uuid = field()
     resource_type: int8 = field()
     resource_name: string = field()
@@ -170,40 +170,40 @@ class AccessControlEntryRecord(Message, api_key=18, versions="0", flexible="0+")
     permission_type: int8 = field()
 
 
-class RemoveAccessControlEntryRecord(Message, api_key=19, versions="0", flexible="0+"):
+class RemoveAccessControlEntryRecord(Message, api_key=19, versions="0"):
     id: uuid = field()
 
 
-class NoOpRecord(Message, api_key=20, versions="0", flexible="0+"):
+class NoOpRecord(Message, api_key=20, versions="0"):
     """Nothing but the fact that it was sent."""
 
 
-class ZkMigrationStateRecord(Message, api_key=21, versions="0", flexible="0+"):
+class ZkMigrationStateRecord(Message, api_key=21, versions="0"):
     zk_migration_state: int8 = field()
 
 
-class RemoveUserScramCredentialRecord(Message, api_key=22, versions="0", flexible="0+"):
+class RemoveUserScramCredentialRecord(Message, api_key=22, versions="0"):
     name: string = field()
     mechanism: int8 = field()
 
 
-class BeginTransactionRecord(Message, api_key=23, versions="0", flexible="0+"):
+class BeginTransactionRecord(Message, api_key=23, versions="0"):
     name: string | None = field(tag=0, default=None)
 
 
-class EndTransactionRecord(Message, api_key=24, versions="0", flexible="0+"):
+class EndTransactionRecord(Message, api_key=24, versions="0"):
     """Nothing but the fact that it was sent."""
 
 
-class AbortTransactionRecord(Message, api_key=25, versions="0", flexible="0+"):
+class AbortTransactionRecord(Message, api_key=25, versions="0"):
     reason: string | None = field(tag=0, default=None)
 
 
-class RemoveDelegationTokenRecord(Message, api_key=26, versions="0", flexible="0+"):
+class RemoveDelegationTokenRecord(Message, api_key=26, versions="0"):
     token_id: string = field()
 
 
-class RegisterControllerRecord(Message, api_key=27, versions="0", flexible="0+"):
+class RegisterControllerRecord(Message, api_key=27, versions="0"):
     controller_id: int32 = field()
     incarnation_id: uuid = field()
     zk_migration_ready: bool = field()
@@ -224,5 +224,5 @@ class ControllerFeature(Struct):
     max_supported_version: int16 = field()
 
 
-class ClearElrRecord(Message, api_key=28, versions="0", flexible="0+"):
+class ClearElrRecord(Message, api_key=28, versions="0"):
     topic_name: string = field()

@@ -12,7 +12,7 @@ from barnabas.wire.schema import Message, Struct, field, int16, int32, string
 
 
 class AlterPartitionReassignmentsRequest(
-    Message, api_key=45, versions="0-1", flexible="0+", listeners="broker controller"
+    Message, api_key=45, versions="0-1", listeners="broker controller"
 ):
     timeout_ms: int32 = field(default=60000)
     allow_replication_factor_change: bool = field("1+", default=True)
@@ -29,7 +29,7 @@ class ReassignablePartition(Struct):
     replicas: list[int32] | None = field(default=None)
 
 
-class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0-1", flexible="0+"):
+class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0-1"):
     throttle_time_ms: int32 = field()
     allow_replication_factor_change: bool = field("1+", default=True, ignorable=True)
     error_code: int16 = field()
@@ -49,7 +49,7 @@ class ReassignablePartitionResponse(Struct):
 
 
 class ListPartitionReassignmentsRequest(
-    Message, api_key=46, versions="0", flexible="0+", listeners="broker controller"
+    Message, api_key=46, versions="0", listeners="broker controller"
 ):
     timeout_ms: int32 = field(default=60000)
     topics: list[ListPartitionReassignmentsTopics] | None = field(default=None)
@@ -60,7 +60,7 @@ class ListPartitionReassignmentsTopics(Struct):
     partition_indexes: list[int32] = field()
 
 
-class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
+class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()

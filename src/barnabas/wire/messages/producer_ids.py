@@ -32,14 +32,12 @@ class InitProducerIdResponse(Message, api_key=22, versions="0-6", flexible="2+")
     ongoing_txn_producer_epoch: int16 = field("6+", default=-1)
 
 
-class AllocateProducerIdsRequest(
-    Message, api_key=67, versions="0", flexible="0+", listeners="controller"
-):
+class AllocateProducerIdsRequest(Message, api_key=67, versions="0", listeners="controller"):
     broker_id: int32 = field()
     broker_epoch: int64 = field(default=-1)
 
 
-class AllocateProducerIdsResponse(Message, api_key=67, versions="0", flexible="0+"):
+class AllocateProducerIdsResponse(Message, api_key=67, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     producer_id_start: int64 = field()

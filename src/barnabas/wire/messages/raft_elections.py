@@ -15,7 +15,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string, uint16, uuid
 
 
-class VoteRequest(Message, api_key=52, versions="0-2", flexible="0+", listeners="controller"):
+class VoteRequest(Message, api_key=52, versions="0-2", listeners="controller"):
     cluster_id: string | None = field(default=None)
     voter_id: int32 = field("1+", default=-1, ignorable=True)
     topics: list[VoteRequestTopicData] = field()
@@ -37,7 +37,7 @@ class VoteRequestPartitionData(Struct):
     pre_vote: bool = field("2+")
 
 
-class VoteResponse(Message, api_key=52, versions="0-2", flexible="0+"):
+class VoteResponse(Message, api_key=52, versions="0-2"):
     error_code: int16 = field()
     topics: list[VoteResponseTopicData] = field()
     node_endpoints: list[NodeEndpoint] = field("1+", tag=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string, uint16, uuid
 
 
-class LeaderChangeMessage(Message, versions="0-1", flexible="0+"):
+class LeaderChangeMessage(Message, versions="0-1"):
     version: int16 = field()
     leader_id: int32 = field()
     voters: list[LeaderChangeVoter] = field()
@@ -21,21 +21,21 @@ class LeaderChangeVoter(Struct):
     voter_directory_id: uuid = field("1+")
 
 
-class SnapshotHeaderRecord(Message, versions="0", flexible="0+"):
+class SnapshotHeaderRecord(Message, versions="0"):
     version: int16 = field()
     last_contained_log_timestamp: int64 = field()
 
 
-class SnapshotFooterRecord(Message, versions="0", flexible="0+"):
+class SnapshotFooterRecord(Message, versions="0"):
     version: int16 = field()
 
 
-class KRaftVersionRecord(Message, versions="0", flexible="0+"):
+class KRaftVersionRecord(Message, versions="0"):
     version: int16 = field()
     k_raft_version: int16 = field()
 
 
-class VotersRecord(Message, versions="0", flexible="0+"):
+class VotersRecord(Message, versions="0"):
     version: int16 = field()
     voters: list[Voter] = field()
 
@@ -58,7 +58,7 @@ class KRaftVersionFeature(Struct):
     max_supported_version: int16 = field()
 
 
-class QuorumStateData(Message, versions="0-1", flexible="0+"):
+class QuorumStateData(Message, versions="0-1"):
     cluster_id: string = field("0")
     leader_id: int32 = field(default=-1)
     leader_epoch: int32 = field(default=-1)

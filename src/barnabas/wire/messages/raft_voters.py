@@ -14,9 +14,7 @@ from barnabas.wire.messages.raft_records import KRaftVersionFeature
 from barnabas.wire.schema import Message, Struct, field, int16, int32, string, uint16, uuid
 
 
-class AddRaftVoterRequest(
-    Message, api_key=80, versions="0-1", flexible="0+", listeners="controller broker"
-):
+class AddRaftVoterRequest(Message, api_key=80, versions="0-1", listeners="controller broker"):
     cluster_id: string | None = field()
     timeout_ms: int32 = field()
     voter_id: int32 = field()
@@ -31,29 +29,25 @@ class Listener(Struct):
     port: uint16 = field()
 
 
-class AddRaftVoterResponse(Message, api_key=80, versions="0-1", flexible="0+"):
+class AddRaftVoterResponse(Message, api_key=80, versions="0-1"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()
 
 
-class RemoveRaftVoterRequest(
-    Message, api_key=81, versions="0", flexible="0+", listeners="controller broker"
-):
+class RemoveRaftVoterRequest(Message, api_key=81, versions="0", listeners="controller broker"):
     cluster_id: string | None = field()
     voter_id: int32 = field()
     voter_directory_id: uuid = field()
 
 
-class RemoveRaftVoterResponse(Message, api_key=81, versions="0", flexible="0+"):
+class RemoveRaftVoterResponse(Message, api_key=81, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()
 
 
-class UpdateRaftVoterRequest(
-    Message, api_key=82, versions="0", flexible="0+", listeners="controller"
-):
+class UpdateRaftVoterRequest(Message, api_key=82, versions="0", listeners="controller"):
     cluster_id: string | None = field()
     current_leader_epoch: int32 = field()
     voter_id: int32 = field()
@@ -62,7 +56,7 @@ class UpdateRaftVoterRequest(
     k_raft_version_feature: KRaftVersionFeature = field()
 
 
-class UpdateRaftVoterResponse(Message, api_key=82, versions="0", flexible="0+"):
+class UpdateRaftVoterResponse(Message, api_key=82, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     current_leader: CurrentLeader = field(tag=0)

@@ -19,9 +19,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string, uint16, uuid
 
 
-class BrokerRegistrationRequest(
-    Message, api_key=62, versions="0-4", flexible="0+", listeners="controller"
-):
+class BrokerRegistrationRequest(Message, api_key=62, versions="0-4", listeners="controller"):
     broker_id: int32 = field()
     cluster_id: string = field()
     incarnation_id: uuid = field()
@@ -46,15 +44,13 @@ class Feature(Struct):
     max_supported_version: int16 = field()
 
 
-class BrokerRegistrationResponse(Message, api_key=62, versions="0-4", flexible="0+"):
+class BrokerRegistrationResponse(Message, api_key=62, versions="0-4"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     broker_epoch: int64 = field(default=-1)
 
 
-class BrokerHeartbeatRequest(
-    Message, api_key=63, versions="0-2", flexible="0+", listeners="controller"
-):
+class BrokerHeartbeatRequest(Message, api_key=63, versions="0-2", listeners="controller"):
     broker_id: int32 = field()
     broker_epoch: int64 = field(default=-1)
     current_metadata_offset: int64 = field()
@@ -64,7 +60,7 @@ class BrokerHeartbeatRequest(
     cordoned_log_dirs: list[uuid] | None = field("2+", tag=1, default=None)
 
 
-class BrokerHeartbeatResponse(Message, api_key=63, versions="0-2", flexible="0+"):
+class BrokerHeartbeatResponse(Message, api_key=63, versions="0-2"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     is_caught_up: bool = field()
@@ -72,21 +68,17 @@ class BrokerHeartbeatResponse(Message, api_key=63, versions="0-2", flexible="0+"
     should_shut_down: bool = field()
 
 
-class UnregisterBrokerRequest(
-    Message, api_key=64, versions="0", flexible="0+", listeners="broker controller"
-):
+class UnregisterBrokerRequest(Message, api_key=64, versions="0", listeners="broker controller"):
     broker_id: int32 = field()
 
 
-class UnregisterBrokerResponse(Message, api_key=64, versions="0", flexible="0+"):
+class UnregisterBrokerResponse(Message, api_key=64, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()
 
 
-class ControllerRegistrationRequest(
-    Message, api_key=70, versions="0", flexible="0+", listeners="controller"
-):
+class ControllerRegistrationRequest(Message, api_key=70, versions="0", listeners="controller"):
     controller_id: int32 = field()
     incarnation_id: uuid = field()
     zk_migration_ready: bool = field()
@@ -94,19 +86,17 @@ class ControllerRegistrationRequest(
     features: list[Feature] = field()
 
 
-class ControllerRegistrationResponse(Message, api_key=70, versions="0", flexible="0+"):
+class ControllerRegistrationResponse(Message, api_key=70, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()
 
 
-class UnregisterControllerRequest(
-    Message, api_key=94, versions="0", flexible="0+", listeners="broker controller"
-):
+class UnregisterControllerRequest(Message, api_key=94, versions="0", listeners="broker controller"):
     controller_id: int32 = field()
 
 
-class UnregisterControllerResponse(Message, api_key=94, versions="0", flexible="0+"):
+class UnregisterControllerResponse(Message, api_key=94, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()

@@ -12,11 +12,13 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, field, int16, int64, string
 
 
-class SaslHandshakeRequest(Message, api_key=17, versions="0-1", listeners="broker controller"):
+class SaslHandshakeRequest(
+    Message, api_key=17, versions="0-1", flexible="none", listeners="broker controller"
+):
     mechanism: string = field()
 
 
-class SaslHandshakeResponse(Message, api_key=17, versions="0-1"):
+class SaslHandshakeResponse(Message, api_key=17, versions="0-1", flexible="none"):
     error_code: int16 = field()
     mechanisms: list[string] = field()
 

@@ -11,7 +11,7 @@ from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, str
 
 
 class DescribeUserScramCredentialsRequest(
-    Message, api_key=50, versions="0", flexible="0+", listeners="broker controller"
+    Message, api_key=50, versions="0", listeners="broker controller"
 ):
     users: list[UserName] | None = field()
 
@@ -20,7 +20,7 @@ class UserName(Struct):
     name: string = field()
 
 
-class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0", flexible="0+"):
+class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()
@@ -40,7 +40,7 @@ class CredentialInfo(Struct):
 
 
 class AlterUserScramCredentialsRequest(
-    Message, api_key=51, versions="0", flexible="0+", listeners="broker controller"
+    Message, api_key=51, versions="0", listeners="broker controller"
 ):
     deletions: list[ScramCredentialDeletion] = field()
     upsertions: list[ScramCredentialUpsertion] = field()
@@ -59,7 +59,7 @@ class ScramCredentialUpsertion(Struct):
     salted_password: bytes = field()
 
 
-class AlterUserScramCredentialsResponse(Message, api_key=51, versions="0", flexible="0+"):
+class AlterUserScramCredentialsResponse(Message, api_key=51, versions="0"):
     throttle_time_ms: int32 = field()
     results: list[AlterUserScramCredentialsResult] = field()
 

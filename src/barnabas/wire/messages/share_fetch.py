@@ -24,7 +24,7 @@ from barnabas.wire.schema import (
 )
 
 
-class ShareFetchRequest(Message, api_key=78, versions="1-2", flexible="0+", listeners="broker"):
+class ShareFetchRequest(Message, api_key=78, versions="1-2", listeners="broker"):
     group_id: string | None = field(default=None)
     member_id: string | None = field()
     share_session_epoch: int32 = field()
@@ -60,7 +60,7 @@ class ForgottenTopic(Struct):
     partitions: list[int32] = field()
 
 
-class ShareFetchResponse(Message, api_key=78, versions="1-2", flexible="0+"):
+class ShareFetchResponse(Message, api_key=78, versions="1-2"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)
@@ -96,9 +96,7 @@ class AcquiredRecords(Struct):
     delivery_count: int16 = field()
 
 
-class ShareAcknowledgeRequest(
-    Message, api_key=79, versions="1-2", flexible="0+", listeners="broker"
-):
+class ShareAcknowledgeRequest(Message, api_key=79, versions="1-2", listeners="broker"):
     group_id: string | None = field(default=None)
     member_id: string | None = field()
     share_session_epoch: int32 = field()
@@ -116,7 +114,7 @@ class AcknowledgePartition(Struct):
     acknowledgement_batches: list[AcknowledgementBatch] = field()
 
 
-class ShareAcknowledgeResponse(Message, api_key=79, versions="1-2", flexible="0+"):
+class ShareAcknowledgeResponse(Message, api_key=79, versions="1-2"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)

@@ -13,9 +13,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string, uuid
 
 
-class DescribeShareGroupOffsetsRequest(
-    Message, api_key=90, versions="0-1", flexible="0+", listeners="broker"
-):
+class DescribeShareGroupOffsetsRequest(Message, api_key=90, versions="0-1", listeners="broker"):
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field()
 
 
@@ -29,7 +27,7 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
     partitions: list[int32] = field()
 
 
-class DescribeShareGroupOffsetsResponse(Message, api_key=90, versions="0-1", flexible="0+"):
+class DescribeShareGroupOffsetsResponse(Message, api_key=90, versions="0-1"):
     throttle_time_ms: int32 = field()
     groups: list[DescribeShareGroupOffsetsResponseGroup] = field()
 
@@ -56,9 +54,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     error_message: string | None = field(default=None)
 
 
-class AlterShareGroupOffsetsRequest(
-    Message, api_key=91, versions="0", flexible="0+", listeners="broker"
-):
+class AlterShareGroupOffsetsRequest(Message, api_key=91, versions="0", listeners="broker"):
     group_id: string = field()
     topics: list[AlterShareGroupOffsetsRequestTopic] = field()
 
@@ -73,7 +69,7 @@ class AlterShareGroupOffsetsRequestPartition(Struct):
     start_offset: int64 = field()
 
 
-class AlterShareGroupOffsetsResponse(Message, api_key=91, versions="0", flexible="0+"):
+class AlterShareGroupOffsetsResponse(Message, api_key=91, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)
@@ -92,9 +88,7 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
     error_message: string | None = field(default=None)
 
 
-class DeleteShareGroupOffsetsRequest(
-    Message, api_key=92, versions="0", flexible="0+", listeners="broker"
-):
+class DeleteShareGroupOffsetsRequest(Message, api_key=92, versions="0", listeners="broker"):
     group_id: string = field()
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field()
 
@@ -103,7 +97,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
     topic_name: string = field()
 
 
-class DeleteShareGroupOffsetsResponse(Message, api_key=92, versions="0", flexible="0+"):
+class DeleteShareGroupOffsetsResponse(Message, api_key=92, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)

@@ -18,9 +18,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string, uuid
 
 
-class InitializeShareGroupStateRequest(
-    Message, api_key=83, versions="0", flexible="0+", listeners="broker"
-):
+class InitializeShareGroupStateRequest(Message, api_key=83, versions="0", listeners="broker"):
     group_id: string = field()
     topics: list[InitializeStateData] = field()
 
@@ -36,7 +34,7 @@ class InitializePartitionData(Struct):
     start_offset: int64 = field()
 
 
-class InitializeShareGroupStateResponse(Message, api_key=83, versions="0", flexible="0+"):
+class InitializeShareGroupStateResponse(Message, api_key=83, versions="0"):
     results: list[InitializeStateResult] = field()
 
 
@@ -51,9 +49,7 @@ class PartitionResult(Struct):
     error_message: string | None = field(default=None)
 
 
-class ReadShareGroupStateRequest(
-    Message, api_key=84, versions="0", flexible="0+", listeners="broker"
-):
+class ReadShareGroupStateRequest(Message, api_key=84, versions="0", listeners="broker"):
     group_id: string = field()
     topics: list[ReadStateData] = field()
 
@@ -68,7 +64,7 @@ class ReadPartitionData(Struct):
     leader_epoch: int32 = field()
 
 
-class ReadShareGroupStateResponse(Message, api_key=84, versions="0", flexible="0+"):
+class ReadShareGroupStateResponse(Message, api_key=84, versions="0"):
     results: list[ReadStateResult] = field()
 
 
@@ -93,9 +89,7 @@ class StateBatch(Struct):
     delivery_count: int16 = field()
 
 
-class WriteShareGroupStateRequest(
-    Message, api_key=85, versions="0-1", flexible="0+", listeners="broker"
-):
+class WriteShareGroupStateRequest(Message, api_key=85, versions="0-1", listeners="broker"):
     group_id: string = field()
     topics: list[WriteStateData] = field()
 
@@ -114,7 +108,7 @@ class WritePartitionData(Struct):
     state_batches: list[StateBatch] = field()
 
 
-class WriteShareGroupStateResponse(Message, api_key=85, versions="0-1", flexible="0+"):
+class WriteShareGroupStateResponse(Message, api_key=85, versions="0-1"):
     results: list[WriteStateResult] = field()
 
 
@@ -123,9 +117,7 @@ class WriteStateResult(Struct):
     partitions: list[PartitionResult] = field()
 
 
-class DeleteShareGroupStateRequest(
-    Message, api_key=86, versions="0", flexible="0+", listeners="broker"
-):
+class DeleteShareGroupStateRequest(Message, api_key=86, versions="0", listeners="broker"):
     group_id: string = field()
     topics: list[DeleteStateData] = field()
 
@@ -139,7 +131,7 @@ class DeletePartitionData(Struct):
     partition: int32 = field()
 
 
-class DeleteShareGroupStateResponse(Message, api_key=86, versions="0", flexible="0+"):
+class DeleteShareGroupStateResponse(Message, api_key=86, versions="0"):
     results: list[DeleteStateResult] = field()
 
 
@@ -148,9 +140,7 @@ class DeleteStateResult(Struct):
     partitions: list[PartitionResult] = field()
 
 
-class ReadShareGroupStateSummaryRequest(
-    Message, api_key=87, versions="0-1", flexible="0+", listeners="broker"
-):
+class ReadShareGroupStateSummaryRequest(Message, api_key=87, versions="0-1", listeners="broker"):
     group_id: string = field()
     topics: list[ReadStateSummaryData] = field()
 
@@ -160,7 +150,7 @@ class ReadStateSummaryData(Struct):
     partitions: list[ReadPartitionData] = field()
 
 
-class ReadShareGroupStateSummaryResponse(Message, api_key=87, versions="0-1", flexible="0+"):
+class ReadShareGroupStateSummaryResponse(Message, api_key=87, versions="0-1"):
     results: list[ReadStateSummaryResult] = field()
 
 

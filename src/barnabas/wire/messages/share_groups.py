@@ -14,9 +14,7 @@ from barnabas.wire.messages.consumer_groups import (
 from barnabas.wire.schema import Message, Struct, field, int16, int32, string
 
 
-class ShareGroupHeartbeatRequest(
-    Message, api_key=76, versions="1", flexible="0+", listeners="broker"
-):
+class ShareGroupHeartbeatRequest(Message, api_key=76, versions="1", listeners="broker"):
     group_id: string = field()
     member_id: string = field()
     member_epoch: int32 = field()
@@ -24,7 +22,7 @@ class ShareGroupHeartbeatRequest(
     subscribed_topic_names: list[string] | None = field(default=None)
 
 
-class ShareGroupHeartbeatResponse(Message, api_key=76, versions="1", flexible="0+"):
+class ShareGroupHeartbeatResponse(Message, api_key=76, versions="1"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)
@@ -34,14 +32,12 @@ class ShareGroupHeartbeatResponse(Message, api_key=76, versions="1", flexible="0
     assignment: Assignment | None = field(default=None)
 
 
-class ShareGroupDescribeRequest(
-    Message, api_key=77, versions="1", flexible="0+", listeners="broker"
-):
+class ShareGroupDescribeRequest(Message, api_key=77, versions="1", listeners="broker"):
     group_ids: list[string] = field()
     include_authorized_operations: bool = field()
 
 
-class ShareGroupDescribeResponse(Message, api_key=77, versions="1", flexible="0+"):
+class ShareGroupDescribeResponse(Message, api_key=77, versions="1"):
     throttle_time_ms: int32 = field()
     groups: list[DescribedGroup] = field()
 

@@ -9,13 +9,13 @@ from barnabas.wire.messages.share_group_state import StateBatch
 from barnabas.wire.schema import Message, field, int32, int64, string, uuid
 
 
-class ShareSnapshotKey(Message, api_key=0, versions="0"):
+class ShareSnapshotKey(Message, api_key=0, versions="0", flexible="none"):
     group_id: string = field()
     topic_id: uuid = field()
     partition: int32 = field()
 
 
-class ShareSnapshotValue(Message, api_key=0, versions="0", flexible="0+"):
+class ShareSnapshotValue(Message, api_key=0, versions="0"):
     snapshot_epoch: int32 = field()
     state_epoch: int32 = field()
     leader_epoch: int32 = field()
@@ -26,13 +26,13 @@ class ShareSnapshotValue(Message, api_key=0, versions="0", flexible="0+"):
     state_batches: list[StateBatch] = field()
 
 
-class ShareUpdateKey(Message, api_key=1, versions="0"):
+class ShareUpdateKey(Message, api_key=1, versions="0", flexible="none"):
     group_id: string = field()
     topic_id: uuid = field()
     partition: int32 = field()
 
 
-class ShareUpdateValue(Message, api_key=1, versions="0", flexible="0+"):
+class ShareUpdateValue(Message, api_key=1, versions="0"):
     snapshot_epoch: int32 = field()
     leader_epoch: int32 = field()
     start_offset: int64 = field()

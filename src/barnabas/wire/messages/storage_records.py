@@ -16,7 +16,7 @@ from barnabas.wire.schema import (
 )
 
 
-class RemoteLogSegmentMetadataRecord(Message, api_key=0, versions="0", flexible="0+"):
+class RemoteLogSegmentMetadataRecord(Message, api_key=0, versions="0"):
     remote_log_segment_id: RemoteLogSegmentIdEntry = field()
     start_offset: int64 = field()
     end_offset: int64 = field()
@@ -46,7 +46,7 @@ class SegmentLeaderEpochEntry(Struct):
     offset: int64 = field()
 
 
-class RemoteLogSegmentMetadataUpdateRecord(Message, api_key=1, versions="0", flexible="0+"):
+class RemoteLogSegmentMetadataUpdateRecord(Message, api_key=1, versions="0"):
     remote_log_segment_id: RemoteLogSegmentIdEntry = field()
     broker_id: int32 = field()
     event_timestamp_ms: int64 = field()
@@ -54,14 +54,14 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, api_key=1, versions="0", fle
     remote_log_segment_state: int8 = field()
 
 
-class RemotePartitionDeleteMetadataRecord(Message, api_key=2, versions="0", flexible="0+"):
+class RemotePartitionDeleteMetadataRecord(Message, api_key=2, versions="0"):
     topic_id_partition: TopicIdPartitionEntry = field()
     broker_id: int32 = field()
     event_timestamp_ms: int64 = field()
     remote_partition_delete_state: int8 = field()
 
 
-class RemoteLogSegmentMetadataSnapshotRecord(Message, api_key=3, versions="0", flexible="0+"):
+class RemoteLogSegmentMetadataSnapshotRecord(Message, api_key=3, versions="0"):
     segment_id: uuid = field()
     start_offset: int64 = field()
     end_offset: int64 = field()
@@ -75,7 +75,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, api_key=3, versions="0", f
     txn_index_empty: bool = field(tag=0)
 
 
-class ProducerSnapshot(Message, versions="1"):
+class ProducerSnapshot(Message, versions="1", flexible="none"):
     crc: uint32 = field()
     producer_entries: list[ProducerEntry] = field()
 

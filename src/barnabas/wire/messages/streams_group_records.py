@@ -10,11 +10,11 @@ from barnabas.wire.messages.streams_groups import CopartitionGroup, Endpoint, Ke
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string
 
 
-class StreamsGroupMetadataKey(Message, api_key=17, versions="0"):
+class StreamsGroupMetadataKey(Message, api_key=17, versions="0", flexible="none"):
     group_id: string = field()
 
 
-class StreamsGroupMetadataValue(Message, api_key=17, versions="0", flexible="0+"):
+class StreamsGroupMetadataValue(Message, api_key=17, versions="0"):
     epoch: int32 = field()
     metadata_hash: int64 = field()
     validated_topology_epoch: int32 = field(tag=0, default=-1)
@@ -26,12 +26,12 @@ class LastAssignmentConfig(Struct):
     value: string = field()
 
 
-class StreamsGroupMemberMetadataKey(Message, api_key=19, versions="0"):
+class StreamsGroupMemberMetadataKey(Message, api_key=19, versions="0", flexible="none"):
     group_id: string = field()
     member_id: string = field()
 
 
-class StreamsGroupMemberMetadataValue(Message, api_key=19, versions="0", flexible="0+"):
+class StreamsGroupMemberMetadataValue(Message, api_key=19, versions="0"):
     instance_id: string | None = field()
     rack_id: string | None = field()
     client_id: string = field()
@@ -43,21 +43,21 @@ class StreamsGroupMemberMetadataValue(Message, api_key=19, versions="0", flexibl
     client_tags: list[KeyValue] = field()
 
 
-class StreamsGroupTargetAssignmentMetadataKey(Message, api_key=20, versions="0"):
+class StreamsGroupTargetAssignmentMetadataKey(Message, api_key=20, versions="0", flexible="none"):
     group_id: string = field()
 
 
-class StreamsGroupTargetAssignmentMetadataValue(Message, api_key=20, versions="0", flexible="0+"):
+class StreamsGroupTargetAssignmentMetadataValue(Message, api_key=20, versions="0"):
     assignment_epoch: int32 = field()
     assignment_timestamp: int64 = field(tag=0)
 
 
-class StreamsGroupTargetAssignmentMemberKey(Message, api_key=21, versions="0"):
+class StreamsGroupTargetAssignmentMemberKey(Message, api_key=21, versions="0", flexible="none"):
     group_id: string = field()
     member_id: string = field()
 
 
-class StreamsGroupTargetAssignmentMemberValue(Message, api_key=21, versions="0", flexible="0+"):
+class StreamsGroupTargetAssignmentMemberValue(Message, api_key=21, versions="0"):
     active_tasks: list[TargetTaskIds] = field()
     standby_tasks: list[TargetTaskIds] = field()
     warmup_tasks: list[TargetTaskIds] = field()
@@ -68,12 +68,12 @@ class TargetTaskIds(Struct):
     partitions: list[int32] = field()
 
 
-class StreamsGroupCurrentMemberAssignmentKey(Message, api_key=22, versions="0"):
+class StreamsGroupCurrentMemberAssignmentKey(Message, api_key=22, versions="0", flexible="none"):
     group_id: string = field()
     member_id: string = field()
 
 
-class StreamsGroupCurrentMemberAssignmentValue(Message, api_key=22, versions="0", flexible="0+"):
+class StreamsGroupCurrentMemberAssignmentValue(Message, api_key=22, versions="0"):
     member_epoch: int32 = field()
     previous_member_epoch: int32 = field()
     state: int8 = field()
@@ -91,11 +91,11 @@ class CurrentTaskIds(Struct):
     assignment_epochs: list[int32] | None = field(tag=0)
 
 
-class StreamsGroupTopologyKey(Message, api_key=23, versions="0"):
+class StreamsGroupTopologyKey(Message, api_key=23, versions="0", flexible="none"):
     group_id: string = field()
 
 
-class StreamsGroupTopologyValue(Message, api_key=23, versions="0", flexible="0+"):
+class StreamsGroupTopologyValue(Message, api_key=23, versions="0"):
     epoch: int32 = field()
     subtopologies: list[Subtopology] = field()
 

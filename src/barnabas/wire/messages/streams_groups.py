@@ -14,9 +14,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string, uint16
 
 
-class StreamsGroupHeartbeatRequest(
-    Message, api_key=88, versions="0-1", flexible="0+", listeners="broker"
-):
+class StreamsGroupHeartbeatRequest(Message, api_key=88, versions="0-1", listeners="broker"):
     group_id: string = field()
     member_id: string = field()
     member_epoch: int32 = field()
@@ -85,7 +83,7 @@ class TaskOffset(Struct):
     offset: int64 = field()
 
 
-class StreamsGroupHeartbeatResponse(Message, api_key=88, versions="0-1", flexible="0+"):
+class StreamsGroupHeartbeatResponse(Message, api_key=88, versions="0-1"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)
@@ -120,15 +118,13 @@ class TopicPartition(Struct):
     partitions: list[int32] = field()
 
 
-class StreamsGroupDescribeRequest(
-    Message, api_key=89, versions="0-1", flexible="0+", listeners="broker"
-):
+class StreamsGroupDescribeRequest(Message, api_key=89, versions="0-1", listeners="broker"):
     group_ids: list[string] = field()
     include_authorized_operations: bool = field()
     include_topology_description: bool = field("1+")
 
 
-class StreamsGroupDescribeResponse(Message, api_key=89, versions="0-1", flexible="0+"):
+class StreamsGroupDescribeResponse(Message, api_key=89, versions="0-1"):
     throttle_time_ms: int32 = field()
     groups: list[DescribedGroup] = field()
 
@@ -210,7 +206,7 @@ class TopologyDescriptionGlobalStore(Struct):
 
 
 class StreamsGroupTopologyDescriptionUpdateRequest(
-    Message, api_key=93, versions="0", flexible="0+", listeners="broker"
+    Message, api_key=93, versions="0", listeners="broker"
 ):
     group_id: string = field()
     member_id: string = field()
@@ -218,9 +214,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(
     topology_description: TopologyDescription = field()
 
 
-class StreamsGroupTopologyDescriptionUpdateResponse(
-    Message, api_key=93, versions="0", flexible="0+"
-):
+class StreamsGroupTopologyDescriptionUpdateResponse(Message, api_key=93, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field(default=None)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, field, int8, int16, int32, string, uuid
 
 
-class GetTelemetrySubscriptionsRequest(
-    Message, api_key=71, versions="0", flexible="0+", listeners="broker"
-):
+class GetTelemetrySubscriptionsRequest(Message, api_key=71, versions="0", listeners="broker"):
     client_instance_id: uuid = field()
 
 
-class GetTelemetrySubscriptionsResponse(Message, api_key=71, versions="0", flexible="0+"):
+class GetTelemetrySubscriptionsResponse(Message, api_key=71, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     client_instance_id: uuid = field()
@@ -28,7 +26,7 @@ class GetTelemetrySubscriptionsResponse(Message, api_key=71, versions="0", flexi
     requested_metrics: list[string] = field()
 
 
-class PushTelemetryRequest(Message, api_key=72, versions="0", flexible="0+", listeners="broker"):
+class PushTelemetryRequest(Message, api_key=72, versions="0", listeners="broker"):
     client_instance_id: uuid = field()
     subscription_id: int32 = field()
     terminating: bool = field()
@@ -36,6 +34,6 @@ class PushTelemetryRequest(Message, api_key=72, versions="0", flexible="0+", lis
     metrics: bytes = field()
 
 
-class PushTelemetryResponse(Message, api_key=72, versions="0", flexible="0+"):
+class PushTelemetryResponse(Message, api_key=72, versions="0"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()

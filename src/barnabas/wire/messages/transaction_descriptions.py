@@ -13,13 +13,11 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string
 
 
-class DescribeTransactionsRequest(
-    Message, api_key=65, versions="0", flexible="0+", listeners="broker"
-):
+class DescribeTransactionsRequest(Message, api_key=65, versions="0", listeners="broker"):
     transactional_ids: list[string] = field()
 
 
-class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
+class DescribeTransactionsResponse(Message, api_key=65, versions="0"):
     throttle_time_ms: int32 = field()
     transaction_states: list[DescribedTransactionState] = field()
 
@@ -40,16 +38,14 @@ class TopicData(Struct):
     partitions: list[int32] = field()
 
 
-class ListTransactionsRequest(
-    Message, api_key=66, versions="0-2", flexible="0+", listeners="broker"
-):
+class ListTransactionsRequest(Message, api_key=66, versions="0-2", listeners="broker"):
     state_filters: list[string] = field()
     producer_id_filters: list[int64] = field()
     duration_filter: int64 = field("1+", default=-1)
     transactional_id_pattern: string | None = field("2+", default=None)
 
 
-class ListTransactionsResponse(Message, api_key=66, versions="0-2", flexible="0+"):
+class ListTransactionsResponse(Message, api_key=66, versions="0-2"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     unknown_state_filters: list[string] = field()
@@ -62,9 +58,7 @@ class ListedTransactionState(Struct):
     transaction_state: string = field()
 
 
-class DescribeProducersRequest(
-    Message, api_key=61, versions="0", flexible="0+", listeners="broker"
-):
+class DescribeProducersRequest(Message, api_key=61, versions="0", listeners="broker"):
     topics: list[TopicRequest] = field()
 
 
@@ -73,7 +67,7 @@ class TopicRequest(Struct):
     partition_indexes: list[int32] = field()
 
 
-class DescribeProducersResponse(Message, api_key=61, versions="0", flexible="0+"):
+class DescribeProducersResponse(Message, api_key=61, versions="0"):
     throttle_time_ms: int32 = field()
     topics: list[TopicResponse] = field()
 

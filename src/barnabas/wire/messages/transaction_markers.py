@@ -50,15 +50,15 @@ class WritableTxnMarkerPartitionResult(Struct):
     error_code: int16 = field()
 
 
-class ControlRecordTypeSchema(Message, versions="0"):
+class ControlRecordTypeSchema(Message, versions="0", flexible="none"):
     type: int16 = field()
 
 
-class EndTxnMarker(Message, versions="0"):
+class EndTxnMarker(Message, versions="0", flexible="none"):
     coordinator_epoch: int32 = field()
 
 
-class AbortedTxn(Message, versions="0"):
+class AbortedTxn(Message, versions="0", flexible="none"):
     producer_id: int64 = field()
     first_offset: int64 = field()
     last_offset: int64 = field()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string
 
 
-class TransactionLogKey(Message, api_key=0, versions="0"):
+class TransactionLogKey(Message, api_key=0, versions="0", flexible="none"):
     transactional_id: string = field()
 
 

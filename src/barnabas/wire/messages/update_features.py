@@ -8,9 +8,7 @@ from __future__ import annotations
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, string
 
 
-class UpdateFeaturesRequest(
-    Message, api_key=57, versions="0-2", flexible="0+", listeners="broker controller"
-):
+class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", listeners="broker controller"):
     timeout_ms: int32 = field(default=60000)
     feature_updates: list[FeatureUpdateKey] = field()
     validate_only: bool = field("1+")
@@ -23,7 +21,7 @@ class FeatureUpdateKey(Struct):
     upgrade_type: int8 = field("1+", default=1)
 
 
-class UpdateFeaturesResponse(Message, api_key=57, versions="0-2", flexible="0+"):
+class UpdateFeaturesResponse(Message, api_key=57, versions="0-2"):
     throttle_time_ms: int32 = field()
     error_code: int16 = field()
     error_message: string | None = field()
