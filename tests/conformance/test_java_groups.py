@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import Broker
-from tests.conformance.clients.client import Sent
+from tests.conformance.clients.client import SentRecord
 from tests.conformance.clients.confluent_groups import ConfluentGroups
 from tests.conformance.clients.group_client import (
     Committed,
-    Crew,
+    ConsumerOptions,
     GroupClient,
-    Joining,
-    Place,
+    GroupMembers,
+    PartitionKey,
     Protocol,
 )
 from tests.conformance.tools import rows, tool
@@ -36,24 +36,26 @@ def client(target: Broker) -> Iterator[ConfluentGroups]:
 
 
 @contextmanager
-def living_group(client: GroupClient, topic: str, joining: Joining) -> Iterator[str]:
+def stable_group(client: GroupClient, topic: str, options: ConsumerOptions) -> Iterator[str]:
     """A stable group of one member that has read ten records of each of two partitions."""
     client.create_topic(topic, 2)
-    client.produce(topic, [Sent(b"%d" % n, partition=n % 2) for n in range(20)])
-    crew = Crew([client.join(topic, [topic], joining)])
-    crew.take({b"%d" % n for n in range(20)})
-    crew.commit({Place(topic, 0), Place(topic, 1)}, 10)
-    client.produce(topic, [Sent(b"not read", partition=1)] * 3)
-    with being_polled(crew):
+    client.produce(topic, [SentRecord(b"%d" % n, partition=n % 2) for n in range(20)])
+    group_members = GroupMembers([client.join(topic, [topic], options)])
+    group_members.consume_all({b"%d" % n for n in range(20)})
+    group_members.commit({PartitionKey(topic, 0), PartitionKey(topic, 1)}, 10)
+    client.produce(topic, [SentRecord(b"not read", partition=1)] * 3)
+    with polled_in_background(group_members):
         yield client.describe_group(topic).members[0].member_id
-    crew.leave()
+    group_members.leave()
 
 
 @contextmanager
-def being_polled(crew: Crew) -> Iterator[None]:
+def polled_in_background(group_members: GroupMembers) -> Iterator[None]:
     """Its positions stay where they are: what is taken is not committed."""
     ending = threading.Event()
-    thread = threading.Thread(target=lambda: crew.work_until(ending.is_set, "the tools have run"))
+    thread = threading.Thread(
+        target=lambda: group_members.poll_until(ending.is_set, "the tools have run")
+    )
     thread.start()
     try:
         yield
@@ -62,13 +64,13 @@ def being_polled(crew: Crew) -> Iterator[None]:
         thread.join()
 
 
-def group_that_read(client: GroupClient, topic: str, *, offset: int) -> None:
+def create_empty_group(client: GroupClient, topic: str, *, offset: int) -> None:
     """An empty group that has committed an offset in each of two partitions of ten records."""
     client.create_topic(topic, 2)
-    client.produce(topic, [Sent(b"%d" % n, partition=n % 2) for n in range(20)])
-    places = [Place(topic, 0), Place(topic, 1)]
-    member = client.consumer_of(topic, places)
-    member.commit(dict.fromkeys(places, Committed(offset)))
+    client.produce(topic, [SentRecord(b"%d" % n, partition=n % 2) for n in range(20)])
+    topic_partitions = [PartitionKey(topic, 0), PartitionKey(topic, 1)]
+    member = client.assigned_consumer(topic, topic_partitions)
+    member.commit(dict.fromkeys(topic_partitions, Committed(offset)))
     member.leave()
 
 
@@ -77,8 +79,8 @@ def test_consumer_groups_lists_and_describes(
     target: Broker, client: ConfluentGroups, topic: str, protocol: Protocol
 ) -> None:
     kind = "Consumer" if protocol is Protocol.CONSUMER else "Classic"
-    joining = Joining(protocol, instance_id="static")
-    with living_group(client, topic, joining) as member:
+    options = ConsumerOptions(protocol, instance_id="static")
+    with stable_group(client, topic, options) as member:
         assert [topic, "Stable"] in rows(tool(target, "consumer-groups", "--list", "--state"))
         assert [topic, kind] in rows(tool(target, "consumer-groups", "--list", "--type", kind))
         describe = ("consumer-groups", "--describe", "--group", topic)
@@ -100,7 +102,7 @@ def test_consumer_groups_lists_and_describes(
 def test_consumer_groups_changes_nothing_while_members_are_in(
     target: Broker, client: ConfluentGroups, topic: str
 ) -> None:
-    with living_group(client, topic, Joining(Protocol.RANGE)):
+    with stable_group(client, topic, ConsumerOptions(Protocol.RANGE)):
         named = ("--group", topic)
         reset = tool(target, "consumer-groups", "--reset-offsets", *named, "--all-topics",
                      "--to-earliest", "--execute")  # fmt: skip
@@ -115,7 +117,7 @@ def test_consumer_groups_changes_nothing_while_members_are_in(
 def test_consumer_groups_resets_offsets(
     target: Broker, client: ConfluentGroups, topic: str, tmp_path: Path
 ) -> None:
-    group_that_read(client, topic, offset=6)
+    create_empty_group(client, topic, offset=6)
 
     def reset(*how: str) -> list[list[str]]:
         named = ("--group", topic, "--topic", topic)
@@ -142,7 +144,10 @@ def test_consumer_groups_resets_offsets(
     plan.write_text(f"{topic},0,3\n{topic},1,5\n")
     from_file = ("--group", topic, "--from-file", str(plan), "--execute")
     tool(target, "consumer-groups", "--reset-offsets", *from_file)
-    assert client.group_offsets(topic) == {Place(topic, 0): (3, ""), Place(topic, 1): (5, "")}
+    assert client.group_offsets(topic) == {
+        PartitionKey(topic, 0): (3, ""),
+        PartitionKey(topic, 1): (5, ""),
+    }
     export = ("--group", topic, "--all-topics", "--to-current", "--export", "--dry-run")
     exported = tool(target, "consumer-groups", "--reset-offsets", *export)
     assert sorted(exported.split()) == [f'"{topic}",0,3', f'"{topic}",1,5']
@@ -151,11 +156,11 @@ def test_consumer_groups_resets_offsets(
 def test_consumer_groups_deletes_offsets_and_groups(
     target: Broker, client: ConfluentGroups, topic: str
 ) -> None:
-    group_that_read(client, topic, offset=6)
+    create_empty_group(client, topic, offset=6)
     named = ("--group", topic)
     one = tool(target, "consumer-groups", "--delete-offsets", *named, "--topic", f"{topic}:0")
     assert [topic, "0", "Successful"] in rows(one)
-    assert client.group_offsets(topic) == {Place(topic, 1): Committed(6)}
+    assert client.group_offsets(topic) == {PartitionKey(topic, 1): Committed(6)}
     deleted = tool(target, "consumer-groups", "--delete", *named)
     assert f"Deletion of requested consumer groups ('{topic}') was successful." in deleted
     assert topic not in client.groups()
@@ -163,8 +168,8 @@ def test_consumer_groups_deletes_offsets_and_groups(
 
 
 def test_groups_lists_every_kind(target: Broker, client: ConfluentGroups, topic: str) -> None:
-    group_that_read(client, topic, offset=1)
-    with living_group(client, f"{topic}-new", Joining(Protocol.CONSUMER)):
+    create_empty_group(client, topic, offset=1)
+    with stable_group(client, f"{topic}-new", ConsumerOptions(Protocol.CONSUMER)):
         listed = rows(tool(target, "groups", "--list"))
         assert [f"{topic}-new", "Consumer", "consumer"] in listed
         assert [topic, "Classic"] in listed  # of no protocol: nobody has ever joined it
@@ -174,7 +179,7 @@ def test_groups_lists_every_kind(target: Broker, client: ConfluentGroups, topic:
 def test_console_consumers_go_on_where_the_last_one_ended(
     target: Broker, client: ConfluentGroups, topic: str, protocol: str
 ) -> None:
-    client.produce(topic, [Sent(b"%d" % n) for n in range(10)])
+    client.produce(topic, [SentRecord(b"%d" % n) for n in range(10)])
 
     def consume(count: int) -> list[str]:
         return tool(
@@ -186,7 +191,7 @@ def test_console_consumers_go_on_where_the_last_one_ended(
 
     assert consume(4) == ["0", "1", "2", "3"]
     assert consume(6) == ["4", "5", "6", "7", "8", "9"]
-    assert client.group_offsets(topic) == {Place(topic, 0): Committed(10)}
+    assert client.group_offsets(topic) == {PartitionKey(topic, 0): Committed(10)}
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -194,7 +199,7 @@ def test_verifiable_consumer(
     target: Broker, client: ConfluentGroups, topic: str, protocol: str
 ) -> None:
     client.create_topic(topic, 2)
-    client.produce(topic, [Sent(b"%d" % n, partition=n % 2) for n in range(200)])
+    client.produce(topic, [SentRecord(b"%d" % n, partition=n % 2) for n in range(200)])
     printed = tool(
         target,
         "verifiable-consumer",
@@ -209,12 +214,12 @@ def test_verifiable_consumer(
     committed = [event for event in events if event["name"] == "offsets_committed"]
     assert all(event["success"] for event in committed)
     assert client.group_offsets(topic) == dict.fromkeys(
-        [Place(topic, 0), Place(topic, 1)], Committed(100)
+        [PartitionKey(topic, 0), PartitionKey(topic, 1)], Committed(100)
     )
 
 
 def test_consumer_perf_test(target: Broker, client: ConfluentGroups, topic: str) -> None:
-    client.produce(topic, [Sent(bytes(100)) for _ in range(5_000)])
+    client.produce(topic, [SentRecord(bytes(100)) for _ in range(5_000)])
     printed = tool(
         target,
         "consumer-perf-test",
@@ -222,7 +227,7 @@ def test_consumer_perf_test(target: Broker, client: ConfluentGroups, topic: str)
     )
     cells = printed.strip().splitlines()[-1].split(", ")
     assert cells[4] == "5000"
-    assert client.group_offsets(topic) == {Place(topic, 0): Committed(5_000)}
+    assert client.group_offsets(topic) == {PartitionKey(topic, 0): Committed(5_000)}
 
 
 def test_settings_of_a_group(target: Broker, topic: str) -> None:

@@ -16,7 +16,7 @@ TIMESTAMP_NOT_AVAILABLE = 0
 TIMESTAMP_CREATE_TIME = 1
 TIMESTAMP_LOG_APPEND_TIME = 2
 
-TopicPartitionTuple = tuple[str, int]
+PartitionKey = tuple[str, int]
 """A topic name and a partition, as a key of the clients' own dictionaries."""
 
 
@@ -108,7 +108,7 @@ class ThrottleEvent:
         return f"{self.broker_name}/{self.broker_id} throttled for {throttle_ms} ms"
 
 
-def group_by_topic(partitions: Iterable[TopicPartitionTuple]) -> dict[str, list[int]]:
+def group_by_topic(partitions: Iterable[PartitionKey]) -> dict[str, list[int]]:
     """Returns the indexes of partitions by topic, as requests list them."""
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:

@@ -19,7 +19,7 @@ from barnabas.client.consumer.subscription_state import (
 from barnabas.client.consumer.user_events import UserEvents
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -72,7 +72,7 @@ class Scene:
     def __init__(self, leaders: dict[int, int], **settings: Any) -> None:
         self.settings = ConsumerSettings(retry_backoff_ms=1, retry_backoff_max_ms=2, **settings)
         self.brokers = Brokers(leaders)
-        self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
+        self.assignment: dict[PartitionKey, TopicPartitionState] = {}
         self.buffer = AioFetchBuffer(Poller())
         self.unknown_positions = 0
         self.fetcher = Fetcher(

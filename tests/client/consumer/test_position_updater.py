@@ -17,8 +17,8 @@ from barnabas.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_STORED,
+    PartitionKey,
     TopicPartition,
-    TopicPartitionTuple,
 )
 
 KEY = ("t", 0)
@@ -32,16 +32,16 @@ class Leaders:
         self.requested: list[int] = []
 
     async def list_offsets(
-        self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline
+        self, wanted: Mapping[PartitionKey, int], deadline: Deadline
     ) -> OffsetResults:
         return self._answer(wanted)
 
     async def offsets_for_leader_epochs(
-        self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline
+        self, epochs: Mapping[PartitionKey, int], deadline: Deadline
     ) -> OffsetResults:
         return self._answer(epochs)
 
-    def _answer(self, asked: Mapping[TopicPartitionTuple, int]) -> OffsetResults:
+    def _answer(self, asked: Mapping[PartitionKey, int]) -> OffsetResults:
         self.requested += asked.values()
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return dict.fromkeys(asked, answer)
@@ -54,8 +54,8 @@ class Committed:
         self.answers = list(answers)
 
     async def committed(
-        self, partitions: Collection[TopicPartitionTuple], *, deadline: Deadline
-    ) -> dict[TopicPartitionTuple, TopicPartition]:
+        self, partitions: Collection[PartitionKey], *, deadline: Deadline
+    ) -> dict[PartitionKey, TopicPartition]:
         answer = self.answers.pop(0)
         if isinstance(answer, KafkaException):
             raise answer

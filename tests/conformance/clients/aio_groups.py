@@ -1,4 +1,4 @@
-"""aiokafka in groups."""
+"""Adapter for groups of aiokafka."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,20 +8,20 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from tests.conformance.clients.aio import AiokafkaClient, refuse
+from tests.conformance.clients.aio import AiokafkaClient, raise_for_code
 from tests.conformance.clients.group_client import (
     POLL_S,
     Committed,
+    ConsumedRecord,
+    ConsumerOptions,
     GroupClient,
     GroupDescription,
-    Joining,
-    Listed,
+    GroupListing,
     Member,
     MemberDescription,
-    Place,
+    PartitionKey,
     Protocol,
-    Taken,
-    isolation,
+    isolation_level_name,
 )
 
 ASSIGNORS = {
@@ -32,18 +32,22 @@ ASSIGNORS = {
 
 
 class AiokafkaMember(Member, ConsumerRebalanceListener):
-    """It goes on rebalancing by itself on the client's loop; only records wait for a poll."""
+    """A member that rebalances on the client's event loop; only records need a poll."""
 
     def __init__(self, client: "AiokafkaGroups", group: str, settings: Mapping[str, Any]) -> None:
         self._run = client._run
-        self.changes = 0
+        self.assignment_changes = 0
         self._group = group
         self.consumer: AIOKafkaConsumer = self._run(self._make(client.bootstrap, settings))
 
-    def start(self, topics: Sequence[str] = (), places: Sequence[Place] = ()) -> None:
+    def start(
+        self, topics: Sequence[str] = (), topic_partitions: Sequence[PartitionKey] = ()
+    ) -> None:
         async def start() -> None:
-            if places:
-                self.consumer.assign([TopicPartition(*place) for place in places])
+            if topic_partitions:
+                self.consumer.assign(
+                    [TopicPartition(*topic_partition) for topic_partition in topic_partitions]
+                )
             elif topics[0].startswith("^"):
                 self.consumer.subscribe(pattern=topics[0], listener=self)
             else:
@@ -52,46 +56,46 @@ class AiokafkaMember(Member, ConsumerRebalanceListener):
 
         self._run(start())
 
-    def poll(self) -> list[Taken]:
+    def poll(self) -> list[ConsumedRecord]:
         polled = self._run(self.consumer.getmany(timeout_ms=int(POLL_S * 1000)))
         return [
-            Taken(Place(*place), record.offset, record.value)
-            for place, records in polled.items()
+            ConsumedRecord(PartitionKey(*topic_partition), record.offset, record.value)
+            for topic_partition, records in polled.items()
             for record in records
         ]
 
-    def assignment(self) -> set[Place]:
-        return {Place(*place) for place in self.consumer.assignment()}
+    def assignment(self) -> set[PartitionKey]:
+        return {PartitionKey(*topic_partition) for topic_partition in self.consumer.assignment()}
 
-    def commit(self, offsets: Mapping[Place, Committed] | None = None) -> None:
+    def commit(self, offsets: Mapping[PartitionKey, Committed] | None = None) -> None:
         self._run(self.consumer.commit(offsets and with_offsets(offsets)))
 
-    def committed(self, place: Place) -> Committed | None:
-        """aiokafka gives the offset without its metadata."""
-        offset = self._run(self.consumer.committed(TopicPartition(*place)))
+    def committed(self, topic_partition: PartitionKey) -> Committed | None:
+        """Returns the offset without metadata, which aiokafka does not return."""
+        offset = self._run(self.consumer.committed(TopicPartition(*topic_partition)))
         return None if offset is None else Committed(offset)
 
-    def position(self, place: Place) -> int:
-        return self._run(self.consumer.position(TopicPartition(*place)))
+    def position(self, topic_partition: PartitionKey) -> int:
+        return self._run(self.consumer.position(TopicPartition(*topic_partition)))
 
-    def seek(self, place: Place, offset: int) -> None:
+    def seek(self, topic_partition: PartitionKey, offset: int) -> None:
         async def seek() -> None:
-            self.consumer.seek(TopicPartition(*place), offset)
+            self.consumer.seek(TopicPartition(*topic_partition), offset)
 
         self._run(seek())
 
-    def identity(self) -> str:
-        """aiokafka sends the group's name only."""
+    def group_metadata(self) -> str:
+        """Returns the group id, the only group metadata that aiokafka sends."""
         return self._group
 
     def leave(self) -> None:
         self._run(self.consumer.stop())
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        self.changes += 1
+        self.assignment_changes += 1
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        self.changes += 1
+        self.assignment_changes += 1
 
     async def _make(self, bootstrap: str, settings: Mapping[str, Any]) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
@@ -110,55 +114,66 @@ class AiokafkaGroups(AiokafkaClient, GroupClient):
     assignors = tuple(ASSIGNORS)
     protocols = (Protocol.ROUND_ROBIN,)
 
-    def join(self, group: str, topics: Sequence[str], joining: Joining) -> Member:
+    def join(self, group: str, topics: Sequence[str], options: ConsumerOptions) -> Member:
         settings: dict[str, Any] = {
-            "partition_assignment_strategy": [ASSIGNORS[joining.protocol]],
-            "group_instance_id": joining.instance_id,
-            "enable_auto_commit": joining.commits_by_itself,
+            "partition_assignment_strategy": [ASSIGNORS[options.protocol]],
+            "group_instance_id": options.instance_id,
+            "enable_auto_commit": options.auto_commit,
             "auto_commit_interval_ms": 100,
-            "isolation_level": isolation(joining.reads_committed),
+            "isolation_level": isolation_level_name(options.reads_committed),
         }
         member = AiokafkaMember(self, group, settings)
         member.start(topics)
         return member
 
-    def consumer_of(
-        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    def assigned_consumer(
+        self,
+        group: str,
+        topic_partitions: Sequence[PartitionKey],
+        *,
+        reads_committed: bool = False,
     ) -> Member:
         settings = {
             "enable_auto_commit": False,
-            "isolation_level": isolation(reads_committed),
+            "isolation_level": isolation_level_name(reads_committed),
         }
         member = AiokafkaMember(self, group, settings)
-        member.start(places=places)
+        member.start(topic_partitions=topic_partitions)
         return member
 
-    def groups(self) -> dict[str, Listed]:
+    def groups(self) -> dict[str, GroupListing]:
         listed = self._run(self._admin.list_consumer_groups())
-        return {group: Listed(None, protocol_type) for group, protocol_type, *_ in listed}
+        return {group: GroupListing(None, protocol_type) for group, protocol_type, *_ in listed}
 
     def describe_group(self, group: str) -> GroupDescription:
-        (answer,) = self._run(self._admin.describe_consumer_groups([group]))
-        code, _, state, _, assignor, members, *_ = answer.groups[0]
-        refuse(code)
+        (response,) = self._run(self._admin.describe_consumer_groups([group]))
+        code, _, state, _, assignor, members, *_ = response.groups[0]
+        raise_for_code(code)
         return GroupDescription(state, assignor, [describe(member) for member in members])
 
-    def group_offsets(self, group: str) -> dict[Place, Committed]:
+    def group_offsets(self, group: str) -> dict[PartitionKey, Committed]:
         found = self._run(self._admin.list_consumer_group_offsets(group))
-        return {Place(*place): Committed(at.offset, at.metadata) for place, at in found.items()}
+        return {
+            PartitionKey(*topic_partition): Committed(at.offset, at.metadata)
+            for topic_partition, at in found.items()
+        }
 
 
 def describe(member: Any) -> MemberDescription:
     member_id, client_id, _, _, assigned, *_ = member
-    places: list[Place] = []
+    topic_partitions: list[PartitionKey] = []
     if assigned:
         decoded = ConsumerProtocolMemberAssignment.decode(assigned)
-        places = [Place(*place) for place in decoded.partitions()]
-    return MemberDescription(member_id, client_id, None, frozenset(places))
+        topic_partitions = [
+            PartitionKey(*topic_partition) for topic_partition in decoded.partitions()
+        ]
+    return MemberDescription(member_id, client_id, None, frozenset(topic_partitions))
 
 
-def with_offsets(offsets: Mapping[Place, Committed]) -> dict[TopicPartition, OffsetAndMetadata]:
+def with_offsets(
+    offsets: Mapping[PartitionKey, Committed],
+) -> dict[TopicPartition, OffsetAndMetadata]:
     return {
-        TopicPartition(*place): OffsetAndMetadata(committed.offset, committed.metadata)
-        for place, committed in offsets.items()
+        TopicPartition(*topic_partition): OffsetAndMetadata(committed.offset, committed.metadata)
+        for topic_partition, committed in offsets.items()
     }

@@ -1,4 +1,4 @@
-"""aiokafka with transactions."""
+"""Adapter for transactions of aiokafka."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -8,17 +8,17 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import ProducerFenced
 from tests.conformance.clients.aio_groups import AiokafkaGroups, with_offsets
-from tests.conformance.clients.client import Sent
-from tests.conformance.clients.group_client import Committed, Place
+from tests.conformance.clients.client import SentRecord
+from tests.conformance.clients.group_client import Committed, PartitionKey
 from tests.conformance.clients.transaction_client import (
     TIMEOUT_MS,
     FencedError,
-    Transactional,
+    TransactionalProducer,
     TransactionClient,
 )
 
 
-class AiokafkaTransactional(Transactional):
+class AiokafkaTransactionalProducer(TransactionalProducer):
     def __init__(self, client: "AiokafkaTransactions", transactional_id: str, timeout_ms: int):
         self._client = client
         self._producer: AIOKafkaProducer = self._do(
@@ -28,7 +28,7 @@ class AiokafkaTransactional(Transactional):
     def begin(self) -> None:
         self._do(self._producer.begin_transaction())
 
-    def send(self, topic: str, records: Sequence[Sent]) -> None:
+    def send(self, topic: str, records: Sequence[SentRecord]) -> None:
         async def send_all() -> None:
             futures = [
                 await self._producer.send(topic, record.value, record.key, record.partition)
@@ -38,8 +38,8 @@ class AiokafkaTransactional(Transactional):
 
         self._do(send_all())
 
-    def send_offsets(self, offsets: Mapping[Place, Committed], identity: str) -> None:
-        self._do(self._producer.send_offsets_to_transaction(with_offsets(offsets), identity))
+    def send_offsets(self, offsets: Mapping[PartitionKey, Committed], group_metadata: str) -> None:
+        self._do(self._producer.send_offsets_to_transaction(with_offsets(offsets), group_metadata))
 
     def commit(self) -> None:
         self._do(self._producer.commit_transaction())
@@ -63,20 +63,20 @@ class AiokafkaTransactional(Transactional):
         return producer
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        with fencing():
+        with translated_fencing_errors():
             return self._client._run(work)
 
 
 class AiokafkaTransactions(AiokafkaGroups, TransactionClient):
-    def transactional(
+    def transactional_producer(
         self, transactional_id: str, *, timeout_ms: int = TIMEOUT_MS
-    ) -> Transactional:
-        return AiokafkaTransactional(self, transactional_id, timeout_ms)
+    ) -> TransactionalProducer:
+        return AiokafkaTransactionalProducer(self, transactional_id, timeout_ms)
 
 
 @contextmanager
-def fencing() -> Iterator[None]:
+def translated_fencing_errors() -> Iterator[None]:
     try:
         yield
-    except ProducerFenced as refused:
-        raise FencedError(str(refused)) from refused
+    except ProducerFenced as exception:
+        raise FencedError(str(exception)) from exception

@@ -1,4 +1,4 @@
-"""confluent-kafka in groups."""
+"""Adapter for groups of confluent-kafka."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,21 +10,21 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from tests.conformance.clients.client import DEADLINE_S, BrokerError, Code
-from tests.conformance.clients.confluent import ConfluentClient, only_result, refusals
+from tests.conformance.clients.client import DEADLINE_S, BrokerError, ErrorCode
+from tests.conformance.clients.confluent import ConfluentClient, single_result, translated_errors
 from tests.conformance.clients.group_client import (
     POLL_S,
-    ChangesGroups,
     Committed,
+    ConsumedRecord,
+    ConsumerOptions,
+    GroupAdminClient,
     GroupDescription,
-    Joining,
-    Listed,
+    GroupListing,
     Member,
     MemberDescription,
-    Place,
+    PartitionKey,
     Protocol,
-    Taken,
-    isolation,
+    isolation_level_name,
 )
 
 NO_OFFSET = -1001
@@ -33,136 +33,155 @@ NO_OFFSET = -1001
 class ConfluentMember(Member):
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
-        self.changes = 0
+        self.assignment_changes = 0
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self.consumer.subscribe(list(topics), on_assign=self._changed, on_revoke=self._changed)
 
-    def poll(self) -> list[Taken]:
-        taken = []
+    def poll(self) -> list[ConsumedRecord]:
+        consumed = []
         for message in self.consumer.consume(500, timeout=POLL_S):
             if error := message.error():
                 if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    continue  # told of a topic deleted under a pattern; the consumer goes on
-                raise BrokerError(code_of(error), error.str())
-            place = Place(message.topic(), message.partition())
-            taken.append(Taken(place, message.offset(), message.value()))
-        return taken
+                    continue  # a topic of the pattern was deleted; the consumer continues
+                raise BrokerError(broker_error_code(error), error.str())
+            topic_partition = PartitionKey(message.topic(), message.partition())
+            consumed.append(ConsumedRecord(topic_partition, message.offset(), message.value()))
+        return consumed
 
-    def assignment(self) -> set[Place]:
-        return {Place(each.topic, each.partition) for each in self.consumer.assignment()}
+    def assignment(self) -> set[PartitionKey]:
+        return {
+            PartitionKey(assigned.topic, assigned.partition)
+            for assigned in self.consumer.assignment()
+        }
 
-    def commit(self, offsets: Mapping[Place, Committed] | None = None) -> None:
+    def commit(self, offsets: Mapping[PartitionKey, Committed] | None = None) -> None:
         try:
             if offsets is None:
                 committed = self.consumer.commit(asynchronous=False)
             else:
                 committed = self.consumer.commit(offsets=with_offsets(offsets), asynchronous=False)
-        except KafkaException as refused:
-            error = refused.args[0]
-            if error.code() != KafkaError._NO_OFFSET:  # else there is nothing to commit
-                raise BrokerError(code_of(error), error.str()) from refused
+        except KafkaException as exception:
+            error = exception.args[0]
+            if error.code() != KafkaError._NO_OFFSET:  # there is nothing to commit otherwise
+                raise BrokerError(broker_error_code(error), error.str()) from exception
         else:
-            refuse_any(committed or [])
+            raise_first_error(committed or [])
 
-    def committed(self, place: Place) -> Committed | None:
-        with refusals():
-            (found,) = self.consumer.committed([TopicPartition(*place)], timeout=DEADLINE_S)
-        refuse_any([found])
+    def committed(self, topic_partition: PartitionKey) -> Committed | None:
+        with translated_errors():
+            (found,) = self.consumer.committed(
+                [TopicPartition(*topic_partition)], timeout=DEADLINE_S
+            )
+        raise_first_error([found])
         return None if found.offset == NO_OFFSET else Committed(found.offset, found.metadata or "")
 
-    def position(self, place: Place) -> int:
-        (found,) = self.consumer.position([TopicPartition(*place)])
+    def position(self, topic_partition: PartitionKey) -> int:
+        (found,) = self.consumer.position([TopicPartition(*topic_partition)])
         return found.offset
 
-    def seek(self, place: Place, offset: int) -> None:
-        with refusals():
-            self.consumer.seek(TopicPartition(*place, offset))
+    def seek(self, topic_partition: PartitionKey, offset: int) -> None:
+        with translated_errors():
+            self.consumer.seek(TopicPartition(*topic_partition, offset))
 
-    def identity(self) -> Any:
+    def group_metadata(self) -> Any:
         return self.consumer.consumer_group_metadata()
 
     def leave(self) -> None:
         self.consumer.close()
 
     def _changed(self, *_: Any) -> None:
-        self.changes += 1
+        self.assignment_changes += 1
 
 
-class ConfluentGroups(ConfluentClient, ChangesGroups):
+class ConfluentGroups(ConfluentClient, GroupAdminClient):
     assignors = (Protocol.RANGE, Protocol.ROUND_ROBIN, Protocol.COOPERATIVE, Protocol.CONSUMER)
     protocols = (Protocol.RANGE, Protocol.COOPERATIVE, Protocol.CONSUMER)
 
-    def join(self, group: str, topics: Sequence[str], joining: Joining) -> Member:
+    def join(self, group: str, topics: Sequence[str], options: ConsumerOptions) -> Member:
         settings: dict[str, Any] = {
             "auto.offset.reset": "earliest",
-            "isolation.level": isolation(joining.reads_committed),
+            "isolation.level": isolation_level_name(options.reads_committed),
         }
-        if joining.protocol is Protocol.CONSUMER:
+        if options.protocol is Protocol.CONSUMER:
             settings["group.protocol"] = "consumer"
         else:
-            settings["partition.assignment.strategy"] = joining.protocol.value
+            settings["partition.assignment.strategy"] = options.protocol.value
             settings["heartbeat.interval.ms"] = 100
             settings["session.timeout.ms"] = 6_000
-        if joining.instance_id:
-            settings["group.instance.id"] = joining.instance_id
-        if joining.commits_by_itself:
+        if options.instance_id:
+            settings["group.instance.id"] = options.instance_id
+        if options.auto_commit:
             settings["enable.auto.commit"] = True
             settings["auto.commit.interval.ms"] = 100
-        member = ConfluentMember(self._consumer_of(group, settings))
+        member = ConfluentMember(self._new_consumer(group, settings))
         member.subscribe(topics)
         return member
 
-    def consumer_of(
-        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    def assigned_consumer(
+        self,
+        group: str,
+        topic_partitions: Sequence[PartitionKey],
+        *,
+        reads_committed: bool = False,
     ) -> Member:
-        settings = {"auto.offset.reset": "earliest", "isolation.level": isolation(reads_committed)}
-        member = ConfluentMember(self._consumer_of(group, settings))
-        member.consumer.assign([TopicPartition(*place) for place in places])
+        settings = {
+            "auto.offset.reset": "earliest",
+            "isolation.level": isolation_level_name(reads_committed),
+        }
+        member = ConfluentMember(self._new_consumer(group, settings))
+        member.consumer.assign(
+            [TopicPartition(*topic_partition) for topic_partition in topic_partitions]
+        )
         return member
 
-    def groups(self) -> dict[str, Listed]:
-        answer = self._admin.list_consumer_groups(request_timeout=DEADLINE_S).result(DEADLINE_S)
-        assert not answer.errors, answer.errors
-        return {each.group_id: Listed(camel(each.state.name)) for each in answer.valid}
+    def groups(self) -> dict[str, GroupListing]:
+        response = self._admin.list_consumer_groups(request_timeout=DEADLINE_S).result(DEADLINE_S)
+        assert not response.errors, response.errors
+        return {
+            listing.group_id: GroupListing(to_camel_case(listing.state.name))
+            for listing in response.valid
+        }
 
     def describe_group(self, group: str) -> GroupDescription:
-        described = only_result(self._admin.describe_consumer_groups([group]))
+        described = single_result(self._admin.describe_consumer_groups([group]))
         return GroupDescription(
-            camel(described.state.name),
+            to_camel_case(described.state.name),
             described.partition_assignor,
             [
                 MemberDescription(
-                    each.member_id,
-                    each.client_id,
-                    each.group_instance_id,
+                    member.member_id,
+                    member.client_id,
+                    member.group_instance_id,
                     frozenset(
-                        Place(place.topic, place.partition)
-                        for place in each.assignment.topic_partitions
+                        PartitionKey(topic_partition.topic, topic_partition.partition)
+                        for topic_partition in member.assignment.topic_partitions
                     ),
                 )
-                for each in described.members
+                for member in described.members
             ],
         )
 
-    def group_offsets(self, group: str) -> dict[Place, Committed]:
-        asked = [ConsumerGroupTopicPartitions(group)]
-        answer = only_result(self._admin.list_consumer_group_offsets(asked))
-        refuse_any(answer.topic_partitions)
+    def group_offsets(self, group: str) -> dict[PartitionKey, Committed]:
+        requested = [ConsumerGroupTopicPartitions(group)]
+        response = single_result(self._admin.list_consumer_group_offsets(requested))
+        raise_first_error(response.topic_partitions)
         return {
-            Place(each.topic, each.partition): Committed(each.offset, each.metadata or "")
-            for each in answer.topic_partitions
+            PartitionKey(partition.topic, partition.partition): Committed(
+                partition.offset, partition.metadata or ""
+            )
+            for partition in response.topic_partitions
         }
 
-    def alter_group_offsets(self, group: str, offsets: Mapping[Place, Committed]) -> None:
-        asked = [ConsumerGroupTopicPartitions(group, with_offsets(offsets))]
-        answer = only_result(self._admin.alter_consumer_group_offsets(asked))
-        refuse_any(answer.topic_partitions)
+    def alter_group_offsets(self, group: str, offsets: Mapping[PartitionKey, Committed]) -> None:
+        requested = [ConsumerGroupTopicPartitions(group, with_offsets(offsets))]
+        response = single_result(self._admin.alter_consumer_group_offsets(requested))
+        raise_first_error(response.topic_partitions)
 
     def delete_group(self, group: str) -> None:
-        only_result(self._admin.delete_consumer_groups([group]))
+        single_result(self._admin.delete_consumer_groups([group]))
 
-    def _consumer_of(self, group: str, settings: Mapping[str, Any]) -> Consumer:
+    def _new_consumer(self, group: str, settings: Mapping[str, Any]) -> Consumer:
         return Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
@@ -175,28 +194,28 @@ class ConfluentGroups(ConfluentClient, ChangesGroups):
         )
 
 
-def with_offsets(offsets: Mapping[Place, Committed]) -> list[TopicPartition]:
+def with_offsets(offsets: Mapping[PartitionKey, Committed]) -> list[TopicPartition]:
     return [
-        TopicPartition(*place, committed.offset, metadata=committed.metadata)
-        for place, committed in offsets.items()
+        TopicPartition(*topic_partition, committed.offset, metadata=committed.metadata)
+        for topic_partition, committed in offsets.items()
     ]
 
 
-def refuse_any(places: Sequence[TopicPartition]) -> None:
-    for place in places:
-        if place.error:
-            raise BrokerError(place.error.code(), place.error.str())
+def raise_first_error(topic_partitions: Sequence[TopicPartition]) -> None:
+    for topic_partition in topic_partitions:
+        if topic_partition.error:
+            raise BrokerError(topic_partition.error.code(), topic_partition.error.str())
 
 
-def camel(name: str) -> str:
-    """PREPARING_REBALANCING as the protocol writes it."""
+def to_camel_case(name: str) -> str:
+    """Returns the name of a state as in the protocol."""
     return {"PREPARING_REBALANCING": "PreparingRebalance"}.get(name, name.title().replace("_", ""))
 
 
-def code_of(error: KafkaError) -> int:
-    """The broker's error; where it ended the consumer, the library tells it in words only."""
+def broker_error_code(error: KafkaError) -> int:
+    """Returns the broker's error code; for a fatal error the library has it in the text only."""
     if error.code() == KafkaError._FATAL:
-        for code in Code.FENCED_INSTANCE_ID, Code.UNRELEASED_INSTANCE_ID:
+        for code in ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID:
             if KafkaError(code).str() in error.str():
                 return code
     return error.code()

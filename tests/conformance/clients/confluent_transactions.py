@@ -1,17 +1,17 @@
-"""confluent-kafka with transactions."""
+"""Adapter for transactions of confluent-kafka."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
-from tests.conformance.clients.client import DEADLINE_S, BrokerError, Sent
+from tests.conformance.clients.client import DEADLINE_S, BrokerError, SentRecord
 from tests.conformance.clients.confluent_groups import ConfluentGroups, with_offsets
-from tests.conformance.clients.group_client import Committed, Place
+from tests.conformance.clients.group_client import Committed, PartitionKey
 from tests.conformance.clients.transaction_client import (
     TIMEOUT_MS,
     FencedError,
-    Transactional,
+    TransactionalProducer,
     TransactionClient,
 )
 
@@ -22,7 +22,7 @@ FENCED = {
 }
 
 
-class ConfluentTransactional(Transactional):
+class ConfluentTransactionalProducer(TransactionalProducer):
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
         self._producer = Producer(
             {
@@ -34,16 +34,16 @@ class ConfluentTransactional(Transactional):
                 "log_level": 0,  # being fenced is what some tests are about
             }
         )
-        with fencing():
+        with translated_fencing_errors():
             self._producer.init_transactions(DEADLINE_S)
 
     def begin(self) -> None:
-        with fencing():
+        with translated_fencing_errors():
             self._producer.begin_transaction()
 
-    def send(self, topic: str, records: Sequence[Sent]) -> None:
+    def send(self, topic: str, records: Sequence[SentRecord]) -> None:
         errors: list[KafkaError] = []
-        with fencing():
+        with translated_fencing_errors():
             for record in records:
                 self._producer.produce(
                     topic,
@@ -56,16 +56,18 @@ class ConfluentTransactional(Transactional):
             for error in errors:
                 raise KafkaException(error)
 
-    def send_offsets(self, offsets: Mapping[Place, Committed], identity: Any) -> None:
-        with fencing():
-            self._producer.send_offsets_to_transaction(with_offsets(offsets), identity, DEADLINE_S)
+    def send_offsets(self, offsets: Mapping[PartitionKey, Committed], group_metadata: Any) -> None:
+        with translated_fencing_errors():
+            self._producer.send_offsets_to_transaction(
+                with_offsets(offsets), group_metadata, DEADLINE_S
+            )
 
     def commit(self) -> None:
-        with fencing():
+        with translated_fencing_errors():
             self._producer.commit_transaction(DEADLINE_S)
 
     def abort(self) -> None:
-        with fencing():
+        with translated_fencing_errors():
             self._producer.abort_transaction(DEADLINE_S)
 
     def close(self) -> None:
@@ -73,18 +75,18 @@ class ConfluentTransactional(Transactional):
 
 
 class ConfluentTransactions(ConfluentGroups, TransactionClient):
-    def transactional(
+    def transactional_producer(
         self, transactional_id: str, *, timeout_ms: int = TIMEOUT_MS
-    ) -> Transactional:
-        return ConfluentTransactional(self.bootstrap, transactional_id, timeout_ms)
+    ) -> TransactionalProducer:
+        return ConfluentTransactionalProducer(self.bootstrap, transactional_id, timeout_ms)
 
 
 @contextmanager
-def fencing() -> Iterator[None]:
+def translated_fencing_errors() -> Iterator[None]:
     try:
         yield
-    except KafkaException as refused:
-        error = refused.args[0]
+    except KafkaException as exception:
+        error = exception.args[0]
         if error.code() in FENCED:
-            raise FencedError(error.str()) from refused
-        raise BrokerError(error.code(), error.str()) from refused
+            raise FencedError(error.str()) from exception
+        raise BrokerError(error.code(), error.str()) from exception

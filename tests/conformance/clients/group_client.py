@@ -1,7 +1,6 @@
-"""What the group scenarios ask of a client library: to be a member, and to look after groups.
+"""The operations of a client library that the group scenarios use: members and administration.
 
-A member is polled all the time, as an application does: some libraries take part in a rebalance
-only then.
+Members are polled all the time, because some libraries take part in a rebalance only in a poll.
 """
 
 from abc import ABC, abstractmethod
@@ -11,15 +10,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from tests.conformance.clients.client import DEADLINE_S, BrokerError, Client, Code
+from tests.conformance.clients.client import DEADLINE_S, BrokerError, Client, ErrorCode
 from tests.wait import wait_until
 
 POLL_S = 0.02
-REBALANCING = (Code.REBALANCE_IN_PROGRESS, Code.ILLEGAL_GENERATION, Code.UNKNOWN_MEMBER_ID)
+REBALANCING = (
+    ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+)
 
 
 class Protocol(StrEnum):
-    """How a group shares its partitions: an assignor of the classic protocol, or KIP-848."""
+    """An assignor of the classic protocol, or the consumer protocol (KIP-848)."""
 
     RANGE = "range"
     ROUND_ROBIN = "roundrobin"
@@ -28,7 +31,7 @@ class Protocol(StrEnum):
     CONSUMER = "consumer"
 
 
-class Place(NamedTuple):
+class PartitionKey(NamedTuple):
     topic: str
     partition: int
 
@@ -38,62 +41,62 @@ class Committed(NamedTuple):
     metadata: str = ""
 
 
-class Taken(NamedTuple):
-    """A record that a member was given."""
+class ConsumedRecord(NamedTuple):
+    """A record that a member has consumed."""
 
-    place: Place
+    topic_partition: PartitionKey
     offset: int
     value: bytes | None
 
 
 @dataclass(slots=True, frozen=True)
-class Joining:
+class ConsumerOptions:
     """The consumer settings that a scenario varies."""
 
     protocol: Protocol
     instance_id: str | None = None
-    commits_by_itself: bool = False
+    auto_commit: bool = False
     reads_committed: bool = False
 
 
 class Member(ABC):
-    """A consumer of a group, subscribed or assigned its partitions by hand."""
+    """A consumer of a group, subscribed or with assigned partitions."""
 
-    changes: int = 0
-    """How often it was given or had to give up partitions."""
-
-    @abstractmethod
-    def poll(self) -> list[Taken]:
-        """What has arrived within POLL_S; the error that ends the membership, if any."""
+    assignment_changes: int = 0
+    """How often partitions were assigned or revoked."""
 
     @abstractmethod
-    def assignment(self) -> set[Place]: ...
+    def poll(self) -> list[ConsumedRecord]:
+        """Returns the records of POLL_S. Raises the error that ends the membership, if any."""
 
     @abstractmethod
-    def commit(self, offsets: Mapping[Place, Committed] | None = None) -> None:
-        """Commit these, or everything taken so far, and wait for the answer."""
+    def assignment(self) -> set[PartitionKey]: ...
 
     @abstractmethod
-    def committed(self, place: Place) -> Committed | None: ...
+    def commit(self, offsets: Mapping[PartitionKey, Committed] | None = None) -> None:
+        """Commits these offsets, or those of all consumed records, and waits for the response."""
 
     @abstractmethod
-    def position(self, place: Place) -> int: ...
+    def committed(self, topic_partition: PartitionKey) -> Committed | None: ...
 
     @abstractmethod
-    def seek(self, place: Place, offset: int) -> None: ...
+    def position(self, topic_partition: PartitionKey) -> int: ...
 
     @abstractmethod
-    def identity(self) -> Any:
-        """Who it is in the group by now, as the library hands it to a producer (KIP-447)."""
+    def seek(self, topic_partition: PartitionKey, offset: int) -> None: ...
+
+    @abstractmethod
+    def group_metadata(self) -> Any:
+        """Returns the group metadata of the library for a producer (KIP-447)."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Close the consumer; a static member only goes away."""
+        """Closes the consumer; a static member does not leave the group."""
 
 
 @dataclass(slots=True, frozen=True)
-class Listed:
-    """A group in a list; `state` is None where the library does not ask for it."""
+class GroupListing:
+    """A listed group; `state` is None if the library does not request it."""
 
     state: str | None
     protocol_type: str | None = None
@@ -104,7 +107,7 @@ class MemberDescription:
     member_id: str
     client_id: str
     instance_id: str | None
-    assignment: frozenset[Place]
+    assignment: frozenset[PartitionKey]
 
 
 @dataclass(slots=True, frozen=True)
@@ -118,128 +121,142 @@ class GroupClient(Client):
     """A library whose consumers form groups."""
 
     assignors: ClassVar[Sequence[Protocol]]
-    """All that it has."""
+    """All assignors of the library."""
 
     protocols: ClassVar[Sequence[Protocol]]
-    """One for each kind of rebalance that it knows."""
+    """One protocol for each kind of rebalance of the library."""
 
     @abstractmethod
-    def join(self, group: str, topics: Sequence[str], joining: Joining) -> Member:
-        """A new member; one topic that starts with `^` is a pattern."""
+    def join(self, group: str, topics: Sequence[str], options: ConsumerOptions) -> Member:
+        """Returns a new member; a topic that starts with `^` is a pattern."""
 
     @abstractmethod
-    def consumer_of(
-        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    def assigned_consumer(
+        self,
+        group: str,
+        topic_partitions: Sequence[PartitionKey],
+        *,
+        reads_committed: bool = False,
     ) -> Member:
-        """A consumer that commits for the group and is not in it."""
+        """Returns a consumer with assigned partitions that commits without joining."""
 
     @abstractmethod
-    def groups(self) -> dict[str, Listed]: ...
+    def groups(self) -> dict[str, GroupListing]: ...
 
     @abstractmethod
     def describe_group(self, group: str) -> GroupDescription: ...
 
     @abstractmethod
-    def group_offsets(self, group: str) -> dict[Place, Committed]:
-        """All that is committed for a group."""
+    def group_offsets(self, group: str) -> dict[PartitionKey, Committed]:
+        """Returns all committed offsets of a group."""
 
 
-class ChangesGroups(GroupClient):
+class GroupAdminClient(GroupClient):
     """A library whose admin client changes offsets and deletes groups."""
 
     @abstractmethod
-    def alter_group_offsets(self, group: str, offsets: Mapping[Place, Committed]) -> None: ...
+    def alter_group_offsets(
+        self, group: str, offsets: Mapping[PartitionKey, Committed]
+    ) -> None: ...
 
     @abstractmethod
     def delete_group(self, group: str) -> None: ...
 
 
-class DeletesGroupOffsets(ChangesGroups):
-    """A library that knows OffsetDelete, and LeaveGroup by an administrator."""
+class GroupOffsetAdminClient(GroupAdminClient):
+    """A library with OffsetDelete, and LeaveGroup by an administrator."""
 
     @abstractmethod
-    def delete_group_offset(self, group: str, place: Place) -> None: ...
+    def delete_group_offset(self, group: str, topic_partition: PartitionKey) -> None: ...
 
     @abstractmethod
     def remove_static_member(self, group: str, instance_id: str) -> None: ...
 
 
-def isolation(reads_committed: bool) -> str:
-    """The name that every library has for it."""
+def isolation_level_name(reads_committed: bool) -> str:
+    """Returns the name of the isolation level, which is the same in every library."""
     return "read_committed" if reads_committed else "read_uncommitted"
 
 
 @dataclass(slots=True)
-class Crew:
-    """Members that are polled in turn, and what each of them took."""
+class GroupMembers:
+    """Members that are polled in turn, with the records that they have consumed."""
 
     members: list[Member]
-    taken: list[tuple[Member, Taken]] = field(default_factory=list)
+    consumed: list[tuple[Member, ConsumedRecord]] = field(default_factory=list)
 
-    def work_until(self, condition: Callable[[], object], what: str) -> None:
-        """Poll everyone in turn until the condition holds; no partition may have two owners."""
+    def poll_until(self, condition: Callable[[], object], message: str) -> None:
+        """Polls all members until the condition holds. Fails if a partition has two owners."""
 
-        shared: set[Place] = set()
+        shared: set[PartitionKey] = set()
 
         def polled() -> object:
             nonlocal shared
             for member in self.members:
-                self.taken += [(member, each) for each in member.poll()]
-            # Some libraries rebalance while we look: who passed it on learns it at its next poll.
+                self.consumed += [(member, record) for record in member.poll()]
+            # Some libraries rebalance meanwhile: the old owner learns of it in its next poll.
             before, shared = shared, self._owned_twice()
             assert not before & shared, f"two members have {before & shared}"
             return condition()
 
-        wait_until(polled, what, DEADLINE_S, poll_s=0)
+        wait_until(polled, message, DEADLINE_S, poll_s=0)
 
-    def share(self, places: set[Place]) -> None:
-        """Work until every place has one owner, and nobody has much more than another."""
+    def wait_until_shared(self, topic_partitions: set[PartitionKey]) -> None:
+        """Polls until every partition has one owner, and members own equally many."""
 
         def is_shared() -> bool:
             owned = [member.assignment() for member in self.members]
-            sizes = [len(each) for each in owned]
+            sizes = [len(assignment) for assignment in owned]
             return (
-                sum(sizes) == len(places)
-                and set().union(*owned) == places
+                sum(sizes) == len(topic_partitions)
+                and set().union(*owned) == topic_partitions
                 and max(sizes) - min(sizes) <= 1
             )
 
-        self.work_until(is_shared, f"{len(self.members)} members share {len(places)} partitions")
+        self.poll_until(
+            is_shared, f"{len(self.members)} members share {len(topic_partitions)} partitions"
+        )
 
-    def take(self, values: set[bytes]) -> None:
-        """Work until every value was taken by somebody."""
-        self.work_until(lambda: values <= self.values(), f"{len(values)} records are taken")
+    def consume_all(self, values: set[bytes]) -> None:
+        """Polls until every value is consumed."""
+        self.poll_until(lambda: values <= self.values(), f"{len(values)} records are consumed")
 
-    def commit(self, places: set[Place], offset: int) -> None:
-        """Work and commit until every place is committed at this offset.
+    def commit(self, topic_partitions: set[PartitionKey], offset: int) -> None:
+        """Polls and commits until every partition is committed at this offset.
 
-        A commit may be refused while the group rebalances; whoever owns the place then takes its
-        records again.
+        A commit can fail while the group rebalances; the next owner of the partition then consumes
+        its records again.
         """
-        missing = set(places)
+        missing = set(topic_partitions)
 
         def is_committed() -> bool:
             for member in self.members:
                 try:
                     member.commit()
-                except BrokerError as refused:
-                    if refused.code not in REBALANCING:
+                except BrokerError as exception:
+                    if exception.code not in REBALANCING:
                         raise
                 owned = missing & member.assignment()
                 missing.difference_update(
-                    place for place in owned if member.committed(place) == (offset, "")
+                    topic_partition
+                    for topic_partition in owned
+                    if member.committed(topic_partition) == (offset, "")
                 )
             return not missing
 
-        self.work_until(is_committed, f"{len(places)} partitions are committed at {offset}")
+        self.poll_until(
+            is_committed, f"{len(topic_partitions)} partitions are committed at {offset}"
+        )
 
     def values(self) -> set[bytes | None]:
-        return {taken.value for _, taken in self.taken}
+        return {consumed.value for _, consumed in self.consumed}
 
     def leave(self) -> None:
         for member in self.members:
             member.leave()
 
-    def _owned_twice(self) -> set[Place]:
-        owners = Counter(place for member in self.members for place in member.assignment())
-        return {place for place, count in owners.items() if count > 1}
+    def _owned_twice(self) -> set[PartitionKey]:
+        owners = Counter(
+            topic_partition for member in self.members for topic_partition in member.assignment()
+        )
+        return {topic_partition for topic_partition, count in owners.items() if count > 1}

@@ -1,4 +1,4 @@
-"""kafka-python in groups."""
+"""Adapter for groups of kafka-python."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,18 +17,18 @@ from tests.conformance.clients.client import DEADLINE_S, BrokerError
 from tests.conformance.clients.group_client import (
     POLL_S,
     Committed,
-    DeletesGroupOffsets,
+    ConsumedRecord,
+    ConsumerOptions,
     GroupDescription,
-    Joining,
-    Listed,
+    GroupListing,
+    GroupOffsetAdminClient,
     Member,
     MemberDescription,
-    Place,
+    PartitionKey,
     Protocol,
-    Taken,
-    isolation,
+    isolation_level_name,
 )
-from tests.conformance.clients.kafka_python import KafkaPythonClient, refusals
+from tests.conformance.clients.kafka_python import KafkaPythonClient, translated_errors
 
 POLL_MS = 10_000
 ASSIGNORS = {
@@ -40,17 +40,17 @@ ASSIGNORS = {
 
 
 class KafkaPythonMember(Member, ConsumerRebalanceListener):
-    """Polls in a thread of its own, as long as it can: a join that outlives a poll may be lost.
+    """A member that polls in a thread, for long: a join that outlives a poll can be lost.
 
-    What was polled and not handed out yet is not committed.
+    Only records that `poll` has returned are committed.
     """
 
     def __init__(self, consumer: KafkaConsumer) -> None:
         self.consumer = consumer
-        self.changes = 0
-        self._arrived: Queue[Taken] = Queue()
-        self._handed_out: dict[Place, Committed] = {}
-        self._failure: BrokerError | None = None
+        self.assignment_changes = 0
+        self._fetched_records: Queue[ConsumedRecord] = Queue()
+        self._polled_offsets: dict[PartitionKey, Committed] = {}
+        self._error: BrokerError | None = None
         self._is_leaving = False
         self._thread = Thread(target=self._run)
 
@@ -61,41 +61,45 @@ class KafkaPythonMember(Member, ConsumerRebalanceListener):
             self.consumer.subscribe(list(topics), listener=self)
         self._thread.start()
 
-    def assign(self, places: Sequence[Place]) -> None:
-        self.consumer.assign([TopicPartition(*place) for place in places])
+    def assign(self, topic_partitions: Sequence[PartitionKey]) -> None:
+        self.consumer.assign(
+            [TopicPartition(*topic_partition) for topic_partition in topic_partitions]
+        )
         self._thread.start()
 
-    def poll(self) -> list[Taken]:
-        if self._failure:
-            raise self._failure
-        taken: list[Taken] = []
+    def poll(self) -> list[ConsumedRecord]:
+        if self._error:
+            raise self._error
+        consumed: list[ConsumedRecord] = []
         with suppress(Empty):
-            taken.append(self._arrived.get(timeout=POLL_S))
+            consumed.append(self._fetched_records.get(timeout=POLL_S))
             while True:
-                taken.append(self._arrived.get_nowait())
-        self._handed_out |= {each.place: Committed(each.offset + 1) for each in taken}
-        return taken
+                consumed.append(self._fetched_records.get_nowait())
+        self._polled_offsets |= {
+            record.topic_partition: Committed(record.offset + 1) for record in consumed
+        }
+        return consumed
 
-    def assignment(self) -> set[Place]:
-        return {Place(*place) for place in self.consumer.assignment()}
+    def assignment(self) -> set[PartitionKey]:
+        return {PartitionKey(*topic_partition) for topic_partition in self.consumer.assignment()}
 
-    def commit(self, offsets: Mapping[Place, Committed] | None = None) -> None:
-        chosen = with_offsets(offsets or dict(self._handed_out))
-        with refusals():
-            self.consumer.commit(chosen, timeout_ms=DEADLINE_S * 1000)
+    def commit(self, offsets: Mapping[PartitionKey, Committed] | None = None) -> None:
+        selected = with_offsets(offsets or dict(self._polled_offsets))
+        with translated_errors():
+            self.consumer.commit(selected, timeout_ms=DEADLINE_S * 1000)
 
-    def committed(self, place: Place) -> Committed | None:
-        with refusals():
-            found = self.consumer.committed(TopicPartition(*place), metadata=True)
+    def committed(self, topic_partition: PartitionKey) -> Committed | None:
+        with translated_errors():
+            found = self.consumer.committed(TopicPartition(*topic_partition), metadata=True)
         return found and Committed(found.offset, found.metadata)
 
-    def position(self, place: Place) -> int:
-        return self.consumer.position(TopicPartition(*place))
+    def position(self, topic_partition: PartitionKey) -> int:
+        return self.consumer.position(TopicPartition(*topic_partition))
 
-    def seek(self, place: Place, offset: int) -> None:
-        self.consumer.seek(TopicPartition(*place), offset)
+    def seek(self, topic_partition: PartitionKey, offset: int) -> None:
+        self.consumer.seek(TopicPartition(*topic_partition), offset)
 
-    def identity(self) -> Any:
+    def group_metadata(self) -> Any:
         return self.consumer.group_metadata()
 
     def leave(self) -> None:
@@ -104,61 +108,69 @@ class KafkaPythonMember(Member, ConsumerRebalanceListener):
         self._thread.join()
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        self.changes += 1
-        for place in self._handed_out.keys() - self.assignment():
-            del self._handed_out[place]
+        self.assignment_changes += 1
+        for topic_partition in self._polled_offsets.keys() - self.assignment():
+            del self._polled_offsets[topic_partition]
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        self.changes += 1
+        self.assignment_changes += 1
 
     def _run(self) -> None:
         while not self._is_leaving:
             try:
-                with refusals():
+                with translated_errors():
                     polled = self.consumer.poll(POLL_MS)
             except BrokerError as failure:
-                self._failure = failure
+                self._error = failure
                 return
             except Exception:
                 if self._is_leaving:
-                    return  # closed while it was polled
+                    return  # closed during the poll
                 raise
-            for place, records in polled.items():
+            for topic_partition, records in polled.items():
                 for record in records:
-                    self._arrived.put(Taken(Place(*place), record.offset, record.value))
+                    self._fetched_records.put(
+                        ConsumedRecord(PartitionKey(*topic_partition), record.offset, record.value)
+                    )
 
 
-class KafkaPythonGroups(KafkaPythonClient, DeletesGroupOffsets):
+class KafkaPythonGroups(KafkaPythonClient, GroupOffsetAdminClient):
     assignors = tuple(ASSIGNORS)
     protocols = (Protocol.RANGE, Protocol.COOPERATIVE)
 
-    def join(self, group: str, topics: Sequence[str], joining: Joining) -> Member:
+    def join(self, group: str, topics: Sequence[str], options: ConsumerOptions) -> Member:
         settings: dict[str, Any] = {
-            "partition_assignment_strategy": [ASSIGNORS[joining.protocol]],
-            "group_instance_id": joining.instance_id,
-            "enable_auto_commit": joining.commits_by_itself,
+            "partition_assignment_strategy": [ASSIGNORS[options.protocol]],
+            "group_instance_id": options.instance_id,
+            "enable_auto_commit": options.auto_commit,
             "auto_commit_interval_ms": 100,
-            "isolation_level": isolation(joining.reads_committed),
+            "isolation_level": isolation_level_name(options.reads_committed),
         }
-        member = KafkaPythonMember(self._consumer_of(group, settings))
+        member = KafkaPythonMember(self._new_consumer(group, settings))
         member.subscribe(topics)
         return member
 
-    def consumer_of(
-        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    def assigned_consumer(
+        self,
+        group: str,
+        topic_partitions: Sequence[PartitionKey],
+        *,
+        reads_committed: bool = False,
     ) -> Member:
         settings = {
             "enable_auto_commit": False,
-            "isolation_level": isolation(reads_committed),
+            "isolation_level": isolation_level_name(reads_committed),
         }
-        member = KafkaPythonMember(self._consumer_of(group, settings))
-        member.assign(places)
+        member = KafkaPythonMember(self._new_consumer(group, settings))
+        member.assign(topic_partitions)
         return member
 
-    def groups(self) -> dict[str, Listed]:
+    def groups(self) -> dict[str, GroupListing]:
         return {
-            each["group_id"]: Listed(each["group_state"], each["protocol_type"])
-            for each in self._admin.list_groups()
+            list_group["group_id"]: GroupListing(
+                list_group["group_state"], list_group["protocol_type"]
+            )
+            for list_group in self._admin.list_groups()
         }
 
     def describe_group(self, group: str) -> GroupDescription:
@@ -169,44 +181,49 @@ class KafkaPythonGroups(KafkaPythonClient, DeletesGroupOffsets):
             described["protocol_data"],
             [
                 MemberDescription(
-                    each["member_id"],
-                    each["client_id"],
-                    each["group_instance_id"],
+                    setting["member_id"],
+                    setting["client_id"],
+                    setting["group_instance_id"],
                     frozenset(
-                        Place(topic["topic"], partition)
-                        for topic in (each["member_assignment"] or {}).get(
+                        PartitionKey(topic["topic"], partition)
+                        for topic in (setting["member_assignment"] or {}).get(
                             "assigned_partitions", []
                         )
                         for partition in topic["partitions"]
                     ),
                 )
-                for each in described["members"]
+                for setting in described["members"]
             ],
         )
 
-    def group_offsets(self, group: str) -> dict[Place, Committed]:
-        with refusals():
+    def group_offsets(self, group: str) -> dict[PartitionKey, Committed]:
+        with translated_errors():
             found = self._admin.list_group_offsets(group)[group]
-        return {Place(*place): Committed(at.offset, at.metadata) for place, at in found.items()}
+        return {
+            PartitionKey(*topic_partition): Committed(at.offset, at.metadata)
+            for topic_partition, at in found.items()
+        }
 
-    def alter_group_offsets(self, group: str, offsets: Mapping[Place, Committed]) -> None:
-        refuse_any(self._admin.alter_group_offsets(group, with_offsets(offsets)))
+    def alter_group_offsets(self, group: str, offsets: Mapping[PartitionKey, Committed]) -> None:
+        raise_first_error(self._admin.alter_group_offsets(group, with_offsets(offsets)))
 
     def delete_group(self, group: str) -> None:
         result = self._admin.delete_groups([group])[group]
         if result != "OK":
             raise BrokerError(None, result)
 
-    def delete_group_offset(self, group: str, place: Place) -> None:
-        with refusals():
-            refuse_any(self._admin.delete_group_offsets(group, [TopicPartition(*place)]))
+    def delete_group_offset(self, group: str, topic_partition: PartitionKey) -> None:
+        with translated_errors():
+            raise_first_error(
+                self._admin.delete_group_offsets(group, [TopicPartition(*topic_partition)])
+            )
 
     def remove_static_member(self, group: str, instance_id: str) -> None:
         member = MemberToRemove(group_instance_id=instance_id)
-        with refusals():
-            refuse_any(self._admin.remove_group_members(group, [member]))
+        with translated_errors():
+            raise_first_error(self._admin.remove_group_members(group, [member]))
 
-    def _consumer_of(self, group: str, settings: Mapping[str, Any]) -> KafkaConsumer:
+    def _new_consumer(self, group: str, settings: Mapping[str, Any]) -> KafkaConsumer:
         return KafkaConsumer(
             bootstrap_servers=self.bootstrap,
             group_id=group,
@@ -219,14 +236,18 @@ class KafkaPythonGroups(KafkaPythonClient, DeletesGroupOffsets):
         )
 
 
-def with_offsets(offsets: Mapping[Place, Committed]) -> dict[TopicPartition, OffsetAndMetadata]:
+def with_offsets(
+    offsets: Mapping[PartitionKey, Committed],
+) -> dict[TopicPartition, OffsetAndMetadata]:
     return {
-        TopicPartition(*place): OffsetAndMetadata(committed.offset, committed.metadata, -1)
-        for place, committed in offsets.items()
+        TopicPartition(*topic_partition): OffsetAndMetadata(
+            committed.offset, committed.metadata, -1
+        )
+        for topic_partition, committed in offsets.items()
     }
 
 
-def refuse_any(errors: Mapping[Any, type[Exception]]) -> None:
+def raise_first_error(errors: Mapping[Any, type[Exception]]) -> None:
     for error in errors.values():
         if error is not NoError:
             raise BrokerError(error.errno, error.__name__)

@@ -1,33 +1,33 @@
-"""What the transaction scenarios ask of a client library."""
+"""The operations of a client library that the transaction scenarios use."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conformance.clients.client import Sent
-from tests.conformance.clients.group_client import Committed, GroupClient, Place
+from tests.conformance.clients.client import SentRecord
+from tests.conformance.clients.group_client import Committed, GroupClient, PartitionKey
 
 TIMEOUT_MS = 60_000
 
 
 class FencedError(Exception):
-    """The broker refused a producer because a newer one has its transactional id."""
+    """The broker fenced a producer because a newer one has its transactional id."""
 
 
-class Transactional(ABC):
-    """A producer with a transactional id, ready to begin."""
+class TransactionalProducer(ABC):
+    """A producer with a transactional id, initialized."""
 
     @abstractmethod
     def begin(self) -> None: ...
 
     @abstractmethod
-    def send(self, topic: str, records: Sequence[Sent]) -> None:
-        """Send all in the transaction and wait until they are written."""
+    def send(self, topic: str, records: Sequence[SentRecord]) -> None:
+        """Sends all records in the transaction and waits until they are written."""
 
     @abstractmethod
-    def send_offsets(self, offsets: Mapping[Place, Committed], identity: Any) -> None:
-        """Commit as this member of a group, in the transaction."""
+    def send_offsets(self, offsets: Mapping[PartitionKey, Committed], group_metadata: Any) -> None:
+        """Commits offsets in the transaction, as the member with this group metadata."""
 
     @abstractmethod
     def commit(self) -> None: ...
@@ -37,16 +37,16 @@ class Transactional(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it as it is; an open transaction stays open."""
+        """Closes the producer; an open transaction stays open."""
 
 
 class TransactionClient(GroupClient):
-    """A library whose producers know transactions."""
+    """A library with transactional producers."""
 
     @abstractmethod
-    def transactional(
+    def transactional_producer(
         self, transactional_id: str, *, timeout_ms: int = TIMEOUT_MS
-    ) -> Transactional: ...
+    ) -> TransactionalProducer: ...
 
 
 @dataclass(slots=True, frozen=True)
@@ -57,19 +57,19 @@ class Transaction:
     producer_id: int
     producer_epoch: int
     timeout_ms: int
-    places: frozenset[Place]
+    topic_partitions: frozenset[PartitionKey]
 
 
-class DescribesTransactions(TransactionClient):
-    """A library whose admin client sees transactions."""
+class TransactionAdminClient(TransactionClient):
+    """A library whose admin client describes transactions."""
 
     @abstractmethod
     def transactions(self) -> dict[str, str]:
-        """Every transactional id with the state it is in."""
+        """Returns the state of every transactional id."""
 
     @abstractmethod
     def describe_transaction(self, transactional_id: str) -> Transaction: ...
 
     @abstractmethod
-    def open_producers(self, place: Place) -> dict[int, int]:
-        """By producer id, where its open transaction starts in a partition."""
+    def open_producers(self, topic_partition: PartitionKey) -> dict[int, int]:
+        """Returns the start offset of each open transaction of a partition, by producer id."""

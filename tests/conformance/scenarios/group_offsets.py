@@ -1,96 +1,127 @@
-"""Committed positions, and groups as an administrator sees and changes them."""
+"""Committed offsets, and administration of groups."""
 
 import time
 
-from tests.conformance.clients.client import Code, Sent, refused_with
+from tests.conformance.clients.client import ErrorCode, SentRecord, raises_error
 from tests.conformance.clients.group_client import (
-    ChangesGroups,
     Committed,
-    DeletesGroupOffsets,
+    ConsumerOptions,
+    GroupAdminClient,
     GroupClient,
-    Joining,
-    Place,
+    GroupOffsetAdminClient,
+    PartitionKey,
     Protocol,
 )
-from tests.conformance.scenarios.groups import PARTITIONS, at_work, created, produced
+from tests.conformance.scenarios.groups import (
+    PARTITIONS,
+    create_partitioned_topic,
+    joined_members,
+    produce_to_all,
+)
 from tests.wait import wait_until
 
 MINUTE_MS = 60_000
 
 
 class OffsetScenarios:
-    def test_a_consumer_may_commit_without_joining(self, client: GroupClient, topic: str) -> None:
-        places = created(client, topic)
-        produced(client, topic, 10)
-        chosen = Place(topic, 1)
-        with at_work(client.consumer_of(topic, [chosen])) as crew:
-            (consumer,) = crew.members
-            assert consumer.committed(chosen) is None
-            crew.work_until(lambda: len(crew.taken) == 10, "all records of the partition are taken")
+    def test_a_consumer_can_commit_without_joining(self, client: GroupClient, topic: str) -> None:
+        topic_partitions = create_partitioned_topic(client, topic)
+        produce_to_all(client, topic, 10)
+        selected = PartitionKey(topic, 1)
+        with joined_members(client.assigned_consumer(topic, [selected])) as group_members:
+            (consumer,) = group_members.members
+            assert consumer.committed(selected) is None
+            group_members.poll_until(
+                lambda: len(group_members.consumed) == 10,
+                "all records of the partition are consumed",
+            )
             consumer.commit()
-            assert consumer.committed(chosen) == Committed(10)
-            assert all(consumer.committed(place) is None for place in places - {chosen})
-        produced(client, topic, 1)
-        with at_work(client.consumer_of(topic, [chosen])) as crew:
-            crew.work_until(lambda: crew.taken, "the next record is taken")
-        assert [taken.offset for _, taken in crew.taken] == [10]
+            assert consumer.committed(selected) == Committed(10)
+            assert all(
+                consumer.committed(topic_partition) is None
+                for topic_partition in topic_partitions - {selected}
+            )
+        produce_to_all(client, topic, 1)
+        with joined_members(client.assigned_consumer(topic, [selected])) as group_members:
+            group_members.poll_until(lambda: group_members.consumed, "the next record is consumed")
+        assert [consumed.offset for _, consumed in group_members.consumed] == [10]
 
     def test_a_commit_keeps_its_metadata(self, client: GroupClient, topic: str) -> None:
-        places = created(client, topic)
+        topic_partitions = create_partitioned_topic(client, topic)
         committed = {
-            Place(topic, 0): Committed(3, "reason ✓"),
-            Place(topic, 1): Committed(0),
-            Place(topic, 2): Committed(2**40, "x" * 4000),
+            PartitionKey(topic, 0): Committed(3, "reason ✓"),
+            PartitionKey(topic, 1): Committed(0),
+            PartitionKey(topic, 2): Committed(2**40, "x" * 4000),
         }
-        with at_work(client.consumer_of(topic, list(places))) as crew:
-            crew.members[0].commit(committed)
+        with joined_members(
+            client.assigned_consumer(topic, list(topic_partitions))
+        ) as group_members:
+            group_members.members[0].commit(committed)
             assert client.group_offsets(topic) == committed
-            with refused_with(Code.OFFSET_METADATA_TOO_LARGE):
-                crew.members[0].commit({Place(topic, 3): Committed(1, "x" * 5000)})
+            with raises_error(ErrorCode.OFFSET_METADATA_TOO_LARGE):
+                group_members.members[0].commit({PartitionKey(topic, 3): Committed(1, "x" * 5000)})
         assert client.group_offsets(topic) == committed
 
-    def test_a_commit_may_move_back_or_forth(self, client: GroupClient, topic: str) -> None:
-        created(client, topic)
-        produced(client, topic, 10)
-        place = Place(topic, 0)
-        with at_work(client.consumer_of(topic, [place])) as crew:
-            (consumer,) = crew.members
-            crew.work_until(lambda: len(crew.taken) == 10, "all records are taken")
-            assert consumer.position(place) == 10
+    def test_a_commit_can_be_lower_or_higher_than_the_last_one(
+        self, client: GroupClient, topic: str
+    ) -> None:
+        create_partitioned_topic(client, topic)
+        produce_to_all(client, topic, 10)
+        topic_partition = PartitionKey(topic, 0)
+        with joined_members(client.assigned_consumer(topic, [topic_partition])) as group_members:
+            (consumer,) = group_members.members
+            group_members.poll_until(
+                lambda: len(group_members.consumed) == 10, "all records are consumed"
+            )
+            assert consumer.position(topic_partition) == 10
             for offset in 7, 2, 9:
-                consumer.commit({place: Committed(offset)})
-                assert consumer.committed(place) == Committed(offset)
-            consumer.seek(place, 4)
-            crew.work_until(lambda: len(crew.taken) == 16, "the records from there are taken again")
-            assert crew.taken[10][1].offset == 4
-            assert consumer.committed(place) == Committed(9)
+                consumer.commit({topic_partition: Committed(offset)})
+                assert consumer.committed(topic_partition) == Committed(offset)
+            consumer.seek(topic_partition, 4)
+            group_members.poll_until(
+                lambda: len(group_members.consumed) == 16,
+                "the records from there are consumed again",
+            )
+            assert group_members.consumed[10][1].offset == 4
+            assert consumer.committed(topic_partition) == Committed(9)
 
-    def test_a_group_may_start_at_a_time(self, client: GroupClient, topic: str) -> None:
-        """As one resets a group by hand: find the offsets of a time, and commit them."""
+    def test_a_group_can_start_at_the_offsets_of_a_time(
+        self, client: GroupClient, topic: str
+    ) -> None:
+        """As an operator resets a group: find the offsets of a time and commit them."""
         client.create_topic(topic)
         start_ms = int(time.time() * 1000) - 10 * MINUTE_MS
         minutes = range(10)
         client.produce(
-            topic, [Sent(b"%d" % n, timestamp_ms=start_ms + n * MINUTE_MS) for n in minutes]
+            topic, [SentRecord(b"%d" % n, timestamp_ms=start_ms + n * MINUTE_MS) for n in minutes]
         )
-        place, found = Place(topic, 0), client.offset_for_time(topic, start_ms + 6 * MINUTE_MS)
+        topic_partition, found = (
+            PartitionKey(topic, 0),
+            client.offset_for_time(topic, start_ms + 6 * MINUTE_MS),
+        )
         assert found == 6
-        with at_work(client.consumer_of(topic, [place])) as crew:
-            crew.members[0].commit({place: Committed(found)})
-        with at_work(client.join(topic, [topic], Joining(client.protocols[0]))) as crew:
-            crew.take({b"6", b"7", b"8", b"9"})
-        assert len(crew.taken) == 4
+        with joined_members(client.assigned_consumer(topic, [topic_partition])) as group_members:
+            group_members.members[0].commit({topic_partition: Committed(found)})
+        with joined_members(
+            client.join(topic, [topic], ConsumerOptions(client.protocols[0]))
+        ) as group_members:
+            group_members.consume_all({b"6", b"7", b"8", b"9"})
+        assert len(group_members.consumed) == 4
 
-    def test_the_lag_is_what_is_not_committed_yet(self, client: GroupClient, topic: str) -> None:
-        places = created(client, topic)
-        values = produced(client, topic, 10)
-        with at_work(client.join(topic, [topic], Joining(client.protocols[0]))) as crew:
-            crew.take(values)
-            crew.commit(places, 10)
-            produced(client, topic, 3)
+    def test_the_lag_is_the_number_of_uncommitted_records(
+        self, client: GroupClient, topic: str
+    ) -> None:
+        topic_partitions = create_partitioned_topic(client, topic)
+        values = produce_to_all(client, topic, 10)
+        with joined_members(
+            client.join(topic, [topic], ConsumerOptions(client.protocols[0]))
+        ) as group_members:
+            group_members.consume_all(values)
+            group_members.commit(topic_partitions, 10)
+            produce_to_all(client, topic, 3)
             lags = [
-                client.ends(topic, partition=place.partition)[1] - committed.offset
-                for place, committed in client.group_offsets(topic).items()
+                client.watermarks(topic, partition=topic_partition.partition)[1] - committed.offset
+                for topic_partition, committed in client.group_offsets(topic).items()
             ]
         assert lags == [3] * PARTITIONS
 
@@ -99,90 +130,111 @@ class GroupListScenarios:
     def test_a_group_is_listed_and_described(
         self, client: GroupClient, topic: str, protocol: Protocol
     ) -> None:
-        places = created(client, topic)
-        with at_work(*(client.join(topic, [topic], Joining(protocol)) for _ in range(2))) as crew:
-            crew.share(places)
-            crew.work_until(lambda: client.describe_group(topic).state == "Stable", "it is stable")
+        topic_partitions = create_partitioned_topic(client, topic)
+        with joined_members(
+            *(client.join(topic, [topic], ConsumerOptions(protocol)) for _ in range(2))
+        ) as group_members:
+            group_members.wait_until_shared(topic_partitions)
+            group_members.poll_until(
+                lambda: client.describe_group(topic).state == "Stable", "it is stable"
+            )
             assert client.groups()[topic].state in ("Stable", None)
             assert client.groups()[topic].protocol_type in ("consumer", None)
             described = client.describe_group(topic)
             assert described.assignor == ("uniform" if protocol == "consumer" else protocol)
-            assert len({each.member_id for each in described.members}) == 2
-            assert sorted(map(sorted, (each.assignment for each in described.members))) == sorted(
-                map(sorted, (member.assignment() for member in crew.members))
-            )
+            assert len({described_member.member_id for described_member in described.members}) == 2
+            assert sorted(
+                map(sorted, (described_member.assignment for described_member in described.members))
+            ) == sorted(map(sorted, (member.assignment() for member in group_members.members)))
         wait_until(lambda: not client.describe_group(topic).members, "they have left")
         assert client.groups()[topic].state in ("Empty", None)
 
 
 class GroupChangeScenarios:
-    def test_offsets_are_altered_while_nobody_is_in(
-        self, client: ChangesGroups, topic: str, protocol: Protocol
+    def test_offsets_are_altered_only_without_members(
+        self, client: GroupAdminClient, topic: str, protocol: Protocol
     ) -> None:
-        places = created(client, topic)
-        values = produced(client, topic, 10)
-        with at_work(client.join(topic, [topic], Joining(protocol))) as crew:
-            crew.take(values)
-            crew.commit(places, 10)
-            with refused_with(Code.UNKNOWN_MEMBER_ID):
-                client.alter_group_offsets(topic, {Place(topic, 0): Committed(0)})
+        topic_partitions = create_partitioned_topic(client, topic)
+        values = produce_to_all(client, topic, 10)
+        with joined_members(
+            client.join(topic, [topic], ConsumerOptions(protocol))
+        ) as group_members:
+            group_members.consume_all(values)
+            group_members.commit(topic_partitions, 10)
+            with raises_error(ErrorCode.UNKNOWN_MEMBER_ID):
+                client.alter_group_offsets(topic, {PartitionKey(topic, 0): Committed(0)})
         client.alter_group_offsets(
-            topic, {Place(topic, 0): Committed(4), Place(topic, 1): Committed(8)}
+            topic,
+            {
+                PartitionKey(topic, 0): Committed(4),
+                PartitionKey(topic, 1): Committed(8),
+            },
         )
-        with at_work(client.join(topic, [topic], Joining(protocol))) as crew:
-            crew.work_until(lambda: len(crew.taken) >= 8, "what lies after them is taken")
-        assert {(taken.place.partition, taken.offset) for _, taken in crew.taken} == {
+        with joined_members(
+            client.join(topic, [topic], ConsumerOptions(protocol))
+        ) as group_members:
+            group_members.poll_until(
+                lambda: len(group_members.consumed) >= 8, "the records after them are consumed"
+            )
+        assert {
+            (consumed.topic_partition.partition, consumed.offset)
+            for _, consumed in group_members.consumed
+        } == {
             *((0, offset) for offset in range(4, 10)),
             *((1, offset) for offset in range(8, 10)),
         }
 
-    def test_a_group_is_deleted_when_nobody_is_in(
-        self, client: ChangesGroups, topic: str, protocol: Protocol
+    def test_a_group_is_deleted_only_without_members(
+        self, client: GroupAdminClient, topic: str, protocol: Protocol
     ) -> None:
-        places = created(client, topic)
-        with at_work(client.join(topic, [topic], Joining(protocol))) as crew:
-            crew.share(places)
-            with refused_with(Code.NON_EMPTY_GROUP):
+        topic_partitions = create_partitioned_topic(client, topic)
+        with joined_members(
+            client.join(topic, [topic], ConsumerOptions(protocol))
+        ) as group_members:
+            group_members.wait_until_shared(topic_partitions)
+            with raises_error(ErrorCode.NON_EMPTY_GROUP):
                 client.delete_group(topic)
-            crew.take(produced(client, topic, 1))
-            crew.commit(places, 1)
+            group_members.consume_all(produce_to_all(client, topic, 1))
+            group_members.commit(topic_partitions, 1)
         client.delete_group(topic)
         assert topic not in client.groups()
         assert client.group_offsets(topic) == {}
-        with refused_with(Code.GROUP_ID_NOT_FOUND):
+        with raises_error(ErrorCode.GROUP_ID_NOT_FOUND):
             client.delete_group(topic)
 
 
 class OffsetDeletionScenarios:
-    def test_an_offset_is_deleted_where_nobody_reads_the_topic(
-        self, client: DeletesGroupOffsets, topic: str
+    def test_an_offset_is_deleted_only_of_topics_without_subscribers(
+        self, client: GroupOffsetAdminClient, topic: str
     ) -> None:
-        places = created(client, topic)
-        other = Place(f"{topic}-other", 0)
+        topic_partitions = create_partitioned_topic(client, topic)
+        other = PartitionKey(f"{topic}-other", 0)
         client.create_topic(other.topic)
-        with at_work(client.consumer_of(topic, [other])) as crew:
-            crew.members[0].commit({other: Committed(5)})
-        with at_work(client.join(topic, [topic], Joining(Protocol.RANGE))) as crew:
-            crew.take(produced(client, topic, 1))
-            crew.commit(places, 1)
-            with refused_with(Code.GROUP_SUBSCRIBED_TO_TOPIC):
-                client.delete_group_offset(topic, Place(topic, 0))
+        with joined_members(client.assigned_consumer(topic, [other])) as group_members:
+            group_members.members[0].commit({other: Committed(5)})
+        with joined_members(
+            client.join(topic, [topic], ConsumerOptions(Protocol.RANGE))
+        ) as group_members:
+            group_members.consume_all(produce_to_all(client, topic, 1))
+            group_members.commit(topic_partitions, 1)
+            with raises_error(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC):
+                client.delete_group_offset(topic, PartitionKey(topic, 0))
             client.delete_group_offset(topic, other)
-            assert client.group_offsets(topic).keys() == places
-        client.delete_group_offset(topic, Place(topic, 0))
-        assert client.group_offsets(topic).keys() == places - {Place(topic, 0)}
+            assert client.group_offsets(topic).keys() == topic_partitions
+        client.delete_group_offset(topic, PartitionKey(topic, 0))
+        assert client.group_offsets(topic).keys() == topic_partitions - {PartitionKey(topic, 0)}
 
-    def test_a_static_member_is_removed(self, client: DeletesGroupOffsets, topic: str) -> None:
-        places = created(client, topic)
-        stays = client.join(topic, [topic], Joining(Protocol.RANGE, instance_id="stays"))
-        goes = client.join(topic, [topic], Joining(Protocol.RANGE, instance_id="goes"))
-        with at_work(stays, goes) as crew:
-            crew.share(places)
-            crew.members.remove(goes)
+    def test_a_static_member_is_removed(self, client: GroupOffsetAdminClient, topic: str) -> None:
+        topic_partitions = create_partitioned_topic(client, topic)
+        stays = client.join(topic, [topic], ConsumerOptions(Protocol.RANGE, instance_id="stays"))
+        goes = client.join(topic, [topic], ConsumerOptions(Protocol.RANGE, instance_id="goes"))
+        with joined_members(stays, goes) as group_members:
+            group_members.wait_until_shared(topic_partitions)
+            group_members.members.remove(goes)
             goes.leave()
-            assert {each.instance_id for each in client.describe_group(topic).members} == {
+            assert {member.instance_id for member in client.describe_group(topic).members} == {
                 "stays",
                 "goes",
             }
             client.remove_static_member(topic, "goes")
-            crew.share(places)
+            group_members.wait_until_shared(topic_partitions)

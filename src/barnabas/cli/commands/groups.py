@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from barnabas.cli.operations.offset_resets import ResetPlan, ResetStrategy
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.group_descriptions import ConsumerGroupDescription
-    from barnabas.client.values import TopicPartitionTuple
+    from barnabas.client.values import PartitionKey
 
 
 @click.group("groups")
@@ -200,7 +200,7 @@ def _strategy(options: dict[str, object]) -> "ResetStrategy":
             return resets.to_time(resets.time_before_now(str(value)), _warn_of_fallback)
 
 
-def _warn_of_fallback(partition: "TopicPartitionTuple") -> None:
+def _warn_of_fallback(partition: "PartitionKey") -> None:
     click.echo(
         f"{partition[0]}-{partition[1]} has no record after that time: reset to the log end offset",
         err=True,

@@ -6,13 +6,13 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error
 from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.values import TopicPartitionTuple
+    from barnabas.client.values import PartitionKey
 
 TIMES = {
     "latest": -1,
@@ -61,7 +61,7 @@ def _build_parser() -> FlatParser:
 
 
 async def _print_offsets(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.kafka.errors import java_message
+    from barnabas.cli.kafka.output import java_message
     from barnabas.cli.operations.partitions import list_partitions, try_list_offsets
     from barnabas.cli.operations.topics import topic_names
     from barnabas.client.admin.offsets import OffsetSpec
@@ -130,5 +130,5 @@ def _pattern(text: str) -> Callable[[str, int], bool]:
     return is_selected
 
 
-def _text(partition: "TopicPartitionTuple") -> str:
+def _text(partition: "PartitionKey") -> str:
     return f"{partition[0]}-{partition[1]}"

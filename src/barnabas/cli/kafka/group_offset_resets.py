@@ -9,7 +9,7 @@ from barnabas.cli.operations.errors import CommandError
 if TYPE_CHECKING:
     from barnabas.cli.operations.offset_resets import ResetPlan, ResetStrategy
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.values import TopicPartitionTuple
+    from barnabas.client.values import PartitionKey
 
 
 async def reset(admin: "AioAdminClient", groups: Sequence[str], args: Namespace) -> None:
@@ -81,7 +81,7 @@ def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, ResetPlan]":
     return plans
 
 
-def _warn_of_empty(partition: "TopicPartitionTuple") -> None:
+def _warn_of_empty(partition: "PartitionKey") -> None:
     topic, index = partition
     print(
         f"\nWarn: Partition {index} from topic {topic} is empty. Falling back to latest known "

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error
 from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.output import exit_on_error
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.log_dirs import TopicPartitionReplica
     from barnabas.client.errors import KafkaError
-    from barnabas.client.values import TopicPartitionTuple
+    from barnabas.client.values import PartitionKey
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 REQUIRED: dict[str, tuple[str, ...]] = {
@@ -66,8 +66,7 @@ class PlainError(Exception):
 
 def _build_parser() -> FlatParser:
     parser = FlatParser(
-        "kafka-reassign-partitions",
-        "This tool helps to move topic partitions between replicas.",
+        "kafka-reassign-partitions", "This tool helps to move topic partitions between replicas."
     )
     parser.add_connection_options(controllers=True)
     parser.add_flag("--generate", "Propose a reassignment.")
@@ -277,9 +276,7 @@ async def _list(admin: "AioAdminClient", _args: Namespace) -> None:
 
 
 async def _move_log_dirs(
-    admin: "AioAdminClient",
-    directories: "Mapping[TopicPartitionReplica, str]",
-    args: Namespace,
+    admin: "AioAdminClient", directories: "Mapping[TopicPartitionReplica, str]", args: Namespace
 ) -> None:
     from barnabas.cli.operations.reassignments import move_log_dirs
 
@@ -356,8 +353,8 @@ def _json(assignment: "Assignment", directories: "Mapping[TopicPartitionReplica,
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
 
 
-def _failures(failures: "Mapping[TopicPartitionTuple, KafkaError]") -> str:
-    from barnabas.cli.kafka.errors import java_message
+def _failures(failures: "Mapping[PartitionKey, KafkaError]") -> str:
+    from barnabas.cli.kafka.output import java_message
 
     return "\n".join(
         f"{topic}-{index}: {java_message(failures[topic, index])}"
@@ -365,7 +362,7 @@ def _failures(failures: "Mapping[TopicPartitionTuple, KafkaError]") -> str:
     )
 
 
-def _names(partitions: "Iterable[TopicPartitionTuple]") -> str:
+def _names(partitions: "Iterable[PartitionKey]") -> str:
     return ",".join(f"{topic}-{index}" for topic, index in sorted(partitions))
 
 

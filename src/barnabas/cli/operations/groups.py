@@ -18,7 +18,7 @@ from barnabas.client.admin.model import (
 )
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 
 STATE_NAMES = {
     ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
@@ -87,7 +87,7 @@ async def describe_groups(
 
 async def committed_offsets(
     admin: AioAdminClient, group_id: str
-) -> dict[TopicPartitionTuple, TopicPartition]:
+) -> dict[PartitionKey, TopicPartition]:
     response = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])
     return {
         (topic_partition.topic, topic_partition.partition): topic_partition
@@ -101,7 +101,7 @@ async def group_offsets(
 ) -> list[GroupOffset]:
     """Returns offsets by member, most partitions first, then of unassigned partitions."""
     committed = await committed_offsets(admin, group.group_id)
-    owned: dict[TopicPartitionTuple, MemberDescription | None] = {}
+    owned: dict[PartitionKey, MemberDescription | None] = {}
     for member in sorted(group.members, key=lambda member: -len(_partitions(member))):
         owned |= dict.fromkeys(_partitions(member), member)
     owned |= dict.fromkeys(sorted(set(committed) - set(owned)))
@@ -140,7 +140,7 @@ async def delete_offsets(
     admin: AioAdminClient, group_id: str, topics: Sequence[str]
 ) -> OffsetDeletion:
     """Deletes committed offsets in topics, or in partitions given as `topic:0,1`."""
-    partitions: list[TopicPartitionTuple] = []
+    partitions: list[PartitionKey] = []
     missing: dict[tuple[str, int | None], KafkaError | None] = {}
     for topic in topics:
         try:
@@ -164,11 +164,9 @@ async def delete_offsets(
     return OffsetDeletion(first_error, missing | outcomes)
 
 
-async def parse_partitions(
-    admin: AioAdminClient, topics: Sequence[str]
-) -> list[TopicPartitionTuple]:
+async def parse_partitions(admin: AioAdminClient, topics: Sequence[str]) -> list[PartitionKey]:
     """Returns the partitions of topics, each given as its name or as `name:0,1,2`."""
-    named: list[TopicPartitionTuple] = []
+    named: list[PartitionKey] = []
     whole = []
     for text in topics:
         topic, colon, indexes = text.partition(":")
@@ -182,7 +180,7 @@ async def parse_partitions(
     return named + await list_partitions(admin, whole)
 
 
-def _partitions(member: MemberDescription) -> list[TopicPartitionTuple]:
+def _partitions(member: MemberDescription) -> list[PartitionKey]:
     return sorted(
         (topic_partition.topic, topic_partition.partition)
         for topic_partition in member.assignment.topic_partitions

@@ -17,11 +17,11 @@ from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.client.errors import KafkaException
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 
-ResetPlan = dict[TopicPartitionTuple, int]
+ResetPlan = dict[PartitionKey, int]
 
-ResetStrategy = Callable[[AioAdminClient, str, list[TopicPartitionTuple]], Awaitable[ResetPlan]]
+ResetStrategy = Callable[[AioAdminClient, str, list[PartitionKey]], Awaitable[ResetPlan]]
 """Returns the new offsets of partitions of a group."""
 
 _DURATION = re.compile(
@@ -32,7 +32,7 @@ _DURATION = re.compile(
 
 
 async def apply_plan(
-    admin: AioAdminClient, group_id: str, plan: Mapping[TopicPartitionTuple, int]
+    admin: AioAdminClient, group_id: str, plan: Mapping[PartitionKey, int]
 ) -> None:
     if not plan:
         return
@@ -54,7 +54,7 @@ def to_latest() -> ResetStrategy:
 
 def to_offset(offset: int) -> ResetStrategy:
     async def reset(
-        admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
+        admin: AioAdminClient, _group: str, partitions: list[PartitionKey]
     ) -> ResetPlan:
         return await clamp_to_log(admin, dict.fromkeys(partitions, offset))
 
@@ -62,9 +62,7 @@ def to_offset(offset: int) -> ResetStrategy:
 
 
 def shift_by(count: int) -> ResetStrategy:
-    async def reset(
-        admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
-    ) -> ResetPlan:
+    async def reset(admin: AioAdminClient, group: str, partitions: list[PartitionKey]) -> ResetPlan:
         committed = await committed_offsets(admin, group)
         for topic, index in partitions:
             if (topic, index) not in committed:
@@ -82,9 +80,7 @@ def shift_by(count: int) -> ResetStrategy:
 def to_current() -> ResetStrategy:
     """Keeps committed offsets; uses the log end offset where there is none."""
 
-    async def reset(
-        admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
-    ) -> ResetPlan:
+    async def reset(admin: AioAdminClient, group: str, partitions: list[PartitionKey]) -> ResetPlan:
         committed = await committed_offsets(admin, group)
         missing = [partition for partition in partitions if partition not in committed]
         ends = await list_offsets(admin, missing, OffsetSpec.latest())
@@ -96,14 +92,14 @@ def to_current() -> ResetStrategy:
     return reset
 
 
-def to_time(timestamp_ms: int, on_missing: Callable[[TopicPartitionTuple], None]) -> ResetStrategy:
+def to_time(timestamp_ms: int, on_missing: Callable[[PartitionKey], None]) -> ResetStrategy:
     """Resets to the first offset at or after the time.
 
     Calls `on_missing` and uses the log end offset where there is none.
     """
 
     async def reset(
-        admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
+        admin: AioAdminClient, _group: str, partitions: list[PartitionKey]
     ) -> ResetPlan:
         offsets = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
         missing = [partition for partition in partitions if offsets[partition] < 0]
@@ -118,16 +114,14 @@ def from_plans(plans: Mapping[str, ResetPlan]) -> ResetStrategy:
     """Uses the plan of each group."""
 
     async def reset(
-        admin: AioAdminClient, group: str, _partitions: list[TopicPartitionTuple]
+        admin: AioAdminClient, group: str, _partitions: list[PartitionKey]
     ) -> ResetPlan:
         return await clamp_to_log(admin, plans.get(group, {}))
 
     return reset
 
 
-async def clamp_to_log(
-    admin: AioAdminClient, offsets: Mapping[TopicPartitionTuple, int]
-) -> ResetPlan:
+async def clamp_to_log(admin: AioAdminClient, offsets: Mapping[PartitionKey, int]) -> ResetPlan:
     starts = await list_offsets(admin, offsets, OffsetSpec.earliest())
     ends = await list_offsets(admin, offsets, OffsetSpec.latest())
     return {
@@ -179,7 +173,7 @@ def time_before_now(duration: str) -> int:
 
 def _to(spec: OffsetSpec) -> ResetStrategy:
     async def reset(
-        admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
+        admin: AioAdminClient, _group: str, partitions: list[PartitionKey]
     ) -> ResetPlan:
         return await list_offsets(admin, partitions, spec)
 

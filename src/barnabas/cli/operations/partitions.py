@@ -12,14 +12,12 @@ from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import ElectionType, TopicCollection
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 
 T = TypeVar("T")
 
 
-async def list_partitions(
-    admin: AioAdminClient, topics: Iterable[str]
-) -> list[TopicPartitionTuple]:
+async def list_partitions(admin: AioAdminClient, topics: Iterable[str]) -> list[PartitionKey]:
     """Returns all partitions of topics. Raises KafkaException if a topic does not exist."""
     names = list(dict.fromkeys(topics))
     if not names:
@@ -29,8 +27,8 @@ async def list_partitions(
 
 
 async def list_offsets(
-    admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
-) -> dict[TopicPartitionTuple, int]:
+    admin: AioAdminClient, partitions: Iterable[PartitionKey], spec: OffsetSpec
+) -> dict[PartitionKey, int]:
     """Returns the offset of each partition; -1 if there is none. Raises KafkaException."""
     offsets, errors = await try_list_offsets(admin, partitions, spec)
     for error in errors.values():
@@ -39,8 +37,8 @@ async def list_offsets(
 
 
 async def try_list_offsets(
-    admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
-) -> tuple[dict[TopicPartitionTuple, int], Mapping[TopicPartitionTuple, KafkaError]]:
+    admin: AioAdminClient, partitions: Iterable[PartitionKey], spec: OffsetSpec
+) -> tuple[dict[PartitionKey, int], Mapping[PartitionKey, KafkaError]]:
     """Returns the offsets of partitions, and the errors of the others."""
     request = {TopicPartition(topic, index): spec for topic, index in partitions}
     if not request:
@@ -55,7 +53,7 @@ async def try_list_offsets(
     return offsets, errors
 
 
-def by_partition(values: Mapping[TopicPartition, T]) -> dict[TopicPartitionTuple, T]:
+def by_partition(values: Mapping[TopicPartition, T]) -> dict[PartitionKey, T]:
     return {(key.topic, key.partition): value for key, value in sorted(values.items())}
 
 
@@ -85,15 +83,15 @@ def read_partitions(file: str | Path, what: str) -> list[dict[str, Any]]:
     return listed
 
 
-def find_duplicates(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartitionTuple]:
+def find_duplicates(partitions: Iterable[PartitionKey]) -> list[PartitionKey]:
     return [partition for partition, count in Counter(partitions).items() if count > 1]
 
 
-def format_partitions(partitions: Iterable[TopicPartitionTuple]) -> str:
+def format_partitions(partitions: Iterable[PartitionKey]) -> str:
     return ",".join(f"{topic}-{index}" for topic, index in partitions)
 
 
-def read_offsets(file: str | Path) -> dict[TopicPartitionTuple, int]:
+def read_offsets(file: str | Path) -> dict[PartitionKey, int]:
     """Reads the offset of each partition from a JSON file."""
     listed = read_partitions(file, "Offset json file")
     try:
@@ -104,8 +102,8 @@ def read_offsets(file: str | Path) -> dict[TopicPartitionTuple, int]:
 
 
 async def delete_records(
-    admin: AioAdminClient, offsets: Mapping[TopicPartitionTuple, int]
-) -> tuple[dict[TopicPartitionTuple, int], dict[TopicPartitionTuple, KafkaError]]:
+    admin: AioAdminClient, offsets: Mapping[PartitionKey, int]
+) -> tuple[dict[PartitionKey, int], dict[PartitionKey, KafkaError]]:
     """Returns the low watermark of each partition, and the errors of the others."""
     if not offsets:
         return {}, {}
@@ -121,13 +119,13 @@ async def delete_records(
 
 @dataclass(slots=True, frozen=True)
 class ElectionResults:
-    elected: list[TopicPartitionTuple]
-    not_needed: list[TopicPartitionTuple]
-    errors: dict[TopicPartitionTuple, KafkaError]
+    elected: list[PartitionKey]
+    not_needed: list[PartitionKey]
+    errors: dict[PartitionKey, KafkaError]
 
 
 async def elect_leaders(
-    admin: AioAdminClient, kind: ElectionType, partitions: Iterable[TopicPartitionTuple] | None
+    admin: AioAdminClient, kind: ElectionType, partitions: Iterable[PartitionKey] | None
 ) -> ElectionResults:
     """Elects leaders of these partitions, or of all partitions that need one."""
     request = (

@@ -18,12 +18,12 @@ from barnabas.client.admin.log_dirs import TopicPartitionReplica
 from barnabas.client.admin.model import TopicCollection
 from barnabas.client.admin.partitions import PartitionReassignment
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 
 ANY_DIRECTORY = "any"
 MOVE_POLL_S = 0.1
 
-Assignment = dict[TopicPartitionTuple, list[int]]
+Assignment = dict[PartitionKey, list[int]]
 """The replicas of partitions, the preferred leader first."""
 
 
@@ -125,9 +125,7 @@ async def current_assignment(admin: AioAdminClient, topics: Iterable[str]) -> As
     }
 
 
-async def current_replicas(
-    admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
-) -> Assignment:
+async def current_replicas(admin: AioAdminClient, partitions: Iterable[PartitionKey]) -> Assignment:
     requested = list(partitions)
     current = await current_assignment(admin, (topic for topic, _ in requested))
     if missing := [
@@ -193,7 +191,7 @@ async def require_brokers(admin: AioAdminClient, target: ReassignmentTarget) -> 
 
 async def start_reassignment(
     admin: AioAdminClient, target: ReassignmentTarget, *, keep_factor: bool = False
-) -> dict[TopicPartitionTuple, KafkaError]:
+) -> dict[PartitionKey, KafkaError]:
     """Starts the reassignment; returns the errors of partitions."""
     replicas: dict[TopicPartition, list[int] | None] = {
         TopicPartition(*partition): ids for partition, ids in target.replicas.items()
@@ -205,8 +203,8 @@ async def start_reassignment(
 
 
 async def cancel_reassignments(
-    admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
-) -> dict[TopicPartitionTuple, KafkaError]:
+    admin: AioAdminClient, partitions: Iterable[PartitionKey]
+) -> dict[PartitionKey, KafkaError]:
     cancelled: dict[TopicPartition, list[int] | None] = {
         TopicPartition(*partition): None for partition in partitions
     }
@@ -214,9 +212,7 @@ async def cancel_reassignments(
     return by_partition(response.errors)
 
 
-async def list_reassignments(
-    admin: AioAdminClient,
-) -> dict[TopicPartitionTuple, PartitionReassignment]:
+async def list_reassignments(admin: AioAdminClient) -> dict[PartitionKey, PartitionReassignment]:
     """Returns all reassignments in progress."""
     return by_partition(await admin.list_partition_reassignments())
 
@@ -224,8 +220,8 @@ async def list_reassignments(
 async def reassignment_states(
     admin: AioAdminClient,
     target: ReassignmentTarget,
-    moves: Mapping[TopicPartitionTuple, PartitionReassignment],
-) -> dict[TopicPartitionTuple, ReassignmentState]:
+    moves: Mapping[PartitionKey, PartitionReassignment],
+) -> dict[PartitionKey, ReassignmentState]:
     current: Assignment = {}
     for topic in target.topics:
         try:

@@ -7,7 +7,7 @@ from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.model import AlterConfigOpType, ResourceType
 from barnabas.client.admin.partitions import PartitionReassignment
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -20,12 +20,12 @@ async def throttle_replication(
     admin: AioAdminClient,
     current: Assignment,
     target: Assignment,
-    moves: Mapping[TopicPartitionTuple, PartitionReassignment],
+    moves: Mapping[PartitionKey, PartitionReassignment],
     bytes_per_second: int,
 ) -> None:
     """Throttles a reassignment before it starts, and those in progress."""
-    sources: dict[TopicPartitionTuple, set[int]] = {}
-    destinations: dict[TopicPartitionTuple, set[int]] = {}
+    sources: dict[PartitionKey, set[int]] = {}
+    destinations: dict[PartitionKey, set[int]] = {}
     for partition, reassignment in moves.items():
         sources[partition] = set(reassignment.replicas) - set(reassignment.adding_replicas)
         destinations[partition] = set(reassignment.adding_replicas)
@@ -92,7 +92,7 @@ def _alteration(
     return ConfigResource(kind, name, incremental_configs=changes)
 
 
-def _replicas(topic: str, brokers: Mapping[TopicPartitionTuple, set[int]]) -> str:
+def _replicas(topic: str, brokers: Mapping[PartitionKey, set[int]]) -> str:
     return ",".join(
         sorted(
             f"{index}:{broker_id}"

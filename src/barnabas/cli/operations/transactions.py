@@ -15,14 +15,14 @@ from barnabas.client.admin.transactions import (
     TransactionState,
 )
 from barnabas.client.errors import KafkaException
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import PartitionKey, TopicPartition
 
 
 @dataclass(slots=True, frozen=True)
 class OpenTransaction:
     """A transaction that is open on a partition."""
 
-    partition: TopicPartitionTuple
+    partition: PartitionKey
     producer: ProducerState
 
     @property
@@ -41,14 +41,14 @@ async def list_transactions(
 
 
 async def describe_producers(
-    admin: AioAdminClient, partition: TopicPartitionTuple, broker_id: int | None = None
+    admin: AioAdminClient, partition: PartitionKey, broker_id: int | None = None
 ) -> list[ProducerState]:
     topic_partition = TopicPartition(*partition)
     return (await admin.describe_producers([topic_partition], broker_id=broker_id))[topic_partition]
 
 
 async def find_transaction(
-    admin: AioAdminClient, partition: TopicPartitionTuple, offset: int
+    admin: AioAdminClient, partition: PartitionKey, offset: int
 ) -> AbortTransactionSpec:
     """Returns the transaction that starts at this offset."""
     for producer in await describe_producers(admin, partition):
@@ -102,13 +102,13 @@ async def find_hanging_transactions(
 
 async def _ongoing_partitions(
     admin: AioAdminClient, producer_ids: Iterable[int]
-) -> dict[int, set[TopicPartitionTuple]]:
+) -> dict[int, set[PartitionKey]]:
     """Returns the partitions of ongoing transactions of producers, as coordinators know them."""
     ids = set(producer_ids)
     if not ids:
         return {}
     listed = await admin.list_transactions(producer_ids=ids)
-    ongoing: dict[int, set[TopicPartitionTuple]] = {}
+    ongoing: dict[int, set[PartitionKey]] = {}
     for listing in (listing for broker in listed for listing in listed[broker]):
         try:
             described = (await admin.describe_transactions([listing.transactional_id]))[
@@ -125,7 +125,7 @@ async def _ongoing_partitions(
 
 async def _partitions_on(
     admin: AioAdminClient, topics: list[str], broker_id: int | None
-) -> list[TopicPartitionTuple]:
+) -> list[PartitionKey]:
     if not topics:
         return []
     described = (await admin.describe_topics(TopicCollection(topics))).all()

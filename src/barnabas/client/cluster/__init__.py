@@ -4,7 +4,7 @@ from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.cluster import ClusterClient
 from barnabas.client.cluster.coordinators import CoordinatorType
 from barnabas.client.cluster.metadata import BrokerInfo, MetadataSnapshot, PartitionInfo, TopicInfo
-from barnabas.client.cluster.network_errors import network_error
+from barnabas.client.cluster.nodes import network_error
 
 __all__ = [
     "Backoff",

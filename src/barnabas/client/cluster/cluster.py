@@ -14,8 +14,7 @@ from barnabas.client.backoff import Deadline
 from barnabas.client.cluster.coordinators import CoordinatorFinder, CoordinatorType
 from barnabas.client.cluster.metadata import MetadataSnapshot, TopicInfo
 from barnabas.client.cluster.metadata_updater import ControllerMetadataUpdater, MetadataUpdater
-from barnabas.client.cluster.network_errors import network_error
-from barnabas.client.cluster.nodes import ClusterNode, ClusterNodes
+from barnabas.client.cluster.nodes import ClusterNode, ClusterNodes, network_error
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint

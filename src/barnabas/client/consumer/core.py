@@ -16,7 +16,7 @@ from barnabas.client.consumer.metrics import ConsumerMetrics
 from barnabas.client.consumer.offset_committer import OffsetCommitter
 from barnabas.client.consumer.offset_lookup import OffsetLookup
 from barnabas.client.consumer.position_updater import PositionUpdater
-from barnabas.client.consumer.statistics import ConsumerStatistics
+from barnabas.client.consumer.metrics import ConsumerStatistics
 from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy, TopicPartitionState
 from barnabas.client.consumer.user_events import RebalanceEvent, RebalanceType, UserEvents
 from barnabas.client.errors import KafkaError, KafkaException, fail

@@ -94,10 +94,6 @@ class ProducerBatch:
     def topic_partition(self) -> tuple[str, int]:
         return self.topic, self.partition
 
-    @property
-    def has_callbacks(self) -> bool:
-        return len(self.callbacks) > 0
-
     def trim(self) -> None:
         """Cuts the buffer to its content: no more records are appended."""
         if cython.compiled:

@@ -27,8 +27,6 @@ class ProducerBatch:
     error: KafkaError | None
     base_offset: int
     append_time_ms: int
-    @property
-    def has_callbacks(self) -> bool: ...
     def __init__(self, topic: str, partition: int, buffer_bytes: int, now_s: float) -> None: ...
     @staticmethod
     def from_encoded(

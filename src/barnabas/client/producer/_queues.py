@@ -37,10 +37,6 @@ class PartitionQueue:
         return self.topic, self.partition
 
     @property
-    def batch_count(self) -> int:
-        return len(self.full) + (self.open is not None)
-
-    @property
     def first_batch_bytes(self) -> int:
         """The size of the first batch, before compression."""
         if self.full:

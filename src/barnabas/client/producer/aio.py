@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, log_unhandled_error
 from barnabas.client.metrics import Metrics
-from barnabas.client.producer import factory
 from barnabas.client.producer._aio_producer_base import AioProducerBase, DeliveryFuture
-from barnabas.client.producer.core import ProducerCallbacks, ProducerCore
+from barnabas.client.producer.core import (
+    ProducerCallbacks,
+    ProducerCore,
+    build_accumulator,
+    build_interceptors,
+    merge_conf,
+)
 from barnabas.client.producer.delivery_reports import DeliveryReports
 from barnabas.client.settings import producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
@@ -40,15 +45,15 @@ class AioProducer(AioProducerBase):
     """
 
     def __init__(self, conf: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        settings = producer_settings(factory.merge_conf(conf, more))
+        settings = producer_settings(merge_conf(conf, more))
         self._settings = settings
         self._loop = asyncio.get_running_loop()
-        self._accumulator = factory.build_accumulator(settings, self._wake)
+        self._accumulator = build_accumulator(settings, self._wake)
         super().__init__(
             self._loop,
             self._accumulator,
             None if settings.on_delivery is None else self._as_callback(settings.on_delivery),
-            factory.build_interceptors(settings),
+            build_interceptors(settings),
         )
         self._reports = DeliveryReports(self._accumulator, self._notify)
         self._is_notified = False
@@ -114,7 +119,7 @@ class AioProducer(AioProducerBase):
     def __bool__(self) -> bool:
         return True
 
-    # TransactionManager
+    # Transactions
 
     async def init_transactions(self, timeout: float = _NO_TIMEOUT) -> None:
         """Prepares for transactions; to be called once, before the first."""

@@ -1,9 +1,11 @@
 """The part of a producer that runs on the loop: connects the sender with the cluster."""
 
 import asyncio
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from barnabas.client.cluster import (
     Backoff,
@@ -16,8 +18,10 @@ from barnabas.client.cluster import (
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.metrics import Metrics
 from barnabas.client.producer._accumulator import RecordAccumulator
+from barnabas.client.producer._partitioners import BY_NAME
 from barnabas.client.producer.batch_finisher import ProducerIdAndEpoch
 from barnabas.client.producer.delivery_reports import DeliveryReports
+from barnabas.client.producer.interceptors import ProducerInterceptors
 from barnabas.client.producer.librdkafka_statistics import statistics_json
 from barnabas.client.producer.metrics import ProducerMetrics
 from barnabas.client.producer.produce_request import (
@@ -319,3 +323,41 @@ def _missing_topic_error(name: str, topic: TopicInfo | None) -> KafkaError:
     if topic is not None and topic.error != ErrorCode.NONE:
         return broker_error(topic.error, f"{name}: {topic.error.name}")
     return KafkaError(KafkaError._MSG_TIMED_OUT, f"no metadata of {name}: no broker responds")
+
+
+def build_accumulator(settings: ProducerSettings, wake: Callable[[], object]) -> RecordAccumulator:
+    partitioner = settings.partitioner
+    if settings.ignore_keys:
+        partitioner = "random"
+    hash_key, sticks_null_keys, sticks_empty_keys = (
+        BY_NAME[partitioner] if isinstance(partitioner, str) else (None, True, True)
+    )
+    return RecordAccumulator(
+        wake,
+        max_records=settings.buffer_messages,
+        max_bytes=settings.buffer_memory,
+        max_record_bytes=settings.max_request_size,
+        batch_bytes=min(settings.batch_size, settings.max_request_size),
+        batch_records=settings.batch_num_messages,
+        linger_s=settings.linger_ms / 1000,
+        hash_key=hash_key,
+        sticks_null_keys=sticks_null_keys,
+        sticks_empty_keys=sticks_empty_keys,
+        partitioner=None if isinstance(partitioner, str) else partitioner,
+        sticky_ms=settings.sticky_linger_ms,
+        is_adaptive=settings.adaptive_partitioning,
+        seed=random.getrandbits(63) | 1,
+    )
+
+
+def build_interceptors(settings: ProducerSettings) -> ProducerInterceptors | None:
+    return ProducerInterceptors(settings.interceptors) if settings.interceptors else None
+
+
+def merge_conf(conf: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings of a dictionary and those of keywords, which take precedence."""
+    if conf is None and not more:
+        raise TypeError("expected configuration dict")
+    if conf is not None and not isinstance(conf, Mapping):
+        raise TypeError("expected configuration dict")
+    return {**(conf or {}), **more}

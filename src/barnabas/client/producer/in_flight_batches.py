@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from barnabas.client.producer._batch import ProducerBatch
 from barnabas.client.producer.batch_finisher import BatchFinisher, ProducerIdAndEpoch
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
 
 MAX_IN_FLIGHT = 5
@@ -25,7 +25,7 @@ _NUMBER = attrgetter("number")
 class InFlightBatches:
     """One partition: at most `MAX_IN_FLIGHT` batches are in flight, all to the same node."""
 
-    topic_partition: TopicPartitionTuple
+    topic_partition: PartitionKey
     retrying: list[ProducerBatch] = field(default_factory=list)  # to be sent again, in order
     in_flight: deque[ProducerBatch] = field(default_factory=deque)
     node_id: int = -1  # of the requests in flight

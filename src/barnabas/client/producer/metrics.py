@@ -17,8 +17,8 @@ from barnabas.client.producer.batch_finisher import compression_rate
 from barnabas.client.producer.produce_request import InFlightProduce
 from barnabas.client.producer.sender import Sender
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import TopicPartitionTuple
-from barnabas.net.counters import ConnectionCounters
+from barnabas.client.values import PartitionKey
+from barnabas.net.connection_options import ConnectionCounters
 
 
 @dataclass(slots=True)
@@ -50,9 +50,7 @@ class ProducerMetrics:
         self._topics: defaultdict[str, _TopicStats] = defaultdict(_TopicStats)
         self._latencies: defaultdict[int, SampledStat] = defaultdict(SampledStat)
         self._request_sizes: defaultdict[int, SampledStat] = defaultdict(SampledStat)
-        self.delivered: defaultdict[TopicPartitionTuple, DeliveredTotals] = defaultdict(
-            DeliveredTotals
-        )
+        self.delivered: defaultdict[PartitionKey, DeliveredTotals] = defaultdict(DeliveredTotals)
         self._network_rates = CounterRates()
 
     def on_send(self, request: InFlightProduce, now_s: float) -> None:

@@ -11,10 +11,15 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, log_unhandled_error
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.metrics import Metrics
-from barnabas.client.producer import factory
 from barnabas.client.producer._accumulator import RecordAccumulator
 from barnabas.client.producer._producer_base import ProducerBase
-from barnabas.client.producer.core import ProducerCallbacks, ProducerCore
+from barnabas.client.producer.core import (
+    ProducerCallbacks,
+    ProducerCore,
+    build_accumulator,
+    build_interceptors,
+    merge_conf,
+)
 from barnabas.client.producer.delivery_reports import DeliveryReports, Notifier, OnDelivery
 from barnabas.client.settings import ProducerSettings, producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
@@ -32,7 +37,7 @@ _NO_TIMEOUT_MS = 10**9
 
 
 class Producer(ProducerBase):
-    """Sends records. DeliveryFuture reports come inside `poll` and `flush`, in the calling thread.
+    """Sends records. Delivery reports come inside `poll` and `flush`, in the calling thread.
 
     producer = Producer({"bootstrap.servers": "localhost:9092"})
     producer.produce("greetings", "hello", on_delivery=print)
@@ -43,15 +48,15 @@ class Producer(ProducerBase):
     _settings: ProducerSettings
 
     def __init__(self, conf: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        settings = producer_settings(factory.merge_conf(conf, more))
+        settings = producer_settings(merge_conf(conf, more))
         self._settings = settings
         self._notifier = Notifier()
         self._wake = _CoreWaker()
-        self._accumulator = factory.build_accumulator(settings, self._wake)
+        self._accumulator = build_accumulator(settings, self._wake)
         super().__init__(
             self._accumulator,
             settings.on_delivery,
-            factory.build_interceptors(settings),
+            build_interceptors(settings),
             None if settings.max_block_ms is None else self._retry_until_space,
         )
         self._reports = DeliveryReports(self._accumulator, self._notifier.notify)
@@ -69,7 +74,7 @@ class Producer(ProducerBase):
         self._finalizer = weakref.finalize(self, _close_core, self._thread, self._core)
         self._finalizer.atexit = False  # the thread ends with the process anyway
 
-    # DeliveryFuture
+    # Delivery
 
     def poll(self, timeout: float = _NO_TIMEOUT) -> int:
         """Runs the callbacks, or waits for the first one. Returns how many have run."""
@@ -175,7 +180,7 @@ class Producer(ProducerBase):
             )
         return int(rows.num_rows)
 
-    # TransactionManager
+    # Transactions
 
     def init_transactions(self, timeout: float = _NO_TIMEOUT) -> None:
         """Prepares for transactions; to be called once, before the first."""

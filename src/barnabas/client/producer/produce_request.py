@@ -6,8 +6,8 @@ from enum import Enum, auto
 from barnabas.client.cluster import MetadataSnapshot
 from barnabas.client.producer._batch import ProducerBatch
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import TopicPartitionTuple
-from barnabas.net.gathered_records import GatheredRecords
+from barnabas.client.values import PartitionKey
+from barnabas.net.frame_transport import GatheredRecords
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
@@ -23,7 +23,7 @@ class InFlightProduce:
 
     node_id: int
     sent_s: float
-    batches: dict[TopicPartitionTuple, ProducerBatch] = field(default_factory=dict)
+    batches: dict[PartitionKey, ProducerBatch] = field(default_factory=dict)
     size_bytes: int = 0
 
 
@@ -108,10 +108,10 @@ def build_request(
 
 def partition_responses(
     response: ProduceResponse, request: ProduceRequest
-) -> dict[TopicPartitionTuple, PartitionResponse]:
+) -> dict[PartitionKey, PartitionResponse]:
     """Returns the response by partition; from version 13 on topics are named by their ids alone."""
     names = {topic.topic_id: topic.name for topic in request.topic_data}
-    responses: dict[TopicPartitionTuple, PartitionResponse] = {}
+    responses: dict[PartitionKey, PartitionResponse] = {}
     for topic in response.responses:
         name = topic.name or names.get(topic.topic_id, "")
         for partition in topic.partition_responses:

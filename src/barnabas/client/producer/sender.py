@@ -24,7 +24,7 @@ from barnabas.client.producer.produce_request import (
 )
 from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 
 MAX_EPOCH = 0x7FFF
@@ -58,12 +58,12 @@ class Sender:
         self._availability_timeout_s = settings.availability_timeout_ms / 1000
         self._backoff_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
         self._finisher = BatchFinisher.from_settings(settings)
-        self._partitions: dict[TopicPartitionTuple, InFlightBatches] = {}
-        self._retrying: set[TopicPartitionTuple] = set()  # partitions with batches to send again
+        self._partitions: dict[PartitionKey, InFlightBatches] = {}
+        self._retrying: set[PartitionKey] = set()  # partitions with batches to send again
         self._in_flight: dict[int, set[InFlightProduce]] = {}  # by node
         self._throttled_until_s: dict[int, float] = {}
         self._metadata = MetadataSnapshot()
-        self._leader_hints: dict[TopicPartitionTuple, tuple[int, int]] = {}  # node and epoch
+        self._leader_hints: dict[PartitionKey, tuple[int, int]] = {}  # node and epoch
         self._next_expiry_s = 0.0
         self._rotation = 0
         self.producer = ProducerIdAndEpoch.NONE
@@ -239,7 +239,7 @@ class Sender:
         request.batches[partition.topic_partition] = batch
         request.size_bytes += batch.size_bytes
 
-    def _leader(self, topic_partition: TopicPartitionTuple) -> int:
+    def _leader(self, topic_partition: PartitionKey) -> int:
         hint = self._leader_hints.get(topic_partition)
         if hint is not None and hint[0] in self._metadata.brokers:
             return hint[0]
@@ -265,7 +265,7 @@ class Sender:
     def on_response(
         self,
         request: InFlightProduce,
-        responses: Mapping[TopicPartitionTuple, PartitionResponse],
+        responses: Mapping[PartitionKey, PartitionResponse],
         now_s: float,
         throttle_ms: int = 0,
     ) -> None:
@@ -372,9 +372,7 @@ class Sender:
             partition.failures += 1
         partition.retry(batch)
 
-    def _take_leader_hint(
-        self, topic_partition: TopicPartitionTuple, leader: tuple[int, int]
-    ) -> None:
+    def _take_leader_hint(self, topic_partition: PartitionKey, leader: tuple[int, int]) -> None:
         info = self._metadata.leader(*topic_partition)
         epoch = max(
             -1 if info is None else info.leader_epoch,

@@ -22,7 +22,7 @@ aborts it if it has not been ended.
 from enum import Enum, auto
 
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 
 
@@ -70,8 +70,8 @@ class ProducerTransaction:
         self.state = TxnState.UNINITIALIZED
         self.is_v2 = False
         self.error: KafkaError | None = None  # of ABORTABLE_ERROR and FATAL_ERROR
-        self.partitions: set[TopicPartitionTuple] = set()
-        self.new_partitions: set[TopicPartitionTuple] = set()  # to be added by a request, in V1
+        self.partitions: set[PartitionKey] = set()
+        self.new_partitions: set[PartitionKey] = set()  # to be added by a request, in V1
         self.has_offsets = False
 
     @property
@@ -118,7 +118,7 @@ class ProducerTransaction:
 
     # For the sender
 
-    def may_send_to(self, topic_partition: TopicPartitionTuple) -> bool:
+    def may_send_to(self, topic_partition: PartitionKey) -> bool:
         """Returns whether a batch may be sent to a partition now; adds it to the transaction."""
         if not self.can_send:
             return False

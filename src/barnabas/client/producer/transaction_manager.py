@@ -12,9 +12,9 @@ from barnabas.client.producer.transaction import ProducerTransaction, TxnState
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import (
     ConsumerGroupMetadata,
+    PartitionKey,
     PreparedTransaction,
     TopicPartition,
-    TopicPartitionTuple,
 )
 from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.errors import ErrorCode
@@ -307,7 +307,7 @@ def _offset_topics(offsets: Iterable[TopicPartition]) -> list[TxnOffsetCommitReq
     return list(topics.values())
 
 
-def _topics(topic_partitions: Iterable[TopicPartitionTuple]) -> list[AddPartitionsToTxnTopic]:
+def _topics(topic_partitions: Iterable[PartitionKey]) -> list[AddPartitionsToTxnTopic]:
     topics: dict[str, AddPartitionsToTxnTopic] = {}
     for name, partition in sorted(topic_partitions):
         topic = topics.setdefault(name, AddPartitionsToTxnTopic(name=name))

@@ -9,7 +9,7 @@ from barnabas.client.cluster import ClusterClient
 from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.config.addresses import Endpoint
 
 DEADLINE_S = 60.0
@@ -39,32 +39,32 @@ class Joined:
         )
         self.cluster = ClusterClient(self.settings)
         self.group = ConsumerCoordinator(self.cluster, self.settings, self)
-        self.partitions: frozenset[TopicPartitionTuple] = frozenset()
-        self.events: list[tuple[str, frozenset[TopicPartitionTuple]]] = []
+        self.partitions: frozenset[PartitionKey] = frozenset()
+        self.events: list[tuple[str, frozenset[PartitionKey]]] = []
         self.errors: list[KafkaError] = []
         self.during: Callable[[str], Awaitable[None]] | None = None
 
     async def on_partitions_assigned(
-        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+        self, partitions: Collection[PartitionKey], *, incremental: bool
     ) -> None:
         await self._record("assigned", partitions)
         self.partitions = frozenset(partitions) | (self.partitions if incremental else frozenset())
 
     async def on_partitions_revoked(
-        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+        self, partitions: Collection[PartitionKey], *, incremental: bool
     ) -> None:
         await self._record("revoked", partitions)
         self.partitions -= frozenset(partitions)
         assert incremental or not self.partitions
 
-    async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
+    async def on_partitions_lost(self, partitions: Collection[PartitionKey]) -> None:
         await self._record("lost", partitions)
         self.partitions -= frozenset(partitions)
 
     def on_error(self, error: KafkaError) -> None:
         self.errors.append(error)
 
-    async def _record(self, what: str, partitions: Collection[TopicPartitionTuple]) -> None:
+    async def _record(self, what: str, partitions: Collection[PartitionKey]) -> None:
         if self.during is not None:
             await self.during(what)
         self.events.append((what, frozenset(partitions)))
@@ -74,5 +74,5 @@ class Joined:
         await self.cluster.close()
 
 
-def all_of(topic: str, count: int) -> frozenset[TopicPartitionTuple]:
+def all_of(topic: str, count: int) -> frozenset[PartitionKey]:
     return frozenset((topic, index) for index in range(count))

@@ -12,7 +12,7 @@ from tests.client.consumer.group.joining import Joined, all_of, on_a_loop
 from tests.wait import async_wait_until
 
 from barnabas.client.consumer.group.assignors import ASSIGNORS, ClusterTopics, SubscribedMember
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.testing import Broker
 
 SETTINGS = {
@@ -51,7 +51,7 @@ class Stranger:
             "group.id": group_id,
             "logger": logging.getLogger("stranger"),
         } | settings
-        self.partitions: frozenset[TopicPartitionTuple] = frozenset()
+        self.partitions: frozenset[PartitionKey] = frozenset()
         self.member_id = ""
         self._stops = threading.Event()
         self._thread = threading.Thread(target=self._consume)

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.client.cluster import ClusterClient, Deadline
-from barnabas.client.consumer.group.classic import ClassicGroupMembership
-from barnabas.client.consumer.group.consumer import ConsumerGroupMembership
+from barnabas.client.consumer.group.classic_member import ClassicGroupMembership
+from barnabas.client.consumer.group.consumer_member import ConsumerGroupMembership
 from barnabas.client.consumer.group.group_offsets import NOT_A_MEMBER, GroupOffsets
-from barnabas.client.consumer.group.member import RebalanceListener
+from barnabas.client.consumer.group.membership import RebalanceListener
 from barnabas.client.consumer.group.membership_manager import MembershipManager
 from barnabas.client.consumer.group.subscription import Subscription
 from barnabas.client.errors import KafkaError, fail

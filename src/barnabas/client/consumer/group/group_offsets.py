@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
-from barnabas.client.consumer.group.errors import is_retriable
+from barnabas.client.consumer.group.membership import is_retriable
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import (

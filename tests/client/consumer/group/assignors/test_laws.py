@@ -12,7 +12,7 @@ from barnabas.client.consumer.group.assignors import (
     GroupAssignment,
     SubscribedMember,
 )
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 
 NAMES = [f"t{number}" for number in range(6)]
 LAST_GENERATION = 7
@@ -140,9 +140,9 @@ def owning(
 
 def rightful_owners(
     members: list[SubscribedMember], topics: ClusterTopics
-) -> dict[str, set[TopicPartitionTuple]]:
+) -> dict[str, set[PartitionKey]]:
     """Those who alone claim a partition in the latest generation in which it is claimed."""
-    owners: dict[str, set[TopicPartitionTuple]] = {member.member_id: set() for member in members}
+    owners: dict[str, set[PartitionKey]] = {member.member_id: set() for member in members}
     for partition in {each for member in members for each in member.owned}:
         topic, index = partition
         claims = [

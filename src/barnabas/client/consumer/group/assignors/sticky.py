@@ -5,9 +5,12 @@ partitions that the same members may have are interchangeable, so topics with th
 are one pool: a group whose members have the same subscription has a single pool.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
+from struct import Struct
 
 from barnabas.client.consumer.group.assignors.model import (
     NO_GENERATION,
@@ -16,11 +19,9 @@ from barnabas.client.consumer.group.assignors.model import (
     SubscribedMember,
     subscribers_by_topic,
 )
-from barnabas.client.consumer.group.assignors.sticky_user_data import (
-    read_user_data,
-    write_user_data,
-)
-from barnabas.client.values import PartitionKey
+from barnabas.client.values import PartitionKey, group_by_topic
+from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.schema import Message, Struct, field, int32, string
 
 
 class StickyAssignor:
@@ -177,3 +178,77 @@ def _balance(pools: list[_Pool]) -> None:
                 if other != index and not is_waiting[other]:
                     is_waiting[other] = True
                     waiting.append(other)
+
+
+class StickyAssignorUserData(Message, versions="0-1", flexible="none"):
+    previous_assignment: list[TopicAssignment] = field()
+    generation: int32 = field("1+", default=NO_GENERATION, ignorable=True)
+
+
+class TopicAssignment(Struct):
+    topic: string = field()
+    partitions: list[int32] = field()
+
+
+def write_user_data(owned: Collection[PartitionKey], generation: int) -> bytes:
+    previous = [
+        TopicAssignment(topic=topic, partitions=indexes)
+        for topic, indexes in group_by_topic(sorted(owned)).items()
+    ]
+    return StickyAssignorUserData(previous_assignment=previous, generation=generation).write(1)
+
+
+def read_user_data(member: SubscribedMember) -> tuple[Collection[PartitionKey], int]:
+    """Returns the last partitions and generation; the owned ones without user data."""
+    if member.user_data:
+        for version in (1, 0):
+            try:
+                data = StickyAssignorUserData.read_exactly(member.user_data, version)
+            except ProtocolViolation:
+                continue
+            previous = [
+                (entry.topic, index)
+                for entry in data.previous_assignment
+                for index in entry.partitions
+            ]
+            return previous, data.generation
+    return member.owned, member.generation
+
+
+_GENERATION = Struct(">i")
+
+
+class CooperativeStickyAssignor:
+    """Partitions that move take two rebalances; the others are not interrupted."""
+
+    name = "cooperative-sticky"
+    is_cooperative = True
+
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> bytes:
+        """Returns the generation, for leaders that read it from here (older subscriptions)."""
+        return _GENERATION.pack(generation)
+
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment:
+        claims = [(member, member.owned, _generation(member)) for member in members]
+        assignment = assign_sticky(members, topics, claims)
+        owned = {member.member_id: member.owned for member in members}
+        owned_by_any = frozenset().union(*owned.values())
+        return {
+            member_id: [
+                partition
+                for partition in partitions
+                if partition in owned[member_id] or partition not in owned_by_any
+            ]
+            for member_id, partitions in assignment.items()
+        }
+
+
+def _generation(member: SubscribedMember) -> int:
+    """Returns the generation of the subscription, or of its user data, as Java writes it."""
+    if member.generation != NO_GENERATION or len(member.user_data or b"") != _GENERATION.size:
+        return member.generation
+    assert member.user_data is not None
+    generation: int = _GENERATION.unpack(member.user_data)[0]
+    return generation
