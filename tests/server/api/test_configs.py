@@ -14,7 +14,6 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import (
     alter_configs,
     describe_configs,
-    incremental_alter_configs,
     list_config_resources,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -278,7 +277,7 @@ class Forwarding:
     [
         (alter_configs.handle, AlterConfigsRequest, AlterConfigsResource),
         (
-            incremental_alter_configs.handle,
+            alter_configs.handle_incremental,
             IncrementalAlterConfigsRequest,
             IncrementalAlterConfigsResource,
         ),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.replication.world import World
 
-from barnabas.server.api import alter_replica_log_dirs, describe_log_dirs
+from barnabas.server.api import log_dirs
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
@@ -32,7 +32,7 @@ def describe(
             for topic, partitions in topics.items()
         ]
     request = DescribeLogDirsRequest(topics=requested)
-    pending = world.begin_request(describe_log_dirs.handle, request, version)
+    pending = world.begin_request(log_dirs.handle_describe, request, version)
     return {result.log_dir: result for result in pending.response.results}
 
 
@@ -77,7 +77,7 @@ def test_a_partition_that_is_not_open_is_measured_on_disk(world: World) -> None:
 def test_describing_many_partitions_lets_other_requests_run(world: World) -> None:
     world.create_topic("orders", 200)
     world.run_maintenance()
-    coroutine = describe_log_dirs.handle(DescribeLogDirsRequest(topics=None), world.call(5))
+    coroutine = log_dirs.handle_describe(DescribeLogDirsRequest(topics=None), world.call(5))
     pauses = 0
     try:
         while True:
@@ -114,7 +114,7 @@ def alter(world: World, *requested: tuple[str, str, int]) -> list[int]:
             for path, topic, index in requested
         ]
     )
-    response = world.request(alter_replica_log_dirs.handle, request, 2)
+    response = world.request(log_dirs.handle_alter, request, 2)
     return [partition.error_code for topic in response.results for partition in topic.partitions]
 
 

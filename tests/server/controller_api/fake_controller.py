@@ -12,8 +12,8 @@ from barnabas.metadata.states import ControllerRegistration, ListenerEndpoint
 from barnabas.raft import QuorumLeader, VoterNode, VoterSet
 from barnabas.raft.quorum_description import QuorumDescription, QuorumReplicaState
 from barnabas.raft.voters import VoterEndpoint as VoterEndpoint
-from barnabas.server.nodes import ControllerNode
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
+from barnabas.server.nodes import ControllerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api

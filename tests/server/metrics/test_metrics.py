@@ -12,9 +12,8 @@ from tests.server.harness import a_broker, on_a_loop
 
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import BrokerRegistration, PartitionRegistration, TopicImage
-from barnabas.server.metrics.gauges import BrokerGauges
-from barnabas.server.metrics.gauges import ControllerGauges
 from barnabas.server.metrics.exposition import Exposition, quantile_of
+from barnabas.server.metrics.gauges import BrokerGauges, ControllerGauges
 from barnabas.server.metrics.http_endpoint import MAX_REQUEST_BYTES, HttpEndpoint
 from barnabas.server.metrics.registry import Gauge, Histogram, MetricsRegistry
 

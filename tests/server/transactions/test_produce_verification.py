@@ -8,8 +8,8 @@ from tests.replication.world import PendingHandler, World, batch_of
 from tests.server.harness import on_a_loop
 
 from barnabas.coordinator.pending_response import PendingResponse
-from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.coordinator.transactions.markers import PartitionErrorCodes
+from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.server.api.produce import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (

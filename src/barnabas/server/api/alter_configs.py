@@ -1,20 +1,30 @@
-"""AlterConfigs (key 33): replace all settings of a resource; forwarded to the controller.
+"""Changes of settings. A broker changes its own loggers; the controller changes everything else."""
 
-v1 throttles after the response. Clients use IncrementalAlterConfigs since Kafka 2.3.
-"""
+import re
 
-from barnabas.server.config_resources import alter_error
+from barnabas.config import ConfigOperation, ConfigResourceType
+from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
+from barnabas.config.loggers import set_logger_levels, validate_logger_levels
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.errors import KafkaError
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
 )
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
+    """AlterConfigs (key 33): replace all settings of a resource.
+
+    v1 throttles after the response. Clients use IncrementalAlterConfigs since Kafka 2.3.
+    """
     node_id = context.broker.node_id
     responses, forwarded = [], []
     for resource in request.resources:
@@ -22,19 +32,113 @@ async def handle(request: AlterConfigsRequest, context: RequestContext) -> Alter
         if error is None:
             forwarded.append(resource)
         else:
-            responses.append(_error_response(resource, error))
+            responses.append(_response(resource, error))
     if forwarded:
         rest = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
         responses += (await context.broker.controller.forward(rest, context)).responses
     return AlterConfigsResponse(responses=responses)
 
 
-def _error_response(
-    resource: AlterConfigsResource, error: KafkaError
+async def handle_incremental(
+    request: IncrementalAlterConfigsRequest, context: RequestContext
+) -> IncrementalAlterConfigsResponse:
+    """IncrementalAlterConfigs (key 44): set, delete, append to or subtract from single settings.
+
+    v1 is flexible.
+    """
+    node_id = context.broker.node_id
+    responses, forwarded = [], []
+    for resource in request.resources:
+        error = alter_error(resource.resource_type, resource.resource_name, node_id)
+        if error is not None:
+            responses.append(_response(resource, error))
+        elif resource.resource_type == ConfigResourceType.BROKER_LOGGER:
+            responses.append(alter_loggers(resource, node_id, request.validate_only))
+        else:
+            forwarded.append(resource)
+    if forwarded:
+        rest = IncrementalAlterConfigsRequest(
+            resources=forwarded, validate_only=request.validate_only
+        )
+        responses += (await context.broker.controller.forward(rest, context)).responses
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+def alter_loggers(
+    resource: IncrementalAlterConfigsResource, node_id: int, validate_only: bool
+) -> AlterConfigsResourceResponse:
+    """Changes the levels of this node's loggers."""
+    try:
+        levels = _levels(resource, node_id)
+        validate_logger_levels(levels)
+    except KafkaError as error:
+        return _response(resource, error)
+    except InvalidConfigRequest as error:
+        return _response(resource, KafkaError(ErrorCode.INVALID_REQUEST, str(error)))
+    except InvalidConfig as error:
+        return _response(resource, KafkaError(ErrorCode.INVALID_CONFIG, str(error)))
+    if not validate_only:
+        set_logger_levels(levels)
+    return _response(resource)
+
+
+def _response(
+    resource: AlterConfigsResource | IncrementalAlterConfigsResource,
+    error: KafkaError | None = None,
 ) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
-        error_code=error.code,
-        error_message=error.message,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )
+
+
+def _levels(resource: IncrementalAlterConfigsResource, node_id: int) -> dict[str, str | None]:
+    """Returns the new level of every logger, or None to remove its own level."""
+    if resource.resource_name != str(node_id):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Loggers of broker {resource.resource_name!r} cannot be changed here: "
+            f"this is broker {node_id}.",
+        )
+    levels: dict[str, str | None] = {}
+    for config in resource.configs:
+        match config.config_operation:
+            case ConfigOperation.SET:
+                levels[config.name] = config.value
+            case ConfigOperation.DELETE:
+                levels[config.name] = None
+            case _:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"The level of logger {config.name} can only be set or deleted.",
+                )
+    return levels
+
+
+def require_this_broker(name: str, node_id: int, or_else: str = "") -> None:
+    """Raises INVALID_REQUEST unless `name` is the id of this broker."""
+    if not _INTEGER.fullmatch(name):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
+        )
+    if int(name) != node_id:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {node_id}{or_else} but received {name}",
+        )
+
+
+def alter_error(resource_type: int, name: str, node_id: int) -> KafkaError | None:
+    """Returns why this broker does not forward a change to the controller, or None if it does.
+
+    An empty name is the default of all brokers.
+    """
+    if resource_type != ConfigResourceType.BROKER or not name:
+        return None
+    try:
+        require_this_broker(name, node_id, or_else=" or empty string,")
+    except KafkaError as error:
+        return error
+    return None

@@ -16,7 +16,7 @@ from barnabas.config.descriptions import (
 from barnabas.config.documentation import find_documentation
 from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import validate_topic_name
-from barnabas.server.config_resources import require_this_broker
+from barnabas.server.api.alter_configs import require_this_broker
 from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError

@@ -1,8 +1,8 @@
 """The settings of a controller and of the cluster, read and changed at a controller."""
 
 from barnabas.config import ConfigResourceType
+from barnabas.server.api.alter_configs import alter_loggers
 from barnabas.server.api.describe_configs import describe
-from barnabas.server.api.incremental_alter_configs import alter_loggers
 from barnabas.server.controller_api import controller_requests
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.error_response import error_response

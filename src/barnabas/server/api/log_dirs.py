@@ -1,15 +1,17 @@
-"""DescribeLogDirs (key 35): the log directories of this broker and their replicas.
-
-v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned directories.
-"""
+"""The log directories of this broker: describing them, and moving replicas between them."""
 
 import asyncio
 
 from barnabas.log import LogDirectory
 from barnabas.replication import list_replicas
+from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -21,9 +23,14 @@ REPLICAS_PER_TURN = 64
 """Partitions that are not open are measured on disk: other requests have their turn in between."""
 
 
-async def handle(
+async def handle_describe(
     request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
+    """DescribeLogDirs (key 35): the log directories of this broker and their replicas.
+
+    v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned
+    directories.
+    """
     requested = None
     if request.topics is not None:
         requested = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
@@ -69,3 +76,36 @@ async def _describe(
         usable_bytes=usable_bytes,
         is_cordoned=partitions.log_dirs.is_cordoned(directory.path),
     )
+
+
+async def handle_alter(
+    request: AlterReplicaLogDirsRequest, context: RequestContext
+) -> AlterReplicaLogDirsResponse:
+    """AlterReplicaLogDirs (key 34): move replicas of this broker between its log directories.
+
+    The response confirms that the move has started; DescribeLogDirs reports its progress.
+    v2 flexible.
+    """
+    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            results.setdefault(topic.name, []).extend(
+                _move(topic.name, index, directory.path, context) for index in topic.partitions
+            )
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(topic_name=topic, partitions=partitions)
+            for topic, partitions in results.items()
+        ]
+    )
+
+
+def _move(
+    topic: str, index: int, path: str, context: RequestContext
+) -> AlterReplicaLogDirPartitionResult:
+    result = AlterReplicaLogDirPartitionResult(partition_index=index)
+    try:
+        context.broker.partitions.move_to_log_dir(topic, index, path)
+    except Exception as failure:
+        result.error_code, _ = error_of(failure, "AlterReplicaLogDirs", context)
+    return result
