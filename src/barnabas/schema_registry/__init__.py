@@ -1,7 +1,7 @@
 """A client of a schema registry, with the surface of `confluent_kafka.schema_registry`.
 
-The serializers are in `avro`, `json_schema` and `protobuf`. These modules only re-export:
-the client is in `.client`, the serializers are in `.serdes`.
+The serializers are in `avro`, `json_schema` and `protobuf`, their base classes in `.serdes`. The
+client is in `.client`.
 """
 
 from barnabas.schema_registry.client.aio import AsyncSchemaRegistryClient

@@ -39,7 +39,7 @@ PAGE = "offset=0&limit=-1"
     [
         (
             lambda it: it.get_subjects("or", deleted=True),
-            f"GET /subjects?deleted=true&deleted_only=false&{PAGE}&subjectPrefix=or",
+            f"GET /subjects?deleted=true&deleted_only=false&subjectPrefix=or&{PAGE}",
         ),
         (
             lambda it: it.get_versions("a/b"),

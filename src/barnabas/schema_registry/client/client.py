@@ -6,15 +6,23 @@ version can change: `cache.latest.ttl.sec` limits how long it is cached.
 
 from collections.abc import Mapping
 from typing import Any, Self
+from urllib.parse import quote
 
-from barnabas.schema_registry.client.administration import RegistryAdministration
 from barnabas.schema_registry.client.cache import SubjectCache
-from barnabas.schema_registry.client.http import RegistryHttp, quote_path_segment
-from barnabas.schema_registry.client.models import RegisteredSchema, Schema, SchemaVersion
+from barnabas.schema_registry.client.http import RegistryHttp
+from barnabas.schema_registry.client.models import (
+    Association,
+    AssociationCreateOrUpdateRequest,
+    AssociationResponse,
+    RegisteredSchema,
+    Schema,
+    SchemaVersion,
+    ServerConfig,
+)
 from barnabas.schema_registry.client.settings import ClientSettings
 
 
-class SchemaRegistryClient(RegistryAdministration):
+class SchemaRegistryClient:
     """A client of a schema registry. Thread-safe."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
@@ -63,12 +71,9 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._registered.get(subject_name, schema, normalize_schemas)
         if cached is not None:
             return cached
-        response = self._http.request(
-            "POST",
-            f"subjects/{quote_path_segment(subject_name)}/versions",
-            {"normalize": normalize_schemas},
-            schema.to_dict(),
-        )
+        path = _path("subjects", subject_name) + "/versions"
+        query = {"normalize": normalize_schemas}
+        response = self._http.request("POST", path, query, schema.to_dict())
         # Registries before 2023 respond with the id only.
         registered = RegisteredSchema.from_dict(
             schema.to_dict() | {"subject": subject_name} | response
@@ -89,10 +94,9 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._looked_up.get(*key)
         if cached is not None:
             return cached
-        query = _without_none(normalize=normalize_schemas, deleted=deleted, format=fmt)
-        response = self._http.request(
-            "POST", f"subjects/{quote_path_segment(subject_name)}", query, schema.to_dict()
-        )
+        path = _path("subjects", subject_name)
+        query = {"normalize": normalize_schemas, "deleted": deleted, "format": fmt}
+        response = self._http.request("POST", path, query, schema.to_dict())
         version = RegisteredSchema.from_dict(response | schema.to_dict())
         return self._looked_up.put(version, *key)
 
@@ -100,11 +104,8 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._latest.get(subject_name, fmt)
         if cached is not None:
             return cached
-        response = self._http.request(
-            "GET",
-            f"subjects/{quote_path_segment(subject_name)}/versions/latest",
-            _without_none(format=fmt),
-        )
+        path = _path("subjects", subject_name) + "/versions/latest"
+        response = self._http.request("GET", path, {"format": fmt})
         return self._latest.put(RegisteredSchema.from_dict(response), subject_name, fmt)
 
     def get_latest_with_metadata(
@@ -119,11 +120,10 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._latest.get(*key)
         if cached is not None:
             return cached
-        query = _without_none(deleted=deleted, format=fmt)
-        query |= {"key": list(metadata), "value": list(metadata.values())}
-        response = self._http.request(
-            "GET", f"subjects/{quote_path_segment(subject_name)}/metadata", query
-        )
+        path = _path("subjects", subject_name) + "/metadata"
+        properties = {"key": list(metadata), "value": list(metadata.values())}
+        query = {"deleted": deleted, "format": fmt, **properties}
+        response = self._http.request("GET", path, query)
         return self._latest.put(RegisteredSchema.from_dict(response), *key)
 
     def get_version(
@@ -137,11 +137,8 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._versions.get(*key) if version != "latest" else None
         if cached is not None:
             return cached
-        response = self._http.request(
-            "GET",
-            f"subjects/{quote_path_segment(subject_name)}/versions/{version}",
-            _without_none(deleted=deleted, format=fmt),
-        )
+        path = _path("subjects", subject_name) + f"/versions/{version}"
+        response = self._http.request("GET", path, {"deleted": deleted, "format": fmt})
         registered = RegisteredSchema.from_dict(response)
         return self._versions.put(registered, subject_name, registered.version, deleted, fmt)
 
@@ -153,23 +150,16 @@ class SchemaRegistryClient(RegistryAdministration):
         offset: int = 0,
         limit: int = -1,
     ) -> list[int]:
-        versions: list[int] = self._http.request(
-            "GET",
-            f"subjects/{quote_path_segment(subject_name)}/versions",
-            {"deleted": deleted, "deleted_only": deleted_only, "offset": offset, "limit": limit},
-        )
-        return versions
+        path = _path("subjects", subject_name) + "/versions"
+        query = {"deleted": deleted, "deleted_only": deleted_only}
+        return self._list(path, query, offset, limit)
 
     def get_referenced_by(
         self, subject_name: str, version: int | str = "latest", offset: int = 0, limit: int = -1
     ) -> list[int]:
         """Returns the ids of the schemas that refer to this version."""
-        ids: list[int] = self._http.request(
-            "GET",
-            f"subjects/{quote_path_segment(subject_name)}/versions/{version}/referencedby",
-            {"offset": offset, "limit": limit},
-        )
-        return ids
+        path = _path("subjects", subject_name) + f"/versions/{version}/referencedby"
+        return self._list(path, {}, offset, limit)
 
     # -- schemas by id
 
@@ -185,7 +175,7 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._by_id.get(*key)
         if cached is not None:
             return cached
-        query = _without_none(subject=subject_name, format=fmt, reference_format=reference_format)
+        query = {"subject": subject_name, "format": fmt, "reference_format": reference_format}
         response = self._http.request("GET", f"schemas/ids/{schema_id}", query)
         return self._by_id.put(Schema.from_dict(response), *key)
 
@@ -193,12 +183,11 @@ class SchemaRegistryClient(RegistryAdministration):
         cached = self._by_id.get(None, guid, fmt)
         if cached is not None:
             return cached
-        response = self._http.request("GET", f"schemas/guids/{guid}", _without_none(format=fmt))
+        response = self._http.request("GET", f"schemas/guids/{guid}", {"format": fmt})
         return self._by_id.put(Schema.from_dict(response), None, guid, fmt)
 
     def get_schema_types(self) -> list[str]:
-        types: list[str] = self._http.request("GET", "schemas/types")
-        return types
+        return list(self._http.request("GET", "schemas/types"))
 
     def get_subjects_by_schema_id(
         self,
@@ -208,9 +197,8 @@ class SchemaRegistryClient(RegistryAdministration):
         offset: int = 0,
         limit: int = -1,
     ) -> list[str]:
-        query = _without_none(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
-        subjects: list[str] = self._http.request("GET", f"schemas/ids/{schema_id}/subjects", query)
-        return subjects
+        query = {"subject": subject_name, "deleted": deleted}
+        return self._list(f"schemas/ids/{schema_id}/subjects", query, offset, limit)
 
     def get_schema_versions(
         self,
@@ -220,28 +208,165 @@ class SchemaRegistryClient(RegistryAdministration):
         offset: int = 0,
         limit: int = -1,
     ) -> list[SchemaVersion]:
-        query = _without_none(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
-        response = self._http.request("GET", f"schemas/ids/{schema_id}/versions", query)
-        return [SchemaVersion.from_dict(item) for item in response]
+        query = {"subject": subject_name, "deleted": deleted}
+        versions = self._list(f"schemas/ids/{schema_id}/versions", query, offset, limit)
+        return [SchemaVersion.from_dict(version) for version in versions]
 
     # -- deletion
 
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
         """Returns the deleted versions. They must be soft-deleted before a permanent deletion."""
         versions: list[int] = self._http.request(
-            "DELETE", f"subjects/{quote_path_segment(subject_name)}", {"permanent": permanent}
+            "DELETE", _path("subjects", subject_name), {"permanent": permanent}
         )
         self._remove_from_caches(subject_name)
         return versions
 
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
-        deleted: int = self._http.request(
-            "DELETE",
-            f"subjects/{quote_path_segment(subject_name)}/versions/{version}",
-            {"permanent": permanent},
-        )
+        path = _path("subjects", subject_name) + f"/versions/{version}"
+        deleted: int = self._http.request("DELETE", path, {"permanent": permanent})
         self._remove_from_caches(subject_name)
         return deleted
+
+    # -- subjects and contexts
+
+    def get_subjects(
+        self,
+        subject_prefix: str | None = None,
+        deleted: bool = False,
+        deleted_only: bool = False,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[str]:
+        query = {
+            "deleted": deleted,
+            "deleted_only": deleted_only,
+            "subjectPrefix": subject_prefix,
+        }
+        return self._list("subjects", query, offset, limit)
+
+    def get_contexts(self, offset: int = 0, limit: int = -1) -> list[str]:
+        return self._list("contexts", {}, offset, limit)
+
+    def _list(self, path: str, query: Mapping[str, Any], offset: int, limit: int) -> list[Any]:
+        return list(self._http.request("GET", path, {**query, "offset": offset, "limit": limit}))
+
+    # -- compatibility
+
+    def test_compatibility(
+        self,
+        subject_name: str,
+        schema: Schema,
+        version: int | str = "latest",
+        normalize: bool = False,
+        verbose: bool = False,
+    ) -> bool:
+        """Returns whether the schema is compatible with that version."""
+        path = _path("compatibility/subjects", subject_name) + f"/versions/{version}"
+        return self._is_compatible(path, schema, normalize, verbose)
+
+    def test_compatibility_all_versions(
+        self, subject_name: str, schema: Schema, normalize: bool = False, verbose: bool = False
+    ) -> bool:
+        """Returns whether the schema is compatible with the versions that the level requires."""
+        path = _path("compatibility/subjects", subject_name) + "/versions"
+        return self._is_compatible(path, schema, normalize, verbose)
+
+    def _is_compatible(self, path: str, schema: Schema, normalize: bool, verbose: bool) -> bool:
+        query = {"normalize": normalize, "verbose": verbose}
+        return bool(self._http.request("POST", path, query, schema.to_dict())["is_compatible"])
+
+    def set_compatibility(
+        self, subject_name: str | None = None, level: str | None = None
+    ) -> dict[str, str]:
+        """Sets the level of a subject, or the global one. Returns the registry's response."""
+        if level is None:
+            raise ValueError("level is missing, like BACKWARD")
+        body = {"compatibility": level.upper()}
+        return dict(self._http.request("PUT", _path("config", subject_name), body=body))
+
+    def get_compatibility(self, subject_name: str | None = None) -> str:
+        return str(self._http.request("GET", _path("config", subject_name))["compatibilityLevel"])
+
+    # -- configs
+
+    def set_config(
+        self, subject_name: str | None = None, config: ServerConfig | None = None
+    ) -> dict[str, Any]:
+        if config is None:
+            raise ValueError("config is missing: the config to set")
+        return dict(self._http.request("PUT", _path("config", subject_name), body=config.to_dict()))
+
+    def get_config(self, subject_name: str | None = None) -> ServerConfig:
+        return ServerConfig.from_dict(self._http.request("GET", _path("config", subject_name)))
+
+    def delete_config(self, subject_name: str | None = None) -> ServerConfig:
+        """Returns the removed config. The global one applies from now on."""
+        return ServerConfig.from_dict(self._http.request("DELETE", _path("config", subject_name)))
+
+    # -- modes
+
+    def get_mode(self, subject_name: str) -> str:
+        return self._mode("GET", subject_name)
+
+    def update_mode(self, subject_name: str, mode: str, force: bool = False) -> str:
+        return self._mode("PUT", subject_name, mode, force)
+
+    def delete_mode(self, subject_name: str) -> str:
+        return self._mode("DELETE", subject_name)
+
+    def get_global_mode(self) -> str:
+        return self._mode("GET", None)
+
+    def update_global_mode(self, mode: str, force: bool = False) -> str:
+        return self._mode("PUT", None, mode, force)
+
+    def _mode(
+        self, method: str, subject: str | None, mode: str | None = None, force: bool = False
+    ) -> str:
+        query = None if mode is None else {"force": force}
+        body = None if mode is None else {"mode": mode}
+        return str(self._http.request(method, _path("mode", subject), query, body)["mode"])
+
+    # -- associations
+
+    def get_associations_by_resource_name(
+        self,
+        resource_name: str,
+        resource_namespace: str,
+        resource_type: str | None = None,
+        association_types: list[str] | None = None,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[Association]:
+        """Returns the subjects of a topic in a cluster, whose id is the namespace ("-": any)."""
+        query = {
+            "resourceType": resource_type,
+            "associationType": association_types,
+            "offset": offset if offset > 0 else None,
+            "limit": limit if limit > 0 else None,
+        }
+        path = _path("associations/resources", resource_namespace, resource_name)
+        response = self._http.request("GET", path, query)
+        return [Association.from_dict(item) for item in response]
+
+    def create_association(self, request: AssociationCreateOrUpdateRequest) -> AssociationResponse:
+        response = self._http.request("POST", "associations", body=request.to_dict())
+        return AssociationResponse.from_dict(response)
+
+    def delete_associations(
+        self,
+        resource_id: str,
+        resource_type: str | None = None,
+        association_types: list[str] | None = None,
+        cascade_lifecycle: bool = False,
+    ) -> None:
+        query = {
+            "resourceType": resource_type,
+            "associationType": association_types,
+            "cascadeLifecycle": cascade_lifecycle,
+        }
+        self._http.request("DELETE", _path("associations/resources", resource_id), query)
 
     # -- caches
 
@@ -261,8 +386,9 @@ class SchemaRegistryClient(RegistryAdministration):
             cache.remove_subject(subject)
 
 
-def _without_none(**query: Any) -> dict[str, Any]:
-    return {name: value for name, value in query.items() if value is not None}
+def _path(collection: str, *names: str | None) -> str:
+    """Returns the path of an entry, with its names percent-encoded; None stands for no entry."""
+    return "/".join([collection, *(quote(name, safe="") for name in names if name is not None)])
 
 
 def fetch_referenced_texts(schema: Any, client: Any) -> dict[str, str]:

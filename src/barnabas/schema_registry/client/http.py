@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from barnabas.schema_registry.client.errors import RegistryUnreachableError, SchemaRegistryError
 from barnabas.schema_registry.client.settings import ClientSettings
@@ -46,7 +46,8 @@ class RegistryHttp:
     ) -> Any:
         """Returns the JSON response of the first URL that responds.
 
-        Raises SchemaRegistryError for an error response, RegistryUnreachableError if none responds.
+        Parameters of the query that are None are omitted. Raises SchemaRegistryError for an error
+        response, RegistryUnreachableError if no registry responds.
         """
         headers = dict(self._headers)
         if self._settings.bearer is not None:
@@ -55,8 +56,8 @@ class RegistryHttp:
         if body is not None:
             headers |= _BODY_HEADERS
             body_bytes = json.dumps(body).encode()
-        if query:
-            path = f"{path}?{urlencode(_to_json_words(query), doseq=True)}"
+        if encoded_query := urlencode(_to_json_words(query or {}), doseq=True):
+            path = f"{path}?{encoded_query}"
 
         unreachable: dict[str, str] = {}
         error: SchemaRegistryError | None = None
@@ -110,15 +111,11 @@ class RegistryHttp:
         return response.status, response.data
 
 
-def quote_path_segment(name: str) -> str:
-    """Percent-encodes a name as one segment of a path."""
-    return quote(name, safe="")
-
-
 def _to_json_words(query: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in query.items()
+        if value is not None
     }
 
 

@@ -1,4 +1,1 @@
-"""Serializers and deserializers that use a registry's schemas.
-
-Users import them from `barnabas.schema_registry.avro`, `.json_schema` and `.protobuf`.
-"""
+"""The base classes of serializers and deserializers that use a registry's schemas."""
