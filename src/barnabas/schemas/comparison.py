@@ -1,7 +1,8 @@
 """Compares two schemas pair by pair, where both may be recursive.
 
 A pair that occurs again while it is being compared is assumed to be compatible. If the assumption
-turns out to be wrong, the comparison is repeated with what it differences, until it finds no more.
+turns out to be wrong, the comparison is repeated with the pairs that it found, until there are no
+more.
 """
 
 from abc import ABC, abstractmethod

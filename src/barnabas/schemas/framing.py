@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from barnabas.schemas.varints import read_varint, write_varint
-
 ID_MAGIC = 0
 GUID_MAGIC = 1
 ID_PREFIX_BYTES = 5
@@ -65,3 +63,33 @@ def message_indexes(message: Any) -> tuple[int, ...]:
         return (list(message.file.message_types_by_name).index(message.name),)
     names = [nested_type.name for nested_type in enclosing.nested_types]
     return (*message_indexes(enclosing), names.index(message.name))
+
+
+_MAX_BITS = 64
+
+
+def write_varint(value: int) -> bytes:
+    """Writes a zigzag varint: seven bits in a byte, the lowest first.
+
+    The high bit of a byte is set if more bytes follow.
+    """
+    remaining = value << 1 if value >= 0 else (-value << 1) - 1
+    encoded = bytearray()
+    while remaining > 0x7F:
+        encoded.append(remaining & 0x7F | 0x80)
+        remaining >>= 7
+    encoded.append(remaining)
+    return bytes(encoded)
+
+
+def read_varint(content: bytes, at: int) -> tuple[int, int]:
+    """Returns the number and the next position. Raises IndexError if the bytes end within it."""
+    value = shift = 0
+    while shift < _MAX_BITS:
+        byte = content[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value >> 1 ^ -(value & 1), at
+        shift += 7
+    raise IndexError(f"a number has no end within {_MAX_BITS} bits")

@@ -6,12 +6,12 @@ from typing import Any
 
 import fastavro
 import pytest
-from tests.uncompiled import both_ways
+from tests.uncompiled import compiled_and_plain
 
 from barnabas.schemas.avro import _nesting
 from barnabas.schemas.avro.parser import parse_stored_schema
 
-loops = both_ways(_nesting)
+loops = compiled_and_plain(_nesting)
 
 
 def record(name: str, /, **fields: Any) -> Any:

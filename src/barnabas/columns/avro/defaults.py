@@ -1,4 +1,4 @@
-"""The default of a field, which a schema has as JSON, as the bytes it would be written as."""
+"""Encodes the default of a field, which a schema has as JSON, as Avro."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from barnabas.schemas.avro.model import (
     AvroType,
     AvroUnion,
 )
-from barnabas.schemas.varints import write_varint
+from barnabas.schemas.framing import write_varint
 
 
 def encode_default(schema: AvroType, default: Any, path: str) -> bytes:
-    """SchemaError, naming the field, where the default is not of the field's type."""
+    """Raises SchemaError, with the field, if the default does not have the field's type."""
     try:
-        return _encoded(schema, default)
+        return _encode(schema, default)
     except (TypeError, ValueError, KeyError, AttributeError, struct.error) as error:
         raise SchemaError(f"The default of field {path!r} is not of its type: {error}") from error
 
 
-def _encoded(schema: AvroType, value: Any) -> bytes:
+def _encode(schema: AvroType, value: Any) -> bytes:
     match schema:
         case AvroPrimitive(kind):
-            return _encoded_primitive(kind, value)
+            return _encode_primitive(kind, value)
         case AvroFixed(size=size):
             content = bytes(value, "latin-1")
             if len(content) != size:
@@ -41,35 +41,34 @@ def _encoded(schema: AvroType, value: Any) -> bytes:
         case AvroEnum(symbols=symbols):
             return write_varint(symbols.index(value))
         case AvroArray(items):
-            return _blocks([_encoded(items, item) for item in value])
+            return _blocks([_encode(items, item) for item in value])
         case AvroMap(values):
             return _blocks(
-                [_sized(key.encode()) + _encoded(values, item) for key, item in value.items()]
+                [_sized(key.encode()) + _encode(values, item) for key, item in value.items()]
             )
         case AvroRecord(fields=fields):
             return b"".join(
-                _encoded(field.type, value.get(field.name, _json_default(field)))
-                for field in fields
+                _encode(field.type, value.get(field.name, _json_default(field))) for field in fields
             )
         case AvroUnion(branches):
-            return _encoded_branch(branches, value)
+            return _encode_branch(branches, value)
 
 
 def _json_default(field: AvroField) -> Any:
     return None if field.default is MISSING else field.default
 
 
-def _encoded_branch(branches: tuple[AvroType, ...], value: Any) -> bytes:
+def _encode_branch(branches: tuple[AvroType, ...], value: Any) -> bytes:
     """Encodes with the first branch that accepts it: since Avro 1.12 a default may be of any."""
     for index, branch in enumerate(branches):
         try:
-            return write_varint(index) + _encoded(branch, value)
+            return write_varint(index) + _encode(branch, value)
         except (TypeError, ValueError, KeyError, AttributeError, struct.error):
             continue
-    raise ValueError("no member of the union takes it")
+    raise ValueError("no branch of the union accepts it")
 
 
-def _encoded_primitive(kind: str, value: Any) -> bytes:
+def _encode_primitive(kind: str, value: Any) -> bytes:
     match kind, value:
         case "null", None:
             return b""
@@ -85,7 +84,7 @@ def _encoded_primitive(kind: str, value: Any) -> bytes:
             return _sized(value.encode("latin-1"))
         case "string", str():
             return _sized(value.encode())
-    raise TypeError(f"{value!r} is no {kind}")
+    raise TypeError(f"{value!r} is not {kind}")
 
 
 def _sized(content: bytes) -> bytes:

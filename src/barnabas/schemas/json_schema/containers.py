@@ -4,6 +4,7 @@ A content model is open if anything may be added, closed if nothing may, and par
 additions must match a schema (of additional, unevaluated or pattern properties).
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,13 @@ import re2
 
 from barnabas.schemas.comparison import SchemaDifference
 from barnabas.schemas.json_schema.documents import Subschema
-from barnabas.schemas.json_schema.limits import compare_limits
-from barnabas.schemas.json_schema.shapes import ANY_SHAPE, NEVER_SHAPE, ArrayShape, ObjectShape
+from barnabas.schemas.json_schema.shapes import (
+    ANY_SHAPE,
+    NEVER_SHAPE,
+    ArrayShape,
+    Limits,
+    ObjectShape,
+)
 
 if TYPE_CHECKING:
     from barnabas.schemas.json_schema.comparison import ShapeComparison
@@ -212,3 +218,16 @@ def _unevaluated(
 
 def _has_default(subschema: Subschema) -> bool:
     return not isinstance(subschema.node, bool) and "default" in subschema.node
+
+
+def compare_limits(reader: Limits, writer: Limits) -> Iterator[SchemaDifference]:
+    """Compares limits of numbers, lengths and counts: a reader's may be wider, never tighter."""
+    for keyword, bound in reader.items():
+        name = re.sub("([A-Z])", r"_\1", keyword).upper()  # maxLength: MAX_LENGTH
+        written = writer.get(keyword)
+        if written is None:
+            yield SchemaDifference(f"{name}_ADDED", (keyword,))
+        elif "MAX" in name and bound < written:
+            yield SchemaDifference(f"{name}_DECREASED", (keyword,))
+        elif "MIN" in name and bound > written:
+            yield SchemaDifference(f"{name}_INCREASED", (keyword,))
