@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.config import BrokerSettings, ConfigResolver
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
 from barnabas.coordinator.groups.state import GroupCoordinatorState
 from barnabas.coordinator.pending_response import PendingResponse
@@ -226,6 +227,15 @@ class CoordinatorEnvironment:
         self.coordinator.runtime.partition_count = 1
         state: GroupCoordinatorState = self._lead(self.coordinator.runtime)
         return state
+
+    def decide(
+        self, decide: Callable[..., Any], request: Any, version: int
+    ) -> PendingResponse[Any]:
+        """Writes the decision of one function on a request of this version."""
+        client = GroupClient("client", "/10.0.0.1", version)
+        return self.shard.write(
+            lambda groups: decide(request, groups, self.coordinator._context(client))
+        )
 
     @property
     def shard(self) -> CoordinatorShard[Any]:

@@ -8,7 +8,6 @@ from tests.coordinator.environment import CoordinatorEnvironment, Settings, code
 
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
@@ -90,12 +89,7 @@ class ClassicHarness:
             protocol_type=protocol_type,
             protocols=[JoinGroupRequestProtocol(name=name, metadata=what) for name in protocols],
         )
-        client = GroupClient("client", "/10.0.0.1", version)
-        return self.environment.shard.write(
-            lambda groups: classic.join(
-                request, groups, self.environment.coordinator._context(client)
-            )
-        )
+        return self.environment.decide(classic.join, request, version)
 
     def enter(self, **terms: Any) -> tuple[str, PendingResponse[JoinGroupResponse]]:
         """A new member as clients join today: it gets its id, and joins with that."""
@@ -127,12 +121,7 @@ class ClassicHarness:
                 for each, assignment in (assignments or {}).items()
             ],
         )
-        client = GroupClient("client", "/10.0.0.1", version)
-        return self.environment.shard.write(
-            lambda groups: classic.sync(
-                request, groups, self.environment.coordinator._context(client)
-            )
-        )
+        return self.environment.decide(classic.sync, request, version)
 
     def heartbeat(
         self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
@@ -148,12 +137,7 @@ class ClassicHarness:
             member_id=member_id,
             group_instance_id=instance,
         )
-        client = GroupClient("client", "/10.0.0.1", 4)
-        return self.environment.shard.write(
-            lambda groups: classic.heartbeat(
-                request, groups, self.environment.coordinator._context(client)
-            )
-        )
+        return self.environment.decide(classic.heartbeat, request, 4)
 
     def leave(self, *members: tuple[str, str | None], group: str = GROUP) -> LeaveGroupResponse:
         return self.request_leave(*members, group=group).result()
@@ -166,12 +150,7 @@ class ClassicHarness:
             group_id=group,
             members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members],
         )
-        client = GroupClient("client", "/10.0.0.1", 5)
-        return self.environment.shard.write(
-            lambda groups: classic.leave(
-                request, groups, self.environment.coordinator._context(client)
-            )
-        )
+        return self.environment.decide(classic.leave, request, 5)
 
     def stable(self, count: int = 1, **terms: Any) -> list[str]:
         """A stable group of so many; their ids, the leader's first."""

@@ -7,7 +7,6 @@ from tests.coordinator.environment import CoordinatorEnvironment, Settings
 
 from barnabas.coordinator.groups import consumer
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
@@ -63,12 +62,7 @@ class ConsumerHarness:
         request = ConsumerGroupHeartbeatRequest(
             group_id=group, member_id=member_id, member_epoch=epoch, **fields
         )
-        client = GroupClient("client", "/10.0.0.1", version)
-        return self.environment.shard.write(
-            lambda groups: consumer.heartbeat(
-                request, groups, self.environment.coordinator._context(client)
-            )
-        )
+        return self.environment.decide(consumer.heartbeat, request, version)
 
     def heartbeat(
         self, member_id: str, epoch: int, **fields: Any

@@ -1,6 +1,6 @@
 """A coordinator that stores offsets, with short methods for commits and fetches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.coordinator.environment import CoordinatorEnvironment, Settings
@@ -38,8 +38,7 @@ class OffsetHarness:
         self.groups: GroupCoordinatorState = self.environment.lead_groups()
 
     def context(self, version: int) -> GroupRequestContext:
-        client = GroupClient("client", "/127.0.0.1", version)
-        return self.environment.coordinator._context(client)
+        return self.environment.coordinator._context(client(version))
 
     def reload(self) -> None:
         self.groups = self.environment.lead_groups()
@@ -79,20 +78,12 @@ class OffsetHarness:
             member_id=member,
             group_instance_id=instance,
             retention_time_ms=retention_ms,
-            topics=[
-                group_offsets.OffsetCommitRequestTopic(
-                    **named(topic),
-                    partitions=[
-                        group_offsets.OffsetCommitRequestPartition(
-                            partition_index=index,
-                            committed_leader_epoch=leader_epoch,
-                            **offset_and_metadata(offset),
-                        )
-                        for index, offset in partitions.items()
-                    ],
-                )
-                for topic, partitions in offered.items()
-            ],
+            topics=commit_topics(
+                offered,
+                group_offsets.OffsetCommitRequestTopic,
+                group_offsets.OffsetCommitRequestPartition,
+                leader_epoch,
+            ),
         )
         return codes(
             self.environment.shard.write(
@@ -122,20 +113,11 @@ class OffsetHarness:
             generation_id_or_member_epoch=epoch,
             member_id=member,
             group_instance_id=instance,
-            topics=[
-                group_offsets.TxnOffsetCommitRequestTopic(
-                    **named(topic),
-                    partitions=[
-                        group_offsets.TxnOffsetCommitRequestPartition(
-                            partition_index=index,
-                            committed_leader_epoch=-1,
-                            **offset_and_metadata(offset),
-                        )
-                        for index, offset in partitions.items()
-                    ],
-                )
-                for topic, partitions in offered.items()
-            ],
+            topics=commit_topics(
+                offered,
+                group_offsets.TxnOffsetCommitRequestTopic,
+                group_offsets.TxnOffsetCommitRequestPartition,
+            ),
         )
         return codes(
             self.environment.shard.write(
@@ -238,6 +220,29 @@ class OffsetHarness:
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
         listed = admin.list_groups(request, self.groups)
         return sorted(group.group_id for group in listed)
+
+
+def commit_topics(
+    offered: Offered,
+    topic_type: Callable[..., Any],
+    partition_type: Callable[..., Any],
+    leader_epoch: int = -1,
+) -> list[Any]:
+    """Returns the topics of a commit, which have the same fields in both APIs."""
+    return [
+        topic_type(
+            **named(topic),
+            partitions=[
+                partition_type(
+                    partition_index=index,
+                    committed_leader_epoch=leader_epoch,
+                    **offset_and_metadata(offset),
+                )
+                for index, offset in partitions.items()
+            ],
+        )
+        for topic, partitions in offered.items()
+    ]
 
 
 class StubGroup(Group):
