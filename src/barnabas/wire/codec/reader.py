@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.wire.codec.defaults import default_expression
+from barnabas.wire.codec.constructor import default_expression
 from barnabas.wire.codec.layout import LONGEST_TEXT_BYTES, FieldLayout, Fixed, Sized, layout
 from barnabas.wire.codec.source import Source
 from barnabas.wire.errors import ProtocolViolation
