@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 from tests.wire.records.samples import FROM_KAFKA, codecs, law, records, some_records
 
 from barnabas.client import _message
@@ -20,8 +20,8 @@ from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.control import build_marker
 
-PLAIN_LOOPS = from_source(_loops)
-PLAIN = from_source(_completed_fetch, loops=PLAIN_LOOPS, message=from_source(_message))
+PLAIN_LOOPS = load_uncompiled(_loops)
+PLAIN = load_uncompiled(_completed_fetch, loops=PLAIN_LOOPS, message=load_uncompiled(_message))
 
 
 @pytest.fixture(params=["compiled", "plain"], scope="module")

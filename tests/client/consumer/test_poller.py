@@ -6,14 +6,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 from tests.wire.records.samples import some_records
 
 from barnabas.client.consumer import _poller
 from barnabas.client.consumer._completed_fetch import CompletedFetch, ConsumerProgress
 from barnabas.wire.records.build import build_batch
 
-PLAIN = from_source(_poller)
+PLAIN = load_uncompiled(_poller)
 
 
 @pytest.fixture(params=["compiled", "plain"], scope="module")

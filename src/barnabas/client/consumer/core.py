@@ -12,11 +12,10 @@ from barnabas.client.consumer._poller import Poller
 from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.group import ConsumerCoordinator
-from barnabas.client.consumer.metrics import ConsumerMetrics
+from barnabas.client.consumer.metrics import ConsumerMetrics, ConsumerStatistics
 from barnabas.client.consumer.offset_committer import OffsetCommitter
 from barnabas.client.consumer.offset_lookup import OffsetLookup
 from barnabas.client.consumer.position_updater import PositionUpdater
-from barnabas.client.consumer.metrics import ConsumerStatistics
 from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy, TopicPartitionState
 from barnabas.client.consumer.user_events import RebalanceEvent, RebalanceType, UserEvents
 from barnabas.client.errors import KafkaError, KafkaException, fail

@@ -1,4 +1,7 @@
-"""Metrics of a consumer, by the names of the Java consumer."""
+"""Metrics of a consumer by the names of the Java consumer, and the JSON of `stats_cb`.
+
+That has the main fields of librdkafka's statistics.
+"""
 
 import asyncio
 import json
@@ -18,6 +21,13 @@ from barnabas.wire.apis import ApiKey
 
 _FETCHES = "consumer-fetch-manager-metrics"
 _GROUP = "consumer-coordinator-metrics"
+_FETCH_STATES = {
+    FetchState.INITIALIZING: "offset-query",
+    FetchState.AWAIT_RESET: "offset-wait",
+    FetchState.AWAIT_VALIDATION: "validate-epoch-wait",
+    FetchState.FETCHING: "active",
+    FetchState.STOPPED: "stopped",
+}
 
 
 class ConsumerMetrics:
@@ -93,15 +103,6 @@ class ConsumerMetrics:
                 builder.put("records-lead", leads[-1], _FETCHES, partition=index, topic=topic)
         builder.put("records-lag-max", max(lags, default=0), _FETCHES)
         builder.put("records-lead-min", min(leads, default=0), _FETCHES)
-
-
-_FETCH_STATES = {
-    FetchState.INITIALIZING: "offset-query",
-    FetchState.AWAIT_RESET: "offset-wait",
-    FetchState.AWAIT_VALIDATION: "validate-epoch-wait",
-    FetchState.FETCHING: "active",
-    FetchState.STOPPED: "stopped",
-}
 
 
 class ConsumerStatistics:

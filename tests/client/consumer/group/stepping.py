@@ -3,7 +3,7 @@
 from typing import Any
 
 from barnabas.client.cluster.metadata import MetadataSnapshot, PartitionInfo, TopicInfo
-from barnabas.client.consumer.group.member import (
+from barnabas.client.consumer.group.membership import (
     AssignmentChange,
     GroupMembership,
     ReportError,

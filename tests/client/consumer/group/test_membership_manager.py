@@ -8,8 +8,8 @@ from tests.client.consumer.group.joining import Joined, on_a_loop
 from tests.client.scripted import ScriptedBroker, metadata_of
 from tests.wait import async_wait_until
 
-from barnabas.client.consumer.group.classic.consumer_protocol import write_assignment
-from barnabas.client.consumer.group.classic.member import LEAVE_TIMEOUT_MS
+from barnabas.client.consumer.group.classic_member import LEAVE_TIMEOUT_MS
+from barnabas.client.consumer.group.classic_requests import write_assignment
 from barnabas.client.errors import KafkaError
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
@@ -58,7 +58,7 @@ async def test_leaving_takes_seconds_although_the_coordinator_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert LEAVE_TIMEOUT_MS <= 3_000
-    monkeypatch.setattr("barnabas.client.consumer.group.classic.member.LEAVE_TIMEOUT_MS", 200)
+    monkeypatch.setattr("barnabas.client.consumer.group.classic_member.LEAVE_TIMEOUT_MS", 200)
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker, request_timeout_ms=3_600_000)  # which is not what is waited for
         member.group.subscribe(["t"])

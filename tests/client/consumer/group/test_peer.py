@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.client.consumer.group.joining import Joined, all_of, on_a_loop
-from tests.conformance.brokers import PEERS, PeerBroker, peer, peer_is_here
+from tests.conformance.brokers import PEERS, PeerBroker, is_peer_installed, run_peer
 from tests.wait import async_wait_until
 
 from barnabas.client.cluster import Deadline
@@ -34,7 +34,7 @@ JAVAS = {
 @pytest.fixture(scope="module")
 def topic(kafka: PeerBroker) -> str:
     where = ("--bootstrap-server", kafka.bootstrap, "--create")
-    peer("tool", "topics", *where, "--topic", "members-share-this", "--partitions", "4")
+    run_peer("tool", "topics", *where, "--topic", "members-share-this", "--partitions", "4")
     return "members-share-this"
 
 
@@ -82,7 +82,7 @@ async def test_a_static_member_gets_its_partitions_back(
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    if not peer_is_here():
+    if not is_peer_installed():
         pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
     with Broker({"group.initial.rebalance.delay.ms": 0}) as broker:
         broker.create_topic("four", 4)

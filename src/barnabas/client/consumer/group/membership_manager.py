@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline, MetadataSnapshot
-from barnabas.client.consumer.group.errors import COORDINATOR_MOVED
-from barnabas.client.consumer.group.member import (
+from barnabas.client.consumer.group.membership import (
+    COORDINATOR_MOVED,
     Assign,
     AssignmentChange,
     GroupMembership,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from barnabas.client.cluster.metadata import MetadataSnapshot, TopicInfo
 from barnabas.client.consumer.group.assignors import ClusterTopics
-from barnabas.client.consumer.group.member import ResolvedSubscription
+from barnabas.client.consumer.group.membership import ResolvedSubscription
 from barnabas.client.errors import KafkaError, fail
 from barnabas.wire.errors import ErrorCode
 

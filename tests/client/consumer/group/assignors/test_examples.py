@@ -6,7 +6,7 @@ from barnabas.client.consumer.group.assignors import (
     GroupAssignment,
     SubscribedMember,
 )
-from barnabas.client.consumer.group.assignors.sticky_user_data import read_user_data
+from barnabas.client.consumer.group.assignors.sticky import read_user_data
 
 BOTH = frozenset({"a", "b"})
 

@@ -5,7 +5,6 @@ An assignor is deterministic: the same members and topics give the same assignme
 
 from collections.abc import Mapping
 
-from barnabas.client.consumer.group.assignors.cooperative_sticky import CooperativeStickyAssignor
 from barnabas.client.consumer.group.assignors.model import (
     ClusterTopics,
     GroupAssignment,
@@ -14,7 +13,10 @@ from barnabas.client.consumer.group.assignors.model import (
 )
 from barnabas.client.consumer.group.assignors.range import RangeAssignor
 from barnabas.client.consumer.group.assignors.roundrobin import RoundRobinAssignor
-from barnabas.client.consumer.group.assignors.sticky import StickyAssignor
+from barnabas.client.consumer.group.assignors.sticky import (
+    CooperativeStickyAssignor,
+    StickyAssignor,
+)
 
 ASSIGNORS: Mapping[str, PartitionAssignor] = {
     each.name: each

@@ -1,4 +1,4 @@
-"""`sticky`: an assignment as balanced as possible that moves few partitions (KIP-54).
+"""`sticky` (KIP-54) and `cooperative-sticky`: balanced assignments that move few partitions.
 
 Balanced means that no partition could move to a member with at least two fewer partitions. All
 partitions that the same members may have are interchangeable, so topics with the same subscribers
@@ -8,9 +8,9 @@ are one pool: a group whose members have the same subscription has a single pool
 from __future__ import annotations
 
 import heapq
+import struct
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
-from struct import Struct
 
 from barnabas.client.consumer.group.assignors.model import (
     NO_GENERATION,
@@ -22,6 +22,11 @@ from barnabas.client.consumer.group.assignors.model import (
 from barnabas.client.values import PartitionKey, group_by_topic
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.schema import Message, Struct, field, int32, string
+
+_GENERATION = struct.Struct(">i")
+
+OwnershipClaim = tuple[SubscribedMember, Collection[PartitionKey], int]
+"""A member, the partitions that it claims to own, and their generation."""
 
 
 class StickyAssignor:
@@ -39,8 +44,35 @@ class StickyAssignor:
         return assign_sticky(members, topics, [(m, *read_user_data(m)) for m in members])
 
 
-OwnershipClaim = tuple[SubscribedMember, Collection[PartitionKey], int]
-"""A member, the partitions that it claims to own, and their generation."""
+class CooperativeStickyAssignor:
+    """The variant for members that keep their partitions while they join (KIP-429).
+
+    A partition that has to move is assigned to no member at first: its owner revokes it and joins
+    again, and then the partition is assigned to the new owner. The others are not interrupted.
+    """
+
+    name = "cooperative-sticky"
+    is_cooperative = True
+
+    def user_data(self, owned: Collection[PartitionKey], generation: int) -> bytes:
+        """Returns the generation, for leaders that read it from here (older subscriptions)."""
+        return _GENERATION.pack(generation)
+
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment:
+        claims = [(member, member.owned, _generation(member)) for member in members]
+        assignment = assign_sticky(members, topics, claims)
+        owned = {member.member_id: member.owned for member in members}
+        owned_by_any = frozenset().union(*owned.values())
+        return {
+            member_id: [
+                partition
+                for partition in partitions
+                if partition in owned[member_id] or partition not in owned_by_any
+            ]
+            for member_id, partitions in assignment.items()
+        }
 
 
 def assign_sticky(
@@ -181,6 +213,11 @@ def _balance(pools: list[_Pool]) -> None:
 
 
 class StickyAssignorUserData(Message, versions="0-1", flexible="none"):
+    """A member's last assignment, as Java writes it, without a version number.
+
+    Version 1 ends with the generation, version 0 does not have it.
+    """
+
     previous_assignment: list[TopicAssignment] = field()
     generation: int32 = field("1+", default=NO_GENERATION, ignorable=True)
 
@@ -213,36 +250,6 @@ def read_user_data(member: SubscribedMember) -> tuple[Collection[PartitionKey], 
             ]
             return previous, data.generation
     return member.owned, member.generation
-
-
-_GENERATION = Struct(">i")
-
-
-class CooperativeStickyAssignor:
-    """Partitions that move take two rebalances; the others are not interrupted."""
-
-    name = "cooperative-sticky"
-    is_cooperative = True
-
-    def user_data(self, owned: Collection[PartitionKey], generation: int) -> bytes:
-        """Returns the generation, for leaders that read it from here (older subscriptions)."""
-        return _GENERATION.pack(generation)
-
-    def assign(
-        self, members: Collection[SubscribedMember], topics: ClusterTopics
-    ) -> GroupAssignment:
-        claims = [(member, member.owned, _generation(member)) for member in members]
-        assignment = assign_sticky(members, topics, claims)
-        owned = {member.member_id: member.owned for member in members}
-        owned_by_any = frozenset().union(*owned.values())
-        return {
-            member_id: [
-                partition
-                for partition in partitions
-                if partition in owned[member_id] or partition not in owned_by_any
-            ]
-            for member_id, partitions in assignment.items()
-        }
 
 
 def _generation(member: SubscribedMember) -> int:

@@ -6,16 +6,16 @@ import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings
 
 from barnabas.client.consumer.group.assignors import SubscribedMember
-from barnabas.client.consumer.group.classic import ClassicGroupMembership
-from barnabas.client.consumer.group.classic.consumer_protocol import (
+from barnabas.client.consumer.group.classic_member import ClassicGroupMembership
+from barnabas.client.consumer.group.classic_requests import (
     read_assignment,
     read_subscription,
     write_assignment,
     write_subscription,
 )
-from barnabas.client.consumer.group.member import Assign, Lose, Revoke
+from barnabas.client.consumer.group.membership import Assign, Lose, Revoke
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.classic_groups import (
     HeartbeatRequest,
@@ -37,7 +37,7 @@ def a_member(**changed: Any) -> Stepped:
     return Stepped(ClassicGroupMembership(settings(**({"assignors": ("range",)} | changed))))
 
 
-def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
+def settled(*partitions: PartitionKey, **changed: Any) -> Stepped:
     """A follower with these partitions in generation 1."""
     it = a_member(**changed)
     it.subscribe("t")
@@ -46,7 +46,7 @@ def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
     return it
 
 
-def follow(it: Stepped, *partitions: TopicPartitionTuple, generation: int = 1) -> None:
+def follow(it: Stepped, *partitions: PartitionKey, generation: int = 1) -> None:
     """Let it join, and be assigned these."""
     assert isinstance(it.request(), JoinGroupRequest)
     it.respond(joined(it, generation))

@@ -15,24 +15,22 @@ from enum import Enum, auto
 from barnabas.client.backoff import Backoff
 from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.consumer.group.assignors import ASSIGNORS, SubscribedMember
-from barnabas.client.consumer.group.classic.consumer_protocol import read_assignment
-from barnabas.client.consumer.group.classic.group_leader import GroupLeader
-from barnabas.client.consumer.group.classic.requests import ClassicRequestBuilder
-from barnabas.client.consumer.group.errors import (
+from barnabas.client.consumer.group.classic_requests import ClassicRequestBuilder, read_assignment
+from barnabas.client.consumer.group.group_leader import GroupLeader
+from barnabas.client.consumer.group.membership import (
+    Action,
+    Assign,
+    OwnedPartitions,
+    PollTimer,
+    ReportError,
+    ResolvedSubscription,
+    Revoke,
+    SendToGroupCoordinator,
     error_of,
     inconsistent_protocol_error,
     is_retriable,
     max_poll_exceeded_error,
 )
-from barnabas.client.consumer.group.member import (
-    Action,
-    Assign,
-    ReportError,
-    ResolvedSubscription,
-    Revoke,
-    SendToGroupCoordinator,
-)
-from barnabas.client.consumer.group.owned_partitions import OwnedPartitions, PollTimer
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import PartitionKey

@@ -7,7 +7,7 @@ it or not.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from barnabas.client.consumer.group.member import ResolvedSubscription
+from barnabas.client.consumer.group.membership import ResolvedSubscription
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import PartitionKey, group_by_topic
 from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest, TopicPartitions

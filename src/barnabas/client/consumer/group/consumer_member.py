@@ -18,24 +18,23 @@ from enum import Enum, auto
 
 from barnabas.client.backoff import Backoff
 from barnabas.client.cluster.metadata import MetadataSnapshot
-from barnabas.client.consumer.group.consumer.heartbeat_requests import (
+from barnabas.client.consumer.group.heartbeat_requests import (
     HeartbeatFields,
     HeartbeatRequestBuilder,
 )
-from barnabas.client.consumer.group.errors import (
-    error_of,
-    is_retriable,
-    max_poll_exceeded_error,
-)
-from barnabas.client.consumer.group.member import (
+from barnabas.client.consumer.group.membership import (
     Action,
     Assign,
+    OwnedPartitions,
+    PollTimer,
     ReportError,
     ResolvedSubscription,
     Revoke,
     SendToGroupCoordinator,
+    error_of,
+    is_retriable,
+    max_poll_exceeded_error,
 )
-from barnabas.client.consumer.group.owned_partitions import OwnedPartitions, PollTimer
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.errors import ErrorCode

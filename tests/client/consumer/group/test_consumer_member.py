@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings, topic_id
 
-from barnabas.client.consumer.group.consumer import ConsumerGroupMembership
-from barnabas.client.consumer.group.member import Assign, Lose, ResolvedSubscription, Revoke
+from barnabas.client.consumer.group.consumer_member import ConsumerGroupMembership
+from barnabas.client.consumer.group.membership import Assign, Lose, ResolvedSubscription, Revoke
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import TopicPartitionTuple
+from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_groups import (
     Assignment,
@@ -26,7 +26,7 @@ def a_member(**changed: Any) -> Stepped:
     return it
 
 
-def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
+def settled(*partitions: PartitionKey, **changed: Any) -> Stepped:
     """In epoch 1, with these partitions, which the coordinator has heard of."""
     it = a_member(**changed)
     it.subscribe("t")
@@ -36,7 +36,7 @@ def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
     return it
 
 
-def beaten(epoch: int, *partitions: TopicPartitionTuple) -> ConsumerGroupHeartbeatResponse:
+def beaten(epoch: int, *partitions: PartitionKey) -> ConsumerGroupHeartbeatResponse:
     """The answer to a heartbeat; without partitions, nothing is new."""
     response = ConsumerGroupHeartbeatResponse(
         member_id="me", member_epoch=epoch, heartbeat_interval_ms=5_000
@@ -46,7 +46,7 @@ def beaten(epoch: int, *partitions: TopicPartitionTuple) -> ConsumerGroupHeartbe
     return response
 
 
-def assignment(*partitions: TopicPartitionTuple) -> Assignment:
+def assignment(*partitions: PartitionKey) -> Assignment:
     topics = sorted({topic for topic, _ in partitions})
     return Assignment(
         topic_partitions=[

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 
 from barnabas.client.cluster.metadata import MetadataSnapshot
 from barnabas.client.consumer.group.assignors import ASSIGNORS
-from barnabas.client.consumer.group.classic.consumer_protocol import (
-    read_subscription,
-    write_assignment,
-)
+from barnabas.client.consumer.group.classic_requests import read_subscription, write_assignment
 from barnabas.client.consumer.group.subscription import partition_counts, topics_with_racks
 from barnabas.wire.messages.classic_groups import JoinGroupResponse, SyncGroupRequestAssignment
 
