@@ -74,18 +74,20 @@ def add_coordinators(
 
 
 class CoordinatorElections:
-    """Tells each coordinator which partitions of its topic this broker leads, and the couriers
-    between coordinators which brokers are gone."""
+    """Starts and stops the coordinators of the partitions that this broker leads.
+
+    It also passes metadata changes to the request queues between coordinators.
+    """
 
     def __init__(
         self,
         node_id: int,
         runtimes: Iterable[CoordinatorRuntime[Any]],
-        couriers: Sequence[BrokerRequestQueues[Any]],
+        request_queues: Sequence[BrokerRequestQueues[Any]],
     ) -> None:
         self._node_id = node_id
         self._runtimes = {runtime.topic: runtime for runtime in runtimes}
-        self._couriers = couriers
+        self._request_queues = request_queues
 
     def start(self, image: MetadataImage) -> None:
         """Loads the coordinator partitions that this broker leads."""
@@ -97,8 +99,8 @@ class CoordinatorElections:
 
     def on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Called after the partitions have applied the change."""
-        for couriers in self._couriers:
-            couriers.on_metadata_update(delta, image)
+        for queues in self._request_queues:
+            queues.on_metadata_update(delta, image)
         for deleted in delta.topics_deleted.values():
             runtime = self._runtimes.get(deleted.name)
             if runtime is not None:
@@ -116,8 +118,8 @@ class CoordinatorElections:
         """Stops the coordinators; requests that wait for them end."""
         for runtime in self._runtimes.values():
             runtime.close()
-        for couriers in self._couriers:
-            couriers.close()
+        for queues in self._request_queues:
+            queues.close()
 
     def _decide(
         self, runtime: CoordinatorRuntime[Any], index: int, state: PartitionRegistration

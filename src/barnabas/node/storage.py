@@ -100,9 +100,7 @@ class NodeStorage:
             if not unrecovered:
                 continue
             log.info(
-                "%s was not shut down cleanly; recovering %d logs",
-                directory.path,
-                len(unrecovered),
+                "%s was not shut down cleanly; recovering %d logs", directory.path, len(unrecovered)
             )
             began = time.monotonic()
             await threads.call(partial(directory.recover_all, config_of, _Progress(directory.path)))

@@ -153,8 +153,7 @@ def _results(response: Message) -> dict[tuple[bytes, int], ResponsePartitionData
     assert isinstance(response, AlterPartitionResponse)
     if response.error_code:
         _logger.warning(
-            "The controller rejected ISR changes: %s",
-            ErrorCode(response.error_code).name,
+            "The controller rejected ISR changes: %s", ErrorCode(response.error_code).name
         )
         return {}
     return {

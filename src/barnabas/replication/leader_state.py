@@ -25,7 +25,7 @@ NO_BROKER_EPOCH = -1
 NEVER_FETCHED = -2
 """The broker epoch of a follower that has not fetched from this leader."""
 
-_METADATA_WILL_TELL = frozenset(
+_SUPERSEDED_BY_METADATA = frozenset(
     (
         ErrorCode.NONE,  # in another leader epoch
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -275,7 +275,7 @@ class LeaderState:
                 self._clear_pending_change()
                 self.maybe_increment_high_watermark(now_ms)
             case code:
-                return code not in _METADATA_WILL_TELL
+                return code not in _SUPERSEDED_BY_METADATA
         return False
 
     def _may_join(self, follower: FollowerState, high_watermark: int) -> bool:

@@ -3,7 +3,10 @@
 Begin with `replica_fetcher.py`, which has no I/O; `manager.py` follows the metadata.
 """
 
-from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
+from barnabas.replication.replica_fetcher.followed_partition import (
+    FollowedPartition,
+    PartitionFetchState,
+)
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
 
-__all__ = ["FetchState", "FollowedPartition", "ReplicaFetcherManager"]
+__all__ = ["PartitionFetchState", "FollowedPartition", "ReplicaFetcherManager"]

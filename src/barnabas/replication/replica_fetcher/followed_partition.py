@@ -11,7 +11,7 @@ from barnabas.replication.partition import Partition
 UNKNOWN_HIGH_WATERMARK = -1
 
 
-class FetchState(Enum):
+class PartitionFetchState(Enum):
     """What happens next with a followed partition."""
 
     FETCHING = auto()
@@ -49,7 +49,7 @@ class FollowedPartition:
         self.partition = partition
         self.key: PartitionKey = (partition.topic_id, partition.index)
         self.leader_epoch = leader_epoch
-        self.fetch_state = FetchState.FETCHING
+        self.fetch_state = PartitionFetchState.FETCHING
         self.leader_high_watermark = UNKNOWN_HIGH_WATERMARK
         self.error_count = 0
         """How many errors there were in a row: the backoff grows with it."""
@@ -94,7 +94,7 @@ class DelayedPartitions:
         self._numbers = count()
 
     def add(self, followed: FollowedPartition, until_ms: int) -> None:
-        followed.fetch_state = FetchState.DELAYED
+        followed.fetch_state = PartitionFetchState.DELAYED
         followed.delayed_until_ms = until_ms
         heappush(self._heap, (until_ms, next(self._numbers), followed))
 
@@ -111,11 +111,14 @@ class DelayedPartitions:
         while self._heap and self._heap[0][0] <= now_ms:
             delay = heappop(self._heap)
             if _is_pending(delay):
-                delay[2].fetch_state = FetchState.FETCHING
+                delay[2].fetch_state = PartitionFetchState.FETCHING
                 ended.append(delay[2])
         return ended
 
 
 def _is_pending(delay: tuple[int, int, FollowedPartition]) -> bool:
     until_ms, _, followed = delay
-    return followed.fetch_state is FetchState.DELAYED and followed.delayed_until_ms == until_ms
+    return (
+        followed.fetch_state is PartitionFetchState.DELAYED
+        and followed.delayed_until_ms == until_ms
+    )

@@ -10,7 +10,10 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.metadata.states import NO_LEADER, ListenerEndpoint, PartitionRegistration, endpoint_of
 from barnabas.replication.partitions import Partitions
-from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
+from barnabas.replication.replica_fetcher.followed_partition import (
+    FollowedPartition,
+    PartitionFetchState,
+)
 from barnabas.replication.replica_fetcher.leader_connection import LeaderConnection
 from barnabas.replication.replica_fetcher.replica_fetcher import FetchLimits, ReplicaFetcher
 from barnabas.replication.throttle import ReplicationThrottle, ThrottleSide
@@ -102,7 +105,7 @@ class ReplicaFetcherManager:
     @property
     def failed_count(self) -> int:
         """How many partitions are not fetched before they have another leader epoch."""
-        failed = sum(followed.fetch_state is FetchState.FAILED for followed in self)
+        failed = sum(followed.fetch_state is PartitionFetchState.FAILED for followed in self)
         return failed + len(self._unopened)
 
     @property

@@ -17,8 +17,8 @@ from barnabas.replication.replica_fetcher.appender import Appender, InvalidLeade
 from barnabas.replication.replica_fetcher.fetch_session import FollowerFetchSession
 from barnabas.replication.replica_fetcher.followed_partition import (
     DelayedPartitions,
-    FetchState,
     FollowedPartition,
+    PartitionFetchState,
 )
 from barnabas.replication.replica_fetcher.leader_bounds import LeaderBounds, LeaderBoundsLookup
 from barnabas.replication.throttle import ReplicationThrottle
@@ -166,7 +166,7 @@ class ReplicaFetcher:
             session.clear()
             changed = self._followed
         for followed in changed.values():
-            if followed.fetch_state is FetchState.FETCHING and not followed.is_throttled:
+            if followed.fetch_state is PartitionFetchState.FETCHING and not followed.is_throttled:
                 session.include(followed)
         if not session.partitions:
             session.restart()
@@ -262,7 +262,7 @@ class ReplicaFetcher:
             if followed.fetch_position() != position:
                 self._changed[key] = followed
         elif response.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            followed.fetch_state = FetchState.OUT_OF_RANGE
+            followed.fetch_state = PartitionFetchState.OUT_OF_RANGE
             self._session.exclude(key)
             self._bounds_lookup.add(followed)
         else:
@@ -280,7 +280,7 @@ class ReplicaFetcher:
         if bounds.error_code != ErrorCode.NONE:
             self._on_partition_error(followed, bounds.error_code, now_ms)
             return
-        followed.fetch_state = FetchState.FETCHING
+        followed.fetch_state = PartitionFetchState.FETCHING
         self._changed[followed.key] = followed
         self._try_to_apply(followed, now_ms, self._appender.restart_within_bounds, bounds)
 
@@ -328,5 +328,5 @@ class ReplicaFetcher:
     ) -> None:
         """Stops fetching it until the metadata has another leader epoch."""
         _logger.log(level, "%s is not fetched any more: %s", followed.name, reason)
-        followed.fetch_state = FetchState.FAILED
+        followed.fetch_state = PartitionFetchState.FAILED
         self._session.exclude(followed.key)
