@@ -46,9 +46,9 @@ def removing(member: Member, **changes: object) -> RemoveRaftVoterRequest:
 
 
 async def added(leader: Member, member: Member) -> AddRaftVoterResponse:
-    """SendVote until the new voter has caught up."""
+    """Asks until the new voter has caught up."""
     while True:
-        response = await leader.quorum.add_voter(adding(member))
+        response = await leader.serve(adding(member))
         if response.error_code != ErrorCode.REQUEST_TIMED_OUT:
             return response
         await asyncio.sleep(0.05)
@@ -95,7 +95,7 @@ def test_a_removed_voter_is_an_observer(cluster: Cluster) -> None:
         cluster.start()
         leader = await cluster.leader()
         gone = cluster.followers_of(leader)[0]
-        response = await leader.quorum.remove_voter(removing(gone))
+        response = await leader.serve(removing(gone))
         assert response.error_code == ErrorCode.NONE
         assert gone.node_id not in leader.quorum.voters.ids()
         leader.append(b"after")
@@ -110,7 +110,7 @@ def test_a_removed_leader_resigns_and_another_leads(cluster: Cluster) -> None:
     async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
-        response = await leader.quorum.remove_voter(removing(leader))
+        response = await leader.serve(removing(leader))
         assert response.error_code == ErrorCode.NONE
         await until(lambda: not leader.quorum.is_leader)
         second = await cluster.leader()
@@ -195,7 +195,7 @@ def test_voters_change_one_at_a_time(cluster: Cluster) -> None:
         leader = await cluster.leader()
         one, other = cluster.followers_of(leader)
         first, second = await asyncio.gather(
-            leader.quorum.remove_voter(removing(one)), leader.quorum.remove_voter(removing(other))
+            leader.serve(removing(one)), leader.serve(removing(other))
         )
         assert first.error_code == ErrorCode.NONE
         assert second.error_code == ErrorCode.REQUEST_TIMED_OUT
@@ -210,7 +210,7 @@ def test_a_voter_change_without_a_majority_times_out(cluster: Cluster) -> None:
         one, other = cluster.followers_of(leader)
         cluster.network.cut_off(one.node_id)
         cluster.network.cut_off(other.node_id)
-        response = await leader.quorum.remove_voter(removing(one))
+        response = await leader.serve(removing(one))
         assert response.error_code in (
             ErrorCode.REQUEST_TIMED_OUT,
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -239,7 +239,7 @@ def test_an_invalid_voter_is_rejected(
         cluster.start()
         leader = await cluster.leader()
         stranger = cluster.add(9)  # it is not up
-        response = await leader.quorum.add_voter(adding(stranger, **changes))
+        response = await leader.serve(adding(stranger, **changes))
         assert response.error_code == code
         assert response.error_message
 
@@ -251,8 +251,8 @@ def test_only_the_leader_changes_voters(cluster: Cluster) -> None:
         cluster.start()
         follower = cluster.followers_of(await cluster.leader())[0]
         error: list[AddRaftVoterResponse | RemoveRaftVoterResponse] = [
-            await follower.quorum.add_voter(adding(follower)),
-            await follower.quorum.remove_voter(removing(follower)),
+            await follower.serve(adding(follower)),
+            await follower.serve(removing(follower)),
         ]
         assert {item.error_code for item in error} == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
@@ -263,7 +263,7 @@ def test_a_voter_is_not_removed_by_another_directory(cluster: Cluster) -> None:
     async def scenario() -> None:
         cluster.start()
         leader = await cluster.leader()
-        response = await leader.quorum.remove_voter(removing(leader, voter_directory_id=b"x" * 16))
+        response = await leader.serve(removing(leader, voter_directory_id=b"x" * 16))
         assert response.error_code == ErrorCode.VOTER_NOT_FOUND
 
     simulated(scenario())
@@ -274,7 +274,7 @@ def test_static_voters_do_not_change(tmp_path: Path) -> None:
         cluster = Cluster(tmp_path)
         cluster.start()
         leader = await cluster.leader()
-        response = await leader.quorum.remove_voter(removing(leader))
+        response = await leader.serve(removing(leader))
         assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
     simulated(scenario())
@@ -284,7 +284,7 @@ def test_the_only_voter_is_not_removed(tmp_path: Path) -> None:
     async def scenario() -> None:
         cluster = Cluster(tmp_path, voters=1, dynamic=True)
         cluster.start()
-        response = await cluster[1].quorum.remove_voter(removing(cluster[1]))
+        response = await cluster[1].serve(removing(cluster[1]))
         assert response.error_code == ErrorCode.INVALID_REQUEST
 
     simulated(scenario())
@@ -298,7 +298,7 @@ def test_uncommitted_voters_are_removed_by_a_truncation(
         old = await cluster.leader()
         one, _ = cluster.followers_of(old)
         cluster.network.cut_off(old.node_id)
-        removal = asyncio.ensure_future(old.quorum.remove_voter(removing(one)))
+        removal = asyncio.ensure_future(old.serve(removing(one)))
         await asyncio.sleep(0.1)
         assert old.quorum.voters.ids() != [1, 2, 3]
         await cluster.leader()

@@ -279,7 +279,7 @@ class RecordAccumulator:
     def _raise_full(self) -> cython.int:
         """Raises BufferError. From now on batches are sent without lingering."""
         self.is_exhausted = True
-        raise BufferError("Local: PartitionQueue full")
+        raise BufferError("Local: Queue full")
 
     # On the loop
 

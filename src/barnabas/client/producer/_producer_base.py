@@ -140,7 +140,7 @@ class ProducerBase:
             raise KafkaException(
                 KafkaError(
                     KafkaError._UNKNOWN_PARTITION,
-                    f"TopicQueues {topic} has no partition {partition}.",
+                    f"Topic {topic} has no partition {partition}.",
                 )
             ) from None
         return None

@@ -99,7 +99,7 @@ class ArrowBatchEncoder:
         bounds = pc.min_max(named).as_py()
         if bounds["max"] is not None and (bounds["max"] >= self._partitions or bounds["min"] < 0):
             raise ValueError(
-                f"ArrowBatchEncoder name partitions {bounds['min']} to {bounds['max']}; "
+                f"Rows name partitions {bounds['min']} to {bounds['max']}; "
                 f"{self._topic} has {self._partitions}."
             )
         return named
@@ -148,7 +148,7 @@ def _chunks(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
 
     if not isinstance(rows, pa.RecordBatch | pa.Table):
         raise TypeError(
-            f"ArrowBatchEncoder are a RecordBatch or a Table, not {type(rows).__name__}."
+            f"Rows are a RecordBatch or a Table, not {type(rows).__name__}."
         )
     for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         if batch.num_rows:
