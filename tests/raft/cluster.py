@@ -19,18 +19,6 @@ from barnabas.wire.messages.api_versions import (
     ApiVersionsResponse,
     SupportedFeatureKey,
 )
-from barnabas.wire.messages.fetch import FetchRequest
-from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
-from barnabas.wire.messages.raft_elections import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    VoteRequest,
-)
-from barnabas.wire.messages.raft_voters import (
-    AddRaftVoterRequest,
-    RemoveRaftVoterRequest,
-    UpdateRaftVoterRequest,
-)
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
@@ -256,7 +244,7 @@ class Member:
         self.disk = Disk()
         self.life += 1
         self.directory = LogDirectory.open(self.path)
-        self.quorum = Quorum.open(
+        self.quorum = Quorum(
             self.directory,
             self.voter,
             static_voters=self._static_voters,
@@ -296,28 +284,10 @@ class Member:
         return decoded(response, version)
 
     async def _handle(self, request: Any, version: int) -> Any:
-        match request:
-            case VoteRequest():
-                return self.quorum.vote(request, version)
-            case BeginQuorumEpochRequest():
-                return self.quorum.begin_epoch(request, version)
-            case EndQuorumEpochRequest():
-                return self.quorum.end_epoch(request, version)
-            case FetchSnapshotRequest():
-                return self.quorum.fetch_snapshot(request, version)
-            case FetchRequest():
-                response = self.quorum.fetch(request, version)
-                return await response if isinstance(response, asyncio.Future) else response
-            case AddRaftVoterRequest():
-                return await self.quorum.add_voter(request)
-            case RemoveRaftVoterRequest():
-                return await self.quorum.remove_voter(request)
-            case UpdateRaftVoterRequest():
-                return await self.quorum.update_voter(request)
-            case ApiVersionsRequest():
-                feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
-                return ApiVersionsResponse(supported_features=[feature])
-        raise AssertionError(f"nobody serves {request!r}")
+        if isinstance(request, ApiVersionsRequest):
+            feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
+            return ApiVersionsResponse(supported_features=[feature])
+        return await self.quorum.handle_request(request, version)
 
 
 def decoded(response: Message, version: int) -> Message:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from tests.raft.simulation.disk import MemoryLog, Record
+from tests.simulation.raft.memory_log import MemoryLog, Record
 
 from barnabas.raft.messages import QuorumState, RaftVoteRequest, RaftVoteResponse, SendVote
 from barnabas.raft.raft_node import RaftNode, RaftTimeouts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.metadata.conftest import KAFKA_DIRECTORY
 
-from barnabas.log.directory import meta_properties
+from barnabas.log.directory.directory_files import read_meta_properties
 from barnabas.raft import VoterEndpoint, VoterNode, VoterSet, format_metadata, read_bootstrap
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.control import ControlType, read_control_type
@@ -16,7 +16,7 @@ CONTROLLER_PORT = 19593
 
 
 def test_a_formatted_directory_is_the_one_kafka_formats(tmp_path: Path) -> None:
-    meta = meta_properties.read(str(KAFKA_DIRECTORY))
+    meta = read_meta_properties(str(KAFKA_DIRECTORY))
     endpoint = VoterEndpoint("CONTROLLER", "127.0.0.1", CONTROLLER_PORT)
     voter = VoterNode(meta.node_id, meta.directory_id, (endpoint,))
     format_metadata(

@@ -10,7 +10,7 @@ import pytest
 from tests.metadata.conftest import KAFKA_DIRECTORY
 from tests.raft.cluster import Cluster, Member, Network, simulated
 
-from barnabas.log.directory import meta_properties
+from barnabas.log.directory.directory_files import read_meta_properties
 from barnabas.raft import QuorumConfig, QuorumError, VoterNode, VoterSet, read_bootstrap
 from barnabas.raft.voters import VoterEndpoint
 from barnabas.wire.records.batch import CorruptBatch
@@ -214,7 +214,7 @@ def taken_over(tmp_path: Path, directory: Path, static_voters: VoterSet | None) 
     member = Member(Network(), tmp_path / "unused", 1, static_voters=static_voters)
     member.path = tmp_path / "kafka"
     shutil.copytree(directory, member.path)
-    member.directory_id = meta_properties.read(str(directory)).directory_id
+    member.directory_id = read_meta_properties(str(directory)).directory_id
     return member
 
 

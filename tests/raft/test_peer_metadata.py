@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import PeerBroker, peer, peer_is_here
+from tests.conformance.brokers import PeerBroker, is_peer_installed, run_peer
 from tests.node.controller_directory import ControllerDirectory, RunningController, idle
 
 from barnabas.metadata.image import MetadataImage
@@ -14,7 +14,7 @@ from barnabas.wire.messages.topics import DeleteTopicsRequest, DeleteTopicState
 pytestmark = [
     pytest.mark.peer,
     pytest.mark.timeout(240),
-    pytest.mark.skipif(not peer_is_here(), reason="the real Kafka is not here: set PEERS"),
+    pytest.mark.skipif(not is_peer_installed(), reason="the real Kafka is not here: set PEERS"),
 ]
 
 
@@ -41,7 +41,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> ControllerDirectory:
 
 def dump(*paths: Path) -> str:
     files = ",".join(map(str, paths))
-    return peer("tool", "dump-log", "--cluster-metadata-decoder", "--files", files)
+    return run_peer("tool", "dump-log", "--cluster-metadata-decoder", "--files", files)
 
 
 def payloads(printed: str, kind: str) -> list[str]:
@@ -77,10 +77,10 @@ def test_the_metadata_log_of_kafka_builds_our_image(tmp_path: Path) -> None:
     kafka = PeerBroker(tmp_path / "kafka", settings={"metadata.max.idle.interval.ms": "0"})
     kafka.start()
     at = ("--bootstrap-server", kafka.bootstrap)
-    peer("tool", "topics", *at, "--create", "--topic", "orders", "--partitions", "3")
-    peer("tool", "topics", *at, "--create", "--topic", "gone")
-    peer("tool", "topics", *at, "--delete", "--topic", "gone")
-    peer(
+    run_peer("tool", "topics", *at, "--create", "--topic", "orders", "--partitions", "3")
+    run_peer("tool", "topics", *at, "--create", "--topic", "gone")
+    run_peer("tool", "topics", *at, "--delete", "--topic", "gone")
+    run_peer(
         *("tool", "configs", *at, "--alter", "--entity-type", "topics"),
         *("--entity-name", "orders", "--add-config", "retention.ms=1000"),
     )

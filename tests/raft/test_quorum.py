@@ -256,7 +256,7 @@ def test_a_vote_that_is_not_on_disk_is_not_sent(
             pre_vote=False,
         )
         monkeypatch.setattr(quorum_state, "write_state", refuse)
-        response = voter.quorum.vote(vote_request(CLUSTER, voted), 2)
+        response = await voter.quorum.handle_request(vote_request(CLUSTER, voted), 2)
         monkeypatch.undo()
         assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
         assert not response.topics

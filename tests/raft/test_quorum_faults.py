@@ -68,11 +68,11 @@ class Trouble:
     def change_voters(self, leader: Member) -> None:
         joiner = self.cluster[JOINER]
         votes = JOINER in leader.quorum.voters.ids()
-        quorum, loop = leader.quorum, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         if votes:
-            leader.tasks.add(loop.create_task(quorum.remove_voter(removing(joiner))))
+            leader.tasks.add(loop.create_task(leader.serve(removing(joiner))))
         else:
-            leader.tasks.add(loop.create_task(quorum.add_voter(adding(joiner))))
+            leader.tasks.add(loop.create_task(leader.serve(adding(joiner))))
 
     def append(self) -> None:
         for member in self.cluster.leaders:

@@ -200,11 +200,11 @@ def test_responses_of_old_versions_have_no_endpoints(cluster: Cluster) -> None:
         cluster.start()
         quorum = cluster.followers_of(await cluster.leader())[0].quorum
         responses: list[tuple[Any, int]] = [
-            (quorum.vote(a_vote(replica_epoch=0, last_offset_epoch=0), 0), 0),
-            (quorum.begin_epoch(a_beginning(leader_epoch=0), 0), 0),
-            (quorum.end_epoch(an_ending(leader_epoch=0), 0), 0),
-            (quorum.fetch_snapshot(a_piece(current_leader_epoch=0), 0), 0),
-            (quorum.fetch(a_fetch(current_leader_epoch=0), 12), 12),
+            (await quorum.handle_request(a_vote(replica_epoch=0, last_offset_epoch=0), 0), 0),
+            (await quorum.handle_request(a_beginning(leader_epoch=0), 0), 0),
+            (await quorum.handle_request(an_ending(leader_epoch=0), 0), 0),
+            (await quorum.handle_request(a_piece(current_leader_epoch=0), 0), 0),
+            (await quorum.handle_request(a_fetch(current_leader_epoch=0), 12), 12),
         ]
         for response, version in responses:
             again: Any = decoded(response, version)
@@ -250,8 +250,10 @@ def test_a_fetcher_with_an_old_high_watermark_gets_a_response_at_once(cluster: C
             last_fetched_epoch=epoch,
             high_watermark=0,
         )
-        response = leader.quorum.fetch(request, 18)
-        assert isinstance(response, fetch.FetchResponse)
+        loop = asyncio.get_running_loop()
+        sent_at = loop.time()
+        response = await leader.quorum.handle_request(request, 18)
+        assert loop.time() == sent_at
         assert partition_of(response).high_watermark == leader.quorum.high_watermark
 
     simulated(scenario())

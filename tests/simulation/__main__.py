@@ -1,4 +1,4 @@
-"""python -m tests.simulation --seed 7 | --seeds 1000 [--first 0] [--trace 80] [--grep TEXT]"""
+"""python -m tests.simulation raft|coordinator|cluster --seed 7 | --seeds 1000 [--first 0]"""
 
 import argparse
 import os
@@ -6,51 +6,57 @@ import sys
 import time
 import traceback
 from collections import Counter
+from importlib import import_module
 
-from tests.simulation.events import Violation
-from tests.simulation.run import Outcome, run
+from tests.simulation.world.events import Violation
+from tests.simulation.world.run import Outcome
 
+SIMULATIONS = ("raft", "coordinator", "cluster")
 REPEATABLE = {"PYTHONHASHSEED": "0"}
 
 
 def main() -> int:
     options = _options()
+    run = import_module(f"tests.simulation.{options.simulation}.run").run
     first = options.first if options.seed is None else options.seed
     count = options.seeds if options.seed is None else 1
     failed: list[int] = []
-    began_s, requests = time.monotonic(), 0
-    counts: Counter[str] = Counter()
+    start_s = time.monotonic()
+    work: Counter[str] = Counter()
+    responses: Counter[str] = Counter()
     for seed in range(first, first + count):
         outcome = run(seed)
-        requests += outcome.requests
-        counts += outcome.counts
+        work += outcome.work
+        responses += outcome.responses
         if outcome.failure is not None:
             failed.append(seed)
-            _tell_of(outcome, options.trace, options.grep)
-            if len(failed) >= options.failures:
-                break
-        elif options.seed is not None:
-            _tell_of(outcome, 0, "")
-    seconds = time.monotonic() - began_s
+        if outcome.failure is not None or options.seed is not None:
+            _print(outcome, options)
+        if len(failed) >= options.failures:
+            break
+    seconds = time.monotonic() - start_s
+    done = ", ".join(f"{number} {name}" for name, number in work.items())
     print(
-        f"{seed + 1 - first} seeds, {len(failed)} failed {failed or ''}, "
-        f"{requests} requests in {seconds:.1f} s"
+        f"{seed + 1 - first} seeds, {len(failed)} failed {failed or ''}, {done} in {seconds:.1f} s"
     )
-    if options.tally:
-        for what, count in sorted(counts.items()):
-            print(f"{count:>9} {what}")
+    if options.responses:
+        for name, number in sorted(responses.items()):
+            print(f"{number:>9} {name}")
     return 1 if failed else 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("simulation", choices=SIMULATIONS)
     parser.add_argument("--seed", type=int, default=_seed_of_environment())
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--failures", type=int, default=1, help="stop after so many")
-    parser.add_argument("--trace", type=int, default=60, help="how many events to show")
-    parser.add_argument("--grep", default="", help="show only events that have this in them")
-    parser.add_argument("--tally", action="store_true", help="show what was answered how often")
+    parser.add_argument("--first", type=int, default=0, help="the first of the seeds")
+    parser.add_argument("--failures", type=int, default=1, help="stop after so many failed seeds")
+    parser.add_argument(
+        "--trace", type=int, nargs="?", const=1_000_000, help="how many events to show"
+    )
+    parser.add_argument("--grep", default="", help="show only events with this text")
+    parser.add_argument("--responses", action="store_true", help="count responses by error code")
     return parser.parse_args()
 
 
@@ -59,27 +65,29 @@ def _seed_of_environment() -> int | None:
     return int(seed) if seed else None
 
 
-def _tell_of(outcome: Outcome, trace: int, grep: str) -> None:
-    print(
-        f"seed {outcome.seed}: {outcome.events} events, {outcome.requests} requests, "
-        f"{outcome.simulated_ms / 1000:.0f} s simulated, quiet after "
-        f"{outcome.quiet_after_ms / 1000:.1f} s, digest {outcome.digest:08x}"
-    )
-    if outcome.failure is None:
-        return
-    for line in [each for each in outcome.trace if grep in each][-trace:]:
-        print(line)
+def _print(outcome: Outcome, options: argparse.Namespace) -> None:
     failure = outcome.failure
+    lines = options.trace if options.trace is not None else 60 if failure is not None else 0
+    if lines:
+        trace = [line for line in outcome.events.trace() if options.grep in line]
+        print("\n".join(trace[-lines:]))
+    done = ", ".join(f"{number} {name}" for name, number in outcome.work.items())
+    print(
+        f"seed {outcome.seed}: {outcome.events.count} events, {done}, "
+        f"{outcome.simulated_ms / 1000:.1f} s simulated, digest {outcome.events.digest:08x}"
+    )
+    if failure is None:
+        return
     if isinstance(failure, Violation):
         print(f"seed {outcome.seed} failed: {failure.promise}: {failure}")
     if not isinstance(failure, Violation) or failure.__cause__ is not None:
         traceback.print_exception(failure)
-    print(f"again: python -m tests.simulation --seed {outcome.seed}")
+    print(f"repeat it: python -m tests.simulation {options.simulation} --seed {outcome.seed}")
 
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != REPEATABLE["PYTHONHASHSEED"]:
-        # The order of sets is part of what a seed must repeat.
+        # The order of sets must be the same for every run of a seed.
         os.execvpe(
             sys.executable,
             [sys.executable, "-m", "tests.simulation", *sys.argv[1:]],

@@ -1,4 +1,4 @@
-"""Which nodes a cluster has and how they are set up, as the seed draws it."""
+"""The nodes of a cluster and their settings, drawn from the seed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ TIMES = {
     "metadata.max.idle.interval.ms": 1_000,
     "leader.imbalance.check.interval.seconds": 4,
 }
-"""Short, so that much happens in little time."""
+"""Short timeouts, so that much happens in little time."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -47,7 +47,8 @@ class Layout:
 
     def __str__(self) -> str:
         voters = "static" if self.static_voters else "dynamic"
-        return f"{', '.join(f'{each}: {self.roles[each]}' for each in self.roles)}; {voters} voters"
+        nodes = ", ".join(f"{node_id}: {roles}" for node_id, roles in self.roles.items())
+        return f"{nodes}; {voters} voters"
 
 
 def draw_layout(random: Random) -> Layout:
@@ -63,18 +64,18 @@ def draw_layout(random: Random) -> Layout:
     settings["metadata.log.max.record.bytes.between.snapshots"] = random.choice(
         ("2500", "8000", "20971520")
     )
-    # So little that who was away is sent a snapshot.
+    # So little that a node that was down fetches a snapshot.
     settings["metadata.max.retention.bytes"] = random.choice(("3000", "104857600"))
     settings["num.replica.fetchers"] = random.choice(("1", "1", "2"))
     return Layout(roles, random.random() < 0.3, settings)
 
 
 def prepare(layout: Layout, folder: Path) -> list[BrokerSettings]:
-    """Format the directories of all nodes; their settings."""
+    """Formats the directories of all nodes. Returns their settings."""
     cluster_id = to_text(random_uuid())
     voters = VoterSet(
-        VoterNode(each, random_uuid(), (VoterEndpoint("CONTROLLER", host(each), CONTROLLERS_PORT),))
-        for each in layout.controllers
+        VoterNode(node_id, random_uuid(), (_voter_endpoint(node_id),))
+        for node_id in layout.controllers
     )
     prepared = []
     for node_id, roles in layout.roles.items():
@@ -87,12 +88,16 @@ def prepare(layout: Layout, folder: Path) -> list[BrokerSettings]:
     return prepared
 
 
+def _voter_endpoint(node_id: int) -> VoterEndpoint:
+    return VoterEndpoint("CONTROLLER", host(node_id), CONTROLLERS_PORT)
+
+
 def host(node_id: int) -> str:
     return f"node-{node_id}"
 
 
 def _properties(layout: Layout, node_id: int, roles: str, folder: Path) -> dict[str, str]:
-    addresses = [f"{host(each)}:{CONTROLLERS_PORT}" for each in layout.controllers]
+    addresses = [f"{host(controller)}:{CONTROLLERS_PORT}" for controller in layout.controllers]
     listeners = []
     if "broker" in roles:
         listeners.append(f"PLAINTEXT://{host(node_id)}:{CLIENTS_PORT}")
@@ -100,7 +105,9 @@ def _properties(layout: Layout, node_id: int, roles: str, folder: Path) -> dict[
         listeners.append(f"CONTROLLER://{host(node_id)}:{CONTROLLERS_PORT}")
     if layout.static_voters:
         voters = zip(layout.controllers, addresses, strict=True)
-        quorum = {"controller.quorum.voters": ",".join(f"{one}@{at}" for one, at in voters)}
+        quorum = {
+            "controller.quorum.voters": ",".join(f"{voter}@{address}" for voter, address in voters)
+        }
     else:
         quorum = {"controller.quorum.bootstrap.servers": ",".join(addresses)}
     return {

@@ -1,75 +1,48 @@
-"""A run from its seed: trouble for a while, then quiet, then the reckoning."""
+"""A run from its seed: faults for some time, then recovery, then the final checks."""
 
 import asyncio
 import gc
-import logging
-import tempfile
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
-from random import Random
-from unittest.mock import patch
 
-from tests.simulation.clock import START_MS
 from tests.simulation.cluster.checkers.liveness import Liveness
 from tests.simulation.cluster.checkers.quorum import CommittedMetadata, ElectionSafety, Images
 from tests.simulation.cluster.checkers.records import (
     Acknowledgements,
     HighWatermark,
     PartitionLeaders,
-    WhatWasRead,
+    ReadRecords,
 )
-from tests.simulation.cluster.checkers.replicas import EqualLogs, InSync, content_of
-from tests.simulation.cluster.chronicle import Chronicle
-from tests.simulation.cluster.disks import Killed
+from tests.simulation.cluster.checkers.replicas import EqualLogs, InSyncReplicas, content_of
+from tests.simulation.cluster.events import MetadataTrace
 from tests.simulation.cluster.faults import Faults
-from tests.simulation.cluster.processes import ProcessLoop
-from tests.simulation.cluster.world import World
-from tests.simulation.events import Violation
-from tests.simulation.world import ErrorsAreViolations
-
-MEMORY = Path("/dev/shm")
-"""Where files are in memory, on machines that have such a place."""
+from tests.simulation.cluster.world import ClusterWorld
+from tests.simulation.world.disk import Killed
+from tests.simulation.world.events import Violation
+from tests.simulation.world.process import ProcessLoop
+from tests.simulation.world.run import Outcome, seeded_folder
 
 FIRST_TOPIC = "topic-a"
 
-
-@dataclass(slots=True, frozen=True)
-class Outcome:
-    """How a run went."""
-
-    seed: int
-    failure: BaseException | None
-    events: int
-    frames: int
-    digest: int
-    simulated_ms: int
-    trace: list[str]
-
-
-TROUBLE_MS = (4_000, 9_000)
+FAULTS_MS = (4_000, 9_000)
 FAULT_EVERY_MS = (150, 400, 1_000)
-"""On average; one of them, as the seed has it."""
+"""The average is one of them, by the seed."""
 
-LOOK_EVERY_MS = 100
-QUIET_MS = 20_000
-"""More than all timeouts together, and some to spare."""
+CHECK_EVERY_MS = 100
+RECOVERY_MS = 20_000
+"""More than all timeouts together."""
 
 
 def run(seed: int) -> Outcome:
-    """Exactly the same for the same seed, if PYTHONHASHSEED is the same."""
     loop = ProcessLoop()
     asyncio.set_event_loop(loop)
-    within = MEMORY if MEMORY.is_dir() else None
-    gc.disable()  # nobody's end may depend on when Python looks for garbage
-    gc.freeze()  # and what was there before need not be looked through after it
+    gc.disable()  # finalizers must not run at random moments
+    gc.freeze()  # objects from before the run need not be traversed after it
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix="barnabas-cluster-", dir=within) as folder,
-            patch("os.urandom", Random(seed).randbytes),
-        ):
-            return _run_in(seed, Path(folder), loop)
+        with seeded_folder(seed) as folder:
+            return _run_in(seed, folder, loop)
     finally:
-        loop.bury()
+        loop.drop_tasks()
         asyncio.set_event_loop(None)
         loop.close()
         gc.enable()
@@ -79,42 +52,29 @@ def run(seed: int) -> Outcome:
 def _run_in(seed: int, folder: Path, loop: ProcessLoop) -> Outcome:
     simulation = Simulation(seed, folder, loop)
     world = simulation.world
-    complaints = ErrorsAreViolations(world.events)
-    logger = logging.getLogger("barnabas")
-    propagates, logger.propagate = logger.propagate, False
-    logger.addHandler(complaints)
     try:
-        with world.simulated():
-            loop.run_until_complete(simulation.live())
+        with world.events.logged_errors_are_violations(), world.simulated():
+            loop.run_until_complete(simulation.run())
     except Exception as failure:
         world.events.fail(failure)
     finally:
-        logger.removeHandler(complaints)
-        logger.propagate = propagates
         for host in world.hosts.values():
             if host.node is not None:
-                host.node.let_go()
-    return Outcome(
-        seed,
-        world.events.failure,
-        world.events.count,
-        world.network.frames,
-        world.events.digest,
-        loop.now_ms - START_MS,
-        [f"{(at_ms - START_MS) / 1000:9.3f} {event}" for at_ms, event in world.events.trace],
-    )
+                host.node.close_files()
+    work = Counter({"frames": world.network.frames})
+    return Outcome(seed, world.events, loop.elapsed_ms, work)
 
 
 class Simulation:
-    """A world and what is done to it."""
+    """A world, its checkers and its faults."""
 
     def __init__(self, seed: int, folder: Path, loop: ProcessLoop) -> None:
-        world = self.world = World(seed, folder, loop)
+        world = self.world = ClusterWorld(seed, folder, loop)
         self._loop = loop
         self._faults = Faults(world)
         self._acknowledgements = Acknowledgements()
-        self._read = WhatWasRead()
-        self._in_sync = InSync(world.hosts, self._acknowledgements)
+        self._read_records = ReadRecords()
+        self._in_sync = InSyncReplicas(world.hosts, self._acknowledgements)
         self._equal_logs = EqualLogs(world.hosts)
         self._liveness = Liveness(world)
         world.events.checkers = [
@@ -122,82 +82,82 @@ class Simulation:
             CommittedMetadata(),
             PartitionLeaders(),
             self._acknowledgements,
-            self._read,
+            self._read_records,
             HighWatermark(),
         ]
-        world.events.onlookers = [Chronicle(world.events), Images(), self._in_sync]
+        world.events.image_checkers = [MetadataTrace(world.events), Images(), self._in_sync]
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         events = self.world.events
-        living = asyncio.ensure_future(self._live())
-        await asyncio.wait([living, events.over], return_when=asyncio.FIRST_COMPLETED)
-        if living.done() and (failure := living.exception()) is not None:
+        running = asyncio.ensure_future(self._run())
+        await asyncio.wait([running, events.failed], return_when=asyncio.FIRST_COMPLETED)
+        if running.done() and (failure := running.exception()) is not None:
             events.fail(failure)
-        living.cancel()
+        running.cancel()
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         world = self.world
         for host in world.hosts.values():
             host.start()
         await world.clients_process.spawn(world.admin.create(FIRST_TOPIC, 2))
-        administering = world.clients_process.spawn(world.admin.run())
-        await self._trouble()
-        world.events.note("world", "all trouble ends")
+        admin = world.clients_process.spawn(world.admin.run())
+        await self._inject_faults()
+        world.events.note("world", "all faults end")
         self._faults.end()
-        administering.cancel()
+        admin.cancel()
         for producer in world.producers:
             producer.is_finishing = True
-        await self._quiet()
-        await self._reckon()
+        await self._await_recovery()
+        await self._check_logs()
 
-    async def _trouble(self) -> None:
+    async def _inject_faults(self) -> None:
         random = self.world.random
         every_ms = random.choice(FAULT_EVERY_MS)
-        until_ms = self._loop.now_ms + random.randint(*TROUBLE_MS)
+        until_ms = self._loop.now_ms + random.randint(*FAULTS_MS)
         next_fault_ms = self._loop.now_ms + random.randint(0, 2 * every_ms)
         while (now_ms := self._loop.now_ms) < until_ms:
-            self._let_in_clients()
-            self._look_around()
+            self._add_clients()
+            self._check_in_sync()
             if now_ms >= next_fault_ms:
-                self._faults.strike()
+                self._faults.inject()
                 next_fault_ms = now_ms + random.randint(50, 2 * every_ms)
-            next_ms = min(next_fault_ms, now_ms + LOOK_EVERY_MS)
+            next_ms = min(next_fault_ms, now_ms + CHECK_EVERY_MS)
             await asyncio.sleep(max(next_ms - now_ms, 1) / 1000)
 
-    def _let_in_clients(self) -> None:
-        """Whatever partition there is has somebody who writes and somebody who reads."""
-        busy = {producer.key for producer in self.world.producers}
+    def _add_clients(self) -> None:
+        """Every partition gets a producer and a reader."""
+        produced = {producer.key for producer in self.world.producers}
         for topic in self.world.newest_image.topics:
             for index in topic.partitions:
-                if (topic.topic_id, index) not in busy:
-                    self.world.join((topic.topic_id, index), topic.name)
+                if (topic.topic_id, index) not in produced:
+                    self.world.add_clients((topic.topic_id, index), topic.name)
 
-    def _look_around(self) -> None:
+    def _check_in_sync(self) -> None:
         events = self.world.events
-        events.checked(self._in_sync.look_around, self.world.newest_image)
+        events.check(self._in_sync.check_all, self.world.newest_image)
 
-    async def _quiet(self) -> None:
-        """Wait until everything is as it should be; it must be within bounds."""
-        began_ms = self._loop.now_ms
+    async def _await_recovery(self) -> None:
+        """Waits until nothing is missing, which is a violation after `RECOVERY_MS`."""
+        start_ms = self._loop.now_ms
         while missing := list(self._liveness.missing()):
-            if self._loop.now_ms > began_ms + QUIET_MS:
+            if self._loop.now_ms > start_ms + RECOVERY_MS:
                 self.world.events.fail(Violation("; ".join(missing)), "Liveness")
-            self._look_around()
-            await asyncio.sleep(LOOK_EVERY_MS / 1000)
+            self._check_in_sync()
+            await asyncio.sleep(CHECK_EVERY_MS / 1000)
 
-    async def _reckon(self) -> None:
+    async def _check_logs(self) -> None:
         world = self.world
         image = world.newest_image
-        self._look_around()
-        world.events.checked(self._equal_logs.look_around, image)
+        self._check_in_sync()
+        world.events.check(self._equal_logs.check_all, image)
         for topic in image.topics:
             for index, state in topic.partitions.items():
                 partition = world.hosts[state.leader].partition(topic.topic_id, index)
                 assert partition is not None
                 log = content_of(partition, partition.high_watermark)
                 name, key = f"{topic.name}-{index}", (topic.topic_id, index)
-                world.events.checked(self._acknowledgements.reckon, name, key, log)
-                world.events.checked(self._read.reckon, name, key, log)
+                world.events.check(self._acknowledgements.check_log, name, key, log)
+                world.events.check(self._read_records.check_log, name, key, log)
         for task in self._loop.tasks:
             failure = task.exception() if task._log_traceback else None
             if failure is not None and not isinstance(failure, Killed):

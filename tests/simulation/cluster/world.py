@@ -1,4 +1,4 @@
-"""One run: hosts, a network, clients and checkers, all drawn from one seed."""
+"""The world of a run: hosts, a network, clients and checkers, drawn from one seed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ from tests.simulation.cluster.clients.admin import Admin
 from tests.simulation.cluster.clients.client import Client
 from tests.simulation.cluster.clients.producer import Producer
 from tests.simulation.cluster.clients.reader import Reader
-from tests.simulation.cluster.disks import Killed, simulated_disks
-from tests.simulation.cluster.happenings import Appended, Happenings, Key
-from tests.simulation.cluster.hosts import Host
+from tests.simulation.cluster.events import Appended, ClusterEvents, PartitionKey
+from tests.simulation.cluster.host import Host
 from tests.simulation.cluster.layout import draw_layout, prepare
-from tests.simulation.cluster.network import Network
-from tests.simulation.cluster.processes import Process, ProcessLoop, current_process
+from tests.simulation.world.connections import ConnectionNetwork
+from tests.simulation.world.disk import simulated_disks
+from tests.simulation.world.process import Process, ProcessLoop, current_process
 
 from barnabas.log import Log
 from barnabas.metadata.image import MetadataImage
@@ -24,16 +24,16 @@ from barnabas.metadata.image import MetadataImage
 MAX_PRODUCERS = 4
 
 
-class World:
-    """Everything there is."""
+class ClusterWorld:
+    """The hosts, the network and the clients."""
 
     def __init__(self, seed: int, folder: Path, loop: ProcessLoop) -> None:
         self.seed = seed
         self.random = Random(seed)
         self.loop = loop
         self.folder = folder
-        self.events = Happenings(loop)
-        self.network = Network(loop, Random(self.random.randbytes(8)))
+        self.events = ClusterEvents(loop)
+        self.network = ConnectionNetwork(loop, Random(self.random.randbytes(8)))
         self.layout = draw_layout(self.random)
         self.events.note("world", str(self.layout))
         self.hosts: dict[int, Host] = {}
@@ -50,14 +50,14 @@ class World:
         self.admin = Admin(self, "admin")
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
-        loop.set_exception_handler(self._escaped)
+        loop.set_exception_handler(self.events.on_loop_exception)
 
     @property
     def clients(self) -> list[Client]:
         return [self.admin, *self.producers, *self.readers]
 
-    def join(self, key: Key, topic: str) -> None:
-        """Somebody writes to a partition, and somebody reads it."""
+    def add_clients(self, key: PartitionKey, topic: str) -> None:
+        """Starts a producer and a reader of a partition."""
         number = len(self.producers)
         if number >= MAX_PRODUCERS:
             return
@@ -67,7 +67,7 @@ class World:
         reader = Reader(self, f"reader-{number}", key)
         self.producers.append(producer)
         self.readers.append(reader)
-        self.events.note("world", f"{producer.name} and {reader.name} come to {topic}-{key[1]}")
+        self.events.note("world", f"{producer.name} and {reader.name} start with {topic}-{key[1]}")
         self.clients_process.spawn(self._run(producer))
         self.clients_process.spawn(self._run(reader))
 
@@ -79,19 +79,19 @@ class World:
 
     @property
     def newest_image(self) -> MetadataImage:
-        """What is committed, as far as any node that lives knows."""
-        images = [each.node.metadata.image for each in self.hosts.values() if each.node is not None]
+        """The newest image of the running nodes."""
+        images = [host.node.metadata.image for host in self.hosts.values() if host.node is not None]
         return max(images, key=lambda image: image.offset, default=MetadataImage())
 
     @contextmanager
     def simulated(self) -> Iterator[None]:
-        """The parts of the system that a process meets by name are this world's."""
+        """Nodes use the disks and the network of this world inside the context."""
         append = Log.append_as_leader
 
-        def append_and_tell(log: Log, batch: Any, epoch: int, *args: Any, **kwargs: Any) -> Any:
+        def append_and_record(log: Log, batch: Any, epoch: int, *args: Any, **kwargs: Any) -> Any:
             appended = append(log, batch, epoch, *args, **kwargs)
             if not appended.duplicate:
-                self.events.tell(
+                self.events.record(
                     Appended(
                         current_process().host,
                         log.topic,
@@ -107,13 +107,8 @@ class World:
         disks = {host.name: host.disk for host in self.hosts.values()}
         with (
             simulated_disks(disks),
-            patch("barnabas.net.peer.ConnectAttempt", self.network.dial),
-            patch("barnabas.net.peer.FrameTransport", self.network.link),
-            patch.object(Log, "append_as_leader", append_and_tell),
+            patch("barnabas.net.peer.ConnectAttempt", self.network.connect),
+            patch("barnabas.net.peer.FrameTransport", self.network.transport),
+            patch.object(Log, "append_as_leader", append_and_record),
         ):
             yield
-
-    def _escaped(self, _: object, context: dict[str, Any]) -> None:
-        failure = context.get("exception")
-        if not isinstance(failure, Killed):
-            self.events.fail(failure or RuntimeError(str(context["message"])))

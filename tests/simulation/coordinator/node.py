@@ -1,8 +1,7 @@
-"""The broker under test: everything of it is real but time, the network and the controller.
+"""The broker under test. Only time, the network and the controller are simulated.
 
-It can be killed between any two steps of its loop and right after any append. What it had in
-memory is gone then; its logs stay, or are cut back to what was committed, as if a follower had
-taken over.
+It can be killed between any two steps of its loop and right after any append. Its memory is lost
+then; its logs stay, or are truncated to the committed records, as if a follower had become leader.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,9 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from tests.simulation.world.clock import SimulatedLoop
-from tests.simulation.coordinator.events import Events, ShardLoaded, ShardLost, TopicPartition
+from tests.simulation.coordinator.events import ShardLoaded, ShardLost, TopicPartition
 from tests.simulation.coordinator.metadata import NODE_ID, OTHER_ID, Metadata
+from tests.simulation.world.clock import SimulatedLoop
+from tests.simulation.world.disk import InlineDiskThreads, Killed
+from tests.simulation.world.events import Events
 
 from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.coordinator.runtime import CoordinatorRuntime
@@ -25,10 +26,10 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
 from barnabas.server.api import HANDLERS
-from barnabas.server.nodes import BrokerNode
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.network.suspended_handler import SuspendedHandler
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.request_context import RequestContext
 from barnabas.server.timer import Timer
@@ -36,15 +37,11 @@ from barnabas.wire.apis import ApiKey
 from barnabas.wire.error_response import error_response
 from barnabas.wire.schema import Message
 
-Answer = Callable[[Message | None], None]
-
-
-class Killed(BaseException):
-    """The process ends here. No code of its own gets to see it."""
+ResponseCallback = Callable[[Message | None], None]
 
 
 class Node:
-    """One broker, over and over again."""
+    """One broker, which is killed and started again."""
 
     def __init__(
         self, folder: Path, metadata: Metadata, loop: SimulatedLoop, events: Events, **settings: Any
@@ -54,12 +51,12 @@ class Node:
         self.is_up = False
         self.incarnation = 0
         self.committed: dict[TopicPartition, int] = {}
-        """How far each log is known to be on all replicas; kept by who raises it."""
+        """The highest known high watermark of every log."""
         self.ends: dict[TopicPartition, list[int]] = {}
-        """Where batches end in each log."""
-        self.dies_after_appends: int | None = None
-        self.died: Callable[[], None] = lambda: None
-        """Told when an append was the last."""
+        """The end offsets of the batches of every log."""
+        self.appends_left: int | None = None
+        self.on_killed: Callable[[], None] = lambda: None
+        """Called when an append was the last one."""
         self._path = folder
         self._loop = loop
         LogDirectory.format(folder, "cluster", NODE_ID, bytes([7] * 16))
@@ -75,7 +72,7 @@ class Node:
             }
         )
 
-    # Life and death
+    # Start and kill
 
     def start(self) -> None:
         self.incarnation += 1
@@ -89,7 +86,7 @@ class Node:
             resolver,
             metadata.image,
             purgatory=purgatory,
-            background=_Foreground(),
+            background=InlineDiskThreads(),
             send_to_controller=lambda _: loop.create_future(),
             clock=lambda: loop.now_ms,
         )
@@ -106,77 +103,83 @@ class Node:
             fetch_sessions=FetchSessionCache(100),
             clock=lambda: loop.now_ms,
         )
-        nobody: Any = None  # there is no other broker to ask
-        self._elections = add_coordinators(self.broker, nobody, Random(self.incarnation).randbytes)
+        no_peers: Any = None  # there is no other broker
+        self._elections = add_coordinators(
+            self.broker, no_peers, Random(self.incarnation).randbytes
+        )
         self.is_up = True
-        self.follow(metadata.lead_all_anew())
+        self.apply_metadata(metadata.elect_all())
         self._elections.start(metadata.image)
         self.events.note("node", f"starts as incarnation {self.incarnation}")
 
-    def kill(self, *, cut: bool, in_mid_write: bool = False) -> None:
-        """Nothing that is still under way may touch the logs from here on."""
-        if not in_mid_write:
+    def kill(self, *, truncate: bool, while_writing: bool = False) -> None:
+        """Stops the broker; no request in flight may change the logs any more."""
+        if not while_writing:
             for runtime in self.runtimes:
-                self.tell_lost(runtime)
+                self.record_lost_shards(runtime)
         for runtime in self.runtimes:
-            # Whatever is still under way finds no coordinator any more.
+            # Requests in flight find no coordinator any more.
             for shard in runtime.active_shards():
                 shard.is_active = False
             runtime._shards.clear()
             runtime._loading.clear()
         self.is_up = False
-        self.dies_after_appends = None
-        self.events.note("node", "is killed" + (", its logs are cut" if cut else ""))
+        self.appends_left = None
+        self.events.note("node", "is killed" + (", its logs are truncated" if truncate else ""))
         self.broker.timer.close()
         for partition in self.partitions.opened():
             self.note_committed(partition)
             partition.is_leader = False
-            if cut:
-                self.cut(partition)
+            if truncate:
+                self.truncate_to_committed(partition)
         self.partitions.close(clean=False)
 
-    def cut(self, partition: Partition) -> None:
-        """What is not committed is lost, as when a follower takes over."""
+    def truncate_to_committed(self, partition: Partition) -> None:
+        """Loses the records that are not committed, as when a follower becomes leader."""
         key = (partition.topic, partition.index)
         end = partition.log.log_end_offset
         partition.log.truncate_to(self.committed.get(key, 0))
         if partition.log.log_end_offset < end:
-            self.events.note("node", f"{key} is cut from {end} to {partition.log.log_end_offset}")
+            self.events.note(
+                "node", f"{key} is truncated from {end} to {partition.log.log_end_offset}"
+            )
         self.ends[key] = [
-            each for each in self.ends.get(key, ()) if each <= partition.log.log_end_offset
+            end for end in self.ends.get(key, ()) if end <= partition.log.log_end_offset
         ]
 
     # Requests
 
-    def handle(self, request: Message, version: int, client_id: str, answer: Answer) -> None:
-        """Begin to answer, as the server's pipeline does."""
+    def handle(
+        self, request: Message, version: int, client_id: str, respond: ResponseCallback
+    ) -> None:
+        """Starts to handle a request, as the pipeline of the server does."""
         connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
         broker = self.broker
         call = RequestContext(version, 1, client_id, connection, broker, self._loop.now_ms, 0)
         key = ApiKey(type(request).API_KEY)
 
-        def ended(response: Message | None, failure: BaseException | None) -> None:
+        def complete(response: Message | None, failure: BaseException | None) -> None:
             if broker is not self.broker or not self.is_up:
                 return
             if failure is not None:
                 code, message = error_of(failure, key.name, call)
                 response = error_response(request, version, code, message)
-            answer(response)
+            respond(response)
 
         coroutine = HANDLERS[key](request, call)
         try:
             awaited = coroutine.send(None)
         except StopIteration as returned:
-            ended(returned.value, None)
+            complete(returned.value, None)
         except Exception as failure:
-            ended(None, failure)
+            complete(None, failure)
         else:
-            SuspendedHandler(coroutine, awaited, ended, self._loop)
+            SuspendedHandler(coroutine, awaited, complete, self._loop)
 
     # Metadata and replicas
 
-    def follow(self, delta: MetadataDelta) -> None:
-        """The controller has decided something."""
+    def apply_metadata(self, delta: MetadataDelta) -> None:
+        """Applies a change of the metadata."""
         if not self.is_up:
             return
         broker = self.broker
@@ -184,18 +187,18 @@ class Node:
         broker.resolver.configs = self.metadata.image.configs
         broker.resolver.invalidate(delta.configs_changed)
         self.partitions.apply_delta(delta, self.metadata.image)
-        with suppress(Killed):  # a marker that the change sends may be the write it dies in
+        with suppress(Killed):  # it may be killed by the write of a marker
             self._elections.on_metadata_change(delta, self.metadata.image)
 
     def create_topic(self, name: str, partitions: int) -> None:
-        self.follow(self.metadata.create_topic(name, partitions))
+        self.apply_metadata(self.metadata.create_topic(name, partitions))
 
-    def hold_back(self, topic: str, index: int) -> None:
-        """The other replica is in sync and slow: nothing new is committed."""
-        self.follow(self.metadata.change_partition(topic, index, isr=[NODE_ID, OTHER_ID]))
+    def stop_replication(self, topic: str, index: int) -> None:
+        """The other replica is in sync and does not fetch: no new record is committed."""
+        self.apply_metadata(self.metadata.change_partition(topic, index, isr=[NODE_ID, OTHER_ID]))
 
-    def catch_up(self, topic: str, index: int, offset: int) -> None:
-        """The other replica has all before `offset`."""
+    def replicate_to(self, topic: str, index: int, offset: int) -> None:
+        """The other replica has fetched the records before `offset`."""
         if self.is_up:
             partition = self.partitions.get_by_name(topic, index)
             if partition.high_watermark < offset <= partition.log.log_end_offset:
@@ -203,25 +206,27 @@ class Node:
                 self.note_committed(partition)
                 self.broker.purgatory.notify(partition)
 
-    def let_go(self, topic: str, index: int) -> None:
-        """This node is the only one in sync: everything is committed."""
-        self.follow(self.metadata.change_partition(topic, index, isr=[NODE_ID]))
+    def resume_replication(self, topic: str, index: int) -> None:
+        """This broker is the only one in sync: all records are committed."""
+        self.apply_metadata(self.metadata.change_partition(topic, index, isr=[NODE_ID]))
 
-    def resign(self, topic: str, index: int, *, cut: bool) -> None:
-        """The other replica leads for a while, and does not write anything."""
+    def resign(self, topic: str, index: int, *, truncate: bool) -> None:
+        """The other replica becomes leader, and appends nothing."""
         for runtime in self.runtimes:
             if runtime.topic == topic:
-                self.tell_lost(runtime, index)
-        self.events.note("node", f"no longer leads {topic}-{index}" + (", cut" if cut else ""))
-        self.follow(self.metadata.change_partition(topic, index, leader=OTHER_ID))
-        if cut:
+                self.record_lost_shards(runtime, index)
+        self.events.note(
+            "node", f"no longer leads {topic}-{index}" + (", truncated" if truncate else "")
+        )
+        self.apply_metadata(self.metadata.change_partition(topic, index, leader=OTHER_ID))
+        if truncate:
             partition = self.partitions.get_by_name(topic, index)
             self.note_committed(partition)
-            self.cut(partition)
+            self.truncate_to_committed(partition)
 
-    def lead_again(self, topic: str, index: int) -> None:
+    def become_leader(self, topic: str, index: int) -> None:
         self.events.note("node", f"leads {topic}-{index} again")
-        self.follow(self.metadata.change_partition(topic, index, leader=NODE_ID))
+        self.apply_metadata(self.metadata.change_partition(topic, index, leader=NODE_ID))
 
     def note_committed(self, partition: Partition) -> None:
         key = (partition.topic, partition.index)
@@ -236,42 +241,34 @@ class Node:
     def runtimes(self) -> list[CoordinatorRuntime[Any]]:
         return [self.broker.groups.runtime, self.broker.transactions.runtime]
 
-    def tell_lost(self, runtime: CoordinatorRuntime[Any], only: int | None = None) -> None:
+    def record_lost_shards(self, runtime: CoordinatorRuntime[Any], only: int | None = None) -> None:
         for shard in runtime.active_shards():
             if only is None or shard.index == only:
                 end = self.partition(runtime.topic, shard.index).log.log_end_offset
-                self.events.tell(ShardLost(runtime.topic, shard.index, shard.state, end))
+                self.events.record(ShardLost(runtime.topic, shard.index, shard.state, end))
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Note where batches end, and die after one of them if so told; tell of what is loaded."""
+    def observed(self) -> Iterator[None]:
+        """Records ends of batches and loaded shards, and kills the broker after its last append."""
         append, load = Log.append_as_leader, CoordinatorShard.load
 
-        def append_and_note(log: Log, *args: Any, **kwargs: Any) -> Any:
+        def append_and_observe(log: Log, *args: Any, **kwargs: Any) -> Any:
             appended = append(log, *args, **kwargs)
             self.ends.setdefault((log.topic, log.partition), []).append(appended.last_offset + 1)
-            if self.dies_after_appends is not None:
-                self.dies_after_appends -= 1
-                if self.dies_after_appends <= 0:
-                    self.died()
+            if self.appends_left is not None:
+                self.appends_left -= 1
+                if self.appends_left <= 0:
+                    self.on_killed()
                     raise Killed
             return appended
 
-        def load_and_tell(shard: CoordinatorShard[Any]) -> Iterator[None]:
+        def load_and_record(shard: CoordinatorShard[Any]) -> Iterator[None]:
             yield from load(shard)
             end = self.partition(shard.topic, shard.index).log.log_end_offset
-            self.events.tell(ShardLoaded(shard.topic, shard.index, shard.state, end))
+            self.events.record(ShardLoaded(shard.topic, shard.index, shard.state, end))
 
         with (
-            patch.object(Log, "append_as_leader", append_and_note),
-            patch.object(CoordinatorShard, "load", load_and_tell),
+            patch.object(Log, "append_as_leader", append_and_observe),
+            patch.object(CoordinatorShard, "load", load_and_record),
         ):
             yield
-
-
-class _Foreground:
-    """Work that a real broker gives to its threads."""
-
-    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        work()
-        done(None)

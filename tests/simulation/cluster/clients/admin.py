@@ -1,9 +1,9 @@
-"""An administrator who is never content: topics, places, leaders and settings change."""
+"""An admin client that keeps changing topics, replicas, leaders and settings."""
 
 import asyncio
 from typing import Any
 
-from tests.simulation.cluster.clients.client import Client, Led
+from tests.simulation.cluster.clients.client import Client, PartitionLeader
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.configs import (
@@ -28,7 +28,7 @@ MAX_TOPICS = 3
 
 
 class Admin(Client):
-    """Asks any broker, which asks the controller."""
+    """Sends requests to any broker, which forwards them to the controller."""
 
     def __init__(self, world: Any, name: str) -> None:
         super().__init__(world, name)
@@ -37,32 +37,37 @@ class Admin(Client):
     async def run(self) -> None:
         while True:
             await asyncio.sleep(self.random.uniform(0.2, 2.5))
-            await self.learn()
-            await self._try(self._wish())
+            await self.refresh_metadata()
+            await self._try(self._next_request())
 
     async def create(self, name: str, partitions: int) -> None:
-        """Until it is there."""
+        """Creates a topic, with retries until it exists."""
         self.topics.append(name)
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=3)
         while True:
-            answer = await self._try(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
+            response = await self._try(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
             done = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
-            if answer is not None and answer.topics[0].error_code in done:
+            if response is not None and response.topics[0].error_code in done:
                 return
-            await self.wait_a_little()
+            await self.back_off()
 
-    def _wish(self) -> Message:
-        known = sorted(self.beliefs.partitions.values(), key=lambda led: (led.topic, led.key[1]))
+    def _next_request(self) -> Message:
+        partitions = sorted(
+            self.metadata.partitions.values(),
+            key=lambda partition: (partition.topic, partition.key[1]),
+        )
         choice = self.random.random()
-        if not known or (choice < 0.15 and len(self.topics) < MAX_TOPICS):
+        if not partitions or (choice < 0.15 and len(self.topics) < MAX_TOPICS):
             return self._new_topic()
-        led = self.random.choice(known)
+        partition = self.random.choice(partitions)
         if choice < 0.5:
-            return self._reassignment(led)
+            return self._reassignment(partition)
         if choice < 0.8:
             return ElectLeadersRequest(
                 election_type=PREFERRED,
-                topic_partitions=[TopicPartitions(topic=led.topic, partitions=[led.key[1]])],
+                topic_partitions=[
+                    TopicPartitions(topic=partition.topic, partitions=[partition.key[1]])
+                ],
                 timeout_ms=TIMEOUT_MS,
             )
         config = IncrementalAlterableConfig(
@@ -71,7 +76,7 @@ class Admin(Client):
             value=str(self.random.randint(100_000, 200_000)),
         )
         resource = IncrementalAlterConfigsResource(
-            resource_type=TOPIC, resource_name=led.topic, configs=[config]
+            resource_type=TOPIC, resource_name=partition.topic, configs=[config]
         )
         return IncrementalAlterConfigsRequest(resources=[resource])
 
@@ -83,22 +88,22 @@ class Admin(Client):
         )
         return CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
 
-    def _reassignment(self, led: Led) -> Message:
-        """Three replicas in another order or elsewhere; or what is under way is called off."""
+    def _reassignment(self, partition: PartitionLeader) -> Message:
+        """Reassigns to three random brokers, or cancels the current reassignment."""
         brokers = self.random.sample(self.world.layout.brokers, 3)
         replicas = None if self.random.random() < 0.2 else brokers
-        partition = ReassignablePartition(partition_index=led.key[1], replicas=replicas)
+        reassignment = ReassignablePartition(partition_index=partition.key[1], replicas=replicas)
         return AlterPartitionReassignmentsRequest(
             timeout_ms=TIMEOUT_MS,
-            topics=[ReassignableTopic(name=led.topic, partitions=[partition])],
+            topics=[ReassignableTopic(name=partition.topic, partitions=[reassignment])],
         )
 
     async def _try(self, request: Message) -> Any:
         broker = self.random.choice(self.world.layout.brokers)
         try:
-            answer = await self.ask(broker, request, TIMEOUT_MS)
+            response = await self.send_request(broker, request, TIMEOUT_MS)
         except OSError as failure:
             self.world.events.note(self.name, f"{type(request).__name__}: {type(failure).__name__}")
             return None
-        self.world.events.note(self.name, f"{type(request).__name__} is answered")
-        return answer
+        self.world.events.note(self.name, f"{type(request).__name__} gets a response")
+        return response

@@ -1,11 +1,11 @@
-"""Producers of numbered records, with acks=all: one batch at a time for each partition."""
+"""Producers of numbered records with acks=all, one batch at a time."""
 
 import asyncio
 from typing import Any
 
-from tests.simulation.cluster.clients.client import Client, name_of
-from tests.simulation.cluster.events import Acknowledged, Key
-from tests.simulation.coordinator.events import Violation
+from tests.simulation.cluster.clients.client import Client, error_name
+from tests.simulation.cluster.events import Acknowledged, PartitionKey
+from tests.simulation.world.events import Violation
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
@@ -18,9 +18,9 @@ from barnabas.wire.records.build import Record, build_batch
 
 ALL_IN_SYNC = -1
 TIMEOUT_MS = (300, 900)
-"""How long the broker may take, at random; the connection is given a little more."""
+"""The timeout of the broker, at random; the connection has a little more."""
 
-TRIED_AGAIN = frozenset(
+RETRIABLE_ERRORS = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -34,9 +34,9 @@ TRIED_AGAIN = frozenset(
 
 
 class Producer(Client):
-    """Writes to one partition until it is told to finish; what it began, it ends."""
+    """Produces to one partition until it must finish; it completes its last batch."""
 
-    def __init__(self, world: Any, name: str, key: Key, *, idempotent: bool) -> None:
+    def __init__(self, world: Any, name: str, key: PartitionKey, *, idempotent: bool) -> None:
         super().__init__(world, name)
         self.key = key
         self.is_idempotent = idempotent
@@ -49,7 +49,7 @@ class Producer(Client):
 
     async def run(self) -> None:
         if self.is_idempotent:
-            await self._get_identity()
+            await self._get_producer_id()
         while not self.is_finishing:
             count = self.random.randint(1, 4)
             values = tuple(
@@ -60,35 +60,42 @@ class Producer(Client):
             await asyncio.sleep(self.random.uniform(0, 2 * self._pause_ms) / 1000)
         self.is_done = True
 
-    async def _get_identity(self) -> None:
+    async def _get_producer_id(self) -> None:
         while True:
             broker = self.random.choice(self.world.layout.brokers)
             try:
-                told = await self.ask(broker, InitProducerIdRequest(transactional_id=None), 2_000)
+                response = await self.send_request(
+                    broker, InitProducerIdRequest(transactional_id=None), 2_000
+                )
             except OSError:
-                await self.wait_a_little()
+                await self.back_off()
                 continue
-            if told.error_code == ErrorCode.NONE:
-                self._producer_id, self._producer_epoch = told.producer_id, told.producer_epoch
+            if response.error_code == ErrorCode.NONE:
+                self._producer_id, self._producer_epoch = (
+                    response.producer_id,
+                    response.producer_epoch,
+                )
                 return
-            self.world.events.note(self.name, f"has no identity: {name_of(told.error_code)}")
-            await self.wait_a_little()
+            self.world.events.note(
+                self.name, f"gets no producer id: {error_name(response.error_code)}"
+            )
+            await self.back_off()
 
     async def _write(self, values: tuple[bytes, ...]) -> None:
-        """Until it is acknowledged, however often it must be tried."""
+        """Produces a batch, with retries until it is acknowledged."""
         records = [Record(0, self.now_ms, None, value, []) for value in values]
         while True:
             base_offset = await self._try(records)
             if base_offset is not None:
                 break
-            await self.wait_a_little()
-            await self.learn()
+            await self.back_off()
+            await self.refresh_metadata()
         self._sequence += len(values)
-        led = await self.led(self.key)
-        self.world.events.tell(Acknowledged(self.name, led.topic, self.key, base_offset, values))
+        led = await self.find_leader(self.key)
+        self.world.events.record(Acknowledged(self.name, led.topic, self.key, base_offset, values))
 
     async def _try(self, records: list[Record]) -> int | None:
-        led = await self.led(self.key)
+        led = await self.find_leader(self.key)
         batch = build_batch(
             records,
             producer_id=self._producer_id,
@@ -104,18 +111,19 @@ class Producer(Client):
             topic_data=[TopicProduceData(topic_id=topic_id, partition_data=[partition])],
         )
         try:
-            answer = await self.ask(led.leader, request, timeout_ms + 200)
+            response = await self.send_request(led.leader, request, timeout_ms + 200)
         except OSError:
             return None
-        told = answer.responses[0].partition_responses[0]
-        if told.error_code == ErrorCode.NONE:
-            base_offset: int = told.base_offset
+        result = response.responses[0].partition_responses[0]
+        if result.error_code == ErrorCode.NONE:
+            base_offset: int = result.base_offset
             return base_offset
-        if told.error_code not in TRIED_AGAIN:
+        if result.error_code not in RETRIABLE_ERRORS:
             self.world.events.fail(
                 Violation(
-                    f"{self.name} was refused in {led.topic}-{index} by node {led.leader}: "
-                    f"{name_of(told.error_code)} {told.error_message}, sequence {self._sequence}"
+                    f"{self.name} gets an error for {led.topic}-{index} from node {led.leader}: "
+                    f"{error_name(result.error_code)} {result.error_message}, "
+                    f"sequence {self._sequence}"
                 ),
                 "Acknowledgements",
             )

@@ -1,10 +1,10 @@
-"""Readers, who read from leaders and followers whatever these let them see."""
+"""Readers, which fetch from leaders and followers."""
 
 import asyncio
 from typing import Any
 
-from tests.simulation.cluster.clients.client import Client, Led
-from tests.simulation.cluster.happenings import EndTold, Key, Read
+from tests.simulation.cluster.clients.client import Client, PartitionLeader
+from tests.simulation.cluster.events import LatestOffset, PartitionKey, Read
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
@@ -24,42 +24,42 @@ LATEST = -1
 WAIT_MS = 300
 TIMEOUT_MS = 700
 MAX_BYTES = 600
-"""Little, so that a reader falls behind at times."""
+"""Small, so that a reader falls behind sometimes."""
 
 
 class Reader(Client):
-    """Reads one partition from its beginning, again and again."""
+    """Reads one partition from its start, again and again."""
 
-    def __init__(self, world: Any, name: str, key: Key) -> None:
+    def __init__(self, world: Any, name: str, key: PartitionKey) -> None:
         super().__init__(world, name)
         self.key = key
         self.offset = 0
 
     async def run(self) -> None:
-        is_fine = True
+        has_succeeded = True
         while True:
-            led = await self.led(self.key)
+            led = await self.find_leader(self.key)
             choice = self.random.random()
-            if choice < 0.2 or not is_fine:  # a new leader may not know yet what counts
-                is_fine = await self._ask_for_end(led)
+            if choice < 0.2 or not has_succeeded:  # the high watermark of a new leader may be stale
+                has_succeeded = await self._fetch_latest_offset(led)
             else:
-                is_fine = await self._read(led, led.leader if choice < 0.7 else None)
-            if not is_fine:
-                await self.wait_a_little()
-                await self.learn()
+                has_succeeded = await self._read(led, led.leader if choice < 0.7 else None)
+            if not has_succeeded:
+                await self.back_off()
+                await self.refresh_metadata()
             elif choice > 0.97:
                 self.offset = 0
             await asyncio.sleep(self.random.uniform(0.02, 0.3))
 
-    def kept(self, outcome: Any) -> Any:
+    def copy_response(self, outcome: Any) -> Any:
         if isinstance(outcome, FetchResponse):
             for topic in outcome.responses:
-                for each in topic.partitions:
-                    records = each.records
-                    each.records = bytes(records) if isinstance(records, memoryview) else b""
+                for partition in topic.partitions:
+                    records = partition.records
+                    partition.records = bytes(records) if isinstance(records, memoryview) else b""
         return outcome
 
-    async def _read(self, led: Led, node_id: int | None) -> bool:
+    async def _read(self, led: PartitionLeader, node_id: int | None) -> bool:
         node_id = self.random.choice(led.replicas) if node_id is None else node_id
         topic_id, index = self.key
         partition = FetchPartition(
@@ -74,19 +74,19 @@ class Reader(Client):
             topics=[FetchTopic(topic_id=topic_id, partitions=[partition])],
         )
         try:
-            answer = await self.ask(node_id, request, TIMEOUT_MS)
+            response = await self.send_request(node_id, request, TIMEOUT_MS)
         except OSError:
             return False
-        if answer.error_code or not answer.responses:
+        if response.error_code or not response.responses:
             return False
-        told = answer.responses[0].partitions[0]
-        if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self.offset = 0  # a follower that knows less than the one before
-        if told.error_code:
+        partition_response = response.responses[0].partitions[0]
+        if partition_response.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.offset = 0  # the high watermark of this follower is older
+        if partition_response.error_code:
             return False
-        for position, header in iterate_batches(told.records):
-            batch = told.records[position : position + header.size_bytes]
-            self.world.events.tell(
+        for position, header in iterate_batches(partition_response.records):
+            batch = partition_response.records[position : position + header.size_bytes]
+            self.world.events.record(
                 Read(
                     self.name,
                     f"node-{node_id}",
@@ -100,8 +100,8 @@ class Reader(Client):
             self.offset = max(self.offset, header.next_offset)
         return True
 
-    async def _ask_for_end(self, led: Led) -> bool:
-        asked_ms = self.now_ms
+    async def _fetch_latest_offset(self, led: PartitionLeader) -> bool:
+        requested_ms = self.now_ms
         partition = ListOffsetsPartition(
             partition_index=self.key[1], current_leader_epoch=led.leader_epoch, timestamp=LATEST
         )
@@ -109,21 +109,21 @@ class Reader(Client):
             replica_id=-1, topics=[ListOffsetsTopic(name=led.topic, partitions=[partition])]
         )
         try:
-            answer = await self.ask(led.leader, request, TIMEOUT_MS)
+            response = await self.send_request(led.leader, request, TIMEOUT_MS)
         except OSError:
             return False
-        told = answer.topics[0].partitions[0]
-        if told.error_code:
+        partition_response = response.topics[0].partitions[0]
+        if partition_response.error_code:
             return False
-        self.world.events.tell(
-            EndTold(
+        self.world.events.record(
+            LatestOffset(
                 self.name,
                 f"node-{led.leader}",
                 led.topic,
                 self.key,
                 led.leader_epoch,
-                asked_ms,
-                told.offset,
+                requested_ms,
+                partition_response.offset,
             )
         )
         return True

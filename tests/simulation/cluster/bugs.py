@@ -1,0 +1,168 @@
+"""Bugs in the quorum, the controller and replication that the checkers must find."""
+
+from tests.simulation.planted import Bug
+
+QUORUM = [
+    Bug(
+        "votes-without-log-check",
+        "raft/election.py",
+        "up_to_date = (request.last_epoch, request.last_offset) >= own_end",
+        "up_to_date = True",
+    ),
+    Bug(
+        "votes-twice",
+        "raft/election.py",
+        """            case role if role.voted_key is not None:
+                return role.voted_key.matches(request.candidate)
+            case role:
+                return role.leader_id == NO_NODE and up_to_date
+""",
+        """            case role:
+                return up_to_date
+""",
+    ),
+    Bug(
+        "fetches-before-synced",
+        "raft/log_fetcher.py",
+        "is_durable = log.durable_end_offset >= log.end_offset or not self._must_be_durable",
+        "is_durable = True",
+    ),
+    Bug(
+        "commits-without-majority",
+        "raft/leadership.py",
+        "majority_end_offset = leader.progress.majority_end_offset()",
+        "majority_end_offset = node.durable_end_offset",
+    ),
+]
+
+CONTROLLER = [
+    Bug(
+        "responds-before-commit",
+        "controller/quorum_controller.py",
+        "if active.last_offset <= self._published_offset:",
+        "if True:",
+    ),
+    Bug(
+        "stale-alter-partition",
+        "controller/alter_partition.py",
+        "    _require_current(leader, requested, partition)\n",
+        "",
+    ),
+    Bug(
+        "any-broker-epoch",
+        "controller/alter_partition.py",
+        "member.broker_epoch not in (-1, broker.epoch)",
+        "False",
+    ),
+    Bug(
+        "unclean-elections",
+        "controller/partition_change.py",
+        "    if rules.election is Election.UNCLEAN:\n",
+        "    if True:\n",
+    ),
+    Bug(
+        "trusts-crashed-brokers",
+        "controller/broker_registration.py",
+        "request.previous_broker_epoch == existing.epoch",
+        "True",
+    ),
+    Bug(
+        "crashed-stays-in-elr",
+        "controller/partition_change.py",
+        "r not in isr and r != unclean_shutdown)",
+        "r not in isr)",
+    ),
+    Bug(
+        "epoch-not-bumped",
+        "metadata/replay.py",
+        "before.leader_epoch + begins_epoch,",
+        "before.leader_epoch,",
+    ),
+]
+
+REPLICATION = [
+    Bug(
+        "watermark-ignores-a-replica",
+        "replication/leader_state.py",
+        "if follower.log_end_offset < end_offset and (\n",
+        "if follower.log_end_offset < end_offset and follower.broker_id < max(self.followers) and ("
+        "\n",
+    ),
+    Bug(
+        "in-sync-too-early",
+        "replication/leader_state.py",
+        """            and follower.log_end_offset >= high_watermark
+            and follower.log_end_offset >= self.epoch_start_offset
+""",
+        "",
+    ),
+    Bug(
+        "shrinks-isr-locally",
+        "replication/leader_state.py",
+        "isr if joining is None else (*isr, joining)",
+        "[b for b, _ in self.pending_isr_change.isr]\n"
+        "            if self.pending_isr_change is not None\n"
+        "            else isr",
+    ),
+    Bug(
+        "assumes-sent-is-fetched",
+        "replication/partition.py",
+        "                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)"
+        "\n",
+        """                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)
+                if records is not None:
+                    leader_state.on_fetch(
+                        follower, records.next_offset, log_start_offset, replica_epoch, now_ms
+                    )
+""",
+    ),
+    Bug(
+        "truncates-to-the-watermark",
+        "replication/replica_fetcher/appender.py",
+        "truncation_offset(log, leader_epoch, leader_end_offset))",
+        "min(log.log_end_offset, followed.partition.high_watermark))",
+    ),
+    Bug(
+        "does-not-truncate",
+        "replication/partition.py",
+        "        if last_fetched_epoch >= 0:\n"
+        "            diverging = self._diverging_epoch(offset, last_fetched_epoch)\n"
+        "        if not log",
+        "        if not log",
+    ),
+    Bug(
+        "any-leader-epoch",
+        "replication/partition.py",
+        "if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):\n"
+        "            raise",
+        "if not self.is_leader:\n            raise",
+    ),
+    Bug(
+        "acks-all-as-acks-1",
+        "replication/partition.py",
+        "if acks == ACKS_ALL and self.high_watermark < next_offset:",
+        "if False:",
+    ),
+    Bug(
+        "readers-see-uncommitted",
+        "replication/partition.py",
+        "upto = stable if isolation else high_watermark",
+        "upto = log.log_end_offset",
+    ),
+    Bug(
+        "stale-latest-offset",
+        "server/api/list_offsets.py",
+        "is_uncertain = partition.has_stale_high_watermark",
+        "is_uncertain = False",
+    ),
+    Bug(
+        "no-producer-state-on-followers",
+        "log/log.py",
+        "        if not header.attributes & CONTROL_BIT:\n"
+        "            self.producers.on_batch_appended",
+        "        if not header.attributes & CONTROL_BIT and header.leader_epoch == 0:\n"
+        "            self.producers.on_batch_appended",
+    ),
+]
+
+BUGS = [*QUORUM, *CONTROLLER, *REPLICATION]
