@@ -1,4 +1,4 @@
-"""Importing what is needed loads no more than that."""
+"""Lazy imports load only the modules that are used."""
 
 import subprocess
 import sys
@@ -20,10 +20,10 @@ import pytest
 )
 def test_unused_modules_are_not_loaded(statement: str, unneeded: str) -> None:
     program = f"{statement}; import sys; print(*({{*{unneeded.split()}}} & {{*sys.modules}}))"
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert said.stdout.split() == []
+    assert completed.stdout.split() == []
 
 
 def test_a_name_is_the_same_object_in_every_package() -> None:

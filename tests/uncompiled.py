@@ -1,4 +1,4 @@
-"""The compiled files as the Python they are, as where there was no compiler."""
+"""Compiled modules loaded as plain Python, as without a compiler."""
 
 import importlib.util
 import sys
@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 
-def from_source(compiled: ModuleType, **replaced: ModuleType) -> ModuleType:
-    """The module as plain Python; it imports those in `replaced` instead of the compiled ones."""
+def load_uncompiled(compiled: ModuleType, **replaced: ModuleType) -> ModuleType:
+    """Loads the module as plain Python; it imports modules of `replaced` instead of compiled ones."""
     name = compiled.__name__
     path = Path(str(compiled.__file__)).with_name(f"{name.rpartition('.')[2]}.py")
     path = path if path.exists() else Path(str(compiled.__file__))
@@ -26,14 +26,14 @@ def from_source(compiled: ModuleType, **replaced: ModuleType) -> ModuleType:
     return plain
 
 
-def both_ways(*modules: ModuleType) -> Callable[..., Iterator[str]]:
-    """A fixture that has every test run twice: with the files compiled, and as plain Python."""
-    plain = {module: from_source(module) for module in modules}
+def compiled_and_plain(*modules: ModuleType) -> Callable[..., Iterator[str]]:
+    """Returns a fixture that runs every test twice: with compiled modules, and as plain Python."""
+    plain = {module: load_uncompiled(module) for module in modules}
 
     @pytest.fixture(params=["compiled", "plain"], autouse=True, scope="module")
     def loops(request: pytest.FixtureRequest) -> Iterator[str]:
         if request.param == "compiled" and not all(map(_is_compiled, modules)):
-            pytest.skip("the loops are not compiled here")
+            pytest.skip("the modules are not compiled")
         with pytest.MonkeyPatch.context() as patch:
             if request.param == "plain":
                 for module, source in plain.items():

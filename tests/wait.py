@@ -14,7 +14,7 @@ T = TypeVar("T")
 async def async_wait_until(
     condition: Callable[[], T], message: str = "", timeout_s: float = 60.0, *, poll_s: float = 0.001
 ) -> T:
-    """The twin of `wait_until` for a test on an event loop, by the clock of that loop."""
+    """Waits like `wait_until` on an event loop, by the clock of that loop."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     while not (value := condition()):

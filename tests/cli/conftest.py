@@ -9,13 +9,12 @@ from click.testing import CliRunner, Result
 from tests.client.expected_errors import TIMEOUTS_S
 
 from barnabas.cli.root_command import barnabas as main
-from barnabas.node.single_node import single_node_properties
+from barnabas.node.format import single_node_properties
 
 Barnabas = Callable[..., Result]
 
 CONNECT_TIMEOUTS = (
     "barnabas.cli.options.CONNECT_TIMEOUT_S",
-    "barnabas.cli.clients.CONNECT_TIMEOUT_S",
     "barnabas.cli.kafka.clients._CONNECT_TIMEOUT_S",
 )
 """How long commands try to reach a broker."""

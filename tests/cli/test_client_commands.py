@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 from tests.cli.conftest import RetryQuickly
 from tests.cli.kafka.conftest import produce
 
-from barnabas.cli.errors import ExitStatus
-from barnabas.cli.root_command import barnabas
+from barnabas.cli.root_command import ExitStatus, barnabas
 from barnabas.testing import Broker
 
 UNREACHABLE = "127.0.0.1:1"

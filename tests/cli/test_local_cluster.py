@@ -15,7 +15,7 @@ from tests.cli.conftest import Barnabas, RetryQuickly
 from tests.cli.up_process import Up
 from tests.wait import wait_until
 
-from barnabas.cli.errors import ExitStatus
+from barnabas.cli.root_command import ExitStatus
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ import pytest
 from tests.cli.conftest import Barnabas, RetryQuickly
 from tests.cli.kafka.conftest import commit, produce
 
-from barnabas.cli.errors import ExitStatus
-from barnabas.cli.root_command import SUBCOMMANDS
+from barnabas.cli.root_command import SUBCOMMANDS, ExitStatus
 from barnabas.testing import Broker
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance.brokers import is_alive
+from tests.conformance.brokers import is_process_alive
 from tests.wait import wait_until
 
 BARNABAS = (sys.executable, "-m", "barnabas.cli")
@@ -69,7 +69,7 @@ class Up:
         if self.is_running:
             self.process.send_signal(number)
         status = self.process.wait(STOP_S)
-        wait_until(lambda: not any(map(is_alive, pids)), "its nodes have ended", STOP_S)
+        wait_until(lambda: not any(map(is_process_alive, pids)), "its nodes have ended", STOP_S)
         return status
 
     def _children(self) -> list[tuple[int, Path]]:

@@ -4,7 +4,7 @@ import copy
 from types import ModuleType
 
 import pytest
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 
 from barnabas.client import _message
 from barnabas.client.errors import KafkaError
@@ -13,7 +13,7 @@ from barnabas.client.errors import KafkaError
 @pytest.fixture(params=["compiled", "plain"])
 def module(request: pytest.FixtureRequest) -> ModuleType:
     if request.param == "plain":
-        return from_source(_message)
+        return load_uncompiled(_message)
     if not _message.COMPILED:
         pytest.skip("the message is not compiled here")
     return _message

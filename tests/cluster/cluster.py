@@ -1,4 +1,4 @@
-"""A cluster of real processes, each of them Barnabas or the real Kafka, to start, hurt and heal."""
+"""A cluster of real processes, Barnabas or the real Kafka, to start, stop and isolate."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from tests.cluster.ask import QuorumView, quorum_view
 from tests.cluster.node import NodeProgram, NodeRole, ProcessNode
+from tests.cluster.quorum_view import QuorumView, quorum_view
 from tests.wait import wait_until
 
 from barnabas.testing.process_cluster import START_TIMEOUT_S, ProcessCluster
@@ -27,20 +27,20 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
 }
-"""Three copies of everything, two of which must know what is acknowledged."""
+"""Replication factor 3 and min.insync.replicas 2 for all topics."""
 
 
 class Quorum(Enum):
-    """How the voters of the metadata log are known."""
+    """How the voters of the metadata log are configured."""
 
     STATIC = "controller.quorum.voters"
     DYNAMIC = "--initial-controllers"
     STANDALONE = "--standalone"
-    """The first controller alone; the others observe until they are added."""
+    """Only the first controller votes; the others are observers until they are added."""
 
 
 class Cluster(ProcessCluster):
-    """Nodes of any kind, by id, and more ways to look at them."""
+    """A ProcessCluster of Barnabas and Kafka nodes, with descriptions of its quorum."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Cluster(ProcessCluster):
 
     @classmethod
     def combined(cls, directory: Path, programs: Sequence[NodeProgram], **more: object) -> Self:
-        """Every node is both, numbered from 1."""
-        roles = {number: NodeRole(each) for number, each in enumerate(programs, start=1)}
+        """Creates nodes that are broker and controller, with ids from 1."""
+        roles = {number: NodeRole(program) for number, program in enumerate(programs, start=1)}
         return cls(directory, roles, **more)  # type: ignore[arg-type]
 
     @classmethod
@@ -70,10 +70,13 @@ class Cluster(ProcessCluster):
         brokers: Sequence[NodeProgram],
         **more: object,
     ) -> Self:
-        """Brokers numbered from 1, controllers from 101."""
-        roles = {number: NodeRole(each, controller=False) for number, each in enumerate(brokers, 1)}
+        """Creates brokers with ids from 1 and controllers with ids from 101."""
+        roles = {
+            number: NodeRole(program, controller=False) for number, program in enumerate(brokers, 1)
+        }
         roles |= {
-            number: NodeRole(each, broker=False) for number, each in enumerate(controllers, 101)
+            number: NodeRole(program, broker=False)
+            for number, program in enumerate(controllers, 101)
         }
         return cls(directory, roles, **more)  # type: ignore[arg-type]
 
@@ -93,44 +96,49 @@ class Cluster(ProcessCluster):
             print(self.log_tails())
         self.close()
 
-    # What it looks like
+    # State
 
     def quorum_view(self) -> QuorumView | None:
         for node in self.reachable_brokers():
             with contextlib.suppress(OSError):
-                if (answer := quorum_view(node.port)) is not None:
-                    return answer
+                if (view := quorum_view(node.port)) is not None:
+                    return view
         return None
 
     def is_ready(self) -> bool:
-        """Also that there is an active controller."""
+        """Whether all brokers are ready and there is an active controller."""
         return super().is_ready() and self.quorum_view() is not None
 
-    def create_topic(self, topic: str, partitions: int, copies: int = 3, **config: str) -> None:
-        named = {key.replace("_", "."): value for key, value in config.items()}
+    def create_topic(
+        self, topic: str, partitions: int, replication_factor: int = 3, **config: str
+    ) -> None:
+        config_names = {key.replace("_", "."): value for key, value in config.items()}
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
-        new = NewTopic(topic, partitions, copies, config=named)
+        new = NewTopic(topic, partitions, replication_factor, config=config_names)
         admin.create_topics([new])[topic].result(START_TIMEOUT_S)
         wait_until(lambda: self.has_leaders(topic, partitions), f"{topic} has leaders")
 
     def active_controller(self) -> ProcessNode:
-        found: list[ProcessNode] = []
+        active: list[ProcessNode] = []
 
-        def is_led() -> bool:
-            seen = self.quorum_view()
-            if seen and seen.leader in self.nodes:
-                found.append(self.nodes[seen.leader])
-            return bool(found)
+        def has_leader() -> bool:
+            view = self.quorum_view()
+            if view and view.leader in self.nodes:
+                active.append(self.nodes[view.leader])
+            return bool(active)
 
-        wait_until(is_led, "the quorum has a leader")
-        return found[0]
+        wait_until(has_leader, "the quorum has a leader")
+        return active[0]
 
-    # Its files
+    # Configuration
 
     def quorum_settings(self) -> dict[str, str]:
         if self.quorum is not Quorum.STATIC:
             return super().quorum_settings()
-        voters = (f"{each.node_id}@{each.host}:{each.controller_port}" for each in self.controllers)
+        voters = (
+            f"{controller.node_id}@{controller.host}:{controller.controller_port}"
+            for controller in self.controllers
+        )
         return {"controller.quorum.voters": ",".join(voters)}
 
     def format_flags(self) -> dict[int, list[str]]:
@@ -139,7 +147,7 @@ class Cluster(ProcessCluster):
                 return super().format_flags()
             case Quorum.STANDALONE:
                 first, *others = self.controllers
-                flags = {each.node_id: ["--no-initial-controllers"] for each in others}
+                flags = {other.node_id: ["--no-initial-controllers"] for other in others}
                 flags[first.node_id] = ["--standalone"]
             case Quorum.STATIC:
                 flags = {}

@@ -1,4 +1,4 @@
-"""A group as one sees it from outside: its members, and every position it has committed."""
+"""A group as an admin client describes it: its members and all its committed offsets."""
 
 import struct
 import time
@@ -16,35 +16,37 @@ COMMIT = struct.pack(">h", OffsetCommitKey.API_KEY)
 
 
 class Group:
-    """The members' client ids are numbers; all of them read one topic."""
+    """A group whose members have numbers as client ids and read one topic."""
 
     def __init__(self, bootstrap: str, name: str, topic: str, partitions: int) -> None:
         connection = {
             "bootstrap.servers": bootstrap,
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 200,
-            "log_level": 0,  # that brokers are killed is what some tests are about
+            "log_level": 0,  # some tests kill brokers
         }
         self._name = name
         self._topic = topic
-        self._places = [TopicPartition(topic, index) for index in range(partitions)]
+        self._topic_partitions = [TopicPartition(topic, index) for index in range(partitions)]
         self._admin = AdminClient(connection)
-        # It looks at what the group has committed, and never joins.
+        # It reads the committed offsets and never joins.
         self._consumer = Consumer(connection | {"group.id": name, "enable.auto.commit": False})
 
     def close(self) -> None:
         self._consumer.close()
 
-    def commit_beginnings(self) -> None:
-        """Give the group its first positions, before it has members.
+    def commit_first_positions(self) -> None:
+        """Commits the first positions of the group, before it has members.
 
-        Where it has none, librdkafka may look for the beginning twice, and go back to it after it
-        has moved on.
+        Without them librdkafka may reset to the beginning twice, also after consuming records.
         """
-        first = [TopicPartition(place.topic, place.partition, 0) for place in self._places]
+        first = [
+            TopicPartition(topic_partition.topic, topic_partition.partition, 0)
+            for topic_partition in self._topic_partitions
+        ]
 
         def are_committed() -> bool:
-            """Kafka may not know the new topic yet, nor who coordinates the group."""
+            """Kafka may not have the new topic or the coordinator yet."""
             with suppress(KafkaException):
                 self._consumer.commit(offsets=first, asynchronous=False)
             return len(self.committed()) == len(first)
@@ -52,32 +54,37 @@ class Group:
         wait_until(are_committed, f"group {self._name} has its first positions")
 
     def committed(self) -> dict[int, int]:
-        """By partition; nothing while there is no coordinator to ask."""
+        """Returns committed offsets by partition; none while there is no coordinator."""
         try:
-            found = self._consumer.committed(self._places, timeout=1)
+            committed_offsets = self._consumer.committed(self._topic_partitions, timeout=1)
         except KafkaException:
             return {}
-        return {each.partition: each.offset for each in found if each.offset >= 0}
+        return {
+            committed.partition: committed.offset
+            for committed in committed_offsets
+            if committed.offset >= 0
+        }
 
     def members(self) -> set[int]:
-        return {int(each.client_id) for each in self._described().members}
+        return {int(member.client_id) for member in self._described().members}
 
     def is_stable(self, members: int) -> bool:
-        """Whether so many members share the partitions, each of which has one owner."""
+        """Whether the group is stable with this number of members and one owner per partition."""
         described = self._described()
         owned = [
-            place.partition
-            for each in described.members
-            for place in each.assignment.topic_partitions
+            topic_partition.partition
+            for member in described.members
+            for topic_partition in member.assignment.topic_partitions
         ]
         return (
             described.state == ConsumerGroupState.STABLE
             and len(described.members) == members
-            and sorted(owned) == [place.partition for place in self._places]
+            and sorted(owned)
+            == [topic_partition.partition for topic_partition in self._topic_partitions]
         )
 
     def history(self) -> dict[int, list[int]]:
-        """By partition, all positions in the order of the log, as long as it is not compacted."""
+        """Returns all commits by partition in log order, if the log is not compacted."""
         history: dict[int, list[int]] = {}
         ends = self._ends_of_history()
         self._consumer.assign([TopicPartition(HISTORY, partition, 0) for partition in ends])
@@ -96,18 +103,21 @@ class Group:
         return history
 
     def _ends_of_history(self) -> dict[int, int]:
-        known = self._consumer.list_topics(HISTORY, timeout=DEADLINE_S).topics[HISTORY]
+        metadata = self._consumer.list_topics(HISTORY, timeout=DEADLINE_S).topics[HISTORY]
         ends = {
-            each: self._consumer.get_watermark_offsets(
-                TopicPartition(HISTORY, each), timeout=DEADLINE_S
+            partition: self._consumer.get_watermark_offsets(
+                TopicPartition(HISTORY, partition), timeout=DEADLINE_S
             )[1]
-            for each in known.partitions
+            for partition in metadata.partitions
         }
-        return {each: end for each, end in ends.items() if end}
+        return {partition: end for partition, end in ends.items() if end}
 
     def _positions(self) -> list[tuple[int, int]]:
-        places = self._consumer.position(self._consumer.assignment())
-        return [(each.partition, each.offset) for each in places]
+        topic_partitions = self._consumer.position(self._consumer.assignment())
+        return [
+            (topic_partition.partition, topic_partition.offset)
+            for topic_partition in topic_partitions
+        ]
 
     def _described(self) -> ConsumerGroupDescription:
         (described,) = self._admin.describe_consumer_groups([self._name]).values()

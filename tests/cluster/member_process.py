@@ -1,10 +1,10 @@
-"""A member of a group in a process of its own, which a test kills or stops at any moment.
+"""A group member in its own process, which a test kills or stops at any moment.
 
     python -m tests.cluster.member_process BOOTSTRAP GROUP TOPIC PROTOCOL SLOT JOURNAL
 
-It writes each record down before it commits the position after it, so that what a position has
-passed was processed, whenever the process ends. The group has a committed position in every
-partition from the start, so that it is never reset.
+It writes each record to the journal before it commits the offset after it, so that all records
+below a committed offset were processed. The group has a committed offset in every partition from
+the start, so that it is never reset.
 """
 
 import sys
@@ -37,36 +37,38 @@ def main(bootstrap: str, group: str, topic: str, protocol: str, slot: str, journ
             "auto.offset.reset": "error",
             "fetch.wait.max.ms": 50,
             "isolation.level": "read_committed",
-            "log_level": 0,  # that members and brokers die is what the tests are about
+            "log_level": 0,  # the tests kill members and brokers
             **group_settings(protocol),
         }
     )
-    due: dict[int, int] = {}
-    """By partition, the position that is not committed yet."""
+    uncommitted: dict[int, int] = {}
+    """The position to commit, by partition."""
 
-    def give_up(_: Consumer, places: list[TopicPartition]) -> None:
-        for place in places:
-            due.pop(place.partition, None)
+    def on_revoked(_: Consumer, topic_partitions: list[TopicPartition]) -> None:
+        for topic_partition in topic_partitions:
+            uncommitted.pop(topic_partition.partition, None)
 
-    consumer.subscribe([topic], on_revoke=give_up, on_lost=give_up)
+    consumer.subscribe([topic], on_revoke=on_revoked, on_lost=on_revoked)
     with Path(journal).open("ab", buffering=0) as written:
         while True:
-            messages = [each for each in consumer.consume(100, timeout=0.1) if not each.error()]
+            messages = [
+                message for message in consumer.consume(100, timeout=0.1) if not message.error()
+            ]
             written.write(
                 b"".join(
-                    b"%d %d %s\n" % (each.partition(), each.offset(), each.value())
-                    for each in messages
+                    b"%d %d %s\n" % (message.partition(), message.offset(), message.value())
+                    for message in messages
                 )
             )
-            due |= {each.partition(): each.offset() + 1 for each in messages}
-            if due:
+            uncommitted |= {message.partition(): message.offset() + 1 for message in messages}
+            if uncommitted:
                 before_commit.reach()
-                if commit(consumer, topic, due):
-                    due.clear()
+                if commit(consumer, topic, uncommitted):
+                    uncommitted.clear()
 
 
 def group_settings(protocol: str) -> dict[str, Any]:
-    """Of the classic protocol with this assignor, or of KIP-848."""
+    """Returns the settings of the classic protocol with this assignor, or of KIP-848."""
     if protocol == "consumer":
         return {"group.protocol": "consumer"}
     return {
@@ -77,12 +79,14 @@ def group_settings(protocol: str) -> dict[str, Any]:
 
 
 def commit(consumer: Consumer, topic: str, positions: dict[int, int]) -> bool:
-    """Whether they are committed; if not they are later, or somebody else begins before them."""
-    places = [TopicPartition(topic, partition, offset) for partition, offset in positions.items()]
+    """Commits positions; returns False if that failed because of a rebalance."""
+    topic_partitions = [
+        TopicPartition(topic, partition, offset) for partition, offset in positions.items()
+    ]
     try:
-        consumer.commit(offsets=places, asynchronous=False)
-    except KafkaException as refused:
-        if refused.args[0].code() not in REBALANCING:
+        consumer.commit(offsets=topic_partitions, asynchronous=False)
+    except KafkaException as exception:
+        if exception.args[0].code() not in REBALANCING:
             raise
         return False
     return True

@@ -1,4 +1,4 @@
-"""Who plays a node of a cluster: Barnabas, or the real Kafka from the same files."""
+"""The programs of a node: Barnabas, or the real Kafka with the same files."""
 
 import os
 
@@ -6,11 +6,11 @@ from tests.conformance.brokers import PEERS
 
 from barnabas.testing.process_node import BARNABAS, NodeProgram, NodeRole, ProcessNode
 
-__all__ = ["BARNABAS", "KAFKA", "PROGRAMS", "ProcessNode", "NodeProgram", "NodeRole"]
+__all__ = ["BARNABAS", "KAFKA", "PROGRAMS", "NodeProgram", "NodeRole", "ProcessNode"]
 
 
 def _java_options(node: ProcessNode) -> dict[str, str]:
-    # A JVM that lives for a minute had better not optimise for hours.
+    # A JVM that runs for a minute needs no optimizing compiler.
     options = "-Dpeer.log.level=INFO -XX:TieredStopAtLevel=1"
     if node.hosts_file.exists():
         options += f" -Djdk.net.hosts.file={node.hosts_file}"

@@ -1,10 +1,10 @@
-"""Read, process, write in transactions: a process which a test kills or stops at any moment.
+"""A consume-process-produce loop with transactions, in a process that a test kills or stops.
 
     python -m tests.cluster.processor_process BOOTSTRAP SOURCE TARGET PROTOCOL SLOT JOURNAL
 
-Each number of a partition of SOURCE is written to the same partition of TARGET, together with the
-position after it. The group is named for the source, the transactional id for the group and slot.
-The group has a committed position in every partition from the start, so that it is never reset.
+Each number of a partition of SOURCE is written to the same partition of TARGET, in one transaction
+with the offset after it. The group has the name of the source, the transactional id that of the
+group and slot. The group has committed offsets from the start, so that it is never reset.
 """
 
 import os
@@ -36,7 +36,7 @@ def main(bootstrap: str, source: str, target: str, protocol: str, slot: str, jou
         "client.id": slot,
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 200,
-        # Else librdkafka forgets a broker that is down, and its transactions with it.
+        # Otherwise librdkafka forgets a broker that is down, and its transactions.
         "metadata.recovery.strategy": "none",
         "log_level": 0,
     }
@@ -61,25 +61,25 @@ def main(bootstrap: str, source: str, target: str, protocol: str, slot: str, jou
         }
     )
     try:
-        until_done(lambda: producer.init_transactions(CALL_S))
+        call_with_retries(lambda: producer.init_transactions(CALL_S))
         Path(journal).write_bytes(READY)
         consumer.subscribe([source])
         while True:
-            if messages := taken(consumer):
+            if messages := consume(consumer):
                 process(messages, target, consumer, producer, before_commit)
-    except KafkaException as failed:
-        print(failed, flush=True)
-        # At once: librdkafka may not come to an end with a consumer that was not closed.
-        os._exit(FENCED_STATUS if failed.args[0].code() == KafkaError._FENCED else 1)
+    except KafkaException as exception:
+        print(exception, flush=True)
+        # Immediately, because librdkafka may hang with a consumer that is not closed.
+        os._exit(FENCED_STATUS if exception.args[0].code() == KafkaError._FENCED else 1)
 
 
-def taken(consumer: Consumer) -> list[Message]:
+def consume(consumer: Consumer) -> list[Message]:
     messages = consumer.consume(50, timeout=0.1)
-    for each in messages:
-        error = each.error()
+    for message in messages:
+        error = message.error()
         if error and error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise KafkaException(error)
-    return [each for each in messages if not each.error()]
+    return [message for message in messages if not message.error()]
 
 
 def process(
@@ -89,45 +89,47 @@ def process(
     producer: Producer,
     before_commit: StopPoint,
 ) -> None:
-    positions = {each.partition(): each.offset() + 1 for each in messages}
+    positions = {message.partition(): message.offset() + 1 for message in messages}
     source = messages[0].topic()
-    places = [TopicPartition(source, partition, at) for partition, at in positions.items()]
+    topic_partitions = [
+        TopicPartition(source, partition, at) for partition, at in positions.items()
+    ]
     try:
         producer.begin_transaction()
-        for each in messages:
-            producer.produce(target, each.value(), partition=each.partition())
-        until_done(
+        for message in messages:
+            producer.produce(target, message.value(), partition=message.partition())
+        call_with_retries(
             lambda: producer.send_offsets_to_transaction(
-                places, consumer.consumer_group_metadata(), CALL_S
+                topic_partitions, consumer.consumer_group_metadata(), CALL_S
             )
         )
         before_commit.reach()
-        until_done(lambda: producer.commit_transaction(CALL_S))
-    except KafkaException as failed:
-        if not failed.args[0].txn_requires_abort():
+        call_with_retries(lambda: producer.commit_transaction(CALL_S))
+    except KafkaException as exception:
+        if not exception.args[0].txn_requires_abort():
             raise
-        until_done(lambda: producer.abort_transaction(CALL_S))
+        call_with_retries(lambda: producer.abort_transaction(CALL_S))
         rewind(consumer)
 
 
-def until_done(call: Callable[[], None]) -> None:
-    """Repeat a call of a transaction that may be repeated."""
+def call_with_retries(call: Callable[[], None]) -> None:
+    """Repeats a call while its error is retriable."""
     for attempt in range(ATTEMPTS):
         try:
             call()
-        except KafkaException as failed:
-            if not failed.args[0].retriable() or attempt == ATTEMPTS - 1:
+        except KafkaException as exception:
+            if not exception.args[0].retriable() or attempt == ATTEMPTS - 1:
                 raise
         else:
             return
 
 
 def rewind(consumer: Consumer) -> None:
-    """Take again what was not committed."""
-    for place in consumer.committed(consumer.assignment(), timeout=ATTEMPTS * CALL_S):
-        if place.error:
-            raise KafkaException(place.error)
-        consumer.seek(place)
+    """Seeks to the committed offsets."""
+    for topic_partition in consumer.committed(consumer.assignment(), timeout=ATTEMPTS * CALL_S):
+        if topic_partition.error:
+            raise KafkaException(topic_partition.error)
+        consumer.seek(topic_partition)
 
 
 if __name__ == "__main__":

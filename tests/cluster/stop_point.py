@@ -1,20 +1,20 @@
-"""A moment between two steps at which a test may stop a process: the worst one to be gone."""
+"""A point between two steps at which a test can stop a process."""
 
 import os
 import signal
 
 
 class StopPoint:
-    """SIGUSR1 asks the process to stop when it reaches the point; SIGCONT lets it go on."""
+    """SIGUSR1 requests a stop at the point; SIGCONT lets the process continue."""
 
     def __init__(self) -> None:
-        self._is_asked_for = False
-        signal.signal(signal.SIGUSR1, self._ask)
+        self._is_requested = False
+        signal.signal(signal.SIGUSR1, self._on_request)
 
     def reach(self) -> None:
-        if self._is_asked_for:
-            self._is_asked_for = False
+        if self._is_requested:
+            self._is_requested = False
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _ask(self, *_: object) -> None:
-        self._is_asked_for = True
+    def _on_request(self, *_: object) -> None:
+        self._is_requested = True

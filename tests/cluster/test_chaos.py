@@ -1,4 +1,4 @@
-"""Three nodes, two of which must know what is acknowledged, and everything that may go wrong.
+"""Three nodes with min.insync.replicas 2 under random faults.
 
 `make chaos` does the same for minutes, and writes a report.
 """
@@ -24,7 +24,7 @@ DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "12"))
     ],
 )
 @pytest.mark.parametrize("library", ["confluent-kafka", "barnabas"])
-def test_a_cluster_keeps_its_promises_whatever_happens(
+def test_a_cluster_keeps_its_invariants_under_faults(
     program: NodeProgram, library: str, tmp_path: Path
 ) -> None:
     clients = by_name(library)

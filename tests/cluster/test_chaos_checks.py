@@ -1,16 +1,16 @@
-"""The checks of a chaotic run find what they are there to find."""
+"""The invariant checks of a chaos run find every kind of violation."""
 
 import random
 from dataclasses import replace
 
 import pytest
-from tests.cluster.chaos import verify
-from tests.cluster.chaos.notes import (
+from tests.cluster.chaos import invariants
+from tests.cluster.chaos.observations import (
     PARTITIONS,
     Acknowledgement,
+    ObservedRecord,
     Outcome,
-    Place,
-    Seen,
+    TopicPartitionTuple,
     Transaction,
 )
 from tests.cluster.chaos.readers import Reader
@@ -19,17 +19,24 @@ from tests.cluster.chaos.writers import IdempotentWriter, TransactionalWriter
 PLAIN, TRANSACTIONAL = ("plain", 0), ("transactional", 0)
 RECORDS = 5
 
-Log = dict[Place, list[Seen]]
+Log = dict[TopicPartitionTuple, list[ObservedRecord]]
 
 
 @pytest.fixture
 def log() -> Log:
     """Five records of w0 in each partition, and a transaction of two of t0 in one."""
     log: Log = {
-        ("plain", index): [Seen(number, "w0", (number,), number) for number in range(RECORDS)]
+        ("plain", index): [
+            ObservedRecord(number, "w0", (number,), number) for number in range(RECORDS)
+        ]
         for index in range(PARTITIONS)
     }
-    return log | {TRANSACTIONAL: [Seen(7, "t0", (0, 0, 2), 0), Seen(8, "t0", (0, 1, 2), 1)]}
+    return log | {
+        TRANSACTIONAL: [
+            ObservedRecord(7, "t0", (0, 0, 2), 0),
+            ObservedRecord(8, "t0", (0, 1, 2), 1),
+        ]
+    }
 
 
 @pytest.fixture
@@ -54,50 +61,50 @@ def transactional() -> TransactionalWriter:
 @pytest.fixture
 def reader(log: Log) -> Reader:
     reader = Reader("", ["plain"], "read_committed")
-    reader.seen = {place: list(seen) for place, seen in log.items()}
+    reader.observed = {topic_partition: list(observed) for topic_partition, observed in log.items()}
     return reader
 
 
-def test_nothing_is_found_where_all_is_well(
+def test_an_intact_log_has_no_violations(
     log: Log, writer: IdempotentWriter, transactional: TransactionalWriter, reader: Reader
 ) -> None:
-    assert not list(verify.nothing_acknowledged_is_lost([writer], log))
-    assert not list(verify.each_is_there_once_and_in_order([writer], log))
-    assert not list(verify.transactions_are_whole([transactional], log))
-    assert not list(verify.nobody_was_shown_what_is_not_there([reader], log, log))
+    assert not list(invariants.find_lost_records([writer], log))
+    assert not list(invariants.find_duplicates_and_gaps([writer], log))
+    assert not list(invariants.find_partial_transactions([transactional], log))
+    assert not list(invariants.find_wrong_reads([reader], log, log))
 
 
-def test_an_acknowledged_record_that_is_gone(log: Log, writer: IdempotentWriter) -> None:
+def test_a_lost_acknowledged_record_is_found(log: Log, writer: IdempotentWriter) -> None:
     log[PLAIN].pop()
-    assert len(list(verify.nothing_acknowledged_is_lost([writer], log))) == 1
-    assert len(list(verify.each_is_there_once_and_in_order([writer], log))) == 1
+    assert len(list(invariants.find_lost_records([writer], log))) == 1
+    assert len(list(invariants.find_duplicates_and_gaps([writer], log))) == 1
 
 
-def test_an_acknowledged_record_that_changed(log: Log, writer: IdempotentWriter) -> None:
+def test_a_changed_acknowledged_record_is_found(log: Log, writer: IdempotentWriter) -> None:
     log[PLAIN][2] = replace(log[PLAIN][2], checksum=99)
-    assert len(list(verify.nothing_acknowledged_is_lost([writer], log))) == 1
+    assert len(list(invariants.find_lost_records([writer], log))) == 1
 
 
-def test_a_record_that_is_there_twice(log: Log, writer: IdempotentWriter) -> None:
-    log[PLAIN].append(Seen(RECORDS, "w0", (RECORDS - 1,), RECORDS - 1))
-    assert len(list(verify.each_is_there_once_and_in_order([writer], log))) == 1
+def test_a_duplicate_record_is_found(log: Log, writer: IdempotentWriter) -> None:
+    log[PLAIN].append(ObservedRecord(RECORDS, "w0", (RECORDS - 1,), RECORDS - 1))
+    assert len(list(invariants.find_duplicates_and_gaps([writer], log))) == 1
 
 
-def test_records_out_of_order(log: Log, writer: IdempotentWriter) -> None:
+def test_records_out_of_order_are_found(log: Log, writer: IdempotentWriter) -> None:
     first, second, *more = log[PLAIN]
     log[PLAIN] = [replace(second, offset=0), replace(first, offset=1), *more]
-    assert len(list(verify.each_is_there_once_and_in_order([writer], log))) == 1
+    assert len(list(invariants.find_duplicates_and_gaps([writer], log))) == 1
 
 
-def test_a_record_that_was_shown_and_is_gone(log: Log, reader: Reader) -> None:
+def test_a_record_that_was_read_and_lost_is_found(log: Log, reader: Reader) -> None:
     log[PLAIN].pop()
-    assert len(list(verify.nobody_was_shown_what_is_not_there([reader], log, log))) == 1
+    assert len(list(invariants.find_wrong_reads([reader], log, log))) == 1
 
 
-def test_a_record_that_was_shown_twice_or_never(log: Log, reader: Reader) -> None:
-    reader.seen[PLAIN].insert(0, reader.seen[PLAIN][0])
-    reader.seen[TRANSACTIONAL].pop()
-    assert len(list(verify.nobody_was_shown_what_is_not_there([reader], log, log))) == 2
+def test_a_record_that_was_read_twice_or_never_is_found(log: Log, reader: Reader) -> None:
+    reader.observed[PLAIN].insert(0, reader.observed[PLAIN][0])
+    reader.observed[TRANSACTIONAL].pop()
+    assert len(list(invariants.find_wrong_reads([reader], log, log))) == 2
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,7 @@ def test_a_record_that_was_shown_twice_or_never(log: Log, reader: Reader) -> Non
         (Outcome.ABORTED, 0, False),
     ],
 )
-def test_transactions_in_part_or_against_their_outcome(
+def test_partial_or_contradictory_transactions_are_found(
     log: Log,
     transactional: TransactionalWriter,
     outcome: Outcome,
@@ -122,4 +129,4 @@ def test_transactions_in_part_or_against_their_outcome(
 ) -> None:
     transactional.transactions[0].outcome = outcome
     del log[TRANSACTIONAL][records:]
-    assert bool(list(verify.transactions_are_whole([transactional], log))) is is_broken
+    assert bool(list(invariants.find_partial_transactions([transactional], log))) is is_broken

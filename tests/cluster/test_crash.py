@@ -1,7 +1,6 @@
-"""kill -9 under load: what was acknowledged is there afterwards, in order, once.
+"""kill -9 under load: acknowledged records are there afterwards, in order and once.
 
-BARNABAS_CRASH_ROUNDS asks for more rounds than the few of `make test`; BARNABAS_SEED repeats
-or varies the moments.
+BARNABAS_CRASH_ROUNDS sets the number of rounds; BARNABAS_SEED repeats or varies the moments.
 """
 
 import os
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.cluster.numbered import NumberedWriter, read_numbers
+from tests.cluster.numbered_records import NumberedWriter, read_numbers
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
 from tests.wait import wait_until
 
@@ -42,7 +41,7 @@ def test_acknowledged_records_survive_kill_9_in_order_and_once(
     broker, rounds = crashing
     moments = random.Random(SEED)
     topic = "crash"
-    # Small segments, so that the moments include the rolling of one.
+    # Small segments, so that some kills are while a segment rolls.
     new = NewTopic(topic, PARTITIONS, 1, config={"segment.bytes": "1048576"})
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.create_topics([new])[topic].result(30)
@@ -57,20 +56,20 @@ def test_acknowledged_records_survive_kill_9_in_order_and_once(
                 poll_s=moments.uniform(0.0005, 0.02),
             )
             broker.kill()
-            promised = {
+            acknowledged = {
                 partition: dict(offsets)
                 for partition, offsets in writer.acknowledged.numbers.items()
             }
             broker.start()
-            with writer.holding():
-                verify(broker, topic, promised)
+            with writer.paused():
+                verify(broker, topic, acknowledged)
     finally:
         writer.stop()
     verify(broker, topic, writer.acknowledged.numbers)
 
 
-def verify(broker: Broker, topic: str, promised: dict[int, dict[int, int]]) -> None:
-    for partition, offsets in promised.items():
+def verify(broker: Broker, topic: str, acknowledged: dict[int, dict[int, int]]) -> None:
+    for partition, offsets in acknowledged.items():
         numbers = read_numbers(broker.bootstrap, topic, partition)
         assert numbers == list(range(len(numbers))), f"{topic}-{partition} is not 0, 1, 2, ..."
         lost = {offset: number for offset, number in offsets.items() if offset >= len(numbers)}

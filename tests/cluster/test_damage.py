@@ -1,4 +1,4 @@
-"""A partition's files damaged while the broker is down: whole batches are served, the rest cut."""
+"""Log files that are damaged while the broker is down: it truncates to the last valid batch."""
 
 import random
 import struct
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
-from tests.cluster.numbered import read_numbers
+from tests.cluster.numbered_records import read_numbers
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
 
 BATCHES = 40
@@ -25,31 +25,31 @@ class Batch(NamedTuple):
     next_offset: int
 
 
-def append_garbage(log: Path, seeded: random.Random) -> None:
+def append_garbage(log: Path, rng: random.Random) -> None:
     with log.open("ab") as file:
-        file.write(seeded.randbytes(seeded.randrange(1, 5000)))
+        file.write(rng.randbytes(rng.randrange(1, 5000)))
 
 
-def append_zeros(log: Path, seeded: random.Random) -> None:
+def append_zeros(log: Path, rng: random.Random) -> None:
     with log.open("ab") as file:
-        file.write(bytes(seeded.randrange(1, 100_000)))
+        file.write(bytes(rng.randrange(1, 100_000)))
 
 
-def cut_inside_a_batch(log: Path, seeded: random.Random) -> None:
+def cut_inside_a_batch(log: Path, rng: random.Random) -> None:
     with log.open("r+b") as file:
-        file.truncate(place_in_the_second_half(log, seeded, 1))
+        file.truncate(position_in_second_half(log, rng, 1))
 
 
-def overwrite_with_zeros(log: Path, seeded: random.Random) -> None:
-    place, size = place_in_the_second_half(log, seeded, 1), log.stat().st_size
+def overwrite_with_zeros(log: Path, rng: random.Random) -> None:
+    position, size = position_in_second_half(log, rng, 1), log.stat().st_size
     with log.open("r+b") as file:
-        file.seek(place)
-        file.write(bytes(size - place))
+        file.seek(position)
+        file.write(bytes(size - position))
 
 
-def flip_a_bit(log: Path, seeded: random.Random) -> None:
+def flip_a_bit(log: Path, rng: random.Random) -> None:
     contents = bytearray(log.read_bytes())
-    contents[place_in_the_second_half(log, seeded, PAST_THE_CRC)] ^= 1 << seeded.randrange(8)
+    contents[position_in_second_half(log, rng, PAST_THE_CRC)] ^= 1 << rng.randrange(8)
     log.write_bytes(contents)
 
 
@@ -58,9 +58,9 @@ def remove_the_indexes(log: Path, _: random.Random) -> None:
     log.with_suffix(".timeindex").unlink(missing_ok=True)
 
 
-def scramble_the_indexes(log: Path, seeded: random.Random) -> None:
-    log.with_suffix(".index").write_bytes(seeded.randbytes(8 * 50))
-    log.with_suffix(".timeindex").write_bytes(seeded.randbytes(12 * 50))
+def scramble_the_indexes(log: Path, rng: random.Random) -> None:
+    log.with_suffix(".index").write_bytes(rng.randbytes(8 * 50))
+    log.with_suffix(".timeindex").write_bytes(rng.randbytes(12 * 50))
 
 
 DAMAGES: list[Damage] = [
@@ -75,12 +75,12 @@ DAMAGES: list[Damage] = [
 
 
 @dataclass(slots=True, frozen=True)
-class Survivor:
-    """A broker started again on damaged files, and the records that were untouched by topic."""
+class RecoveredBroker:
+    """A broker after a restart on damaged files, and the number of intact records by topic."""
 
     broker: Broker
     intact: dict[str, int]
-    said: str
+    log_after_restart: str
 
 
 @pytest.fixture(
@@ -90,9 +90,9 @@ class Survivor:
     ],
     scope="module",
 )
-def survivor(
+def recovered(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Survivor]:
+) -> Iterator[RecoveredBroker]:
     broker: Broker = request.param(tmp_path_factory.mktemp("damaged"))
     broker.start()
     for damage in DAMAGES:
@@ -104,28 +104,30 @@ def survivor(
         log = broker.data / f"{topic}-0" / f"{0:020}.log"
         written = log.read_bytes()
         damage(log, random.Random(topic))
-        intact[topic] = records_untouched(written, log.read_bytes())
-    said_before = len(broker.log_text())
+        intact[topic] = count_intact_records(written, log.read_bytes())
+    log_size_before = len(broker.log_text())
     broker.start()
-    yield Survivor(broker, intact, broker.log_text()[said_before:])
+    yield RecoveredBroker(broker, intact, broker.log_text()[log_size_before:])
     broker.kill()
 
 
 @pytest.mark.parametrize("topic", [damage.__name__ for damage in DAMAGES])
-def test_a_damaged_log_is_served_up_to_its_last_whole_batch(survivor: Survivor, topic: str) -> None:
-    bootstrap, intact = survivor.broker.bootstrap, survivor.intact[topic]
+def test_a_damaged_log_is_truncated_to_its_last_valid_batch(
+    recovered: RecoveredBroker, topic: str
+) -> None:
+    bootstrap, intact = recovered.broker.bootstrap, recovered.intact[topic]
     assert read_numbers(bootstrap, topic, 0) == list(range(intact))
     write(bootstrap, topic, range(intact, intact + 5))
     assert read_numbers(bootstrap, topic, 0) == list(range(intact + 5))
 
 
 @pytest.mark.parametrize("topic", [damage.__name__ for damage in DAMAGES[:5]])
-def test_what_was_cut_is_said_in_the_log(survivor: Survivor, topic: str) -> None:
-    assert f"{topic}-0" in survivor.said
+def test_the_truncation_is_logged(recovered: RecoveredBroker, topic: str) -> None:
+    assert f"{topic}-0" in recovered.log_after_restart
 
 
 def write(bootstrap: str, topic: str, numbers: range) -> None:
-    """Numbered records in batches of a known size: each is flushed before the next begins."""
+    """Writes numbered records in batches of a known size, each flushed."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1000})
     for first in range(0, len(numbers), RECORDS_IN_BATCH):
         for number in numbers[first : first + RECORDS_IN_BATCH]:
@@ -133,16 +135,16 @@ def write(bootstrap: str, topic: str, numbers: range) -> None:
         assert producer.flush(30) == 0, "not delivered in time"
 
 
-def place_in_the_second_half(log: Path, seeded: random.Random, first_byte: int) -> int:
-    """A random place inside a batch, at least so many bytes from its beginning."""
+def position_in_second_half(log: Path, rng: random.Random, first_byte: int) -> int:
+    """Returns a random position inside a batch, at least `first_byte` bytes from its start."""
     contents = log.read_bytes()
     later = [batch for batch in batches(contents) if batch.position > len(contents) // 2]
-    batch = seeded.choice(later)
-    return seeded.randrange(batch.position + first_byte, batch.end)
+    batch = rng.choice(later)
+    return rng.randrange(batch.position + first_byte, batch.end)
 
 
-def records_untouched(written: bytes, damaged: bytes) -> int:
-    """How many records lie in the whole batches before the damage."""
+def count_intact_records(written: bytes, damaged: bytes) -> int:
+    """Returns the number of records in the valid batches before the damage."""
     count = 0
     for batch in batches(written):
         if damaged[: batch.end] != written[: batch.end]:
@@ -152,11 +154,11 @@ def records_untouched(written: bytes, damaged: bytes) -> int:
 
 
 def batches(contents: bytes) -> list[Batch]:
-    found, position = [], 0
+    result, position = [], 0
     while position < len(contents):
         base_offset, length = struct.unpack_from(">qi", contents, position)
         (last_offset_delta,) = struct.unpack_from(">i", contents, position + 23)
         end = position + 12 + length
-        found.append(Batch(position, end, base_offset + last_offset_delta + 1))
+        result.append(Batch(position, end, base_offset + last_offset_delta + 1))
         position = end
-    return found
+    return result

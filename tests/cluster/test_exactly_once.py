@@ -1,7 +1,6 @@
-"""Read, process, write under kills: each input comes out exactly once, and zombies are fenced.
+"""Consume, process, produce under kills: each input is written once, and zombies are fenced.
 
-BARNABAS_KILL_ROUNDS asks for more rounds than the few of `make test`; BARNABAS_SEED repeats or
-varies the moments.
+BARNABAS_KILL_ROUNDS sets the number of rounds; BARNABAS_SEED repeats or varies the moments.
 """
 
 import os
@@ -20,9 +19,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.cluster.group import Group
-from tests.cluster.numbered import NumberedWriter, number_in, read_numbers
+from tests.cluster.numbered_records import NumberedWriter, parse_number, read_numbers
 from tests.cluster.processor_process import FENCED_STATUS, READY
-from tests.cluster.test_groups_under_kills import SETTINGS, stall
+from tests.cluster.test_groups_under_kills import SETTINGS, stop_until_removed
 from tests.cluster.workers import Worker, Workers, shuffled
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
 from tests.wait import wait_until
@@ -40,7 +39,7 @@ DEADLINE_S = 60
         pytest.param(PeerBroker, id="kafka", marks=pytest.mark.peer),
     ]
 )
-def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+def killable_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
     broker: Broker = request.param(tmp_path / "broker", settings=SETTINGS)
     broker.start()
     yield broker
@@ -49,44 +48,44 @@ def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Br
 
 @pytest.mark.timeout(300 + 30 * ROUNDS)
 @pytest.mark.parametrize("protocol", ["range", "consumer"])
-def test_each_input_comes_out_once_while_processors_are_killed(
-    mortal_broker: Broker, protocol: str, tmp_path: Path
+def test_each_input_is_written_once_while_processors_are_killed(
+    killable_broker: Broker, protocol: str, tmp_path: Path
 ) -> None:
     moments = random.Random(f"{SEED} {protocol}")
-    with Pipeline(mortal_broker.bootstrap, protocol, tmp_path) as pipeline:
-        for happening in shuffled(("kill", "supersede", "stall"), ROUNDS, moments):
-            pipeline.move_on(moments)
+    with Pipeline(killable_broker.bootstrap, protocol, tmp_path) as pipeline:
+        for fault in shuffled(("kill", "supersede", "stall"), ROUNDS, moments):
+            pipeline.wait_for_progress(moments)
             slot = moments.randrange(PROCESSORS)
-            match happening:
+            match fault:
                 case "kill":
                     pipeline.workers.replace(slot)
                 case "supersede":
                     pipeline.supersede(slot)
                 case "stall":
-                    stall(pipeline.workers.slots[slot], slot, pipeline.group)
+                    stop_until_removed(pipeline.workers.slots[slot], slot, pipeline.group)
         pipeline.finish()
         ended = {worker.end() for worker in pipeline.workers.all()}
-        assert ended <= {-signal.SIGKILL, FENCED_STATUS}, pipeline.workers.said()
+        assert ended <= {-signal.SIGKILL, FENCED_STATUS}, pipeline.workers.output()
 
 
 @pytest.mark.timeout(300 + 60 * ROUNDS)
-def test_each_input_comes_out_once_while_the_broker_is_killed(
-    mortal_broker: Broker, tmp_path: Path
+def test_each_input_is_written_once_while_the_broker_is_killed(
+    killable_broker: Broker, tmp_path: Path
 ) -> None:
-    """A processor whose transaction does not survive that may end; another takes its place."""
+    """A processor can end when its transaction is lost; another one replaces it."""
     moments = random.Random(f"{SEED} broker")
-    with Pipeline(mortal_broker.bootstrap, "cooperative-sticky", tmp_path) as pipeline:
+    with Pipeline(killable_broker.bootstrap, "cooperative-sticky", tmp_path) as pipeline:
         for _ in range(ROUNDS):
-            pipeline.move_on(moments)
-            mortal_broker.kill()
+            pipeline.wait_for_progress(moments)
+            killable_broker.kill()
             if moments.random() < 0.3:
                 pipeline.workers.replace(moments.randrange(PROCESSORS))
-            mortal_broker.start()
+            killable_broker.start()
         pipeline.finish()
 
 
 class Pipeline:
-    """A writer of numbers, a topic, processors in a group, and the topic they write to."""
+    """A writer of numbers, a group of processors, and the topic that they write to."""
 
     SOURCE = "numbers"
     TARGET = "results"
@@ -98,7 +97,7 @@ class Pipeline:
         for created in admin.create_topics(new).values():
             created.result(DEADLINE_S)
         self.group = Group(bootstrap, self.SOURCE, self.SOURCE, PARTITIONS)
-        self.group.commit_beginnings()
+        self.group.commit_first_positions()
         self._writer = NumberedWriter(
             bootstrap, self.SOURCE, PARTITIONS, record_bytes=20, pause_s=0.005
         )
@@ -115,81 +114,85 @@ class Pipeline:
 
     def __exit__(self, failure: object, *_: object) -> None:
         if failure:
-            print(self.workers.said())
+            print(self.workers.output())
         self.workers.end()
         self.group.close()
         self._writer.stop()
 
-    def move_on(self, moments: random.Random) -> None:
-        """Let some more numbers come out, and then a moment pass."""
+    def wait_for_progress(self, moments: random.Random) -> None:
+        """Waits until some more numbers are processed."""
         goal = sum(self._committed().values()) + moments.randrange(1, 1_000)
         wait_until(
             lambda: sum(self._committed().values()) >= goal,
-            f"{goal} numbers have come out",
+            f"{goal} numbers are processed",
             DEADLINE_S,
             poll_s=moments.uniform(0.01, 0.1),
         )
 
     def supersede(self, slot: int) -> None:
-        """Stop a processor before it commits, let another take its name, and see it fenced."""
+        """Stops a processor before it commits, starts another with its id, and expects fencing."""
         zombie = self.workers.slots[slot]
-        is_ready(zombie)
+        wait_until_ready(zombie)
         zombie.stop()
-        is_ready(self.workers.supersede(slot))
-        zombie.go_on()
-        assert zombie.wait(DEADLINE_S) == FENCED_STATUS, zombie.said()
+        wait_until_ready(self.workers.supersede(slot))
+        zombie.resume()
+        assert zombie.wait(DEADLINE_S) == FENCED_STATUS, zombie.output()
 
     def finish(self) -> None:
-        """Process what is left, and check what came out."""
+        """Waits until all numbers are processed, and checks the results."""
         self._writer.stop()
-        with reading(self._bootstrap, committed=False) as consumer:
+        with open_consumer(self._bootstrap, committed=False) as consumer:
             ends = {
-                each: consumer.get_watermark_offsets(
-                    TopicPartition(self.SOURCE, each), timeout=DEADLINE_S
+                index: consumer.get_watermark_offsets(
+                    TopicPartition(self.SOURCE, index), timeout=DEADLINE_S
                 )[1]
-                for each in range(PARTITIONS)
+                for index in range(PARTITIONS)
             }
         wait_until(lambda: self._committed() == ends, "all is processed", DEADLINE_S)
-        wait_until(lambda: not self._open(), "no transaction hangs", DEADLINE_S)
+        wait_until(
+            lambda: not self._partitions_with_open_transactions(),
+            "no transaction hangs",
+            DEADLINE_S,
+        )
         for partition in ends:
-            given = read_numbers(self._bootstrap, self.SOURCE, partition)
-            assert self._results(partition) == given, f"partition {partition}"
+            numbers = read_numbers(self._bootstrap, self.SOURCE, partition)
+            assert self._results(partition) == numbers, f"partition {partition}"
 
     def _committed(self) -> dict[int, int]:
-        self.workers.revive()
+        self.workers.restart_ended()
         return self.group.committed()
 
-    def _open(self) -> list[int]:
-        """The partitions of the target where a transaction has not ended."""
+    def _partitions_with_open_transactions(self) -> list[int]:
+        """Returns the partitions of the target with an open transaction."""
         with (
-            reading(self._bootstrap, committed=True) as committed,
-            reading(self._bootstrap, committed=False) as everything,
+            open_consumer(self._bootstrap, committed=True) as committed,
+            open_consumer(self._bootstrap, committed=False) as everything,
         ):
-            places = [TopicPartition(self.TARGET, each) for each in range(PARTITIONS)]
+            topic_partitions = [TopicPartition(self.TARGET, index) for index in range(PARTITIONS)]
             return [
-                place.partition
-                for place in places
-                if committed.get_watermark_offsets(place, timeout=DEADLINE_S)
-                != everything.get_watermark_offsets(place, timeout=DEADLINE_S)
+                topic_partition.partition
+                for topic_partition in topic_partitions
+                if committed.get_watermark_offsets(topic_partition, timeout=DEADLINE_S)
+                != everything.get_watermark_offsets(topic_partition, timeout=DEADLINE_S)
             ]
 
     def _results(self, partition: int) -> list[int]:
-        """The numbers that were committed to a partition of the target."""
+        """Returns the committed numbers of a partition of the target."""
         numbers: list[int] = []
         deadline = time.monotonic() + DEADLINE_S
-        with reading(self._bootstrap, committed=True) as consumer:
+        with open_consumer(self._bootstrap, committed=True) as consumer:
             consumer.assign([TopicPartition(self.TARGET, partition, 0)])
             while time.monotonic() < deadline:
                 for message in consumer.consume(1_000, timeout=0.1):
                     if error := message.error():
                         assert error.code() == KafkaError._PARTITION_EOF, error
                         return numbers
-                    numbers.append(number_in(message.value()))
+                    numbers.append(parse_number(message.value()))
         raise TimeoutError(f"{self.TARGET}-{partition} was not read in {DEADLINE_S} s")
 
 
 @contextmanager
-def reading(bootstrap: str, *, committed: bool) -> Iterator[Consumer]:
+def open_consumer(bootstrap: str, *, committed: bool) -> Iterator[Consumer]:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -205,5 +208,5 @@ def reading(bootstrap: str, *, committed: bool) -> Iterator[Consumer]:
         consumer.close()
 
 
-def is_ready(worker: Worker) -> None:
+def wait_until_ready(worker: Worker) -> None:
     wait_until(lambda: worker.lines() == [[READY.strip()]], "it is ready", DEADLINE_S)

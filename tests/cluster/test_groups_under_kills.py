@@ -1,7 +1,6 @@
-"""Members are killed and stopped under load: no record is left out, no position moves back.
+"""Members are killed and stopped under load: all records are processed, offsets never decrease.
 
-BARNABAS_KILL_ROUNDS asks for more rounds than the few of `make test`; BARNABAS_SEED repeats or
-varies the moments.
+BARNABAS_KILL_ROUNDS sets the number of rounds; BARNABAS_SEED repeats or varies the moments.
 """
 
 import os
@@ -13,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.cluster.group import Group
 from tests.cluster.member_process import SESSION_MS
-from tests.cluster.numbered import NumberedWriter
+from tests.cluster.numbered_records import NumberedWriter
 from tests.cluster.workers import Worker, Workers, shuffled
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
 from tests.wait import wait_until
@@ -39,7 +38,7 @@ SETTINGS = {
         pytest.param(PeerBroker, id="kafka", marks=pytest.mark.peer),
     ],
 )
-def calm_broker(
+def stable_broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Broker]:
     broker: Broker = request.param(tmp_path_factory.mktemp("calm"), settings=SETTINGS)
@@ -51,13 +50,13 @@ def calm_broker(
 @pytest.mark.timeout(300 + 30 * ROUNDS)
 @pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
 def test_every_record_is_processed_while_members_are_killed(
-    calm_broker: Broker, protocol: str, tmp_path: Path
+    stable_broker: Broker, protocol: str, tmp_path: Path
 ) -> None:
-    bootstrap, topic = calm_broker.bootstrap, f"work-{protocol}"
+    bootstrap, topic = stable_broker.bootstrap, f"work-{protocol}"
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
     group = Group(bootstrap, topic, topic, PARTITIONS)
-    group.commit_beginnings()
+    group.commit_first_positions()
     workers = Workers(
         "tests.cluster.member_process",
         [bootstrap, topic, topic, protocol],
@@ -67,7 +66,7 @@ def test_every_record_is_processed_while_members_are_killed(
     writer = NumberedWriter(bootstrap, topic, PARTITIONS, record_bytes=20, pause_s=0.005)
     writer.start()
     try:
-        disturb(group, workers, random.Random(f"{SEED} {protocol}"))
+        inject_faults(group, workers, random.Random(f"{SEED} {protocol}"))
         writer.stop()
         written = {
             (partition, offset): number
@@ -76,10 +75,12 @@ def test_every_record_is_processed_while_members_are_killed(
         }
         wait_until(lambda: processed(workers) == written, "every record is processed", poll_s=0.1)
         wait_until(lambda: group.is_stable(MEMBERS), "every partition has one owner again")
-        ends = {partition: len(each) for partition, each in writer.acknowledged.numbers.items()}
+        ends = {
+            partition: len(numbers) for partition, numbers in writer.acknowledged.numbers.items()
+        }
         wait_until(lambda: group.committed() == ends, "every position is committed")
     except BaseException:
-        print(workers.said())
+        print(workers.output())
         raise
     finally:
         workers.end()
@@ -89,9 +90,9 @@ def test_every_record_is_processed_while_members_are_killed(
     group.close()
 
 
-def disturb(group: Group, workers: Workers, moments: random.Random) -> None:
-    """Kill members, or stop them until the group has given them up, and let the work go on."""
-    for happening in shuffled(("kill", "stall", "kill"), ROUNDS, moments):
+def inject_faults(group: Group, workers: Workers, moments: random.Random) -> None:
+    """Kills members, or stops them until the group has removed them."""
+    for fault in shuffled(("kill", "stall", "kill"), ROUNDS, moments):
         goal = len(processed(workers)) + moments.randrange(1, 500)
         wait_until(
             lambda goal=goal: len(processed(workers)) >= goal,
@@ -99,22 +100,22 @@ def disturb(group: Group, workers: Workers, moments: random.Random) -> None:
             poll_s=moments.uniform(0.01, 0.1),
         )
         slot = moments.randrange(MEMBERS)
-        if happening == "kill":
+        if fault == "kill":
             workers.replace(slot)
         else:
-            stall(workers.slots[slot], slot, group)
+            stop_until_removed(workers.slots[slot], slot, group)
 
 
-def stall(worker: Worker, slot: int, group: Group) -> None:
-    """Stop a member until the group has given it up, and let it go on with what it was about."""
+def stop_until_removed(worker: Worker, slot: int, group: Group) -> None:
+    """Stops a member until the group has removed it, and resumes it."""
     wait_until(worker.lines, f"{slot} has begun to work")
     worker.stop()
-    wait_until(lambda: slot not in group.members(), f"{slot} is given up")
-    worker.go_on()
+    wait_until(lambda: slot not in group.members(), f"{slot} is removed")
+    worker.resume()
 
 
 def processed(workers: Workers) -> dict[tuple[int, int], int]:
-    """By partition and offset, the number that was read there."""
+    """Returns the processed numbers by partition and offset."""
     return {
         (int(partition), int(offset)): int(number)
         for worker in workers.all()

@@ -1,4 +1,4 @@
-"""Processes that do the same work, are killed or stopped, and leave journals behind."""
+"""Worker processes with journals, which tests kill and stop."""
 
 import contextlib
 import random
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Worker:
-    """One process of a module; its last argument is the journal it writes."""
+    """A process of a module; its last argument is the journal that it writes."""
 
     def __init__(self, module: str, arguments: list[str], journal: Path) -> None:
         self.journal = journal
@@ -31,7 +31,7 @@ class Worker:
         )
 
     def lines(self) -> list[list[bytes]]:
-        """The fields of every line that was written to its end."""
+        """Returns the fields of every complete line of the journal."""
         if self.journal.exists():
             with self.journal.open("rb") as journal:
                 journal.seek(self._read_to)
@@ -45,7 +45,7 @@ class Worker:
         return self._process.poll() is None
 
     def end(self) -> int:
-        """Kill it, if it has not ended by itself; its status."""
+        """Kills the process if it runs; returns its status."""
         self._process.kill()
         self._log.close()
         return self._process.wait()
@@ -54,23 +54,23 @@ class Worker:
         return self._process.wait(deadline_s)
 
     def stop(self) -> None:
-        """Stop it at its stop point."""
+        """Stops the process at its stop point."""
         self._process.send_signal(signal.SIGUSR1)
         wait_until(self._is_stopped, f"{self.journal.name} is stopped", poll_s=0.01)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
     def _is_stopped(self) -> bool:
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] == "T"
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.journal.with_suffix(".log").read_text(errors="replace")
 
 
 class Workers:
-    """So many slots, each with a worker in it that another may follow."""
+    """A number of slots with a worker in each, which can be replaced."""
 
     def __init__(self, module: str, arguments: list[str], slots: int, directory: Path) -> None:
         self._module = module
@@ -80,24 +80,24 @@ class Workers:
         self.slots = {slot: self._start(slot) for slot in range(slots)}
 
     def replace(self, slot: int) -> Worker:
-        """Kill the worker of a slot; the next one."""
+        """Kills the worker of a slot and starts the next one."""
         self.slots[slot].end()
         return self.supersede(slot)
 
     def supersede(self, slot: int) -> Worker:
-        """The next worker of a slot, whatever becomes of the one in it."""
+        """Starts the next worker of a slot; the current one keeps running."""
         self._retired.append(self.slots[slot])
         self.slots[slot] = self._start(slot)
         return self.slots[slot]
 
-    def revive(self) -> None:
-        """Start anew whoever ended by itself."""
+    def restart_ended(self) -> None:
+        """Starts the next worker of every slot whose worker has ended."""
         for slot, worker in list(self.slots.items()):
             if not worker.is_alive():
                 self.supersede(slot)
 
     def all(self) -> list[Worker]:
-        """Also those that are no more."""
+        """Returns all workers, also ended ones."""
         return [*self._retired, *self.slots.values()]
 
     def end(self) -> None:
@@ -105,17 +105,17 @@ class Workers:
             with contextlib.suppress(ProcessLookupError):
                 worker.end()
 
-    def said(self) -> str:
-        """The end of what each of them had to say."""
-        return "\n".join(filter(None, (worker.said()[-2_000:] for worker in self.all())))
+    def output(self) -> str:
+        """Returns the end of the output of every worker."""
+        return "\n".join(filter(None, (worker.output()[-2_000:] for worker in self.all())))
 
     def _start(self, slot: int) -> Worker:
         journal = self._directory / f"worker-{slot}-{len(self._retired)}"
         return Worker(self._module, [*self._arguments, str(slot)], journal)
 
 
-def shuffled(happenings: Sequence[str], count: int, moments: random.Random) -> list[str]:
-    """So many of them in any order, all of them about as often."""
-    chosen = list(islice(cycle(happenings), count))
-    moments.shuffle(chosen)
-    return chosen
+def shuffled(faults: Sequence[str], count: int, moments: random.Random) -> list[str]:
+    """Returns `count` faults in random order, each about equally often."""
+    selected = list(islice(cycle(faults), count))
+    moments.shuffle(selected)
+    return selected

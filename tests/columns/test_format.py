@@ -5,7 +5,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from barnabas.columns.format import ColumnFormat, FormatError
+from barnabas.columns.format import ColumnFormat, ColumnFormatError
 
 
 def test_a_format_travels_to_other_processes() -> None:
@@ -46,7 +46,7 @@ def test_a_struct_needs_a_format_with_a_schema() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    with pytest.raises(FormatError, match="needs a subject"):
+    with pytest.raises(ColumnFormatError, match="needs a subject"):
         ColumnFormat("avro", registry={"url": "http://localhost:1"}).decoder()
-    with pytest.raises(FormatError, match=r"schema\.registry\.url"):
+    with pytest.raises(ColumnFormatError, match=r"schema\.registry\.url"):
         ColumnFormat("avro", "orders-value").decoder()

@@ -8,13 +8,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from barnabas.columns import registered
-from barnabas.columns.format import ColumnFormat, FormatError
+from barnabas.columns import registered_schemas
+from barnabas.columns.format import ColumnFormat, ColumnFormatError
 from barnabas.columns.language import SchemaSource
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 from barnabas.schema_registry.error import SchemaRegistryError
-from barnabas.schemas.framing import header
+from barnabas.schemas.framing import id_prefix
 
 ROWS = pa.array([{"id": 1, "name": "a"}, None, {"id": 2, "name": None}])
 
@@ -41,7 +41,7 @@ def test_a_subject_without_a_schema_gets_one_from_the_columns(
     described = ColumnFormat(name, subject, {"url": schema_registry.url})
     prepared = pickle.loads(pickle.dumps(described.prepared(ROWS.type)))
     payloads = prepared.encoder(ROWS.type).encode(ROWS)
-    assert payloads.to_pylist()[0].startswith(header(prepared.schema_id))
+    assert payloads.to_pylist()[0].startswith(id_prefix(prepared.schema_id))
     reading = pickle.loads(pickle.dumps(described.resolved()))
     decoded = reading.decoder().decode(payloads)
     assert decoded.reasons is None
@@ -57,14 +57,14 @@ def test_payloads_of_several_schemas_come_in_their_order_and_foreign_ones_have_r
         for text in (order(), order({"name": "n", "type": ["null", "int"], "default": None}))
     )
     payloads = [
-        header(new) + b"\x02\x02\x0a",
+        id_prefix(new) + b"\x02\x02\x0a",
         None,
-        header(old) + b"\x04",
+        id_prefix(old) + b"\x04",
         b'{"id": 3}',
-        header(2**31 - 1) + b"\x02",
-        header(new) + b"\x06\x00",
+        id_prefix(2**31 - 1) + b"\x02",
+        id_prefix(new) + b"\x06\x00",
         b"\0",
-        header(old),
+        id_prefix(old),
     ]
     decoder = ColumnFormat("avro", subject, {"url": schema_registry.url}).decoder()
     decoded = decoder.decode(pa.array(payloads, pa.binary()))
@@ -92,7 +92,7 @@ def test_what_was_written_with_another_type_has_a_reason(
 ) -> None:
     other = client.register_schema(f"other-{subject}", Schema('"string"', "AVRO"))
     described = ColumnFormat("avro", subject, {"url": schema_registry.url}, schema_text=order())
-    decoded = described.decoder().decode(pa.array([header(other) + b"\x02a"]))
+    decoded = described.decoder().decode(pa.array([id_prefix(other) + b"\x02a"]))
     assert decoded.values.to_pylist() == [None]
     assert decoded.reasons is not None
     assert "written as string" in decoded.reasons.to_pylist()[0]
@@ -102,9 +102,9 @@ def test_an_id_that_was_unknown_is_asked_for_again_with_the_next_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known: dict[int, SchemaSource] = {}
-    monkeypatch.setattr(registered, "by_id", lambda _conf, number, _subject: known.get(number))
+    monkeypatch.setattr(registered_schemas, "by_id", lambda _conf, number, _subject: known.get(number))
     decoder = ColumnFormat("avro", None, {"url": "http://here"}, schema_text=order()).decoder()
-    payloads = pa.array([header(1) + b"\x02"])
+    payloads = pa.array([id_prefix(1) + b"\x02"])
     assert decoder.decode(payloads).values.to_pylist() == [None]
     known[1] = SchemaSource(order())
     assert decoder.decode(payloads).values.to_pylist() == [{"id": 1}]
@@ -117,13 +117,13 @@ def test_a_registered_schema_is_used_and_says_what_does_not_fit(
     described = ColumnFormat("avro", subject, {"url": schema_registry.url})
     kind = pa.struct([("id", pa.int32())])
     payloads = described.encoder(kind).encode(pa.array([{"id": 1}], kind))
-    assert payloads.to_pylist() == [header(schema_id) + b"\x02"]
+    assert payloads.to_pylist() == [id_prefix(schema_id) + b"\x02"]
     with pytest.raises(ValueError, match="Field 'more' is not in the schema"):
         described.encoder(pa.struct([("id", pa.int64()), ("more", pa.int64())]))
 
 
 def test_an_unknown_subject_is_said(schema_registry: SchemaRegistry, subject: str) -> None:
-    with pytest.raises(FormatError, match="has no schema yet"):
+    with pytest.raises(ColumnFormatError, match="has no schema yet"):
         ColumnFormat("avro", subject, {"url": schema_registry.url}).decoder()
 
 
@@ -132,4 +132,4 @@ def test_a_registry_that_does_not_answer_is_an_error_and_no_reason() -> None:
         "avro", None, {"url": "http://127.0.0.1:1", "retries.wait.ms": 1}, schema_text=order()
     )
     with pytest.raises(SchemaRegistryError):
-        described.decoder().decode(pa.array([header(1) + b"\x02"]))
+        described.decoder().decode(pa.array([id_prefix(1) + b"\x02"]))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.config.differences import DYNAMIC_ONLY_HERE
-from tests.conformance.brokers import PeerBroker, connect, peer_is_here, read_frame
+from tests.conformance.brokers import PeerBroker, connect, is_peer_installed, read_frame
 from tests.wait import wait_until
 
 from barnabas.config import (
@@ -147,7 +147,7 @@ VALIDATED_CHANGES = [
 @pytest.fixture(scope="module")
 def changed_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBroker]:
     """The real Kafka with settings in its file and dynamic settings."""
-    if not peer_is_here():
+    if not is_peer_installed():
         pytest.skip("the real Kafka is not installed: set PEERS to the folder of its script")
     kafka = PeerBroker(tmp_path_factory.mktemp("kafka"), settings=FILE_SETTINGS)
     kafka.start()

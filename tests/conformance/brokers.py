@@ -1,7 +1,7 @@
 """Brokers as real processes: Barnabas, and the real Kafka through $PEERS/kafka.
 
-Both keep their files in `directory`: the data in `directory/log`, so that one of them can be
-started on what the other wrote, and everything they say in `directory/server.log`.
+Both have their data in `directory/log`, so that each can start on files of the other, and their
+output in `directory/server.log`.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ from barnabas.testing.ports import free_port
 
 PEERS = Path(os.environ.get("PEERS", Path(__file__).parents[3] / "shared" / "peers"))
 
-METADATA_V1_OF_NO_TOPICS = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
+METADATA_V1_WITHOUT_TOPICS = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
 
 
 class Broker(ABC):
-    """One broker with a directory and a port of its own."""
+    """A broker with its own directory and port."""
 
     def __init__(
         self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None
@@ -38,11 +38,11 @@ class Broker(ABC):
 
     @abstractmethod
     def start(self, *, deadline_s: float = 60) -> None:
-        """Start the process and wait until it answers."""
+        """Starts the process and waits until it is ready."""
 
     @abstractmethod
-    def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
-        """Send the signal and wait for the process to end; the exit status where it is known."""
+    def end_with_signal(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
+        """Sends the signal and waits for the end; returns the exit status if it is known."""
 
     @property
     def bootstrap(self) -> str:
@@ -60,10 +60,10 @@ class Broker(ABC):
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
 
     def stop(self) -> int | None:
-        return self.end(signal.SIGTERM)
+        return self.end_with_signal(signal.SIGTERM)
 
     def kill(self) -> int | None:
-        return self.end(signal.SIGKILL)
+        return self.end_with_signal(signal.SIGKILL)
 
     def restart(self) -> None:
         self.stop()
@@ -73,12 +73,12 @@ class Broker(ABC):
         resident_pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
-    def answers(self) -> bool:
-        """Whether a Metadata request is answered with at least one broker to talk to."""
+    def is_ready(self) -> bool:
+        """Whether the response to a Metadata request has at least one broker."""
         with contextlib.suppress(OSError), connect(self.port) as connection:
-            connection.sendall(METADATA_V1_OF_NO_TOPICS)
-            answer = read_frame(connection)
-            return len(answer) >= 8 and struct.unpack_from(">i", answer, 4)[0] > 0
+            connection.sendall(METADATA_V1_WITHOUT_TOPICS)
+            response = read_frame(connection)
+            return len(response) >= 8 and struct.unpack_from(">i", response, 4)[0] > 0
         return False
 
 
@@ -100,7 +100,7 @@ class BrokerProcess(Broker):
             )
         self.pid = self._process.pid
         try:
-            wait_until(self._ended_or_answers, "the broker answers", deadline_s, poll_s=0.01)
+            wait_until(self._ended_or_ready, "the broker is ready", deadline_s, poll_s=0.01)
         except TimeoutError:
             self.kill()
             raise
@@ -109,7 +109,7 @@ class BrokerProcess(Broker):
             tail = "\n".join(self.log_text().splitlines()[-30:])
             raise RuntimeError(f"barnabas up ended with status {status}:\n{tail}")
 
-    def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
+    def end_with_signal(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
         process, self._process, self.pid = self._process, None, None
         if process is None:
             return None
@@ -121,9 +121,9 @@ class BrokerProcess(Broker):
             process.wait()
             raise TimeoutError(f"no end {deadline_s} s after {number.name}") from None
 
-    def _ended_or_answers(self) -> bool:
+    def _ended_or_ready(self) -> bool:
         assert self._process is not None
-        return self._process.poll() is not None or self.answers()
+        return self._process.poll() is not None or self.is_ready()
 
 
 class PeerBroker(Broker):
@@ -135,22 +135,24 @@ class PeerBroker(Broker):
             command += ["--set", f"{key}={value}"]
         pid_file = self.directory / "pid"
         try:
-            peer(*command, deadline_s=deadline_s)
-            wait_until(self.answers, "the real Kafka answers", deadline_s)
+            run_peer(*command, deadline_s=deadline_s)
+            wait_until(self.is_ready, "the real Kafka is ready", deadline_s)
         except BaseException:
             self.pid = int(pid_file.read_text()) if pid_file.exists() else None
             self.kill()
             raise
         self.pid = int(pid_file.read_text())
 
-    def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
+    def end_with_signal(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
         pid, self.pid = self.pid, None
         if pid is None:
             return None
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
         try:
-            wait_until(lambda: not is_alive(pid), f"pid {pid} ends after {number.name}", deadline_s)
+            wait_until(
+                lambda: not is_process_alive(pid), f"pid {pid} ends after {number.name}", deadline_s
+            )
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
             raise
@@ -158,8 +160,8 @@ class PeerBroker(Broker):
         return None
 
 
-def peer(*command: str, stdin: str | None = None, deadline_s: float = 60) -> str:
-    """Run $PEERS/kafka and return what it prints; its failure is the test's."""
+def run_peer(*command: str, stdin: str | None = None, deadline_s: float = 60) -> str:
+    """Runs $PEERS/kafka and returns its output. Fails if the command fails."""
     done = subprocess.run(
         [PEERS / "kafka", *command],
         input=stdin,
@@ -172,12 +174,12 @@ def peer(*command: str, stdin: str | None = None, deadline_s: float = 60) -> str
     return done.stdout
 
 
-def peer_is_here() -> bool:
+def is_peer_installed() -> bool:
     return os.access(PEERS / "kafka", os.X_OK)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that ended and was not reaped yet does not."""
+def is_process_alive(pid: int) -> bool:
+    """Whether the process runs; a zombie process does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -190,7 +192,7 @@ def connect(port: int, *, deadline_s: float = 30) -> socket.socket:
 
 
 def read_frame(connection: socket.socket) -> bytes:
-    """The next size-prefixed frame without its size; empty when the peer hung up."""
+    """Returns the next size-prefixed frame without its size, or b"" if the connection is closed."""
     with connection.makefile("rb") as stream:
         prefix = stream.read(4)
         if len(prefix) < 4:

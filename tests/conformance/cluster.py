@@ -1,4 +1,4 @@
-"""What tests of mixed clusters do to a cluster, whoever runs its nodes."""
+"""Operations on clusters of Barnabas and Kafka nodes."""
 
 import json
 import re
@@ -16,14 +16,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
-from tests.cluster.chaos.verify import records_on_disk
+from tests.cluster.chaos.invariants import records_on_disk
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import ProcessNode
-from tests.conformance.brokers import peer
+from tests.conformance.brokers import run_peer
 from tests.wait import wait_until
 
 DEADLINE_S = 60
-PATIENT = {
+CLIENT_SETTINGS = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 250,
     "retry.backoff.ms": 50,
@@ -31,24 +31,24 @@ PATIENT = {
     "log_level": 0,
 }
 
-COMPLAINT = re.compile(
+PROBLEM = re.compile(
     r"^(\[[\d :,-]+\] (ERROR|FATAL) |[\d :,-]+(WARNING|ERROR) |Traceback )", re.MULTILINE
 )
-EXPECTED = re.compile(
+EXPECTED_PROBLEMS = re.compile(
     "|".join(
         (
-            # Of a busy machine.
+            # On a busy machine.
             "Exceptionally slow controller event",
             "controller event queue overloaded",
             "refused a heartbeat: REQUEST_TIMED_OUT",
-            # Kafka, asked just when the active controller changes, or while it stops.
+            # Kafka, for requests while the active controller changes or stops.
             r"\n(org|java).*NotControllerException",
             r"\njava.*NullPointerException: .*RequestMetrics\$ErrorMeter",
-            # Kafka, of every partition that comes to it when it knows the topic: moved, or added.
+            # Kafka, for every partition that is moved to it or added.
             "Expected partition .* to exist, but it was missing. Creating",
-            # Kafka, of a producer whose requests overtake each other on the way to a new leader.
+            # Kafka, for producers whose requests reach a new leader out of order.
             r"\norg.*OutOfOrderSequenceException",
-            # Of nodes that were started before their controllers, and of those that were killed.
+            # Nodes that start before their controllers, and nodes that are killed.
             "No controller has registered broker .* so far",
             "no active controller for",
             "nobody listens at .* any more: it has died",
@@ -60,9 +60,9 @@ EXPECTED = re.compile(
 def write(
     cluster: Cluster, topic: str, count: int, *, partitions: int, transactional_id: str = ""
 ) -> dict[int, list[bytes]]:
-    """So many records to each partition, in one transaction if there is an id for it."""
+    """Writes `count` records to each partition, in a transaction if there is a transactional id."""
     producer = Producer(
-        PATIENT
+        CLIENT_SETTINGS
         | {
             "bootstrap.servers": cluster.bootstrap_servers,
             "enable.idempotence": True,
@@ -81,10 +81,10 @@ def write(
         if error:
             failures.append(error)
 
-    begun = time.time_ns()
+    started_ns = time.time_ns()
     for number in range(count):
         for index, values in written.items():
-            values.append(b"%d %d " % (begun, number) + bytes(100))
+            values.append(b"%d %d " % (started_ns, number) + bytes(100))
             producer.produce(topic, values[-1], partition=index, on_delivery=on_delivery)
         producer.poll(0)
     if transactional_id:
@@ -95,9 +95,9 @@ def write(
 
 
 def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[bytes]]:
-    """All that is committed."""
+    """Returns all committed records."""
     consumer = Consumer(
-        PATIENT
+        CLIENT_SETTINGS
         | {
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": "not-joined",
@@ -108,7 +108,7 @@ def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[byt
         }
     )
     consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
-    found: dict[int, list[bytes]] = {index: [] for index in range(partitions)}
+    records: dict[int, list[bytes]] = {index: [] for index in range(partitions)}
     at_end: set[int | None] = set()
     deadline_s = time.monotonic() + DEADLINE_S
     while len(at_end) < partitions:
@@ -118,21 +118,23 @@ def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[byt
             if error and error.code() == KafkaError._PARTITION_EOF:
                 at_end.add(index)
             elif not error and index is not None and value is not None:
-                found[index].append(value)
+                records[index].append(value)
     consumer.close()
-    return found
+    return records
 
 
-def joined(before: dict[int, list[bytes]], after: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+def concatenate(
+    before: dict[int, list[bytes]], after: dict[int, list[bytes]]
+) -> dict[int, list[bytes]]:
     return {index: before[index] + after[index] for index in before}
 
 
-def taken(
+def consume(
     cluster: Cluster, group: str, topic: str, count: int, *, protocol: str = "classic"
 ) -> int:
-    """Consume so many records as a group, and commit them."""
+    """Consumes `count` records as a group and commits them."""
     consumer = Consumer(
-        PATIENT
+        CLIENT_SETTINGS
         | {
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": group,
@@ -143,50 +145,54 @@ def taken(
         }
     )
     consumer.subscribe([topic])
-    got = 0
+    consumed = 0
 
-    def enough() -> bool:
-        nonlocal got
-        messages = [each for each in consumer.consume(count - got, 0.5) if not each.error()]
-        got += len(messages)
-        return got == count
+    def has_all() -> bool:
+        nonlocal consumed
+        messages = [
+            message for message in consumer.consume(count - consumed, 0.5) if not message.error()
+        ]
+        consumed += len(messages)
+        return consumed == count
 
-    wait_until(enough, f"{group} has taken {count} records", DEADLINE_S)
+    wait_until(has_all, f"{group} has consumed {count} records", DEADLINE_S)
     consumer.commit(asynchronous=False)
     consumer.close()
-    return got
+    return consumed
 
 
 def cluster_tool(cluster: Cluster, name: str, *arguments: str) -> str:
-    return peer("tool", name, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
+    return run_peer("tool", name, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
 
 
 def elect_preferred(cluster: Cluster, topic: str, partition: int) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    place = TopicPartition(topic, partition)
-    (failure,) = admin.elect_leaders(ElectionType.PREFERRED, [place]).result(DEADLINE_S).values()
+    topic_partition = TopicPartition(topic, partition)
+    (failure,) = (
+        admin.elect_leaders(ElectionType.PREFERRED, [topic_partition]).result(DEADLINE_S).values()
+    )
     assert failure is None, failure
 
 
 def reassign(cluster: Cluster, topic: str, replicas: dict[int, list[int]], plan: Path) -> None:
-    """Move partitions with Kafka's tool, and wait until it says that they have moved."""
+    """Reassigns partitions with Kafka's tool and waits until it reports completion."""
     partitions = [
-        {"topic": topic, "partition": index, "replicas": wanted}
-        for index, wanted in replicas.items()
+        {"topic": topic, "partition": index, "replicas": replica_ids}
+        for index, replica_ids in replicas.items()
     ]
     plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
     file = ("--reassignment-json-file", str(plan))
     cluster_tool(cluster, "reassign-partitions", "--execute", *file)
 
     def is_complete() -> bool:
-        said = cluster_tool(cluster, "reassign-partitions", "--verify", *file)
-        return said.count("is completed") == len(replicas)
+        output = cluster_tool(cluster, "reassign-partitions", "--verify", *file)
+        return output.count("is completed") == len(replicas)
 
     wait_until(is_complete, f"{topic} has moved", DEADLINE_S)
 
 
-def assert_equal_copies(nodes: list[ProcessNode], topic: str, partition: int) -> None:
-    """Byte for byte, as soon as the followers have what the leader has."""
+def assert_equal_replicas(nodes: list[ProcessNode], topic: str, partition: int) -> None:
+    """Waits until the log files of all replicas are equal, byte for byte."""
     folders = [node.log_dir / f"{topic}-{partition}" for node in nodes]
     wait_until(
         lambda: len({records_on_disk(folder) for folder in folders}) == 1,
@@ -194,18 +200,18 @@ def assert_equal_copies(nodes: list[ProcessNode], topic: str, partition: int) ->
     )
 
 
-def assert_no_complaints(cluster: Cluster) -> None:
-    """No node has found fault with another."""
-    complaints = [
-        f"{node.node_id} ({node.program}): {said[:400]}"
+def assert_no_problems_logged(cluster: Cluster) -> None:
+    """Fails if the log of a node has unexpected warnings or errors."""
+    problems = [
+        f"{node.node_id} ({node.program}): {output[:400]}"
         for node in cluster.nodes.values()
-        for said in entries(node)
-        if COMPLAINT.match(said) and not EXPECTED.search(said)
+        for output in log_entries(node)
+        if PROBLEM.match(output) and not EXPECTED_PROBLEMS.search(output)
     ]
-    assert not complaints, "\n".join(complaints)
+    assert not problems, "\n".join(problems)
 
 
-def entries(node: ProcessNode) -> Iterator[str]:
-    """Each line of its log, and the next: the exception, if it is about one."""
+def log_entries(node: ProcessNode) -> Iterator[str]:
+    """Yields each line of the log with the next line, which can be its exception."""
     lines = node.log_file.read_text(errors="replace").splitlines()
     yield from map("\n".join, pairwise([*lines, ""]))

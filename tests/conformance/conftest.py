@@ -1,4 +1,4 @@
-"""The same scenarios for either broker and for every client library."""
+"""The same scenarios for both brokers and for every client library."""
 
 import uuid
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ pytest.register_assert_rewrite("tests.conformance.scenarios")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Scenarios of groups run for the assignors and the protocols that their library has."""
+    """Runs group scenarios for the assignors and the protocols of their library."""
     for name in "assignor", "protocol":
         if name in metafunc.fixturenames and not metafunc.definition.get_closest_marker(
             "parametrize"
@@ -21,19 +21,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", params=["broker", pytest.param("kafka", marks=pytest.mark.peer)])
 def any_broker(request: pytest.FixtureRequest) -> Broker:
-    """Barnabas; and with `-m peer` the real Kafka, which proves the scenarios right."""
+    """Barnabas, and with `-m peer` the real Kafka, which validates the scenarios."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module", params=["broker", "kafka"])
 def target(request: pytest.FixtureRequest) -> Broker:
-    """For tests that are only run with `-m peer`: Barnabas, and the real Kafka."""
+    """Barnabas and the real Kafka, for tests that run only with `-m peer`."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="class")
 def client(request: pytest.FixtureRequest, any_broker: Broker) -> Iterator[Client]:
-    """The library that the test class names, talking to the broker."""
+    """A client of the library of the test class."""
     made = request.cls.library(any_broker.bootstrap)
     yield made
     made.close()

@@ -1,6 +1,6 @@
 """Our own client against Barnabas, and against the real Kafka with `-m peer`.
 
-It goes through all that confluent-kafka goes through, with nothing but the import changed.
+It runs all scenarios of confluent-kafka with changed imports.
 """
 
 from tests.conformance import test_confluent_kafka as theirs

@@ -1,6 +1,6 @@
-"""Our commands beside Kafka's own: the same arguments, the same broker, the same output and status.
+"""Our commands and Kafka's with the same arguments have the same output and exit status.
 
-A JVM takes seconds to start, so each of Kafka's commands runs once for each line below.
+A JVM takes seconds to start, so each line below runs Kafka's command once.
 """
 
 import io
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.conformance.brokers import PEERS, Broker, BrokerProcess, PeerBroker, peer_is_here
+from tests.conformance.brokers import PEERS, Broker, BrokerProcess, PeerBroker, is_peer_installed
 from tests.conformance.clients.confluent import ConfluentClient
 
 from barnabas.cli.kafka import COMMANDS
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.peer
 
 TOPIC, GROUP = "beside", "beside-readers"
 LONG_NAMED_GROUP = "beside-" + "other-" * 10 + "readers"
-"""Wider than a column is at least."""
+"""Wider than the minimum width of a column."""
 
 
-class Said(NamedTuple):
+class CommandOutput(NamedTuple):
     status: int
     lines: list[str]
 
@@ -42,25 +42,25 @@ MASKS = (
     (r'"size":\d+', '"size"'),
     (r"(Group(IdNotFound|NotEmpty)Exception): .*", r"\1"),
 )
-"""What may differ from one moment to the next, or between two clients: ours speak later versions,
-in which a broker gives its reasons.
+"""Parts that change over time, or that differ because our clients use later versions, in which
+errors have messages.
 """
 
 
-def said(status: int, printed: str, topic: str) -> Said:
-    text = printed.replace(topic, "NAME")
+def normalize_output(status: int, output: str, topic: str) -> CommandOutput:
+    text = output.replace(topic, "NAME")
     for pattern, mask in MASKS:
         text = re.sub(pattern, mask, text)
     lines = [line for line in text.splitlines() if not line.startswith(("\tat ", "Caused by"))]
-    return Said(status, sorted(in_order(line.rstrip()) for line in lines))
+    return CommandOutput(status, sorted(sort_json_parts(line.rstrip()) for line in lines))
 
 
-def in_order(line: str) -> str:
-    """Partitions in a line of JSON come in no order."""
+def sort_json_parts(line: str) -> str:
+    """Sorts the parts of a line of JSON, because partitions have no order."""
     return " ".join(sorted(re.split(r"[][{},]+", line))) if line[:2] == '{"' else line
 
 
-def theirs(name: str, *arguments: str, topic: str = TOPIC) -> Said:
+def run_kafka_command(name: str, *arguments: str, topic: str = TOPIC) -> CommandOutput:
     done = subprocess.run(
         [PEERS / "kafka", "tool", name, *arguments],
         capture_output=True,
@@ -68,23 +68,23 @@ def theirs(name: str, *arguments: str, topic: str = TOPIC) -> Said:
         timeout=90,
         check=False,
     )
-    return said(done.returncode, done.stdout, topic)
+    return normalize_output(done.returncode, done.stdout, topic)
 
 
-def ours(name: str, *arguments: str, topic: str = TOPIC) -> Said:
-    printed = io.StringIO()
+def run_our_command(name: str, *arguments: str, topic: str = TOPIC) -> CommandOutput:
+    output = io.StringIO()
     main = import_module(f"barnabas.cli.kafka.{COMMANDS[f'kafka-{name}']}").main
-    with redirect_stdout(printed), redirect_stderr(io.StringIO()):
+    with redirect_stdout(output), redirect_stderr(io.StringIO()):
         try:
             status = main(list(arguments))
         except SystemExit as end:
             status = end.code
-    return said(int(status or 0), printed.getvalue(), topic)
+    return normalize_output(int(status or 0), output.getvalue(), topic)
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the JSON files are that commands read."""
+    """The directory of the JSON files that commands read."""
     folder = tmp_path_factory.mktemp("files")
     partitions = [{"topic": TOPIC, "partition": 0}]
     (folder / "elect.json").write_text(json.dumps({"partitions": partitions}))
@@ -102,9 +102,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def target(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Broker]:
-    """A broker of their own: what commands list is not what other tests left, nor does it go."""
-    if not peer_is_here():
-        pytest.skip("Kafka's own commands are not here: set PEERS to the folder of its script")
+    """A broker that no other tests use, so that the listed resources do not change."""
+    if not is_peer_installed():
+        pytest.skip("Kafka's commands are not installed: set PEERS to the folder of its script")
     process: Broker = request.param(tmp_path_factory.mktemp("target"))
     process.start()
     yield process
@@ -112,8 +112,8 @@ def target(
 
 
 @pytest.fixture(scope="module")
-def filled(target: Broker, files: Path) -> Broker:
-    """A broker with a topic, records and groups that have read some."""
+def prepared(target: Broker, files: Path) -> Broker:
+    """A broker with a topic, records and groups with committed offsets."""
     client = ConfluentClient(target.bootstrap)
     client.create_topic(TOPIC, partitions=2)
     client.close()
@@ -125,11 +125,11 @@ def filled(target: Broker, files: Path) -> Broker:
     )  # fmt: skip
     reset = ("--reset-offsets", "--topic", TOPIC, "--to-earliest", "--execute")
     for group in GROUP, LONG_NAMED_GROUP:
-        assert ours("consumer-groups", *server, *reset, "--group", group).status == 0
+        assert run_our_command("consumer-groups", *server, *reset, "--group", group).status == 0
     return target
 
 
-LOOKING = """
+READING_COMMANDS = """
 topics --list
 topics --describe --topic beside
 topics --describe --topic nope
@@ -186,22 +186,22 @@ delete-records --offset-json-file nope.json
 """
 
 
-@pytest.mark.parametrize("command", LOOKING.strip().splitlines())
-def test_a_command_says_what_kafkas_own_says(filled: Broker, command: str) -> None:
+@pytest.mark.parametrize("command", READING_COMMANDS.strip().splitlines())
+def test_a_command_has_the_output_of_kafkas(prepared: Broker, command: str) -> None:
     name, *arguments = command.split()
-    server = ("--bootstrap-server", filled.bootstrap)
-    expected = theirs(name, *server, *arguments)
-    got = ours(name, *server, *arguments)
-    assert got == expected
+    server = ("--bootstrap-server", prepared.bootstrap)
+    expected = run_kafka_command(name, *server, *arguments)
+    actual = run_our_command(name, *server, *arguments)
+    assert actual == expected
 
 
 @pytest.mark.parametrize("verb", ["cluster-id", "list-endpoints"])
-def test_the_cluster_is_told_alike(filled: Broker, verb: str) -> None:
-    server = ("--bootstrap-server", filled.bootstrap)
-    assert ours("cluster", verb, *server) == theirs("cluster", verb, *server)
+def test_the_cluster_is_described_as_by_kafkas_command(prepared: Broker, verb: str) -> None:
+    server = ("--bootstrap-server", prepared.bootstrap)
+    assert run_our_command("cluster", verb, *server) == run_kafka_command("cluster", verb, *server)
 
 
-CHANGING = """
+CHANGING_COMMANDS = """
 topics --create --topic {0} --partitions 2 --config retention.ms=60000
 topics --create --topic {0}
 topics --create --topic {0} --if-not-exists
@@ -222,11 +222,11 @@ topics --delete --topic {0}
 
 
 @pytest.mark.timeout(400)
-def test_changes_are_made_and_told_alike(filled: Broker) -> None:
-    """The same story twice, each with a topic and a group of its own."""
-    server = ("--bootstrap-server", filled.bootstrap)
-    for command in CHANGING.strip().splitlines():
+def test_changing_commands_have_the_output_of_kafkas(prepared: Broker) -> None:
+    """Runs the same commands twice, each with its own topic and group."""
+    server = ("--bootstrap-server", prepared.bootstrap)
+    for command in CHANGING_COMMANDS.strip().splitlines():
         name, *arguments = command.format("story-a").split()
-        expected = theirs(name, *server, *arguments, topic="story-a")
+        expected = run_kafka_command(name, *server, *arguments, topic="story-a")
         name, *arguments = command.format("story-b").split()
-        assert ours(name, *server, *arguments, topic="story-b") == expected, command
+        assert run_our_command(name, *server, *arguments, topic="story-b") == expected, command

@@ -1,11 +1,18 @@
-"""One set of files for two brokers: what Barnabas writes Kafka reads, and the other way round."""
+"""Barnabas and Kafka read each other's log directories."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, peer
-from tests.conformance.clients.client import EARLIEST, BrokerError, Code, Producing, Received, Sent
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, run_peer
+from tests.conformance.clients.client import (
+    EARLIEST,
+    BrokerError,
+    ErrorCode,
+    ProducerOptions,
+    ReceivedRecord,
+    SentRecord,
+)
 from tests.conformance.clients.confluent import ConfluentClient
 from tests.wait import wait_until
 
@@ -17,38 +24,42 @@ DELETED = 40
 
 
 @dataclass(slots=True, frozen=True)
-class Written:
-    """A directory that a broker filled and left cleanly, and the records it answered with."""
+class WrittenDirectory:
+    """The directory of a broker after a clean shutdown, and the records that it returned."""
 
     directory: Path
-    records: dict[int, list[Received]]
+    records: dict[int, list[ReceivedRecord]]
     cluster_id: str
 
 
 @pytest.fixture(scope="module", params=[BrokerProcess, PeerBroker], ids=["barnabas", "kafka"])
-def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
+def written(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> WrittenDirectory:
     broker: Broker = request.param(tmp_path_factory.mktemp("written"))
     broker.start()
     try:
-        fill(broker.bootstrap)
-        records, cluster_id = contents(broker.bootstrap)
+        write_data(broker.bootstrap)
+        records, cluster_id = read_contents(broker.bootstrap)
     finally:
         broker.stop()
-    return Written(broker.directory, records, cluster_id)
+    return WrittenDirectory(broker.directory, records, cluster_id)
 
 
-def fill(bootstrap: str) -> None:
-    """Every codec, sequences, headers, rolled segments, a moved start, settings, a deletion."""
+def write_data(bootstrap: str) -> None:
+    """Writes every codec, sequences, headers, several segments, deleted records, settings."""
     client = ConfluentClient(bootstrap)
     client.create_topic("kept", PARTITIONS, configs={"segment.bytes": "1048576"})
     client.create_topic("dropped")
     for compression in client.compressions:
         sent = [
-            Sent(b"%d" % n + bytes(4000), b"k%d" % n, [("n", b"%d" % n)], partition=n % PARTITIONS)
+            SentRecord(
+                b"%d" % n + bytes(4000), b"k%d" % n, [("n", b"%d" % n)], partition=n % PARTITIONS
+            )
             for n in range(RECORDS)
         ]
-        client.produce("kept", sent, Producing(compression=compression, idempotent=True))
-    client.produce("kept", [Sent(None, b"tombstone")])
+        client.produce("kept", sent, ProducerOptions(compression=compression, idempotent=True))
+    client.produce("kept", [SentRecord(None, b"tombstone")])
     client.delete_records("kept", DELETED, partition=1)
     client.change_topic_config("kept", "retention.ms", "SET", "99999999")
     client.create_partitions("kept", PARTITIONS + 1)
@@ -56,14 +67,16 @@ def fill(bootstrap: str) -> None:
     client.close()
 
 
-def contents(bootstrap: str) -> tuple[dict[int, list[Received]], str]:
-    """Everything that can be read from `kept`, with its settings as they must be."""
+def read_contents(bootstrap: str) -> tuple[dict[int, list[ReceivedRecord]], str]:
+    """Returns all records of `kept`, and checks its settings."""
     client = ConfluentClient(bootstrap)
-    wait_until(lambda: is_led(client), "the partitions have leaders")
-    ends = {index: client.ends("kept", partition=index) for index in range(PARTITIONS + 1)}
-    assert ends[1][0] == DELETED
-    assert ends[2] == (0, 0)
-    count = sum(end - first for first, end in ends.values())
+    wait_until(lambda: have_leaders(client), "the partitions have leaders")
+    watermarks = {
+        index: client.watermarks("kept", partition=index) for index in range(PARTITIONS + 1)
+    }
+    assert watermarks[1][0] == DELETED
+    assert watermarks[2] == (0, 0)
+    count = sum(end - first for first, end in watermarks.values())
     starts = dict.fromkeys(range(PARTITIONS + 1), EARLIEST)
     records = client.fetch_all("kept", starts, count)
     assert client.topic_configs("kept")["retention.ms"].value == "99999999"
@@ -73,22 +86,22 @@ def contents(bootstrap: str) -> tuple[dict[int, list[Received]], str]:
     return records, cluster_id
 
 
-def is_led(client: ConfluentClient) -> bool:
-    """Whether the partitions answer: a broker that starts announces itself before it leads."""
+def have_leaders(client: ConfluentClient) -> bool:
+    """Whether the partitions have leaders: a starting broker registers before it leads."""
     try:
-        return bool([client.ends("kept", partition=index) for index in range(PARTITIONS + 1)])
-    except BrokerError as refused:
-        if refused.code != Code.NOT_LEADER_OR_FOLLOWER:
+        return bool([client.watermarks("kept", partition=index) for index in range(PARTITIONS + 1)])
+    except BrokerError as exception:
+        if exception.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
             raise
         return False
 
 
 class TestDumpLog:
-    """kafka-dump-log finds nothing wrong in any file."""
+    """kafka-dump-log finds no problem in any file."""
 
-    COMPLAINTS = ("Mismatch", "not found", "Non-consecutive", "rror", "xception", "orrupt")
+    PROBLEMS = ("Mismatch", "not found", "Non-consecutive", "rror", "xception", "orrupt")
 
-    def test_segments_and_indexes(self, written: Written) -> None:
+    def test_segments_and_indexes(self, written: WrittenDirectory) -> None:
         data = written.directory / "log"
         files = [
             file
@@ -101,7 +114,7 @@ class TestDumpLog:
         printed = self.dump(files, "--deep-iteration")
         assert printed.count("| offset:") >= RECORDS
 
-    def test_the_metadata_log_and_its_snapshots(self, written: Written) -> None:
+    def test_the_metadata_log_and_its_snapshots(self, written: WrittenDirectory) -> None:
         folder = written.directory / "log" / "__cluster_metadata-0"
         files = sorted([*folder.glob("*.log"), *folder.glob("*.checkpoint")])
         printed = self.dump(files, "--cluster-metadata-decoder")
@@ -110,26 +123,30 @@ class TestDumpLog:
 
     def dump(self, files: list[Path], *flags: str) -> str:
         named = ",".join(map(str, files))
-        printed = peer("tool", "dump-log", *flags, "--files", named, deadline_s=90)
-        said = [line for line in printed.splitlines() if any(c in line for c in self.COMPLAINTS)]
-        assert said == []
+        printed = run_peer("tool", "dump-log", *flags, "--files", named, deadline_s=90)
+        problems = [line for line in printed.splitlines() if any(c in line for c in self.PROBLEMS)]
+        assert problems == []
         return printed
 
 
 @pytest.mark.parametrize("reader", [PeerBroker, BrokerProcess], ids=["kafka", "barnabas"])
-def test_a_directory_is_taken_over_and_goes_on(written: Written, reader: type[Broker]) -> None:
-    """First by the other broker, then by the first again, each adding a record of its own."""
+def test_a_broker_continues_on_the_directory_of_the_other(
+    written: WrittenDirectory, reader: type[Broker]
+) -> None:
+    """Both brokers start on the directory in turn and add a record."""
     broker = reader(written.directory)
     broker.start()
     try:
-        records, cluster_id = contents(broker.bootstrap)
+        records, cluster_id = read_contents(broker.bootstrap)
         assert cluster_id == written.cluster_id
         for partition, before in written.records.items():
             assert records[partition][: len(before)] == before
         client = ConfluentClient(broker.bootstrap)
-        end = client.ends("kept")[1]
-        assert client.produce("kept", [Sent(b"added")], Producing(idempotent=True)) == [end]
-        assert client.produce(f"new-{reader.__name__}", [Sent(b"first")]) == [0]
+        end = client.watermarks("kept")[1]
+        assert client.produce("kept", [SentRecord(b"added")], ProducerOptions(idempotent=True)) == [
+            end
+        ]
+        assert client.produce(f"new-{reader.__name__}", [SentRecord(b"first")]) == [0]
         client.close()
     finally:
         broker.stop()

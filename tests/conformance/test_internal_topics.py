@@ -1,5 +1,6 @@
-"""`__consumer_offsets` and `__transaction_state`: both brokers write the same records, and either
-goes on where the other stopped."""
+"""`__consumer_offsets` and `__transaction_state`: both brokers write the same records, and each
+continues on the files of the other.
+"""
 
 import json
 import re
@@ -8,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.activity import OPEN, Living, be_active
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, peer
-from tests.conformance.same.conftest import PLAIN, make_ready
-from tests.conformance.same.consumers import beat
-from tests.conformance.same.groups import heartbeat
-from tests.conformance.same.offsets import fetched
-from tests.conformance.same.sides import Side
-from tests.conformance.same.talk import Talk
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, run_peer
+from tests.conformance.side_by_side.conftest import PLAIN, wait_until_ready
+from tests.conformance.side_by_side.consumers import consumer_heartbeat
+from tests.conformance.side_by_side.dialog import Dialog
+from tests.conformance.side_by_side.groups import heartbeat
+from tests.conformance.side_by_side.offsets import fetch_offsets
+from tests.conformance.side_by_side.sides import Side
+from tests.conformance.workload import OPEN, ActiveClients, run_workload
 
 from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.groups import DescribeGroupsRequest, ListGroupsRequest
@@ -23,7 +24,7 @@ from barnabas.wire.messages.transaction_descriptions import DescribeTransactions
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
 
-AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
+SETTINGS = {"group.consumer.assignment.interval.ms": "0"}
 DECODERS = {
     "__consumer_offsets": "--offsets-decoder",
     "__transaction_state": "--transaction-log-decoder",
@@ -34,38 +35,38 @@ GROUPS += ["deleted", "gone", OPEN]
 
 @dataclass(slots=True)
 class Written:
-    """A directory that a broker filled and left cleanly, and what it knew before."""
+    """A broker after a clean shutdown, and its state and records before."""
 
     broker: Broker
-    living: Living
-    known: list[tuple[str, Any]]
+    clients: ActiveClients
+    described: list[tuple[str, Any]]
     records: dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
-def by_kafka(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return written(PeerBroker(tmp_path_factory.mktemp("by-kafka"), settings=AT_ONCE))
+def kafka_state(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    return run_and_dump(PeerBroker(tmp_path_factory.mktemp("by-kafka"), settings=SETTINGS))
 
 
 @pytest.fixture(scope="module")
-def by_barnabas(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return written(BrokerProcess(tmp_path_factory.mktemp("by-barnabas"), settings=AT_ONCE))
+def barnabas_state(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    return run_and_dump(BrokerProcess(tmp_path_factory.mktemp("by-barnabas"), settings=SETTINGS))
 
 
-def written(broker: Broker) -> Written:
+def run_and_dump(broker: Broker) -> Written:
     broker.start()
     try:
-        talk = Talk(Side("writer", broker))
-        living = be_active(talk)
-        known = what_is_known(broker)
-        talk.close()
+        dialog = Dialog(Side("writer", broker))
+        clients = run_workload(dialog)
+        described = describe_state(broker)
+        dialog.close()
     finally:
         broker.stop()
-    records = {topic: dumped(broker.data, topic) for topic in DECODERS}
-    return Written(broker, living, known, records)
+    records = {topic: dump_topic(broker.data, topic) for topic in DECODERS}
+    return Written(broker, clients, described, records)
 
 
-MADE_UP = [
+VARIABLE_PARTS = [
     (r"^Dumping .*/(.*)/.*", r"\1"),
     (r"CreateTime: \d+", "CreateTime: then"),
     (r"position: \d+ (.*) crc: \d+", r"\1"),
@@ -76,87 +77,94 @@ MADE_UP = [
     (r'"metadataHash":-?\d+', '"metadataHash":"of the id"'),
     (r'("topics":\[[^]]*\],"version"):\d+', r'\1:"of the metadata"'),
 ]
-"""What differs between any two clusters: times, checksums over them, ids, hashes over those; and
-how many writes went into a batch, which Kafka leaves to the moment."""
+"""Parts that differ between any two clusters: times, checksums, ids and their hashes; and the
+number of writes in a batch, which depends on timing in Kafka.
+"""
 
 
-def dumped(data: Path, topic: str) -> list[str]:
-    """What kafka-dump-log prints of a topic, with words for what a broker makes up."""
+def dump_topic(data: Path, topic: str) -> list[str]:
+    """Returns the output of kafka-dump-log for a topic without the variable parts."""
     logs = sorted(log for log in data.glob(f"{topic}-*/*.log") if log.stat().st_size)
-    named = ",".join(map(str, logs))
-    printed = peer("tool", "dump-log", DECODERS[topic], "--files", named)
-    for pattern, word in MADE_UP:
-        printed = re.sub(pattern, word, printed, flags=re.MULTILINE)
-    printed = re.sub(r'(?<="transactionPartitions":)\[{.*}\](?=,)', in_order, printed)
+    files = ",".join(map(str, logs))
+    printed = run_peer("tool", "dump-log", DECODERS[topic], "--files", files)
+    for pattern, alias in VARIABLE_PARTS:
+        printed = re.sub(pattern, alias, printed, flags=re.MULTILINE)
+    printed = re.sub(r'(?<="transactionPartitions":)\[{.*}\](?=,)', sort_partitions, printed)
     lines = printed.splitlines()
     return [line for line in lines if "isTransactional: false" not in line]
 
 
-def what_is_known(broker: Broker) -> list[tuple[str, Any]]:
-    """Every group, its members and offsets, and every transaction."""
+def describe_state(broker: Broker) -> list[tuple[str, Any]]:
+    """Returns descriptions of all groups, members, offsets and transactions."""
     side = Side("reader", broker)
-    make_ready(side)
-    talk = Talk(side)
-    talk.ask(ListGroupsRequest())
-    talk.ask(DescribeGroupsRequest(groups=GROUPS))
-    talk.ask(ConsumerGroupDescribeRequest(group_ids=GROUPS))
+    wait_until_ready(side)
+    dialog = Dialog(side)
+    dialog.send(ListGroupsRequest())
+    dialog.send(DescribeGroupsRequest(groups=GROUPS))
+    dialog.send(ConsumerGroupDescribeRequest(group_ids=GROUPS))
     for stable in False, True:
-        talk.ask(fetched(side, 9, *GROUPS, topics=None, require_stable=stable), 9)
+        dialog.send(fetch_offsets(side, 9, *GROUPS, topics=None, require_stable=stable), 9)
     for name in "second-version", "first-version", OPEN:
-        talk.ask_patiently(DescribeTransactionsRequest(transactional_ids=[name]))
+        dialog.send_with_retries(DescribeTransactionsRequest(transactional_ids=[name]))
     side.close()
-    return list(talk.told())
+    return list(dialog.comparable_responses())
 
 
-def in_order(found: re.Match[str]) -> str:
-    """A transaction's partitions are a set, which Kafka writes in the order of a hash table."""
-    topics = [(each["topic"], sorted(each["partitionIds"])) for each in json.loads(found[0])]
+def sort_partitions(now: re.Match[str]) -> str:
+    """Sorts the partitions of a transaction, which Kafka writes in the order of a hash table."""
+    topics = [(load["topic"], sorted(load["partitionIds"])) for load in json.loads(now[0])]
     return json.dumps(sorted(topics))
 
 
 @pytest.mark.parametrize("topic", DECODERS)
-def test_the_same_records_are_written(by_kafka: Written, by_barnabas: Written, topic: str) -> None:
-    assert by_barnabas.records[topic] == by_kafka.records[topic]
+def test_both_brokers_write_the_same_records(
+    kafka_state: Written, barnabas_state: Written, topic: str
+) -> None:
+    assert barnabas_state.records[topic] == kafka_state.records[topic]
 
 
-@pytest.mark.parametrize("writer", ["by_kafka", "by_barnabas"])
-def test_a_directory_is_taken_over_and_goes_on(request: pytest.FixtureRequest, writer: str) -> None:
-    """By the other broker, which ends what was left open; then the first has all of it."""
-    left: Written = request.getfixturevalue(writer)
-    kinds = [BrokerProcess, PeerBroker] if writer == "by_kafka" else [PeerBroker, BrokerProcess]
-    known = left.known
+@pytest.mark.parametrize("writer", ["kafka_state", "barnabas_state"])
+def test_a_broker_continues_on_the_directory_of_the_other(
+    request: pytest.FixtureRequest, writer: str
+) -> None:
+    """The other broker ends the open transaction; the first broker then has the same state."""
+    state: Written = request.getfixturevalue(writer)
+    kinds = [BrokerProcess, PeerBroker] if writer == "kafka_state" else [PeerBroker, BrokerProcess]
+    described = state.described
     for kind in kinds:
-        broker = kind(left.broker.directory, settings=AT_ONCE)
+        broker = kind(state.broker.directory, settings=SETTINGS)
         broker.start()
         try:
-            found = what_is_known(broker)
-            assert found == known
-            go_on(broker, left.living)
-            known = what_is_known(broker)
+            now = describe_state(broker)
+            assert now == described
+            continue_workload(broker, state.clients)
+            described = describe_state(broker)
         finally:
             broker.stop()
 
 
-def go_on(broker: Broker, living: Living) -> None:
-    """The members are still members; the transaction is committed, and another one is begun."""
+def continue_workload(broker: Broker, clients: ActiveClients) -> None:
+    """Sends heartbeats of the members, commits the transaction, and begins another one."""
     side = Side("reader", broker)
-    talk = Talk(side)
-    member, consumer = living.classic, living.consumer
+    dialog = Dialog(side)
+    member, consumer = clients.classic, clients.consumer
     classic_beat = heartbeat(member.group, member.generation, member.member_id, "static")
-    assert talk.ask(classic_beat).error_code == 0
-    consumer_beat = beat(consumer.group, consumer.member_id, consumer.epoch, owned=consumer.owned)
-    answer = talk.ask(consumer_beat)
-    assert (answer.error_code, answer.member_epoch) == (0, consumer.epoch)
-    ended = talk.ask_patiently(living.producer.end(True))
-    assert ended.error_code == 0
-    living.producer = living.producer.but(epoch=ended.producer_epoch)
-    talk.ask_until(
-        lambda: fetched(side, 9, OPEN, require_stable=True),
-        9,
-        lambda answer: answer.groups[0].topics[0].partitions[0].error_code == 0,
+    assert dialog.send(classic_beat).error_code == 0
+    consumer_beat = consumer_heartbeat(
+        consumer.group, consumer.member_id, consumer.epoch, owned=consumer.owned
     )
-    answer = talk.ask_patiently(living.producer.produce(PLAIN, 0), 12)
-    assert answer.responses[0].partition_responses[0].error_code == 0
-    answer = talk.ask_patiently(living.producer.commit_offsets(OPEN, 9), 5)
-    assert answer.topics[0].partitions[0].error_code == 0
+    response = dialog.send(consumer_beat)
+    assert (response.error_code, response.member_epoch) == (0, consumer.epoch)
+    ended = dialog.send_with_retries(clients.producer.end(True))
+    assert ended.error_code == 0
+    clients.producer = clients.producer.with_changes(epoch=ended.producer_epoch)
+    dialog.send_until(
+        lambda: fetch_offsets(side, 9, OPEN, require_stable=True),
+        9,
+        lambda response: response.groups[0].topics[0].partitions[0].error_code == 0,
+    )
+    response = dialog.send_with_retries(clients.producer.produce(PLAIN, 0), 12)
+    assert response.responses[0].partition_responses[0].error_code == 0
+    response = dialog.send_with_retries(clients.producer.commit_offsets(OPEN, 9), 5)
+    assert response.topics[0].partitions[0].error_code == 0
     side.close()

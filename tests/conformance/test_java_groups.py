@@ -1,6 +1,6 @@
-"""Kafka's tools for groups and offsets against Barnabas, and against Kafka, which proves the tests.
+"""Kafka's tools for groups and offsets on Barnabas, and on Kafka, which validates the tests.
 
-A JVM takes a second or two to start, so a test runs few tools and each shows several things.
+A JVM takes a second or two to start, so a test runs few tools and checks several things of each.
 """
 
 import json
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(scope="module")
 def client(target: Broker) -> Iterator[ConfluentGroups]:
-    """It makes the groups that the tools look at."""
+    """The client that creates the groups."""
     made = ConfluentGroups(target.bootstrap)
     yield made
     made.close()
@@ -51,7 +51,7 @@ def stable_group(client: GroupClient, topic: str, options: ConsumerOptions) -> I
 
 @contextmanager
 def polled_in_background(group_members: GroupMembers) -> Iterator[None]:
-    """Its positions stay where they are: what is taken is not committed."""
+    """Polls the members in a thread without committing."""
     ending = threading.Event()
     thread = threading.Thread(
         target=lambda: group_members.poll_until(ending.is_set, "the tools have run")
@@ -99,7 +99,7 @@ def test_consumer_groups_lists_and_describes(
         assert all(epoch.isdigit() if kind == "Consumer" else epoch == "-" for epoch in row[5:7])
 
 
-def test_consumer_groups_changes_nothing_while_members_are_in(
+def test_consumer_groups_rejects_changes_of_groups_with_members(
     target: Broker, client: ConfluentGroups, topic: str
 ) -> None:
     with stable_group(client, topic, ConsumerOptions(Protocol.RANGE)):
@@ -122,7 +122,7 @@ def test_consumer_groups_resets_offsets(
     def reset(*how: str) -> list[list[str]]:
         named = ("--group", topic, "--topic", topic)
         printed = tool(target, "consumer-groups", "--reset-offsets", *named, *how)
-        return sorted(row for row in rows(printed) if row[0] == topic)  # not what it warns of
+        return sorted(row for row in rows(printed) if row[0] == topic)  # without warnings
 
     def expected(offset: int) -> list[list[str]]:
         return [[topic, topic, str(partition), str(offset)] for partition in range(2)]
@@ -172,11 +172,11 @@ def test_groups_lists_every_kind(target: Broker, client: ConfluentGroups, topic:
     with stable_group(client, f"{topic}-new", ConsumerOptions(Protocol.CONSUMER)):
         listed = rows(tool(target, "groups", "--list"))
         assert [f"{topic}-new", "Consumer", "consumer"] in listed
-        assert [topic, "Classic"] in listed  # of no protocol: nobody has ever joined it
+        assert [topic, "Classic"] in listed  # without a protocol type: it never had members
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_console_consumers_go_on_where_the_last_one_ended(
+def test_console_consumers_continue_at_the_committed_offset(
     target: Broker, client: ConfluentGroups, topic: str, protocol: str
 ) -> None:
     client.produce(topic, [SentRecord(b"%d" % n) for n in range(10)])

@@ -1,4 +1,4 @@
-"""Every message at every version, read and rewritten by Kafka's own classes: the same bytes."""
+"""Kafka's classes read every message in every version and write the same bytes."""
 
 import random
 import shutil
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import PEERS
-from tests.wire.declared import EVERY_VERSION
-from tests.wire.filling import fill, is_flexible, sample
+from tests.wire.declared_messages import EVERY_VERSION
+from tests.wire.message_samples import fill, is_flexible, sample
 
 from barnabas.wire.schema import Message
 
@@ -32,35 +32,35 @@ NEWER_THAN_THE_PEER = {
     ("UnregisterControllerRequest", 0),
     ("UnregisterControllerResponse", 0),
 }
-"""What the facts have from Kafka 4.4, where the peer is 4.3."""
+"""Versions of Kafka 4.4, which the peer of version 4.3 does not have."""
 
 WRITTEN_BY_HAND = {("AbortedTxn", 0)}
-"""What the peer has no generated class for."""
+"""Messages without a generated class in Kafka."""
 
 
 @pytest.mark.peer
 def test_kafkas_classes_write_the_same_bytes() -> None:
-    asked = []
+    samples = []
     for message, version in EVERY_VERSION:
-        asked.append((message, version, "new", message().write(version)))
+        samples.append((message, version, "new", message().write(version)))
         for seed in range(SAMPLES_EACH):
             encoded = encoded_sample(message, version, seed)
-            asked.append((message, version, encoded.hex(), encoded))
-    answers = rewritten_by_kafka(
-        [f"{message.__name__} {version} {question}" for message, version, question, _ in asked]
+            samples.append((message, version, encoded.hex(), encoded))
+    rewritten = rewritten_by_kafka(
+        [f"{message.__name__} {version} {argument}" for message, version, argument, _ in samples]
     )
     unknown = set()
-    for (message, version, _, encoded), answer in zip(asked, answers, strict=True):
-        if answer == "unknown":
+    for (message, version, _, encoded), actual in zip(samples, rewritten, strict=True):
+        if actual == "unknown":
             unknown.add((message.__name__, version))
         else:
-            assert answer == encoded.hex(), f"{message.__name__} version {version}"
+            assert actual == encoded.hex(), f"{message.__name__} version {version}"
     assert unknown == NEWER_THAN_THE_PEER | WRITTEN_BY_HAND
     assert len(EVERY_VERSION) - len(unknown) == 724
 
 
 def encoded_sample(message: type[Message], version: int, seed: int) -> bytes:
-    """One message with every field set, the others with nulls, defaults and unknown tags too."""
+    """Returns a message with every field set, or with random nulls, defaults and unknown tags."""
     if seed == 0:
         return sample(message, version).write(version)
     source = random.Random(seed)
@@ -70,15 +70,15 @@ def encoded_sample(message: type[Message], version: int, seed: int) -> bytes:
 
 def rewritten_by_kafka(lines: list[str]) -> list[str]:
     if shutil.which("java") is None or not (PEERS / "kafka").exists():
-        pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
-    home = subprocess.run(
+        pytest.skip("the real Kafka is not installed: set PEERS to the folder of its script")
+    directory = subprocess.run(
         [PEERS / "kafka", "install"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    answers = subprocess.run(
-        ["java", "-Xmx512m", "-cp", f"{home}/libs/*", PROGRAM],
+    rewritten = subprocess.run(
+        ["java", "-Xmx512m", "-cp", f"{directory}/libs/*", PROGRAM],
         input="\n".join(lines),
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     )
-    return answers.stdout.splitlines()
+    return rewritten.stdout.splitlines()

@@ -1,6 +1,6 @@
-"""Kafka's own command-line tools against Barnabas, and against Kafka, which proves the tests.
+"""Kafka's command-line tools on Barnabas, and on Kafka, which validates the tests.
 
-A JVM takes a second or two to start, so a test runs few tools and each shows several things.
+A JVM takes a second or two to start, so a test runs few tools and checks several things of each.
 """
 
 import json
@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import Broker, peer
+from tests.conformance.brokers import Broker, run_peer
 from tests.conformance.clients.confluent import ConfluentClient
 from tests.conformance.tools import tool
 
 pytestmark = pytest.mark.peer
 
 
-def with_topic(target: Broker, topic: str, configs: dict[str, str] | None = None) -> None:
-    """A topic to try a tool on; made without a JVM."""
+def create_topic(target: Broker, topic: str, configs: dict[str, str] | None = None) -> None:
+    """Creates a topic without a JVM."""
     client = ConfluentClient(target.bootstrap)
     client.create_topic(topic, configs=configs)
     client.close()
@@ -79,15 +79,15 @@ def test_topics(target: Broker, topic: str) -> None:
     summary, *partitions = described.strip().splitlines()
     assert re.search(r"TopicId: [\w-]{22}\tPartitionCount: 3\tReplicationFactor: 1", summary)
     assert "retention.ms=60000" in summary
-    assert [re.search(r"Partition: (\d)\tLeader: 1\tReplicas: 1\tIsr: 1", each)[1] for each in
-            partitions] == ["0", "1", "2"]  # fmt: skip
+    pattern = r"Partition: (\d)\tLeader: 1\tReplicas: 1\tIsr: 1"
+    assert [re.search(pattern, line)[1] for line in partitions] == ["0", "1", "2"]
     assert topic in tool(target, "topics", "--list").splitlines()
     tool(target, "topics", "--delete", "--topic", topic)
     assert topic not in tool(target, "topics", "--list").splitlines()
 
 
 def test_configs(target: Broker, topic: str) -> None:
-    with_topic(target, topic, {"segment.ms": "60000"})
+    create_topic(target, topic, {"segment.ms": "60000"})
     entity = ("--entity-type", "topics", "--entity-name", topic)
     change = ("--add-config", "cleanup.policy=[compact,delete]", "--delete-config", "segment.ms")
     tool(target, "configs", *entity, "--alter", *change)
@@ -102,7 +102,7 @@ def test_configs(target: Broker, topic: str) -> None:
     tool(target, "configs", *broker, "--alter", "--delete-config", "log.cleaner.threads")
 
 
-def test_offsets_are_got_by_time_and_records_deleted(
+def test_get_offsets_by_time_after_deleting_records(
     target: Broker, topic: str, tmp_path: Path
 ) -> None:
     before_ms = int(time.time() * 1000) - 1
@@ -114,28 +114,28 @@ def test_offsets_are_got_by_time_and_records_deleted(
     deleted = tool(target, "delete-records", "--offset-json-file", str(deletion))
     assert f"partition: {topic}-0\tlow_watermark: 4" in deleted
     for at, offset in ("-1", 10), ("-2", 4), (str(before_ms), 4):
-        got = tool(target, "get-offsets", "--topic", topic, "--time", at)
-        assert got.strip() == f"{topic}:0:{offset}"
+        offsets = tool(target, "get-offsets", "--topic", topic, "--time", at)
+        assert offsets.strip() == f"{topic}:0:{offset}"
 
 
 def test_log_dirs_and_leader_election(target: Broker, topic: str) -> None:
-    with_topic(target, topic)
+    create_topic(target, topic)
     described = tool(target, "log-dirs", "--describe", "--topic-list", topic)
-    answer = json.loads(described.strip().splitlines()[-1])
-    (broker,) = answer["brokers"]
+    response = json.loads(described.strip().splitlines()[-1])
+    (broker,) = response["brokers"]
     (directory,) = broker["logDirs"]
     assert directory["error"] is None
     assert directory["logDir"] == str(target.data)
-    assert [each["partition"] for each in directory["partitions"]] == [f"{topic}-0"]
+    assert [entry["partition"] for entry in directory["partitions"]] == [f"{topic}-0"]
     elected = tool(
         target, "leader-election", "--election-type", "preferred", "--all-topic-partitions"
     )
     assert "Error" not in elected
 
 
-def test_the_cluster_describes_itself(target: Broker) -> None:
-    said = peer("tool", "cluster", "cluster-id", "--bootstrap-server", target.bootstrap)
-    assert re.search(r"Cluster ID: [\w-]{22}", said)
+def test_the_cluster_is_described(target: Broker) -> None:
+    output = run_peer("tool", "cluster", "cluster-id", "--bootstrap-server", target.bootstrap)
+    assert re.search(r"Cluster ID: [\w-]{22}", output)
     versions = tool(target, "broker-api-versions")
     assert versions.startswith(target.bootstrap)
     assert re.search(r"Produce\(0\): \d+ to \d+ \[usable: \d+\]", versions)

@@ -1,4 +1,4 @@
-"""Kafka's tools for transactions against Barnabas, and against Kafka, which proves the tests."""
+"""Kafka's tools for transactions on Barnabas, and on Kafka, which validates the tests."""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from tests.conformance.brokers import Broker
-from tests.conformance.clients.client import Sent
-from tests.conformance.clients.confluent import only_result
+from tests.conformance.clients.client import SentRecord
+from tests.conformance.clients.confluent import single_result
 from tests.conformance.clients.confluent_transactions import ConfluentTransactions
-from tests.conformance.clients.transaction_client import FencedError, Transactional
-from tests.conformance.same.batches import batch
-from tests.conformance.same.requests import produce
-from tests.conformance.same.sides import Side
+from tests.conformance.clients.transaction_client import FencedError, TransactionalProducer
+from tests.conformance.side_by_side.batches import batch
+from tests.conformance.side_by_side.requests import produce
+from tests.conformance.side_by_side.sides import Side
 from tests.conformance.tools import rows, tool
 from tests.wait import wait_until
 
@@ -22,23 +22,23 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(scope="module")
 def client(target: Broker) -> Iterator[ConfluentTransactions]:
-    """It makes the transactions that the tools look at."""
+    """The client that creates the transactions."""
     made = ConfluentTransactions(target.bootstrap)
     yield made
     made.close()
 
 
 @contextmanager
-def open_transaction(client: ConfluentTransactions, topic: str) -> Iterator[Transactional]:
-    """The second of a producer named for the topic; its one record is at offset 2."""
+def open_transaction(client: ConfluentTransactions, topic: str) -> Iterator[TransactionalProducer]:
+    """Opens the second transaction of a producer; its only record has offset 2."""
     client.create_topic(topic)
-    producer = client.transactional(topic)
+    producer = client.transactional_producer(topic)
     for _ in range(2):
         producer.begin()
-        producer.send(topic, [Sent(b"v")])
-        if client.ends(topic)[1] == 1:
+        producer.send(topic, [SentRecord(b"v")])
+        if client.watermarks(topic)[1] == 1:
             producer.commit()
-            wait_until(lambda: client.ends(topic) == (0, 2), "the first has ended")
+            wait_until(lambda: client.watermarks(topic) == (0, 2), "the first has ended")
     yield producer
     producer.close()
 
@@ -57,13 +57,13 @@ def test_transactions_are_listed_and_described(
         assert described[2] == producer_id
         assert described[4:6] == ["Ongoing", "60000"]
         assert described[-1] == f"{topic}-0"
-        place = ("--topic", topic, "--partition", "0")
-        (active,) = rows(tool(target, "transactions", "describe-producers", *place))
+        topic_partition = ("--topic", topic, "--partition", "0")
+        (active,) = rows(tool(target, "transactions", "describe-producers", *topic_partition))
         assert active[0] == producer_id
         assert active[-1] == "2"
         producer.commit()
-        wait_until(lambda: client.ends(topic) == (0, 4), "it has ended")
-        (active,) = rows(tool(target, "transactions", "describe-producers", *place))
+        wait_until(lambda: client.watermarks(topic) == (0, 4), "it has ended")
+        (active,) = rows(tool(target, "transactions", "describe-producers", *topic_partition))
         assert active[-1] == "None"
     (described,) = rows(tool(target, "transactions", *one))
     assert described[4] == "CompleteCommit"
@@ -74,31 +74,33 @@ def test_a_transaction_is_terminated_by_force(
 ) -> None:
     with open_transaction(client, topic) as producer:
         tool(target, "transactions", "forceTerminateTransaction", "--transactionalId", topic)
-        wait_until(lambda: client.ends(topic, reads_committed=True) == (0, 4), "it is aborted")
+        wait_until(
+            lambda: client.watermarks(topic, reads_committed=True) == (0, 4), "it is aborted"
+        )
         with pytest.raises(FencedError):
             producer.commit()
 
 
-def test_a_hanging_transaction_is_found_and_aborted(
+def test_a_hanging_transaction_is_listed_and_aborted(
     target: Broker, client: ConfluentTransactions, topic: str
 ) -> None:
     client.create_topic(topic)
     with unverified(client):
         write_an_hour_ago(target, topic, producer_id=4711)
-    assert client.ends(topic) == (0, 1)
-    assert client.ends(topic, reads_committed=True) == (0, 0)
+    assert client.watermarks(topic) == (0, 1)
+    assert client.watermarks(topic, reads_committed=True) == (0, 0)
     (found,) = rows(tool(target, "transactions", "find-hanging", "--topic", topic))
     assert found[:4] == [topic, "0", "4711", "0"]
     assert found[5] == "0"
-    place = ("--topic", topic, "--partition", "0")
-    tool(target, "transactions", "abort", *place, "--start-offset", "0")
-    wait_until(lambda: client.ends(topic, reads_committed=True) == (0, 2), "it is aborted")
+    topic_partition = ("--topic", topic, "--partition", "0")
+    tool(target, "transactions", "abort", *topic_partition, "--start-offset", "0")
+    wait_until(lambda: client.watermarks(topic, reads_committed=True) == (0, 2), "it is aborted")
     assert rows(tool(target, "transactions", "find-hanging", "--topic", topic)) == []
 
 
 @contextmanager
 def unverified(client: ConfluentTransactions) -> Iterator[None]:
-    """Let producers write into transactions that no coordinator knows of, as before KIP-890."""
+    """Lets producers write to transactions without a coordinator, as before KIP-890."""
     set_verification(client, "false")
     yield
     set_verification(client, "true")
@@ -108,12 +110,12 @@ def set_verification(client: ConfluentTransactions, value: str) -> None:
     name = "transaction.partition.verification.enable"
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
-    only_result(client._admin.incremental_alter_configs([resource]))
+    single_result(client._admin.incremental_alter_configs([resource]))
     wait_until(lambda: client.broker_configs(1)[name].value == value, f"{name} is {value}")
 
 
 def write_an_hour_ago(target: Broker, topic: str, *, producer_id: int) -> None:
-    """A transactional batch whose coordinator has never heard of it."""
+    """Writes a batch of a transaction that no coordinator has."""
     side = Side("target", target)
     written = batch(
         timestamp_ms=None,
@@ -122,9 +124,9 @@ def write_an_hour_ago(target: Broker, topic: str, *, producer_id: int) -> None:
         base_sequence=0,
         transactional=True,
     )
-    answer = side.ask(produce(topic, written, transactional_id="unheard of"), 9)
+    response = side.send(produce(topic, written, transactional_id="unknown"), 9)
     side.close()
-    assert answer.responses[0].partition_responses[0].error_code == 0
+    assert response.responses[0].partition_responses[0].error_code == 0
 
 
 def test_producer_perf_test_with_transactions(
@@ -144,6 +146,6 @@ def test_producer_perf_test_with_transactions(
         *("--isolation-level", "read_committed", "--formatter-property", "print.offset=true"),
         *("--formatter-property", "print.value=false"),
     )
-    offsets = [int(each) for each in re.findall(r"Offset:(\d+)", consumed)]
+    offsets = [int(offset) for offset in re.findall(r"Offset:(\d+)", consumed)]
     assert len(offsets) == len(set(offsets)) == 20_000
-    assert client.ends(topic)[1] > 20_000  # the markers
+    assert client.watermarks(topic)[1] > 20_000  # the markers

@@ -1,4 +1,4 @@
-"""One quorum of both: Barnabas and the real Kafka vote for each other and follow each other."""
+"""Quorums of Barnabas and Kafka nodes, which vote for each other and follow each other."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from tests.cluster.ask import quorum_view
+from tests.cluster.chaos.invariants import records_on_disk
 from tests.cluster.chaos.run import ChaosRun
-from tests.cluster.chaos.verify import records_on_disk
 from tests.cluster.cluster import Cluster, Quorum
 from tests.cluster.node import BARNABAS, KAFKA, NodeProgram, ProcessNode
-from tests.conformance.brokers import peer
-from tests.conformance.cluster import assert_no_complaints, read, write
+from tests.cluster.quorum_view import quorum_view
+from tests.conformance.brokers import run_peer
+from tests.conformance.cluster import assert_no_problems_logged, read, write
 from tests.wait import wait_until
 
 from barnabas.testing.requests import fetch_metadata, send_request
@@ -25,44 +25,44 @@ PARTITIONS = 3
 METADATA = "__cluster_metadata-0"
 
 
-def test_either_leads_the_quorum(tmp_path: Path) -> None:
-    """The active controller is killed until each implementation has led the others."""
+def test_nodes_of_both_programs_lead_the_quorum(tmp_path: Path) -> None:
+    """The active controller is killed until nodes of both programs have led."""
     with Cluster.combined(tmp_path, [BARNABAS, KAFKA, BARNABAS], quorum=Quorum.STATIC) as cluster:
         written: dict[str, dict[int, list[bytes]]] = {}
-        for active in until_each_has_led(cluster):
+        for active in active_controllers_of_both(cluster):
             topic = f"topic-{len(written)}"
             cluster.create_topic(topic, PARTITIONS)
             written[topic] = write(cluster, topic, 100, partitions=PARTITIONS)
             cluster.kill_node(active)
-            another(cluster, active)
+            wait_for_other_leader(cluster, active)
             cluster.start_node(active)
             cluster.wait_until_ready()
             cluster.wait_until_in_sync()
         for topic, values in written.items():
             assert read(cluster, topic, partitions=PARTITIONS) == values
-        assert_no_complaints(cluster)
+        assert_no_problems_logged(cluster)
         cluster.close()
         assert_equal_metadata(cluster)
 
 
-def test_a_leader_cut_off_gives_up_what_the_others_never_had(tmp_path: Path) -> None:
-    """Again and again, until it has been one of each implementation."""
+def test_an_isolated_leader_drops_its_uncommitted_records(tmp_path: Path) -> None:
+    """Until nodes of both programs have been isolated."""
     with Cluster.combined(tmp_path, [KAFKA, BARNABAS, KAFKA], with_network=True) as cluster:
         network = cluster.network
         assert network
-        for number, active in enumerate(until_each_has_led(cluster)):
-            others = [each for each in cluster.nodes if each != active.node_id]
-            ways = [way for each in others for way in permutations((active.node_id, each))]
-            network.cut(ways)
-            assert not creates(active, f"lost-{number}")
-            await_creation(another(cluster, active), f"kept-{number}")
-            network.heal(ways)
+        for number, active in enumerate(active_controllers_of_both(cluster)):
+            others = [node_id for node_id in cluster.nodes if node_id != active.node_id]
+            links = [method for other in others for method in permutations((active.node_id, other))]
+            network.cut(links)
+            assert not creates_topic(active, f"lost-{number}")
+            wait_until_created(wait_for_other_leader(cluster, active), f"kept-{number}")
+            network.heal(links)
             cluster.wait_until_ready()
             cluster.wait_until_in_sync()
         topics = {
             topic for node in cluster.brokers for topic, _ in fetch_metadata(node.port).partitions
         }
-        assert topics == {f"kept-{each}" for each in range(number + 1)}
+        assert topics == {f"kept-{index}" for index in range(number + 1)}
         cluster.close()
         assert_equal_metadata(cluster)
 
@@ -72,7 +72,7 @@ def test_a_leader_cut_off_gives_up_what_the_others_never_had(tmp_path: Path) -> 
     [(KAFKA, BARNABAS), (BARNABAS, KAFKA)],
     ids=["barnabas-joins-kafka", "kafka-joins-barnabas"],
 )
-def test_an_observer_is_made_a_voter_by_kafkas_tool(
+def test_kafkas_tool_adds_and_removes_a_voter(
     first: NodeProgram, joining: NodeProgram, tmp_path: Path
 ) -> None:
     settings = {
@@ -88,27 +88,27 @@ def test_an_observer_is_made_a_voter_by_kafkas_tool(
         before = cluster.quorum_view()
         assert before
         assert (set(before.voters), set(before.observers)) == ({1}, {2})
-        peer(
+        run_peer(
             *("tool", "metadata-quorum", "--bootstrap-server", cluster.bootstrap_servers),
             *("--command-config", str(second.properties_file), "add-controller"),
         )
-        assert set_of_voters(cluster) == {1, 2}
+        assert voter_ids(cluster) == {1, 2}
         cluster.create_topic("while-both-vote", PARTITIONS, 1)
         (directory_id,) = (
             line.partition("=")[2]
             for line in (second.log_dir / "meta.properties").read_text().splitlines()
             if line.startswith("directory.id=")
         )
-        peer(
+        run_peer(
             *("tool", "metadata-quorum", "--bootstrap-server", cluster.bootstrap_servers),
             *("remove-controller", "--controller-id", "2"),
             *("--controller-directory-id", directory_id),
         )
-        assert set_of_voters(cluster) == {1}
+        assert voter_ids(cluster) == {1}
 
 
 @pytest.mark.parametrize("programs", [[BARNABAS, KAFKA, BARNABAS]], ids=["one-kafka"])
-def test_a_mixed_cluster_keeps_its_promises_whatever_happens(
+def test_a_mixed_cluster_keeps_its_invariants_under_faults(
     programs: list[NodeProgram], tmp_path: Path
 ) -> None:
     chaos = ChaosRun(tmp_path, programs, seed=1, duration_s=40)
@@ -116,8 +116,8 @@ def test_a_mixed_cluster_keeps_its_promises_whatever_happens(
     assert not chaos.findings, chaos.report
 
 
-def until_each_has_led(cluster: Cluster) -> Iterator[ProcessNode]:
-    """The active controller, which is another one each time."""
+def active_controllers_of_both(cluster: Cluster) -> Iterator[ProcessNode]:
+    """Yields the active controller until nodes of both programs have led."""
     led: set[NodeProgram] = set()
     while led != {BARNABAS, KAFKA}:
         active = cluster.active_controller()
@@ -125,45 +125,45 @@ def until_each_has_led(cluster: Cluster) -> Iterator[ProcessNode]:
         yield active
 
 
-def another(cluster: Cluster, active: ProcessNode) -> ProcessNode:
-    """Who leads instead, by its own word: Kafka's brokers may still wait for the one before."""
-    found: list[ProcessNode] = []
+def wait_for_other_leader(cluster: Cluster, active: ProcessNode) -> ProcessNode:
+    """Returns a new leader by its own response: Kafka's brokers may still wait for the old one."""
+    records: list[ProcessNode] = []
 
-    def is_led_by_another() -> bool:
+    def has_other_leader() -> bool:
         for node in cluster.controllers:
             if node is not active and node.is_running:
                 with contextlib.suppress(OSError):
-                    seen = quorum_view(node.controller_port)
-                    if seen is not None and seen.leader == node.node_id:
-                        found.append(node)
-        return bool(found)
+                    view = quorum_view(node.controller_port)
+                    if view is not None and view.leader == node.node_id:
+                        records.append(node)
+        return bool(records)
 
-    wait_until(is_led_by_another, "another controller is active")
-    return found[0]
-
-
-def await_creation(active: ProcessNode, topic: str) -> None:
-    wait_until(lambda: creates(active, topic), f"{active.node_id} creates {topic}")
+    wait_until(has_other_leader, "another controller is active")
+    return records[0]
 
 
-def creates(active: ProcessNode, topic: str) -> bool:
-    """Whether the controller does so, and says it in time."""
+def wait_until_created(active: ProcessNode, topic: str) -> None:
+    wait_until(lambda: creates_topic(active, topic), f"{active.node_id} creates {topic}")
+
+
+def creates_topic(active: ProcessNode, topic: str) -> bool:
+    """Whether the controller creates the topic in time."""
     new = CreatableTopic(name=topic, num_partitions=1, replication_factor=3)
     with contextlib.suppress(OSError):
-        answer = send_request(active.controller_port, CreateTopicsRequest(topics=[new]), 7)
-        return answer.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+        response = send_request(active.controller_port, CreateTopicsRequest(topics=[new]), 7)
+        return response.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
     return False
 
 
 def assert_equal_metadata(cluster: Cluster) -> None:
-    """As far as each has it; all have been stopped."""
+    """Fails if the metadata log of a stopped node is not a prefix of the longest one."""
     logs = sorted(
         (records_on_disk(node.log_dir / METADATA) for node in cluster.nodes.values()), key=len
     )
     assert all(logs[-1].startswith(log) for log in logs)
 
 
-def set_of_voters(cluster: Cluster) -> set[int]:
-    seen = cluster.quorum_view()
-    assert seen
-    return set(seen.voters)
+def voter_ids(cluster: Cluster) -> set[int]:
+    view = cluster.quorum_view()
+    assert view
+    return set(view.voters)

@@ -1,7 +1,7 @@
-"""Kafka's commands that move and measure records, and ours: the same arguments, the same output.
+"""Console and performance commands: ours have the output of Kafka's for the same arguments.
 
-What differs by nature is masked: times, speeds, and the texts of help. A JVM takes a second or two
-to start, so each comparison shows several things.
+Times, throughput and help texts are masked. A JVM takes a second or two to start, so each
+comparison checks several things.
 """
 
 import re
@@ -21,45 +21,47 @@ NUMBER = re.compile(r"\b\d+(\.\d+)?([Ee]-?\d+)?\b|NaN")
 
 
 @dataclass(slots=True, frozen=True)
-class Said:
+class CommandOutput:
     status: int
     out: str
     err: list[str]
 
 
-Both = Callable[..., tuple[Said, Said]]
+RunBoth = Callable[..., tuple[CommandOutput, CommandOutput]]
 
 
 @pytest.fixture
-def both(broker: Broker) -> Both:
-    """A command of Kafka's and ours, one after the other, on Barnabas."""
+def run_both(broker: Broker) -> RunBoth:
+    """Runs Kafka's command and ours, one after the other, on Barnabas."""
 
-    def call(name: str, *arguments: object, stdin: bytes = b"") -> tuple[Said, Said]:
-        words = [str(each) for each in arguments]
+    def call(
+        name: str, *arguments: object, stdin: bytes = b""
+    ) -> tuple[CommandOutput, CommandOutput]:
+        texts = [str(argument) for argument in arguments]
         ours = [sys.executable, "-m", "barnabas.cli.kafka", f"kafka-{name}"]
         return (
-            _say([str(PEERS / "kafka"), "tool", name, *words], stdin),
-            _say([*ours, *words], stdin),
+            _run_command([str(PEERS / "kafka"), "tool", name, *texts], stdin),
+            _run_command([*ours, *texts], stdin),
         )
 
     return call
 
 
 @pytest.fixture
-def on_broker(both: Both, broker: Broker) -> Both:
-    return lambda name, *arguments, **more: both(
+def on_broker(run_both: RunBoth, broker: Broker) -> RunBoth:
+    return lambda name, *arguments, **more: run_both(
         name, "--bootstrap-server", broker.bootstrap, *arguments, **more
     )
 
 
-def test_what_one_sends_either_prints(on_broker: Both, topic: str) -> None:
+def test_both_consumers_print_the_records_of_both_producers(on_broker: RunBoth, topic: str) -> None:
     options = ("parse.key=true", "parse.headers=true", "key.separator==", "null.marker=NIL")
-    reading = [part for each in options for part in ("--reader-property", each)]
+    reading = [part for option in options for part in ("--reader-property", option)]
     lines = "a:1,b:2\tk1=first\nNIL\tk2=NIL\nc:é\tk3=three\n".encode()
     theirs, ours = on_broker("console-producer", "--topic", topic, *reading, stdin=lines)
     assert ours == theirs
     shown = ("print.key=true", "print.headers=true", "print.offset=true", "print.partition=true")
-    printing = [part for each in shown for part in ("--formatter-property", each)]
+    printing = [part for option in shown for part in ("--formatter-property", option)]
     consumed = ("--topic", topic, "--partition", 0, "--offset", "earliest", "--max-messages", 6)
     theirs, ours = on_broker("console-consumer", *consumed, *printing)
     assert ours == theirs
@@ -77,12 +79,14 @@ def test_what_one_sends_either_prints(on_broker: Both, topic: str) -> None:
         ("--topic", "t", "--group", "a", "--command-property", "group.id=b"),
     ],
 )
-def test_the_consumer_refuses_what_kafkas_does(on_broker: Both, options: tuple[str, ...]) -> None:
+def test_the_consumer_rejects_the_same_options(
+    on_broker: RunBoth, options: tuple[str, ...]
+) -> None:
     theirs, ours = on_broker("console-consumer", *options)
     assert (ours.status, ours.out, ours.err[0]) == (theirs.status, theirs.out, theirs.err[0])
 
 
-def test_the_producer_says_the_same_of_old_options(on_broker: Both, topic: str) -> None:
+def test_the_producer_has_the_same_messages_for_old_options(on_broker: RunBoth, topic: str) -> None:
     old = ("--topic", topic, "--producer-property", "linger.ms=1", "--property", "parse.key=false")
     theirs, ours = on_broker("console-producer", *old, stdin=b"x\n")
     assert ours == theirs
@@ -90,7 +94,9 @@ def test_the_producer_says_the_same_of_old_options(on_broker: Both, topic: str) 
     assert (ours.status, ours.err[0]) == (theirs.status, theirs.err[0])
 
 
-def test_speeds_are_told_in_the_same_words(on_broker: Both, topic: str, tmp_path: Path) -> None:
+def test_throughput_is_reported_in_the_same_format(
+    on_broker: RunBoth, topic: str, tmp_path: Path
+) -> None:
     file = tmp_path / "payloads"
     file.write_text("one\ntwo\n\nthree\n")
     load = ("--topic", topic, "--num-records", 200, "--throughput", -1, "--warmup-records", 50)
@@ -106,29 +112,31 @@ def test_speeds_are_told_in_the_same_words(on_broker: Both, topic: str, tmp_path
     assert (ours.status, _masked(ours.out)) == (theirs.status, _masked(theirs.out))
 
 
-def test_every_metric_of_ours_is_one_of_kafkas(on_broker: Both, topic: str) -> None:
+def test_every_metric_exists_in_kafka(on_broker: RunBoth, topic: str) -> None:
     load = ("--topic", topic, "--num-records", 100, "--throughput", -1, "--record-size", 10)
     theirs, ours = on_broker("producer-perf-test", *load, "--print-metrics")
-    names = [_metrics(said.out) for said in (theirs, ours)]
+    names = [_metrics(output.out) for output in (theirs, ours)]
     assert names[1] - names[0] == set()
     for name in "batch-size-avg", "record-queue-time-avg", "request-latency-avg":
         assert f"producer-metrics:{name}" in names[1]
 
 
-def test_latencies_are_told_in_the_same_words(both: Both, broker: Broker, topic: str) -> None:
-    both("e2e-latency", broker.bootstrap, topic, 3, 1, 10)
-    theirs, ours = both("e2e-latency", broker.bootstrap, topic, 3, 1, 10)
+def test_latencies_are_reported_in_the_same_format(
+    run_both: RunBoth, broker: Broker, topic: str
+) -> None:
+    run_both("e2e-latency", broker.bootstrap, topic, 3, 1, 10)
+    theirs, ours = run_both("e2e-latency", broker.bootstrap, topic, 3, 1, 10)
     assert (ours.status, _masked(ours.out)) == (theirs.status, _masked(theirs.out))
-    theirs, ours = both("e2e-latency", "a", "b")
+    theirs, ours = run_both("e2e-latency", "a", "b")
     assert ours == theirs
 
 
-def test_events_are_the_same(on_broker: Both, topic: str) -> None:
+def test_verifiable_clients_print_the_same_events(on_broker: RunBoth, topic: str) -> None:
     sent = ("--topic", topic, "--max-messages", 3, "--value-prefix", 7, "--repeating-keys", 2)
     theirs, ours = on_broker("verifiable-producer", *sent)
     assert (ours.status, _masked(ours.out)) == (theirs.status, _masked(theirs.out))
-    taken = ("--topic", topic, "--max-messages", 3, "--verbose", "--group-id", topic)
-    theirs, ours = on_broker("verifiable-consumer", *taken)
+    consumed_options = ("--topic", topic, "--max-messages", 3, "--verbose", "--group-id", topic)
+    theirs, ours = on_broker("verifiable-consumer", *consumed_options)
     assert (ours.status, _masked(ours.out)) == (theirs.status, _masked(theirs.out))
 
 
@@ -145,24 +153,24 @@ def test_events_are_the_same(on_broker: Both, topic: str) -> None:
         "metadata-shell",
     ],
 )
-def test_the_same_options_are_known(both: Both, name: str) -> None:
-    theirs, ours = both(name, "--help")
+def test_commands_have_the_same_options(run_both: RunBoth, name: str) -> None:
+    theirs, ours = run_both(name, "--help")
     assert ours.status == theirs.status
     assert _options(ours) == _options(theirs)
 
 
-def test_files_are_dumped_alike(both: Both, broker: Broker) -> None:
+def test_dump_log_prints_the_same_records(run_both: RunBoth, broker: Broker) -> None:
     folder = broker.data / "__cluster_metadata-0"
     segment = next(folder.glob("*.log"))
     options = ("--files", segment, "--cluster-metadata-decoder", "--max-bytes", 4096)
-    theirs, ours = both("dump-log", *options)
+    theirs, ours = run_both("dump-log", *options)
     assert ours == theirs
 
 
-def _say(command: list[str], stdin: bytes) -> Said:
+def _run_command(command: list[str], stdin: bytes) -> CommandOutput:
     done = subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
     err = [line for line in done.stderr.decode().splitlines() if not NOISE.match(line)]
-    return Said(done.returncode, done.stdout.decode(), err)
+    return CommandOutput(done.returncode, done.stdout.decode(), err)
 
 
 def _masked(text: str) -> str:
@@ -170,12 +178,12 @@ def _masked(text: str) -> str:
 
 
 def _metrics(text: str) -> set[str]:
-    """Their names with their groups, without tags."""
+    """Returns the names of metrics with their groups, without tags."""
     return {":".join(line.split(":")[:2]) for line in text.splitlines() if " : " in line}
 
 
-def _options(said: Said) -> set[str]:
-    told = "\n".join([said.out, *said.err])
-    return set(re.findall(r"^ *(--\w[\w.-]+)", told, re.MULTILINE)) | set(
-        re.findall(r", (--\w[\w.-]+)", told)
+def _options(output: CommandOutput) -> set[str]:
+    text = "\n".join([output.out, *output.err])
+    return set(re.findall(r"^ *(--\w[\w.-]+)", text, re.MULTILINE)) | set(
+        re.findall(r", (--\w[\w.-]+)", text)
     )

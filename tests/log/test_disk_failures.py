@@ -178,12 +178,12 @@ def test_a_sync_that_fails_fails_the_directory(
 def test_one_failed_directory_does_not_affect_the_others(tmp_path: Path) -> None:
     good, bad = LogTestDirectory(tmp_path / "good"), LogTestDirectory(tmp_path / "bad")
     log = good.create()
-    doomed = bad.create()
+    deleted = bad.create()
     bad.directory.failed = LogDirFailure(str(bad.path), FULL)
     append(log, b"fine")
     bad.directory.close()
     assert len(read_all(log)) == 1
-    assert doomed.log_end_offset == 0
+    assert deleted.log_end_offset == 0
     good.directory.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.conformance.brokers import PeerBroker, run_peer, is_peer_installed
+from tests.conformance.brokers import PeerBroker, is_peer_installed, run_peer
 from tests.log.log_test_directory import (
     NOW_MS,
     LogTestDirectory,

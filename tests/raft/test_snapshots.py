@@ -75,7 +75,7 @@ def test_a_new_observer_fetches_the_leaders_snapshot(cluster: Cluster) -> None:
         assert observer.quorum.voters.ids() == [1, 2, 3]
         observer.kill()
         observer.start()
-        assert observer.listener.frames, "a snapshot is committed, whoever leads"
+        assert observer.listener.frames, "a snapshot is committed under any leader"
         await cluster.all_have(*leader.listener.frames)
 
     simulated(scenario())

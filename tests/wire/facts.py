@@ -48,14 +48,14 @@ class FactMessage:
 
 
 def messages(file_name: str) -> list[FactMessage]:
-    """Every message of a facts file that is spoken in some version."""
+    """Returns every message of a facts file that has a version."""
     blocks = (FACTS / file_name).read_text().strip().split("\n\n")
     parsed = [_message(block.splitlines()) for block in blocks]
     return [message for message in parsed if message.versions != "none"]
 
 
 def error_codes() -> Iterator[tuple[int, str, bool]]:
-    """Code, name, and whether a client may retry."""
+    """Yields code, name, and whether the error is retriable."""
     for line in (FACTS / "errors.txt").read_text().splitlines():
         code, name, *flags = line.split()
         yield int(code), name, "retriable" in flags

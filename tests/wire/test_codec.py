@@ -1,12 +1,12 @@
-"""Laws of the codec: what is written is read back, and nothing a peer sent is lost."""
+"""The codec reads what it has written, and keeps unknown tagged fields."""
 
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.wire.declared import MESSAGES
-from tests.wire.filling import drawn
+from tests.wire.declared_messages import MESSAGES
+from tests.wire.message_samples import messages_of_version
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_groups import (
@@ -45,13 +45,13 @@ def test_every_version_of_a_message_reads_what_it_wrote(
     message: type[Message], data: st.DataObject
 ) -> None:
     for version in message.VERSIONS:
-        written = data.draw(drawn(message, version))
+        written = data.draw(messages_of_version(message, version))
         encoded = written.write(version)
         assert message.read(b"\x01" + encoded + b"\x02", version, 1) == (written, 1 + len(encoded))
         assert message.read_exactly(bytearray(encoded), version) == written
 
 
-def test_a_plain_version_is_laid_out_as_the_protocol_says() -> None:
+def test_a_version_without_tagged_fields_has_the_layout_of_the_protocol() -> None:
     request = produce_request(records=b"batch")
     assert (
         request.write(3)
@@ -64,7 +64,7 @@ def test_a_plain_version_is_laid_out_as_the_protocol_says() -> None:
     )
 
 
-def test_a_flexible_version_is_laid_out_as_the_protocol_says() -> None:
+def test_a_flexible_version_has_the_layout_of_the_protocol() -> None:
     request = produce_request(records=b"batch")
     assert (
         request.write(9)
@@ -92,18 +92,18 @@ class FileRegion:
     size_bytes: int
 
 
-def test_a_region_is_noted_where_its_bytes_belong() -> None:
-    """What is sent is the bytes with each region at its place: the same as if copied."""
+def test_a_region_has_the_position_of_its_bytes() -> None:
+    """The bytes with each region at its position are the same as with copied regions."""
     first, second = FileRegion(5), FileRegion(300)
     out = Outgoing(b"head")
     FetchResponse.writer(17)(fetch_response(first, None, second), out)
     contents = {first: b"a" * 5, second: b"b" * 300}
-    sent, done = bytearray(), 0
+    sent, copied_to = bytearray(), 0
     for position, region in out.regions:
         assert isinstance(region, FileRegion)
-        sent += out[done:position] + contents[region]
-        done = position
-    sent += out[done:]
+        sent += out[copied_to:position] + contents[region]
+        copied_to = position
+    sent += out[copied_to:]
     copied = fetch_response(contents[first], None, contents[second]).write(17)
     assert sent == b"head" + copied
     assert out.size_bytes == len(sent)
@@ -114,7 +114,7 @@ def test_a_region_cannot_be_written_to_plain_bytes() -> None:
         fetch_response(FileRegion(5)).write(17)
 
 
-def test_tags_of_a_newer_peer_survive_rewriting_in_their_order() -> None:
+def test_unknown_tags_are_written_again_in_order() -> None:
     partition = PartitionData(
         diverging_epoch=EpochEndOffset(epoch=3, end_offset=7),
         snapshot_id=PartitionData().snapshot_id,
@@ -148,7 +148,7 @@ def test_a_null_struct_is_one_byte() -> None:
 
 
 def test_a_null_struct_in_a_tagged_field_is_zero() -> None:
-    """Unlike outside of one, where it is -1."""
+    """Outside of a tagged field it is -1."""
     without = ConsumerGroupMemberMetadataValue(classic_member_metadata=None)
     assert without.write(0)[-4:] == b"\x01\x00\x01\x00"
     assert ConsumerGroupMemberMetadataValue.read_exactly(without.write(0), 0) == without
@@ -159,7 +159,7 @@ def test_a_null_struct_in_a_tagged_field_is_zero() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 9])
-def test_text_that_no_peer_would_read_is_not_written(version: int) -> None:
+def test_text_above_the_maximum_length_is_not_written(version: int) -> None:
     longest = MetadataRequest(topics=[MetadataRequestTopic(name="a" * 32_767)])
     assert MetadataRequest.read_exactly(longest.write(version), version) == longest
     with pytest.raises(ValueError, match="MetadataRequest version"):
@@ -171,13 +171,13 @@ def test_an_ignorable_field_is_dropped_by_a_version_without_it() -> None:
     assert FetchRequest.read_exactly(encoded, 10) == FetchRequest(max_bytes=5)
 
 
-def test_a_field_that_matters_is_not_dropped_silently() -> None:
+def test_a_field_that_is_not_ignorable_raises_an_error() -> None:
     with pytest.raises(KafkaError, match=r"coordinator_keys") as raised:
         FindCoordinatorRequest(coordinator_keys=["group"]).write(3)
     assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_null_is_refused_by_a_version_that_has_no_null() -> None:
+def test_null_raises_an_error_in_a_version_without_null() -> None:
     assert MetadataRequest(topics=None).write(1) == b"\xff\xff\xff\xff"
     with pytest.raises(KafkaError, match=r"topics") as raised:
         MetadataRequest(topics=None).write(0)
@@ -185,19 +185,19 @@ def test_null_is_refused_by_a_version_that_has_no_null() -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 2, 14])
-def test_an_unknown_version_is_neither_read_nor_written(version: int) -> None:
+def test_an_unknown_version_is_not_read_or_written(version: int) -> None:
     for use in (ProduceRequest.reader, ProduceRequest.writer):
         with pytest.raises(KafkaError, match="3-13") as raised:
             use(version)
         assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_a_number_out_of_range_is_named_with_its_message() -> None:
+def test_the_error_of_a_number_out_of_range_has_the_message_name() -> None:
     with pytest.raises(ValueError, match="KRaftVersionRecord version 0"):
         KRaftVersionRecord(version=2**15).write(0)
 
 
-def test_shared_defaults_cannot_be_changed_by_accident() -> None:
+def test_shared_defaults_cannot_be_changed() -> None:
     partition = PartitionData()
     with pytest.raises(AttributeError, match="assign a new one"):
         partition.current_leader.leader_id = 4
@@ -225,7 +225,7 @@ def produce_request(records: bytes) -> ProduceRequest:
 
 
 def fetch_response(*records: bytes | FileRegion | None) -> FetchResponse:
-    return fetch_response_of(*(PartitionData(records=it) for it in records))
+    return fetch_response_of(*(PartitionData(records=data) for data in records))
 
 
 def fetch_response_of(*partitions: PartitionData) -> FetchResponse:

@@ -1,12 +1,12 @@
-"""Bytes from someone who means harm: one exception, and no memory for what is only claimed."""
+"""Malformed bytes raise ProtocolViolation, and claimed lengths allocate no memory."""
 
 import random
 import tracemalloc
 from contextlib import suppress
 
 import pytest
-from tests.wire.declared import MESSAGES
-from tests.wire.filling import sample
+from tests.wire.declared_messages import MESSAGES
+from tests.wire.message_samples import sample
 
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.consumer_groups import ConsumerGroupHeartbeatResponse
@@ -17,11 +17,11 @@ from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.sasl import SaslHandshakeRequest
 from barnabas.wire.schema import Message
 
-TELLING_BYTES = (0x00, 0x01, 0x7F, 0x80, 0xFE, 0xFF)
+EDGE_BYTES = (0x00, 0x01, 0x7F, 0x80, 0xFE, 0xFF)
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
-def test_a_message_cut_short_anywhere_is_a_violation(message: type[Message]) -> None:
+def test_a_truncated_message_is_a_violation(message: type[Message]) -> None:
     for version in message.VERSIONS:
         encoded = sample(message, version).write(version)
         for length in range(len(encoded)):
@@ -38,13 +38,13 @@ def test_damaged_bytes_are_read_or_are_a_violation(message: type[Message]) -> No
             damaged = bytearray(encoded)
             for _ in range(source.choice((1, 1, 2, 5))):
                 damaged[source.randrange(len(damaged))] = source.choice(
-                    (*TELLING_BYTES, source.randrange(256))
+                    (*EDGE_BYTES, source.randrange(256))
                 )
             with suppress(ProtocolViolation):
                 message.read_exactly(damaged, version)
 
 
-def test_bytes_after_a_message_are_a_violation() -> None:
+def test_trailing_bytes_are_a_violation() -> None:
     encoded = SaslHandshakeRequest(mechanism="PLAIN").write(1)
     with pytest.raises(ProtocolViolation, match="3 bytes follow"):
         SaslHandshakeRequest.read_exactly(encoded + b"abc", 1)
@@ -54,11 +54,11 @@ def test_bytes_after_a_message_are_a_violation() -> None:
     ("version", "claim"),
     [(0, b"\x7f\xff\xff\xff"), (9, b"\xff\xff\xff\xff\x07"), (9, b"\x80\x80\x80\x08")],
 )
-def test_a_claimed_count_costs_no_memory(version: int, claim: bytes) -> None:
+def test_a_claimed_count_allocates_no_memory(version: int, claim: bytes) -> None:
     MetadataRequest.reader(version)
     frame = claim + bytes(100_000)
     peaks_bytes = []
-    for _ in range(5):  # other threads may take memory meanwhile, but not each time
+    for _ in range(5):  # other threads may allocate memory, but not every time
         tracemalloc.start()
         with pytest.raises(ProtocolViolation, match=r"topics claims a length"):
             MetadataRequest.read(frame, version)
@@ -68,7 +68,7 @@ def test_a_claimed_count_costs_no_memory(version: int, claim: bytes) -> None:
 
 
 def test_a_count_of_more_elements_than_could_fit_is_a_violation() -> None:
-    """Each topic takes at least 18 bytes: an id, a name's length, and no tags."""
+    """Each topic needs at least 18 bytes: an id, the length of a name, and no tags."""
     with pytest.raises(ProtocolViolation, match=r"topics claims a length of 6 "):
         MetadataRequest.read(bytes([6 + 1]) + bytes(100), 10)
 
@@ -99,13 +99,13 @@ def test_text_that_is_not_utf8_is_a_violation() -> None:
         SaslHandshakeRequest.read(b"\x00\x02\xc3\x28", 0)
 
 
-def test_text_longer_than_any_plain_version_could_hold_is_a_violation() -> None:
+def test_text_above_the_maximum_length_is_a_violation() -> None:
     frame = b"\x02" + b"\x81\x80\x02" + b"a" * 32_768 + bytes(10)
     with pytest.raises(ProtocolViolation, match="32768 bytes of text"):
         MetadataRequest.read(frame, 9)
 
 
-def test_a_tagged_field_that_runs_past_the_frame_is_a_violation() -> None:
+def test_a_tagged_field_beyond_the_frame_is_a_violation() -> None:
     encoded = ConsumerGroupHeartbeatResponse().write(0)
     with pytest.raises(ProtocolViolation, match="tagged field 9 claims 50 bytes"):
         ConsumerGroupHeartbeatResponse.read(encoded[:-1] + b"\x01\x09\x32abc", 0)
@@ -118,7 +118,7 @@ def test_a_tagged_field_must_fill_the_size_it_claims() -> None:
         BeginTransactionRecord.read(b"\x01\x00\x05\x04abcd", 0)
 
 
-def test_a_million_tags_cannot_be_claimed() -> None:
+def test_a_huge_number_of_tags_is_a_violation() -> None:
     with pytest.raises(ProtocolViolation):
         ConsumerGroupHeartbeatResponse.read(
             ConsumerGroupHeartbeatResponse().write(0)[:-1] + b"\xff\xff\xff\xff\x07", 0

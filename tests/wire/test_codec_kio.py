@@ -1,9 +1,9 @@
-"""The same bytes as kio, an implementation we share no code with.
+"""The codec writes the same bytes as kio, an independent implementation.
 
-kio reads what we wrote and writes it again; we read that. It knows no records and not the newest
-versions, fails on tagged fields it does not know, and holds some fields in narrower types (error
-codes, durations, times), so the samples keep to values these can hold. What it leaves out is
-compared with Kafka's own classes in `tests/conformance`.
+kio reads our messages and writes them again, and we read those. It does not have records and the
+newest versions, fails on unknown tagged fields, and has narrower types for some fields (error
+codes, durations, times), so the samples have small values. `tests/conformance` compares all
+messages with Kafka's classes.
 """
 
 import io
@@ -11,7 +11,7 @@ import io
 import pytest
 from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
-from tests.wire.filling import sample
+from tests.wire.message_samples import sample
 
 from barnabas.wire.apis import Api, apis
 

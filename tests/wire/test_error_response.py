@@ -84,7 +84,7 @@ from barnabas.wire.schema import Message
 CODE = ErrorCode.NOT_CONTROLLER
 
 
-def the_error(request: Message, version: int) -> Any:
+def read_error_response(request: Message, version: int) -> Any:
     """The error response as a client reads it."""
     response = error_response(request, version, CODE, "why")
     assert response is not None
@@ -94,10 +94,12 @@ def the_error(request: Message, version: int) -> Any:
 @pytest.mark.parametrize("key", [api.key for api in apis()])
 def test_every_api_has_an_error_response_in_every_version(key: ApiKey) -> None:
     for version in api(key).versions:
-        the_error(a_produce() if key is ApiKey.PRODUCE else api(key).request(), version)
+        read_error_response(
+            produce_request() if key is ApiKey.PRODUCE else api(key).request(), version
+        )
 
 
-def a_produce(acks: int = 1) -> ProduceRequest:
+def produce_request(acks: int = 1) -> ProduceRequest:
     partitions = [PartitionProduceData(index=index) for index in (3, 4)]
     return ProduceRequest(
         acks=acks,
@@ -106,13 +108,13 @@ def a_produce(acks: int = 1) -> ProduceRequest:
 
 
 def test_produce_reports_the_error_for_every_partition() -> None:
-    (topic,) = the_error(a_produce(), 12).responses
+    (topic,) = read_error_response(produce_request(), 12).responses
     assert topic.name == "t"
     entries = [
         (p.index, p.error_code, p.base_offset, p.error_message) for p in topic.partition_responses
     ]
     assert entries == [(3, CODE, -1, "why"), (4, CODE, -1, "why")]
-    (topic,) = the_error(a_produce(), 13).responses
+    (topic,) = read_error_response(produce_request(), 13).responses
     assert topic.topic_id == b"i" * 16
 
 
@@ -124,24 +126,25 @@ def test_add_partitions_to_txn_reports_every_partition_before_version_4() -> Non
     (topic,) = response.results_by_topic_v3_and_below
     assert topic.name == "t"
     assert [
-        (each.partition_index, each.partition_error_code) for each in topic.results_by_partition
+        (result.partition_index, result.partition_error_code)
+        for result in topic.results_by_partition
     ] == [(0, ErrorCode.CONCURRENT_TRANSACTIONS), (2, ErrorCode.CONCURRENT_TRANSACTIONS)]
 
 
 def test_produce_without_acks_has_no_error_response() -> None:
-    assert error_response(a_produce(acks=0), 9, CODE) is None
+    assert error_response(produce_request(acks=0), 9, CODE) is None
 
 
 def test_fetch_reports_partitions_before_version_13_and_the_top_level_from_7() -> None:
     topic = FetchTopic(topic="t", topic_id=b"i" * 16, partitions=[FetchPartition(partition=2)])
-    old = the_error(FetchRequest(topics=[topic]), 6)
+    old = read_error_response(FetchRequest(topics=[topic]), 6)
     assert old.responses[0].partitions[0].error_code == CODE
     assert old.responses[0].partitions[0].high_watermark == -1
     request = FetchRequest(session_id=9, session_epoch=3, topics=[topic])
-    middle = the_error(request, 12)
+    middle = read_error_response(request, 12)
     assert (middle.error_code, middle.session_id) == (CODE, 9)
     assert middle.responses[0].partitions[0].partition_index == 2
-    new = the_error(request, 13)
+    new = read_error_response(request, 13)
     assert (new.error_code, new.responses) == (CODE, [])
 
 
@@ -151,16 +154,16 @@ def test_delete_topics_reports_the_topics_of_the_list_that_its_version_has(versi
         request = DeleteTopicsRequest(topic_names=["a", "b"])
     else:
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=n) for n in ("a", "b")])
-    entries = [(r.name, r.error_code) for r in the_error(request, version).responses]
+    entries = [(r.name, r.error_code) for r in read_error_response(request, version).responses]
     assert entries == [("a", CODE), ("b", CODE)]
 
 
 def test_entries_are_identified_by_the_fields_that_their_api_has() -> None:
-    (topic,) = the_error(
+    (topic,) = read_error_response(
         CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=5)]), 7
     ).topics
     assert (topic.name, topic.error_code, topic.num_partitions) == ("t", CODE, -1)
-    (topic,) = the_error(
+    (topic,) = read_error_response(
         DeleteRecordsRequest(
             topics=[
                 DeleteRecordsTopic(name="t", partitions=[DeleteRecordsPartition(partition_index=6)])
@@ -171,14 +174,14 @@ def test_entries_are_identified_by_the_fields_that_their_api_has() -> None:
     (partition,) = topic.partitions
     entries = (topic.name, partition.partition_index, partition.error_code, partition.low_watermark)
     assert entries == ("t", 6, CODE, -1)
-    (resource,) = the_error(
+    (resource,) = read_error_response(
         DescribeConfigsRequest(
             resources=[DescribeConfigsResource(resource_type=2, resource_name="t")]
         ),
         4,
     ).results
     assert (resource.resource_type, resource.resource_name, resource.error_code) == (2, "t", CODE)
-    (topic,) = the_error(
+    (topic,) = read_error_response(
         DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[1, 2])]), 0
     ).topics
     assert [(p.partition_index, p.error_code) for p in topic.partitions] == [(1, CODE), (2, CODE)]
@@ -187,26 +190,29 @@ def test_entries_are_identified_by_the_fields_that_their_api_has() -> None:
 def test_elect_leaders_reports_the_top_level_from_version_1_and_partitions_always() -> None:
     request = ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="t", partitions=[8])])
     for version, top in ((0, 0), (1, CODE), (2, CODE)):
-        response = the_error(request, version)
+        response = read_error_response(request, version)
         (topic,) = response.replica_election_results
         assert response.error_code == top
         assert [(p.partition_id, p.error_code) for p in topic.partition_result] == [(8, CODE)]
-    assert the_error(ElectLeadersRequest(topic_partitions=None), 0).replica_election_results == []
+    assert (
+        read_error_response(ElectLeadersRequest(topic_partitions=None), 0).replica_election_results
+        == []
+    )
 
 
 def test_alter_replica_log_dirs_lists_directories_in_requests_and_topics_in_responses() -> None:
     topics = [AlterReplicaLogDirTopic(name="t", partitions=[1, 2])]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path="/d", topics=topics)])
-    (topic,) = the_error(request, 2).results
+    (topic,) = read_error_response(request, 2).results
     assert topic.topic_name == "t"
     assert [(p.partition_index, p.error_code) for p in topic.partitions] == [(1, CODE), (2, CODE)]
 
 
 def test_metadata_of_a_nameless_topic_has_an_empty_name_where_null_is_not_allowed() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=b"i" * 16)])
-    assert the_error(request, 10).topics[0].name == ""
-    assert the_error(request, 12).topics[0].name is None
-    assert the_error(request, 13).error_code == CODE
+    assert read_error_response(request, 10).topics[0].name == ""
+    assert read_error_response(request, 12).topics[0].name is None
+    assert read_error_response(request, 13).error_code == CODE
 
 
 @pytest.mark.parametrize(
@@ -226,7 +232,7 @@ def test_metadata_of_a_nameless_topic_has_an_empty_name_where_null_is_not_allowe
 )
 def test_apis_of_brokers_and_the_cluster_report_only_at_the_top_level(request_: Message) -> None:
     for version in api(request_.API_KEY).versions:
-        response = the_error(request_, version)
+        response = read_error_response(request_, version)
         assert response.error_code == CODE
         assert getattr(response, "error_message", "why") == "why"
         assert not any(isinstance(value, list) and value for value in vars_of(response).values())
@@ -239,7 +245,7 @@ def vars_of(struct: Any) -> dict[str, Any]:
 def test_topic_resource_and_reassignment_changes_report_every_entry() -> None:
     created = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", assignments=None)])
     for version in api(ApiKey.CREATE_PARTITIONS).versions:
-        (topic,) = the_error(created, version).results
+        (topic,) = read_error_response(created, version).results
         assert (topic.name, topic.error_code, topic.error_message) == ("t", CODE, "why")
     for altered in (
         AlterConfigsRequest(resources=[AlterConfigsResource(resource_type=2, resource_name="t")]),
@@ -248,7 +254,7 @@ def test_topic_resource_and_reassignment_changes_report_every_entry() -> None:
         ),
     ):
         for version in api(altered.API_KEY).versions:
-            (resource,) = the_error(altered, version).responses
+            (resource,) = read_error_response(altered, version).responses
             assert (resource.resource_type, resource.resource_name) == (2, "t")
             assert (resource.error_code, resource.error_message) == (CODE, "why")
     partition = ReassignablePartition(partition_index=3)
@@ -256,7 +262,7 @@ def test_topic_resource_and_reassignment_changes_report_every_entry() -> None:
         topics=[ReassignableTopic(name="t", partitions=[partition])]
     )
     for version in api(ApiKey.ALTER_PARTITION_REASSIGNMENTS).versions:
-        response = the_error(moved, version)
+        response = read_error_response(moved, version)
         assert (response.error_code, response.error_message) == (CODE, "why")
         (entry,) = response.responses[0].partitions
         assert (entry.partition_index, entry.error_code, entry.error_message) == (3, CODE, "why")
@@ -264,25 +270,25 @@ def test_topic_resource_and_reassignment_changes_report_every_entry() -> None:
 
 def test_a_failed_join_has_no_protocol_and_a_failed_leave_no_members() -> None:
     for version, protocol in (6, ""), (7, None):
-        joined = the_error(JoinGroupRequest(group_id="g"), version)
+        joined = read_error_response(JoinGroupRequest(group_id="g"), version)
         assert (joined.error_code, joined.protocol_name) == (CODE, protocol)
     leaving = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="m")])
-    left = the_error(leaving, 3)
+    left = read_error_response(leaving, 3)
     assert (left.error_code, left.members) == (CODE, [])
 
 
 def test_a_failed_init_producer_id_has_no_id_and_no_epoch() -> None:
-    response = the_error(InitProducerIdRequest(), 5)
+    response = read_error_response(InitProducerIdRequest(), 5)
     assert (response.error_code, response.producer_id, response.producer_epoch) == (CODE, -1, -1)
 
 
 def test_errors_are_counted_at_the_top_level_and_in_entries() -> None:
     for request, version, codes in [
-        (a_produce(), 9, 2),
+        (produce_request(), 9, 2),
         (CreateTopicsRequest(topics=[CreatableTopic(name=name) for name in "abc"]), 7, 3),
         (InitProducerIdRequest(), 5, 1),
         (ElectLeadersRequest(topic_partitions=[TopicPartitions(partitions=[1, 2])]), 2, 3),
-        (WriteTxnMarkersRequest(markers=[a_marker(2), a_marker(1)]), 2, 3),
+        (WriteTxnMarkersRequest(markers=[marker(2), marker(1)]), 2, 3),
     ]:
         counts: defaultdict[int, int] = defaultdict(int)
         response = error_response(request, version, CODE)
@@ -290,7 +296,7 @@ def test_errors_are_counted_at_the_top_level_and_in_entries() -> None:
         assert counts == {CODE: codes}
 
 
-def a_marker(partitions: int) -> WritableTxnMarker:
+def marker(partitions: int) -> WritableTxnMarker:
     topic = WritableTxnMarkerTopic(name="t", partition_indexes=list(range(partitions)))
     return WritableTxnMarker(topics=[topic])
 

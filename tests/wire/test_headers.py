@@ -1,4 +1,4 @@
-"""Request and response headers, which version goes with what, and damaged ones."""
+"""Request and response headers, their versions, and malformed headers."""
 
 from contextlib import suppress
 
@@ -27,7 +27,7 @@ from barnabas.wire.outgoing import Outgoing
 
 HEADERS = st.builds(
     RequestHeader,
-    api_key=st.sampled_from([int(it.key) for it in apis()]),
+    api_key=st.sampled_from([int(item.key) for item in apis()]),
     api_version=st.integers(0, 20),
     correlation_id=st.integers(-(2**31), 2**31 - 1),
     client_id=st.none() | st.text(max_size=30),
@@ -41,19 +41,21 @@ def encoded(header: RequestHeader) -> bytes:
     return bytes(out)
 
 
-def test_a_plain_request_header_is_laid_out_as_the_protocol_says() -> None:
+def test_a_request_header_has_the_layout_of_the_protocol() -> None:
     header = RequestHeader(ApiKey.PRODUCE, 8, 7, "me")
     assert encoded(header) == b"\x00\x00" + b"\x00\x08" + b"\x00\x00\x00\x07" + b"\x00\x02me"
 
 
-def test_the_client_id_keeps_its_plain_length_in_a_flexible_header() -> None:
+def test_the_client_id_has_an_int16_length_in_a_flexible_header() -> None:
     header = RequestHeader(ApiKey.PRODUCE, 9, 7, "me")
     assert encoded(header) == b"\x00\x00\x00\x09\x00\x00\x00\x07" + b"\x00\x02me" + b"\x00"
     assert encoded(header._replace(client_id=None))[-3:] == b"\xff\xff\x00"
 
 
-def test_the_layouts_are_the_facts() -> None:
-    request, response = (it for it in facts.messages("api-messages.txt") if it.kind == "header")
+def test_the_layouts_equal_the_facts() -> None:
+    request, response = (
+        item for item in facts.messages("api-messages.txt") if item.kind == "header"
+    )
     assert [field.name for field in request.fields] == [
         "RequestApiKey",
         "RequestApiVersion",
@@ -84,7 +86,7 @@ def test_a_damaged_header_is_read_or_is_a_violation(
         read_request_header(frame[: data.draw(st.integers(0, len(frame)))])
 
 
-def test_a_header_cut_short_is_a_violation() -> None:
+def test_a_truncated_header_is_a_violation() -> None:
     frame = encoded(RequestHeader(ApiKey.PRODUCE, 9, 7, "me", {4: b"tag"}))
     for length in range(len(frame)):
         with pytest.raises(ProtocolViolation):
@@ -102,8 +104,8 @@ def test_a_request_for_an_unknown_api_still_has_a_header() -> None:
     assert position == 10
 
 
-def test_an_api_versions_request_from_the_future_still_has_a_header() -> None:
-    """KIP-511: it must be answered, in version 0, so its correlation id must be found."""
+def test_an_api_versions_request_of_an_unknown_version_has_a_header() -> None:
+    """KIP-511: the broker responds in version 0 and needs the correlation id."""
     future = RequestHeader(ApiKey.API_VERSIONS, 99, 5, "client")
     assert read_request_header(encoded(future))[0] == future
 
@@ -119,7 +121,7 @@ def test_an_api_versions_request_from_the_future_still_has_a_header() -> None:
         (ApiKey.VOTE, 0, 2, 1),
     ],
 )
-def test_each_version_has_its_headers(
+def test_each_version_has_its_header_versions(
     key: ApiKey, version: int, request_version: int, response_version: int
 ) -> None:
     assert request_header_version(key, version) == request_version
@@ -141,7 +143,7 @@ def test_a_response_header_carries_the_correlation_id(version: int, header: byte
 
 
 @pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, 95, -1, 32767])
-def test_a_key_that_is_not_spoken_is_an_unsupported_version(key: int) -> None:
+def test_an_unsupported_api_key_is_an_unsupported_version(key: int) -> None:
     with pytest.raises(KafkaError) as raised:
         api(key)
     assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION

@@ -1,4 +1,4 @@
-"""The declarations say what the facts say: every message, version by version, field by field."""
+"""The declarations equal the facts: every message, version and field."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.wire import facts
-from tests.wire.declared import MESSAGES_BY_NAME
+from tests.wire.declared_messages import MESSAGES_BY_NAME
 from tests.wire.facts import FactField, FactMessage
 
 from barnabas.wire.apis import ApiKey, api, apis
@@ -29,7 +29,7 @@ FACTS = [
 ]
 
 
-def test_what_is_declared_is_what_the_facts_list() -> None:
+def test_the_declared_messages_are_those_of_the_facts() -> None:
     assert sorted(MESSAGES_BY_NAME) == sorted(fact.name for fact in FACTS)
 
 
@@ -50,7 +50,7 @@ def test_a_message_has_the_facts_key_and_versions(fact: FactMessage) -> None:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
-def test_each_version_carries_the_facts_fields(fact: FactMessage) -> None:
+def test_each_version_has_the_fields_of_the_facts(fact: FactMessage) -> None:
     message = MESSAGES_BY_NAME[fact.name]
     for version in message.VERSIONS:
         declared = declared_fields(message, version)
@@ -58,13 +58,13 @@ def test_each_version_carries_the_facts_fields(fact: FactMessage) -> None:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
-def test_the_fields_that_may_be_dropped_are_the_facts(fact: FactMessage) -> None:
+def test_ignorable_fields_are_those_of_the_facts(fact: FactMessage) -> None:
     message = MESSAGES_BY_NAME[fact.name]
     for version in message.VERSIONS:
         assert declared_absences(message, version) == fact_absences(fact, fact.fields, version)
 
 
-def test_every_key_that_is_spoken_has_its_messages() -> None:
+def test_every_supported_key_has_its_messages() -> None:
     spoken = {fact.key: fact.name for fact in FACTS if fact.kind == "request"}
     assert {it.key: it.request.__name__ for it in apis()} == spoken
     for it in apis():
@@ -73,7 +73,7 @@ def test_every_key_that_is_spoken_has_its_messages() -> None:
         assert it.flexible_from == it.response.FLEXIBLE_FROM
 
 
-def test_retired_keys_are_named_but_not_spoken() -> None:
+def test_retired_keys_have_names_and_no_messages() -> None:
     retired = set(ApiKey) - {it.key for it in apis()}
     assert {key.name for key in retired} == {
         "LEADER_AND_ISR",
@@ -85,9 +85,9 @@ def test_retired_keys_are_named_but_not_spoken() -> None:
 
 
 def test_declaring_compiles_nothing() -> None:
-    """A broker imports most of these modules when it starts, and uses a few."""
+    """A broker imports most of these modules at start and uses few of them."""
     program = (
-        "import sys; from tests.wire.declared import MESSAGES; "
+        "import sys; from tests.wire.declared_messages import MESSAGES; "
         "assert len(MESSAGES) > 200; assert 'barnabas.wire.codec' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
@@ -95,7 +95,7 @@ def test_declaring_compiles_nothing() -> None:
 
 @dataclass(slots=True)
 class Carried:
-    """A field in one version, in the facts' words."""
+    """A field in one version, in the format of the facts."""
 
     name: str
     type: str
@@ -136,7 +136,7 @@ def fact_fields(fact: FactMessage, fields: list[FactField], version: int) -> lis
 
 
 def declared_absences(struct: type[Struct], version: int) -> set[tuple[str, bool]]:
-    """The fields that a version lacks but some other has, and whether each may be dropped."""
+    """Returns the fields that a version does not have, and if they are ignorable."""
     absent = set()
     for field in layout(struct):
         if version not in field.versions:
@@ -179,7 +179,7 @@ def fact_type(field: FactField) -> str:
 
 
 def without_prefix(struct_name: str) -> str:
-    """Structs that share a name in the facts but differ are told apart by these in one module."""
+    """Prefixes of different structs with the same name in one module."""
     of_an_api = "Vote|Begin|End|QuorumEpoch|Incremental|Initialize|ReadSummary|Read|Write|Delete"
     of_an_api += "|Fetch|Acknowledge|Described|Listed"
     of_a_part = "Request|Response|LeaderChange|QuorumState|Target|Current"

@@ -1,4 +1,4 @@
-"""Varints at their edges."""
+"""Edge cases of varints."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def test_a_varint_is_read_as_written(value: int) -> None:
 
 
 @given(st.sampled_from(EDGES))
-def test_a_varint_cut_short_is_a_violation(value: int) -> None:
+def test_a_truncated_varint_is_a_violation(value: int) -> None:
     out = bytearray()
     write_uvarint(out, value)
     with pytest.raises(ProtocolViolation, match="truncated"):

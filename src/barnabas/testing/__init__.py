@@ -14,14 +14,14 @@ from barnabas.lazy import lazy_getattr
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
     from barnabas.testing.cluster import Cluster
-    from barnabas.testing.errors import BrokerError
+    from barnabas.testing.requests import BrokerError
 else:
     __getattr__ = lazy_getattr(
         __name__,
         {
             "barnabas.testing.broker": ("Broker",),
             "barnabas.testing.cluster": ("Cluster",),
-            "barnabas.testing.errors": ("BrokerError",),
+            "barnabas.testing.requests": ("BrokerError",),
         },
     )
 

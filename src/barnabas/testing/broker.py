@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.config import BrokerSettings, ConfigError
@@ -23,10 +22,10 @@ from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.testing.clock import BrokerClock, ClockEventLoop
-from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults
 from barnabas.testing.ports import LOOPBACK, free_port
 from barnabas.testing.requests import (
+    BrokerError,
     create_topic_request,
     delete_topic_request,
     raise_for_errors,
@@ -143,17 +142,13 @@ class Broker:
             self.close()
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return await asyncio.to_thread(self.__enter__)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def create_topic(

@@ -8,13 +8,12 @@ from collections.abc import Collection, Mapping
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Self
 
-from barnabas.testing.errors import BrokerError
 from barnabas.testing.process_cluster import START_TIMEOUT_S, ProcessCluster
 from barnabas.testing.process_node import NodeRole, ProcessNode
 from barnabas.testing.requests import (
+    BrokerError,
     PartitionReplicas,
     create_topic_request,
     raise_for_errors,
@@ -94,17 +93,13 @@ class Cluster:
             self.close()
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return await asyncio.to_thread(self.__enter__)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def kill(self, number: int) -> None:

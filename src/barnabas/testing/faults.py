@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from barnabas.log import OpenFiles
@@ -134,12 +133,7 @@ class Faults:
         return self._add(api, times, when, DelayAction(seconds))
 
     def drop(
-        self,
-        api: str,
-        *,
-        times: int | None = None,
-        after: bool = False,
-        when: When | None = None,
+        self, api: str, *, times: int | None = None, after: bool = False, when: When | None = None
     ) -> "Fault":
         """Closes the connection instead of responding, before or `after` handling the request."""
         return self._add(api, times, when, DropAction(after=after))
@@ -216,9 +210,7 @@ class Fault:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.lift()
 
 
@@ -302,9 +294,7 @@ class FullDisk:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.heal()
 
 

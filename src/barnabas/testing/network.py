@@ -93,7 +93,7 @@ class LinkNetwork:
         for (source, target, _), proxy in self._proxies.items():
             is_healed = self._links[source, target].is_open.is_set()
             is_healed &= self._links[target, source].is_open.is_set()
-            # Over a cut link, a stopped node cannot be told from a running one.
+            # Over a cut link, a stopped node looks like a running one.
             if self._is_up[target] or not is_healed:
                 proxy.open()
             else:
@@ -144,12 +144,7 @@ class LinkProxy:
     """Accepts connections of one node to a port of another, and forwards them."""
 
     def __init__(
-        self,
-        host: str,
-        port: int,
-        links: Mapping[tuple[int, int], Link],
-        source: int,
-        target: int,
+        self, host: str, port: int, links: Mapping[tuple[int, int], Link], source: int, target: int
     ) -> None:
         self._address = (host, port)
         self._forward = links[source, target]

@@ -5,11 +5,10 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from barnabas.testing.errors import BrokerError
 from barnabas.testing.network import LinkNetwork, node_name
 from barnabas.testing.ports import LOOPBACK
 from barnabas.testing.process_node import BARNABAS, NodeRole, ProcessNode
-from barnabas.testing.requests import MetadataView, fetch_metadata
+from barnabas.testing.requests import BrokerError, MetadataView, fetch_metadata
 from barnabas.testing.wait import wait_until
 from barnabas.wire.uuid import random_uuid, to_text
 

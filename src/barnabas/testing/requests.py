@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.testing.errors import BrokerError
 from barnabas.testing.ports import LOOPBACK
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
@@ -122,3 +121,7 @@ def raise_for_errors(response: CreateTopicsResponse | DeleteTopicsResponse) -> N
 def setting_text(value: object) -> str:
     """Returns the text of a setting in server.properties."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class BrokerError(Exception):
+    """The broker did not start, or rejected a request of the test; the message says why."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 
-from barnabas.cli.errors import ExitStatus
+from barnabas.cli.root_command import ExitStatus
 from barnabas.metadata.frames import encode_record
 from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.records.build import Record, build_batch

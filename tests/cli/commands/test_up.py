@@ -116,7 +116,7 @@ def test_up_serves_until_a_signal_stops_it(
         assert second.exit_code == 1
         assert "another broker uses" in second.output
     finally:
-        status = broker.end(number)
+        status = broker.end_with_signal(number)
     assert status == 0
     assert (broker.data / ".kafka_cleanshutdown").exists()
     output = broker.log_text()

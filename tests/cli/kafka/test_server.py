@@ -12,7 +12,7 @@ from tests.conformance.brokers import free_port
 from tests.wait import wait_until
 
 from barnabas.cli.kafka.server_stop import NodeProcess, find_node_processes
-from barnabas.node.single_node import single_node_properties
+from barnabas.node.format import single_node_properties
 
 KAFKA = (sys.executable, "-m", "barnabas.cli.kafka")
 

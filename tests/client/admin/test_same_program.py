@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.client.admin import program
 from tests.client.admin.clients import produce
-from tests.import_changed import load_changed
+from tests.confluent_modules import load_with_barnabas_imports
 
 from barnabas.testing import Broker
 
@@ -24,7 +24,7 @@ def test_both_libraries_return_the_same(
 ) -> None:
     served: Any = request.getfixturevalue(where)
     bootstrap = served.bootstrap_servers if isinstance(served, Broker) else served.bootstrap
-    ours = load_changed(PROGRAM, "tests.client.admin.program_of_ours")
+    ours = load_with_barnabas_imports(PROGRAM, "tests.client.admin.program_of_ours")
 
     def run(module: Any) -> dict[str, Any]:
         results: dict[str, Any] = module.administer(

@@ -6,7 +6,7 @@ from typing import Any
 import confluent_kafka.admin
 import pytest
 from tests.client.admin.clients import SILENT
-from tests.conformance.brokers import PeerBroker, peer_is_here
+from tests.conformance.brokers import PeerBroker, is_peer_installed
 from tests.wait import wait_until
 
 from barnabas.admin import (
@@ -113,7 +113,7 @@ def test_an_invalid_credential_alteration_is_rejected(
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The real Kafka, with rules."""
-    if not peer_is_here():
+    if not is_peer_installed():
         pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -1,4 +1,4 @@
-"""A client finds its cluster, whoever of it is there, and says why if nobody is."""
+"""A client finds its cluster by any node that is up, and reports why if it finds none."""
 
 import asyncio
 import socket
@@ -246,7 +246,7 @@ async def test_a_request_without_acks_that_cannot_be_sent_fails() -> None:
         assert isinstance(outcomes[-1], ConnectionError)
 
 
-# News for whoever has an error_cb
+# An event for error_cb
 
 
 @on_a_loop

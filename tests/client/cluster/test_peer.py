@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.client.cluster.harness import CA, CERTIFICATES, OURS
-from tests.conformance.brokers import PeerBroker, peer, peer_is_here
+from tests.conformance.brokers import PeerBroker, is_peer_installed, run_peer
 from tests.server.harness import on_a_loop
 
 from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
@@ -65,7 +65,7 @@ class SecuredKafka(PeerBroker):
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
-    if not peer_is_here():
+    if not is_peer_installed():
         pytest.skip("the real Kafka is not here")
     broker = SecuredKafka(tmp_path_factory.mktemp("kafka"))
     broker.start()
@@ -74,7 +74,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
         for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
             password = f"{mechanism}=[password=secret]"
             user = ("--entity-type", "users", "--entity-name", "alice")
-            peer("tool", *alter, *user, "--add-config", password)
+            run_peer("tool", *alter, *user, "--add-config", password)
         yield broker
     finally:
         broker.stop()

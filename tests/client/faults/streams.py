@@ -13,7 +13,7 @@ from barnabas import Consumer, KafkaError, KafkaException, Message, Producer, To
 DEADLINE_S = 30.0
 """For anything: what takes longer hangs."""
 
-Place = tuple[str, int]
+TopicPartitionKey = tuple[str, int]
 
 
 def write(
@@ -75,7 +75,7 @@ def read_all(servers: str, topic: str, partitions: int, **settings: Any) -> dict
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
-            "group.id": "whoever",
+            "group.id": "any-group",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             **HURRIED,

@@ -48,8 +48,8 @@ def test_transactions_are_whole_or_not_at_all(broker: Broker, seed: int) -> None
         moves = dice.random() < 0.5
         try:
             if moves:
-                places = [TopicPartition(topic, 0, number + 1)]
-                insist(producer.send_offsets_to_transaction, places, group, 5)
+                topic_partitions = [TopicPartition(topic, 0, number + 1)]
+                insist(producer.send_offsets_to_transaction, topic_partitions, group, 5)
             insist(producer.commit_transaction if is_kept else producer.abort_transaction, 5)
         except KafkaException as failure:
             if not failure.args[0].txn_requires_abort():

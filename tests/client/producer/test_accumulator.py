@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 
 from barnabas.client import _message as compiled_message
 from barnabas.client.producer import _accumulator as compiled_accumulator
@@ -30,15 +30,15 @@ def modules(request: pytest.FixtureRequest) -> Modules:
         if not compiled_accumulator.COMPILED:
             pytest.skip("nothing is compiled here")
         return Modules(compiled_batch, compiled_accumulator, compiled_base)
-    message = from_source(compiled_message)
+    message = load_uncompiled(compiled_message)
     message.__name__ = compiled_message.__name__
-    batch = from_source(compiled_batch, message=message)
+    batch = load_uncompiled(compiled_batch, message=message)
     batch.__name__ = compiled_batch.__name__
-    queues = from_source(compiled_queues, batch=batch)
+    queues = load_uncompiled(compiled_queues, batch=batch)
     queues.__name__ = compiled_queues.__name__
-    accumulator = from_source(compiled_accumulator, message=message, batch=batch, queues=queues)
+    accumulator = load_uncompiled(compiled_accumulator, message=message, batch=batch, queues=queues)
     accumulator.__name__ = compiled_accumulator.__name__
-    base = from_source(compiled_base, message=message, accumulator=accumulator)
+    base = load_uncompiled(compiled_base, message=message, accumulator=accumulator)
     return Modules(batch, accumulator, base)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 
 from barnabas.client import _ready as compiled_ready
 from barnabas.client.errors import KafkaError, KafkaException
@@ -18,9 +18,9 @@ FAILURE = KafkaError(KafkaError._MSG_TIMED_OUT)
 def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
     module: Any = compiled_delivery
     if request.param == "plain":
-        ready = from_source(compiled_ready)
+        ready = load_uncompiled(compiled_ready)
         ready.__name__ = compiled_ready.__name__
-        module = from_source(compiled_delivery, ready=ready)
+        module = load_uncompiled(compiled_delivery, ready=ready)
     elif not compiled_delivery.COMPILED:
         pytest.skip("nothing is compiled here")
     return lambda callback=None: module.DeliveryFuture(asyncio.get_running_loop(), callback)
@@ -97,7 +97,7 @@ def test_a_delivery_has_callbacks_and_can_be_cancelled(make: Callable[..., Any])
 
 def test_a_ready_awaitable_can_become_a_task() -> None:
     async def main() -> None:
-        for module in (compiled_ready, from_source(compiled_ready)):
+        for module in (compiled_ready, load_uncompiled(compiled_ready)):
             assert await module.Ready(1) == 1
             assert await asyncio.create_task(module.Ready(2)) == 2
             assert await asyncio.wait_for(module.Ready(3), 20) == 3

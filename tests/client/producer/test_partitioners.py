@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 
 from barnabas.client.producer import _partitioners as compiled
 
-plain = from_source(compiled)
+plain = load_uncompiled(compiled)
 
 
 @pytest.mark.parametrize("module", [compiled, plain], ids=["compiled", "plain"])

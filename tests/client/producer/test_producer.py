@@ -241,10 +241,10 @@ def test_statistics_are_json_in_librdkafkas_format(make: Callable[..., Producer]
     producer = make(statistics_interval_ms=50, stats_cb=reports.append)
     producer.produce("one", b"x")
     poll_until(lambda: reports and json.loads(reports[-1])["txmsgs"] == 1, producer)
-    told_last = json.loads(reports[-1])
-    assert told_last["type"] == "producer"
-    assert told_last["topics"]["one"]["partitions"]["0"]["txmsgs"] == 1
-    assert "UP" in {broker["state"] for broker in told_last["brokers"].values()}
+    last_reported = json.loads(reports[-1])
+    assert last_reported["type"] == "producer"
+    assert last_reported["topics"]["one"]["partitions"]["0"]["txmsgs"] == 1
+    assert "UP" in {broker["state"] for broker in last_reported["brokers"].values()}
 
 
 def test_metrics_have_javas_names(make: Callable[..., Producer]) -> None:

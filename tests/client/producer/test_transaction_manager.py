@@ -24,11 +24,11 @@ def test_produce_needs_a_transaction(make: Callable[..., Producer]) -> None:
 def test_many_transactions_one_after_the_other(make: Callable[..., Producer]) -> None:
     producer = make(transactional_id="many")
     producer.init_transactions(20)
-    told: list[Any] = []
+    reported: list[Any] = []
     for number in range(6):
         producer.begin_transaction()
         for _ in range(10):
-            producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+            producer.produce("t", b"x", on_delivery=lambda error, _: reported.append(error))
         if number % 2:
             producer.abort_transaction(20)
         else:
@@ -36,8 +36,8 @@ def test_many_transactions_one_after_the_other(make: Callable[..., Producer]) ->
                 [TopicPartition("t", 0, number)], ConsumerGroupMetadata("of-many"), 20
             )
             producer.commit_transaction(20)
-    assert len(told) == 60
-    assert told.count(None) >= 30
+    assert len(reported) == 60
+    assert reported.count(None) >= 30
 
 
 def test_the_older_of_two_producers_is_fenced(make: Callable[..., Producer]) -> None:

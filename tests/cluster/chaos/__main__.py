@@ -1,4 +1,4 @@
-"""Hurt a cluster for minutes and check that it keeps its promises: `make chaos`.
+"""Injects faults into a cluster for minutes and checks its invariants: `make chaos`.
 
 python -m tests.cluster.chaos --seed 1 --minutes 10 --report build/chaos.md
 """
@@ -18,7 +18,7 @@ from tests.cluster.node import PROGRAMS
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.chaos", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="decides what happens")
+    parser.add_argument("--seed", type=int, default=1, help="of the random faults")
     parser.add_argument("--minutes", type=float, default=10, help="of faults")
     parser.add_argument(
         "--nodes",
@@ -32,7 +32,7 @@ def main() -> int:
     )
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     options = parser.parse_args()
-    programs = [PROGRAMS[each] for each in options.nodes.split(",")]
+    programs = [PROGRAMS[name] for name in options.nodes.split(",")]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the nodes end with it
     directory = Path(tempfile.mkdtemp(prefix="chaos-"))
     chaos = ChaosRun(

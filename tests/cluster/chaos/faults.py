@@ -1,4 +1,4 @@
-"""What can happen to a cluster of three, and what undoes it."""
+"""Faults of a cluster of three nodes, and how they end."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -11,11 +11,11 @@ from tests.cluster.node import BARNABAS, ProcessNode
 
 @dataclass(slots=True, frozen=True)
 class Fault:
-    """Lasts as long as the context; `node` is the one it happens to."""
+    """A fault of `node` that lasts as long as its context."""
 
     name: str
     node: ProcessNode
-    lasting: AbstractContextManager[None]
+    context: AbstractContextManager[None]
     kills: bool
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ def killed(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[No
 
 @contextmanager
 def stopped(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
-    """TimeoutError, once it is over, for a node that had to be killed after all."""
+    """Raises TimeoutError at the end if the node did not stop and was killed."""
     too_late: TimeoutError | None = None
     try:
         cluster.stop_node(node)
@@ -52,125 +52,125 @@ def paused(_: Cluster, node: ProcessNode, __: random.Random) -> Iterator[None]:
 
 @contextmanager
 def all_killed(cluster: Cluster, _: ProcessNode, __: random.Random) -> Iterator[None]:
-    for each in cluster.nodes.values():
-        cluster.kill_node(each)
+    for node in cluster.nodes.values():
+        cluster.kill_node(node)
     yield
-    for each in cluster.nodes.values():
-        cluster.start_node(each)
+    for node in cluster.nodes.values():
+        cluster.start_node(node)
 
 
 @contextmanager
 def isolated(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
-    with cut(cluster, ways_from(cluster, node) + ways_to(cluster, node)):
+    with cut(cluster, outgoing_links(cluster, node) + incoming_links(cluster, node)):
         yield
 
 
 @contextmanager
-def unheard(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
-    """It hears the others; they do not hear it."""
-    with cut(cluster, ways_from(cluster, node)):
+def outgoing_cut(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
+    """The node receives from the others; they do not receive from it."""
+    with cut(cluster, outgoing_links(cluster, node)):
         yield
 
 
 @contextmanager
-def deaf(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
-    with cut(cluster, ways_to(cluster, node)):
+def incoming_cut(cluster: Cluster, node: ProcessNode, _: random.Random) -> Iterator[None]:
+    with cut(cluster, incoming_links(cluster, node)):
         yield
 
 
 @contextmanager
-def parted(cluster: Cluster, node: ProcessNode, moments: random.Random) -> Iterator[None]:
-    """From one of the others, while both are heard by the third."""
-    ways = moments.choice([[way] for way in ways_from(cluster, node)])
-    if moments.random() < 0.5:
-        ways = [*ways, *((target, source) for source, target in ways)]
-    with cut(cluster, ways):
+def link_cut(cluster: Cluster, node: ProcessNode, rng: random.Random) -> Iterator[None]:
+    """Cuts the link to one of the others, in one or both directions."""
+    links = rng.choice([[link] for link in outgoing_links(cluster, node)])
+    if rng.random() < 0.5:
+        links = [*links, *((target, source) for source, target in links)]
+    with cut(cluster, links):
         yield
 
 
 @contextmanager
-def far(cluster: Cluster, node: ProcessNode, moments: random.Random) -> Iterator[None]:
+def delayed(cluster: Cluster, node: ProcessNode, rng: random.Random) -> Iterator[None]:
     assert cluster.network
-    ways = ways_from(cluster, node) + ways_to(cluster, node)
-    cluster.network.delay(ways, moments.uniform(0.02, 0.3))
+    links = outgoing_links(cluster, node) + incoming_links(cluster, node)
+    cluster.network.delay(links, rng.uniform(0.02, 0.3))
     yield
-    cluster.network.delay(ways, 0)
+    cluster.network.delay(links, 0)
 
 
 @contextmanager
-def slow(_: Cluster, node: ProcessNode, moments: random.Random) -> Iterator[None]:
-    node.slow_disk(moments.uniform(0.05, 1))
+def slow_disk_fault(_: Cluster, node: ProcessNode, rng: random.Random) -> Iterator[None]:
+    node.slow_disk(rng.uniform(0.05, 1))
     yield
     node.slow_disk(0)
 
 
 @contextmanager
-def cut(cluster: Cluster, ways: list[tuple[int, int]]) -> Iterator[None]:
+def cut(cluster: Cluster, links: list[tuple[int, int]]) -> Iterator[None]:
     assert cluster.network
-    cluster.network.cut(ways)
+    cluster.network.cut(links)
     yield
-    cluster.network.heal(ways)
+    cluster.network.heal(links)
 
 
-def ways_from(cluster: Cluster, node: ProcessNode) -> list[tuple[int, int]]:
+def outgoing_links(cluster: Cluster, node: ProcessNode) -> list[tuple[int, int]]:
     return [(node.node_id, other) for other in cluster.nodes if other != node.node_id]
 
 
-def ways_to(cluster: Cluster, node: ProcessNode) -> list[tuple[int, int]]:
+def incoming_links(cluster: Cluster, node: ProcessNode) -> list[tuple[int, int]]:
     return [(other, node.node_id) for other in cluster.nodes if other != node.node_id]
 
 
-Happening = Callable[[Cluster, ProcessNode, random.Random], AbstractContextManager[None]]
+FaultFactory = Callable[[Cluster, ProcessNode, random.Random], AbstractContextManager[None]]
 
-HAPPENINGS: dict[str, tuple[Happening, int]] = {
+FAULTS: dict[str, tuple[FaultFactory, int]] = {
     "kill -9 of": (killed, 4),
     "clean stop of": (stopped, 2),
     "pause of": (paused, 3),
     "isolation of": (isolated, 3),
-    "nobody hears": (unheard, 2),
-    "nothing reaches": (deaf, 2),
-    "a cut link of": (parted, 3),
-    "long ways to": (far, 1),
-    "slow disk of": (slow, 2),
-    "kill -9 of all, also": (all_killed, 1),
+    "outgoing links cut of": (outgoing_cut, 2),
+    "incoming links cut of": (incoming_cut, 2),
+    "a cut link of": (link_cut, 3),
+    "network delay of": (delayed, 1),
+    "slow disk of": (slow_disk_fault, 2),
+    "kill -9 of all and": (all_killed, 1),
 }
-"""With how often each is chosen."""
+"""Faults by name, with their weights."""
 
-OF_THE_PROCESS = {killed, stopped, paused, all_killed}
-"""Two of these at once would meet a process that is not there."""
+PROCESS_FAULTS = {killed, stopped, paused, all_killed}
+"""Two of these at once would need a process that does not run."""
 
 
-def chosen(cluster: Cluster, moments: random.Random, topic: str) -> list[Fault]:
-    """What happens next: mostly one thing, sometimes two at once to different nodes."""
-    nodes = [target(cluster, moments, topic)]
-    if moments.random() < 0.3:
-        nodes.append(moments.choice([each for each in cluster.nodes.values() if each not in nodes]))
-    names, weights = list(HAPPENINGS), [weight for _, weight in HAPPENINGS.values()]
+def choose_faults(cluster: Cluster, rng: random.Random, topic: str) -> list[Fault]:
+    """Returns the next faults: mostly one, sometimes two of different nodes."""
+    nodes = [target(cluster, rng, topic)]
+    if rng.random() < 0.3:
+        nodes.append(rng.choice([other for other in cluster.nodes.values() if other not in nodes]))
+    names, weights = list(FAULTS), [weight for _, weight in FAULTS.values()]
     faults: list[Fault] = []
-    happened: set[Happening] = set()
+    used: set[FaultFactory] = set()
     for node in nodes:
-        (name,) = moments.choices(names, weights)
-        happening, _ = HAPPENINGS[name]
-        if happening is slow and node.program is not BARNABAS:
+        (name,) = rng.choices(names, weights)
+        factory, _ = FAULTS[name]
+        if factory is slow_disk_fault and node.program is not BARNABAS:
             continue
-        if faults and all_killed in {*happened, happening}:
+        if faults and all_killed in {*used, factory}:
             continue
-        happened.add(happening)
-        lasting = happening(cluster, node, moments)
-        faults.append(Fault(name, node, lasting, kills=happening in (killed, all_killed)))
+        used.add(factory)
+        context = factory(cluster, node, rng)
+        faults.append(Fault(name, node, context, kills=factory in (killed, all_killed)))
     return faults
 
 
-def target(cluster: Cluster, moments: random.Random, topic: str) -> ProcessNode:
-    """Whoever it is, the active controller, or a leader, all as likely."""
-    match moments.choice(("any", "controller", "leader")):
+def target(cluster: Cluster, rng: random.Random, topic: str) -> ProcessNode:
+    """Returns any node, the active controller, or a leader, equally likely."""
+    match rng.choice(("any", "controller", "leader")):
         case "controller":
-            seen = cluster.quorum_view()
-            found = seen.leader if seen else -1
+            view = cluster.quorum_view()
+            node_id = view.leader if view else -1
         case "leader":
             view = cluster.metadata()
             replicas = view.partitions.get((topic, 0)) if view else None
-            found = replicas.leader if replicas else -1
+            node_id = replicas.leader if replicas else -1
         case _:
-            found = -1
-    return cluster.nodes.get(found) or moments.choice(list(cluster.nodes.values()))
+            node_id = -1
+    return cluster.nodes.get(node_id) or rng.choice(list(cluster.nodes.values()))

@@ -1,36 +1,41 @@
-"""Consumers that remember everything they were shown, and the whole of a log at the end."""
+"""Consumers that store every record that they read."""
 
 import threading
 import time
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
-from tests.cluster.chaos.notes import PARTITIONS, Place, Seen, parsed
+from tests.cluster.chaos.observations import (
+    PARTITIONS,
+    ObservedRecord,
+    TopicPartitionTuple,
+    parse_record,
+)
 from tests.cluster.chaos.writers import CONNECTION
 
-END_S = 60
+TIMEOUT_S = 60
 
 
 class Reader(threading.Thread):
-    """Reads the topics from their beginning and follows them until it is told to end."""
+    """Reads the topics from the beginning until `finish`."""
 
     def __init__(self, bootstrap: str, topics: list[str], isolation: str) -> None:
         super().__init__(name=f"{isolation} reader", daemon=True)
         self.isolation = isolation
-        self.seen: dict[Place, list[Seen]] = {
+        self.observed: dict[TopicPartitionTuple, list[ObservedRecord]] = {
             (topic, index): [] for topic in topics for index in range(PARTITIONS)
         }
         self.failure: str | None = None
-        self._ends: dict[Place, int] | None = None
+        self._ends: dict[TopicPartitionTuple, int] | None = None
         self.bootstrap = bootstrap
 
     def finish(self) -> None:
-        """Read on to where the logs end now."""
-        self._ends = ends(self.bootstrap, list(self.seen), self.isolation)
+        """Reads up to the current ends of the logs and stops."""
+        self._ends = ends(self.bootstrap, list(self.observed), self.isolation)
         self.join()
 
     def run(self) -> None:
         consumer = new_consumer(self.bootstrap, self.isolation)
-        consumer.assign([TopicPartition(topic, index, 0) for topic, index in self.seen])
+        consumer.assign([TopicPartition(topic, index, 0) for topic, index in self.observed])
         try:
             self._read(consumer)
         except Exception as failure:
@@ -41,59 +46,65 @@ class Reader(threading.Thread):
     def _read(self, consumer: Consumer) -> None:
         deadline_s = None
         while not self._is_at_end(consumer):
-            # One by one: consume() may stay away for minutes after leaders have changed.
+            # Not consume(), which can block for minutes after leaders have changed.
             message = consumer.poll(0.1)
             if message is not None and (error := message.error()):
-                # Whoever was shown a record must never be told that it is beyond the end.
+                # An offset that was read must never be out of range.
                 assert error.code() not in LOST, f"{self.name}: {error}"
             elif message is not None:
-                self._note(message)
+                self._add(message)
                 continue
             if self._ends is not None:
-                deadline_s = deadline_s or time.monotonic() + END_S
+                deadline_s = deadline_s or time.monotonic() + TIMEOUT_S
                 assert time.monotonic() < deadline_s, (
-                    f"not at the end {self._ends} in {END_S} s, but at {positions(consumer)}"
+                    f"not at the end {self._ends} in {TIMEOUT_S} s, but at {positions(consumer)}"
                 )
 
-    def _note(self, message: Message) -> None:
+    def _add(self, message: Message) -> None:
         topic, index = message.topic(), message.partition()
         offset, value = message.offset(), message.value()
         assert topic is not None
         assert index is not None
         assert offset is not None
         assert value is not None
-        self.seen[topic, index].append(parsed(offset, value))
+        self.observed[topic, index].append(parse_record(offset, value))
 
     def _is_at_end(self, consumer: Consumer) -> bool:
         if self._ends is None:
             return False
         at = positions(consumer)
-        return all(at[place] >= end for place, end in self._ends.items())
+        return all(at[topic_partition] >= end for topic_partition, end in self._ends.items())
 
 
 LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 
 
-def positions(consumer: Consumer) -> dict[Place, int]:
+def positions(consumer: Consumer) -> dict[TopicPartitionTuple, int]:
     at = consumer.position(consumer.assignment())
-    return {(each.topic, each.partition): each.offset for each in at}
+    return {(position.topic, position.partition): position.offset for position in at}
 
 
-def read_all(bootstrap: str, topics: list[str], isolation: str) -> dict[Place, list[Seen]]:
-    """What is there now."""
+def read_all(
+    bootstrap: str, topics: list[str], isolation: str
+) -> dict[TopicPartitionTuple, list[ObservedRecord]]:
+    """Returns all records of the topics."""
     reader = Reader(bootstrap, topics, isolation)
     reader.start()
     reader.finish()
     assert reader.failure is None, reader.failure
-    return reader.seen
+    return reader.observed
 
 
-def ends(bootstrap: str, places: list[Place], isolation: str) -> dict[Place, int]:
+def ends(
+    bootstrap: str, topic_partitions: list[TopicPartitionTuple], isolation: str
+) -> dict[TopicPartitionTuple, int]:
     consumer = new_consumer(bootstrap, isolation)
     try:
         return {
-            place: consumer.get_watermark_offsets(TopicPartition(*place), timeout=END_S)[1]
-            for place in places
+            topic_partition: consumer.get_watermark_offsets(
+                TopicPartition(*topic_partition), timeout=TIMEOUT_S
+            )[1]
+            for topic_partition in topic_partitions
         }
     finally:
         consumer.close()

@@ -1,4 +1,4 @@
-"""The course of a run, to read: what happened when, and what the clients felt of it."""
+"""The report of a run: the faults, and when clients had no acknowledgements."""
 
 import time
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.cluster.chaos.notes import Outcome
+from tests.cluster.chaos.observations import Outcome
 from tests.cluster.chaos.writers import Writer
 
 SILENCE_S = 0.5
@@ -16,12 +16,12 @@ BAR = 40
 
 @dataclass(slots=True)
 class Timeline:
-    """What happened, in seconds since the beginning."""
+    """The events of a run, in seconds since its start."""
 
     began_s: float = field(default_factory=time.monotonic)
     events: list[tuple[float, str]] = field(default_factory=list)
 
-    def note(self, event: str) -> None:
+    def add(self, event: str) -> None:
         self.events.append((time.monotonic() - self.began_s, event))
         print(f"{self.events[-1][0]:7.1f} s  {event}", flush=True)
 
@@ -29,11 +29,11 @@ class Timeline:
 def report(
     title: str, timeline: Timeline, writers: Sequence[Writer], findings: Sequence[str]
 ) -> str:
-    silences = sorted(silent(timeline, writers), key=lambda each: each[0])
+    silences = sorted(find_silences(timeline, writers), key=lambda silence: silence[0])
     lines = [f"# {title}", ""]
-    lines += ["Everything holds." if not findings else f"{len(findings)} promises are broken:", ""]
+    lines += ["All invariants hold." if not findings else f"{len(findings)} violations:", ""]
     lines += [f"- {finding}" for finding in findings]
-    lines += ["", "## Clients", "", *clients(writers), "", "## Course", ""]
+    lines += ["", "## Clients", "", *clients(writers), "", "## Events", ""]
     happened = [(at_s, event) for at_s, event in timeline.events]
     happened += [
         (at_s, f"  {topic}-{partition}: nothing acknowledged for {length_s:.1f} s")
@@ -44,12 +44,16 @@ def report(
     return "\n".join(lines)
 
 
-def silent(timeline: Timeline, writers: Sequence[Writer]) -> list[tuple[float, str, int, float]]:
-    """When, where and for how long nothing was acknowledged."""
+def find_silences(
+    timeline: Timeline, writers: Sequence[Writer]
+) -> list[tuple[float, str, int, float]]:
+    """Returns the times and partitions without acknowledgements."""
     times: dict[tuple[str, int], list[float]] = {}
     for writer in writers:
-        for each in writer.acknowledged:
-            times.setdefault((writer.topic, each.partition), []).append(each.at_s)
+        for acknowledgement in writer.acknowledged:
+            times.setdefault((writer.topic, acknowledgement.partition), []).append(
+                acknowledgement.at_s
+            )
     found = []
     for (topic, partition), acknowledged in times.items():
         ordered = sorted(acknowledged)
@@ -64,7 +68,7 @@ def clients(writers: Sequence[Writer]) -> list[str]:
     for writer in writers:
         line = f"- {writer.name} on {writer.topic}: {len(writer.acknowledged):,} acknowledged"
         if writer.transactions:
-            counts = Counter(each.outcome for each in writer.transactions)
+            counts = Counter(transaction.outcome for transaction in writer.transactions)
             line += "; transactions " + ", ".join(
                 f"{outcome.value} {counts[outcome]:,}" for outcome in Outcome
             )
@@ -74,7 +78,9 @@ def clients(writers: Sequence[Writer]) -> list[str]:
 
 def throughput(timeline: Timeline, writers: Sequence[Writer]) -> list[str]:
     seconds = Counter(
-        int(each.at_s - timeline.began_s) for writer in writers for each in writer.acknowledged
+        int(acknowledgement.at_s - timeline.began_s)
+        for writer in writers
+        for acknowledgement in writer.acknowledged
     )
     most = max(seconds.values(), default=1)
     return [

@@ -1,4 +1,4 @@
-"""Clients at work, faults from a seed, and then: is everything as it must be?"""
+"""A chaos run: clients, faults from a seed, and checks of the invariants."""
 
 import random
 import time
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.cluster.chaos import verify
+from tests.cluster.chaos import invariants
 from tests.cluster.chaos.clients import Clients, confluent
-from tests.cluster.chaos.faults import Fault, chosen
-from tests.cluster.chaos.notes import PARTITIONS
+from tests.cluster.chaos.faults import Fault, choose_faults
+from tests.cluster.chaos.observations import PARTITIONS
 from tests.cluster.chaos.readers import Reader, read_all
 from tests.cluster.chaos.report import Timeline, report
 from tests.cluster.chaos.writers import Writer
@@ -23,13 +23,13 @@ SETTINGS = {
     "broker.heartbeat.interval.ms": "500",
     "replica.lag.time.max.ms": "4000",
 }
-"""Shorter than Kafka's defaults: more can happen in the same time."""
+"""Shorter than Kafka's defaults, for more events in the same time."""
 HEAL_S = 120
-"""Bound of the time until a cluster has healed by itself."""
+"""The maximum time until a cluster is in sync again."""
 
 
 class ChaosRun:
-    """One run on a new cluster of three; `findings` are the promises that were broken."""
+    """A run on a new cluster of three nodes; `findings` are the violated invariants."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class ChaosRun:
         is_separate: bool = False,
         clients: Clients | None = None,
     ) -> None:
-        """Brokers that are controllers too, or with as many controllers beside them."""
+        """Creates combined nodes, or as many separate controllers if `is_separate`."""
         self._clients = clients or confluent()
-        self._moments = random.Random(seed)
+        self._rng = random.Random(seed)
         self._duration_s = duration_s
         more = {"settings": SETTINGS, "quorum": quorum, "with_network": True}
         if is_separate:
@@ -65,17 +65,17 @@ class ChaosRun:
                 cluster.create_topic(topic, PARTITIONS)
             self._timeline = Timeline()
             self._begin()
-            self._disturb()
+            self._inject_faults()
             self._heal()
             self._finish()
             self.findings += self._failures()
-            self.findings += self._broken_promises()
-        everyone = [*self._writers, *self._transactional]
-        self.report = report(self._title, self._timeline, everyone, self.findings)
+            self.findings += self._violations()
+        clients = [*self._writers, *self._transactional]
+        self.report = report(self._title, self._timeline, clients, self.findings)
 
     def _begin(self) -> None:
         bootstrap = self._cluster.bootstrap_servers
-        seeds = [random.Random(self._moments.random()) for _ in range(4)]
+        seeds = [random.Random(self._rng.random()) for _ in range(4)]
         self._writers = [
             self._clients.writers.IdempotentWriter(f"w{index}", bootstrap, PLAIN, seeds[index])
             for index in range(2)
@@ -90,71 +90,75 @@ class ChaosRun:
             self._clients.readers.Reader(bootstrap, TOPICS, isolation)
             for isolation in ("read_uncommitted", "read_committed")
         ]
-        for each in [*self._writers, *self._transactional, *self._readers]:
-            each.start()
-        wait_until(lambda: all(each.acknowledged for each in self._writers), "all write", 60)
-        self._timeline.note("all clients are at work")
+        for client in [*self._writers, *self._transactional, *self._readers]:
+            client.start()
+        wait_until(
+            lambda: all(writer.acknowledged for writer in self._writers),
+            "all writers have acknowledgements",
+            60,
+        )
+        self._timeline.add("all clients are running")
 
-    def _disturb(self) -> None:
-        """As long as was asked for, and at least until a process has died and come back."""
+    def _inject_faults(self) -> None:
+        """Injects faults for the duration, and at least until a node was killed and restarted."""
         end_s = time.monotonic() + self._duration_s
         has_killed = False
         while time.monotonic() < end_s or not has_killed:
-            faults = chosen(self._cluster, self._moments, PLAIN)
-            has_killed = has_killed or any(each.kills for each in faults)
+            faults = choose_faults(self._cluster, self._rng, PLAIN)
+            has_killed = has_killed or any(fault.kills for fault in faults)
             try:
-                self._happen(faults)
+                self._apply(faults)
             except TimeoutError as too_late:
                 self.findings.append(str(too_late))
-                self._timeline.note(str(too_late))
-            self._timeline.note("whole again: " + ", ".join(map(str, faults)))
+                self._timeline.add(str(too_late))
+            self._timeline.add("end of " + ", ".join(map(str, faults)))
             if failures := list(self._failures()):
-                self._timeline.note("; ".join(failures))
+                self._timeline.add("; ".join(failures))
                 return
-            time.sleep(self._moments.choice((0, 0.5, 3)) * self._moments.uniform(0.5, 1.5))
+            time.sleep(self._rng.choice((0, 0.5, 3)) * self._rng.uniform(0.5, 1.5))
 
-    def _happen(self, faults: list[Fault]) -> None:
-        with ExitStack() as lasting:
+    def _apply(self, faults: list[Fault]) -> None:
+        with ExitStack() as context:
             for fault in faults:
-                self._timeline.note(str(fault))
-                lasting.enter_context(fault.lasting)
-            time.sleep(self._moments.choice((0.2, 1, 3, 6)) * self._moments.uniform(0.5, 1.5))
+                self._timeline.add(str(fault))
+                context.enter_context(fault.context)
+            time.sleep(self._rng.choice((0.2, 1, 3, 6)) * self._rng.uniform(0.5, 1.5))
 
     def _heal(self) -> None:
         began_s = time.monotonic()
-        self._timeline.note("no more faults")
+        self._timeline.add("no more faults")
         try:
             self._cluster.wait_until_ready(HEAL_S)
             self._cluster.wait_until_in_sync(HEAL_S)
         except TimeoutError as too_late:
-            self.findings.append(f"the cluster did not heal by itself: {too_late}")
-        self._timeline.note(f"healed in {time.monotonic() - began_s:.1f} s")
+            self.findings.append(f"the cluster is not in sync again: {too_late}")
+        self._timeline.add(f"in sync again after {time.monotonic() - began_s:.1f} s")
 
     def _finish(self) -> None:
-        """Writers first: readers read to the end of what is written."""
+        """Stops the writers first, because readers read to the end."""
         writers = [*self._writers, *self._transactional]
         for writer in writers:
-            writer.ending.set()
+            writer.stopping.set()
         for writer in writers:
             writer.join()
         for reader in self._readers:
             reader.finish()
-        self._timeline.note("all clients are done")
+        self._timeline.add("all clients are done")
 
     def _failures(self) -> Iterator[str]:
-        everyone: list[Writer | Reader] = [*self._writers, *self._transactional, *self._readers]
-        for each in everyone:
-            if each.failure:
-                yield f"{each.name} failed: {each.failure}"
+        clients: list[Writer | Reader] = [*self._writers, *self._transactional, *self._readers]
+        for client in clients:
+            if client.failure:
+                yield f"{client.name} failed: {client.failure}"
 
-    def _broken_promises(self) -> Iterator[str]:
+    def _violations(self) -> Iterator[str]:
         everything = read_all(self._cluster.bootstrap_servers, TOPICS, "read_uncommitted")
         committed = read_all(self._cluster.bootstrap_servers, TOPICS, "read_committed")
         writers = [*self._writers, *self._transactional]
-        yield from verify.nothing_acknowledged_is_lost(writers, everything)
-        yield from verify.each_is_there_once_and_in_order(self._writers, everything)
-        yield from verify.nobody_was_shown_what_is_not_there(self._readers, everything, committed)
-        yield from verify.transactions_are_whole(self._transactional, committed)
+        yield from invariants.find_lost_records(writers, everything)
+        yield from invariants.find_duplicates_and_gaps(self._writers, everything)
+        yield from invariants.find_wrong_reads(self._readers, everything, committed)
+        yield from invariants.find_partial_transactions(self._transactional, committed)
         self._cluster.wait_until_in_sync(HEAL_S)
         self._cluster.stop()
-        yield from verify.replicas_are_equal(self._cluster.brokers, list(everything))
+        yield from invariants.find_different_replicas(self._cluster.brokers, list(everything))

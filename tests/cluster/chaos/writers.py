@@ -1,4 +1,4 @@
-"""Producers that go on through everything and remember what they were told."""
+"""Producers that retry through all faults and store their acknowledgements."""
 
 import random
 import threading
@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from tests.cluster.chaos.notes import PARTITIONS, Acknowledgement, Outcome, Transaction
+from tests.cluster.chaos.observations import PARTITIONS, Acknowledgement, Outcome, Transaction
 
 CONNECTION = {
     "reconnect.backoff.ms": 20,
@@ -16,7 +16,7 @@ CONNECTION = {
     "retry.backoff.max.ms": 250,
     "socket.timeout.ms": 5_000,
     "metadata.recovery.strategy": "none",  # a broker that is down comes back
-    "log_level": 0,  # that nodes die is what this is about
+    "log_level": 0,  # the tests kill nodes
 }
 PRODUCER = CONNECTION | {
     "enable.idempotence": True,
@@ -26,21 +26,21 @@ PRODUCER = CONNECTION | {
 }
 LARGEST_BYTES = 2_000
 TOTAL_S = 180
-"""How long what is under way at the end may take."""
+"""The maximum time for records in flight at the end."""
 
 
 class Writer(threading.Thread):
-    """Writes until it is told to end; what went wrong for good is its `failure`."""
+    """Writes until `stopping` is set; `failure` is an error that cannot be retried."""
 
-    def __init__(self, name: str, bootstrap: str, topic: str, moments: random.Random) -> None:
+    def __init__(self, name: str, bootstrap: str, topic: str, rng: random.Random) -> None:
         super().__init__(name=name, daemon=True)
         self.topic = topic
         self.acknowledged: list[Acknowledgement] = []
         self.transactions: list[Transaction] = []
         self.failure: str | None = None
-        self.ending = threading.Event()
+        self.stopping = threading.Event()
         self.bootstrap = bootstrap
-        self.moments = moments
+        self.rng = rng
 
     def run(self) -> None:
         try:
@@ -52,13 +52,13 @@ class Writer(threading.Thread):
         raise NotImplementedError
 
     def value(self, *words: object) -> bytes:
-        """Who wrote it and the number of it, and then anything."""
+        """Returns a value: the name of the writer, numbers, and random bytes."""
         head = " ".join(map(str, (self.name, *words))).encode() + b" "
-        return head + self.moments.randbytes(self.moments.randrange(LARGEST_BYTES))
+        return head + self.rng.randbytes(self.rng.randrange(LARGEST_BYTES))
 
-    def note(self, message: Message) -> None:
+    def add(self, message: Message) -> None:
         partition, offset, value = message.partition(), message.offset(), message.value()
-        # Without an offset it is a retry of what was written before: the broker forgot where.
+        # A retry of an old batch has no offset, because the broker no longer has it.
         if partition is not None and offset is not None and value is not None:
             self.acknowledged.append(
                 Acknowledgement(time.monotonic(), partition, offset, zlib.crc32(value))
@@ -66,7 +66,7 @@ class Writer(threading.Thread):
 
 
 class IdempotentWriter(Writer):
-    """0, 1, 2, ... to each partition; none is ever given up."""
+    """Writes 0, 1, 2, ... to each partition and never gives up a record."""
 
     PAUSE_S = 0.01
 
@@ -82,7 +82,7 @@ class IdempotentWriter(Writer):
                 "error_cb": self._on_error,
             }
         )
-        while not self.ending.wait(self.PAUSE_S) and self.failure is None:
+        while not self.stopping.wait(self.PAUSE_S) and self.failure is None:
             if len(producer) > PARTITIONS * 500:
                 producer.poll(0.05)
                 continue
@@ -100,31 +100,31 @@ class IdempotentWriter(Writer):
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            self.note(message)
+            self.add(message)
         else:
-            self.failure = self.failure or f"a record was given up: {error}"
+            self.failure = self.failure or f"a record was not delivered: {error}"
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
-            self.failure = self.failure or f"the producer cannot go on: {error}"
+            self.failure = self.failure or f"the producer has a fatal error: {error}"
 
 
 class TransactionalWriter(Writer):
-    """Transactions over all partitions, one in four of which it aborts itself."""
+    """Writes transactions to all partitions, and aborts one in four."""
 
     CALL_S = 5
     ABORTS = 0.25
 
     def write(self) -> None:
         producer: Producer | None = None
-        while not self.ending.is_set():
+        while not self.stopping.is_set():
             try:
                 producer = producer or self._new_producer()
                 self._transact(producer)
-            except KafkaException as lost:
-                error = lost.args[0]
+            except KafkaException as exception:
+                error = exception.args[0]
                 assert error.fatal() or self._is_after_loss(error), error
-                producer = None  # the next one fences it and ends what it left open
+                producer = None  # the next one fences it and ends its open transaction
 
     def _new_producer(self) -> Producer:
         producer = Producer(
@@ -135,11 +135,11 @@ class TransactionalWriter(Writer):
                 "transaction.timeout.ms": 20_000,
             }
         )
-        self._until_done(lambda: producer.init_transactions(self.CALL_S))
+        self._call_with_retries(lambda: producer.init_transactions(self.CALL_S))
         return producer
 
     def _transact(self, producer: Producer) -> None:
-        transaction = Transaction(len(self.transactions), self.moments.randrange(1, 12))
+        transaction = Transaction(len(self.transactions), self.rng.randrange(1, 12))
         self.transactions.append(transaction)
         acknowledged: list[Message] = []
 
@@ -153,32 +153,32 @@ class TransactionalWriter(Writer):
                 producer.produce(
                     self.topic,
                     self.value(transaction.number, index, transaction.records),
-                    partition=self.moments.randrange(PARTITIONS),
+                    partition=self.rng.randrange(PARTITIONS),
                     on_delivery=on_delivery,
                 )
-            if self.moments.random() < self.ABORTS:
-                producer.flush(self.moments.random())
-                self._until_done(lambda: producer.abort_transaction(self.CALL_S))
+            if self.rng.random() < self.ABORTS:
+                producer.flush(self.rng.random())
+                self._call_with_retries(lambda: producer.abort_transaction(self.CALL_S))
                 transaction.outcome = Outcome.ABORTED
             else:
-                self._until_done(lambda: producer.commit_transaction(self.CALL_S))
+                self._call_with_retries(lambda: producer.commit_transaction(self.CALL_S))
                 transaction.outcome = Outcome.COMMITTED
-        except KafkaException as failed:
-            if not failed.args[0].txn_requires_abort():
+        except KafkaException as exception:
+            if not exception.args[0].txn_requires_abort():
                 raise
-            self._until_done(lambda: producer.abort_transaction(self.CALL_S))
+            self._call_with_retries(lambda: producer.abort_transaction(self.CALL_S))
             transaction.outcome = Outcome.ABORTED
         for message in acknowledged:
-            self.note(message)
+            self.add(message)
 
-    def _until_done(self, call: Callable[[], None]) -> None:
-        """Repeat a call of a transaction as long as it may be repeated."""
+    def _call_with_retries(self, call: Callable[[], None]) -> None:
+        """Repeats a call while its error is retriable."""
         deadline_s = time.monotonic() + TOTAL_S
         while True:
             try:
                 return call()
-            except KafkaException as failed:
-                if not failed.args[0].retriable() or time.monotonic() > deadline_s:
+            except KafkaException as exception:
+                if not exception.args[0].retriable() or time.monotonic() > deadline_s:
                     raise
 
     @staticmethod

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.columns.avro.examples import Example, examples, write
 
-from barnabas.columns import Decoded, avro
+from barnabas.columns import DecodedColumn, avro
 from barnabas.columns.language import SchemaSource
 from barnabas.schemas import SchemaError
 from barnabas.schemas.framing import id_prefix
@@ -26,7 +26,7 @@ few = settings(
 
 def decode(
     written: Any, payloads: list[bytes | None], wanted: Any = None, *, framed: bool = False
-) -> Decoded:
+) -> DecodedColumn:
     source = SchemaSource(json.dumps(written))
     target = source if wanted is None else SchemaSource(json.dumps(wanted))
     decoded = avro.decoder(source, target, None, framed=framed).decode(

@@ -106,7 +106,7 @@ def test_a_schema_derived_from_a_type_takes_all_its_values() -> None:
         (
             record(a="long"),
             pa.array([{"a": "x"}]),
-            "'a' has type string, and the schema wants long",
+            "'a' has type string, and the schema requires long",
         ),
         (record(), pa.array([{"b": 1}]), "Field 'b' is not in the schema"),
         (record(a="int", b="int"), pa.array([{"a": 1}]), "Field 'b' is in the schema"),
@@ -132,7 +132,7 @@ def test_columns_that_do_not_fit_the_schema_are_refused(
         (
             record(e={"type": "enum", "name": "E", "symbols": ["A"]}),
             pa.array([{"e": "A"}, {"e": "B"}]),
-            "Row 1 .* field 'e': it is no symbol of enum E",
+            "Row 1 .* field 'e': it is not a symbol of enum E",
         ),
         (
             record(f={"type": "fixed", "name": "F", "size": 2}),
@@ -180,7 +180,7 @@ def test_members_of_a_union_are_chosen_by_what_is_set_or_by_the_type() -> None:
     payloads = [write(schema, {"u": value}) for value in ("a", 5, None)]
     assert encode(schema, values) == payloads
     assert encode(schema, pa.array([{"u": 5}])) == payloads[1:2]
-    with pytest.raises(ValueError, match="no member of the union is set"):
+    with pytest.raises(ValueError, match="no branch of the union is set"):
         encode(schema, pa.array([{"u": {"member0": None, "member1": None}}], values.type))
 
 

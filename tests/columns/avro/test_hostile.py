@@ -20,7 +20,7 @@ def test_a_record_within_itself_for_longer_than_the_stack_is_a_fault() -> None:
     decoded = decode(LINKED, [endless, short], record(field("a", "long")))
     assert decoded.values.to_pylist() == [None, {"a": 1}]
     assert decoded.reasons is not None
-    assert "in field 'next': a record is too often within itself" in decoded.reasons[0].as_py()
+    assert "in field 'next': a record contains itself too many times" in decoded.reasons[0].as_py()
 
 
 def test_a_record_within_itself_is_read_as_far_as_the_reader_has_columns() -> None:

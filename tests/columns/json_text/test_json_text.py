@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barnabas.columns import Decoded, json_text
+from barnabas.columns import DecodedColumn, json_text
 from barnabas.columns.language import SchemaSource
 from barnabas.schemas import SchemaError
-from barnabas.schemas.framing import header
+from barnabas.schemas.framing import id_prefix
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -52,7 +52,7 @@ orders = st.fixed_dictionaries(
 )
 
 
-def decode(schema: Any, payloads: list[bytes | None], *, framed: bool = False) -> Decoded:
+def decode(schema: Any, payloads: list[bytes | None], *, framed: bool = False) -> DecodedColumn:
     source = SchemaSource(json.dumps(schema))
     decoded = json_text.decoder(source, source, None, framed=framed).decode(
         pa.array(payloads, pa.binary())
@@ -70,7 +70,7 @@ def encode(schema: Any, values: pa.Array, schema_id: int | None = None) -> list[
     return payloads
 
 
-def bad_rows(decoded: Decoded) -> list[int]:
+def bad_rows(decoded: DecodedColumn) -> list[int]:
     if decoded.reasons is None:
         return []
     return [row for row, reason in enumerate(decoded.reasons.to_pylist()) if reason is not None]
@@ -80,7 +80,7 @@ def bad_rows(decoded: Decoded) -> list[int]:
 @given(st.lists(st.none() | orders, max_size=6), st.sampled_from([None, 2]))
 def test_documents_are_decoded_to_what_they_say(documents: list[Any], indent: int | None) -> None:
     payloads = [
-        None if document is None else header(3) + json.dumps(document, indent=indent).encode()
+        None if document is None else id_prefix(3) + json.dumps(document, indent=indent).encode()
         for document in documents
     ]
     decoded = decode(ORDER, payloads, framed=True)
@@ -196,7 +196,7 @@ def test_times_bytes_and_odd_numbers_have_their_text() -> None:
     row = {"t": moment, "d": moment.date(), "b": b"\0\xff", "f": float("nan"), "m": 1, "i": -1}
     schema = json.loads(json_text.derive(kind, "things"))
     (payload,) = encode(schema, pa.array([row], kind), 9)
-    assert payload == header(9) + (
+    assert payload == id_prefix(9) + (
         b'{"t":"2026-01-02T03:04:05.000006Z","d":"2026-01-02","b":"AP8=","m":1.00,"i":-1}'
     )
 
@@ -204,8 +204,8 @@ def test_times_bytes_and_odd_numbers_have_their_text() -> None:
 @pytest.mark.parametrize(
     ("schema", "values", "says"),
     [
-        (ORDER, pa.array([{"id": "x"}]), "'id' has type string, and the schema wants integer"),
-        (ORDER, pa.array([{"lines": 1}]), "'lines' has type int64, and the schema wants list"),
+        (ORDER, pa.array([{"id": "x"}]), "'id' has type string, and the schema requires integer"),
+        (ORDER, pa.array([{"lines": 1}]), "'lines' has type int64, and the schema requires array"),
         (
             {**ORDER, "additionalProperties": False},
             pa.array([{"id": 1, "more": 2}]),
@@ -221,7 +221,7 @@ def test_columns_that_do_not_fit_the_schema_are_refused(
 
 
 def test_text_that_is_not_json_is_refused_where_any_json_may_stand() -> None:
-    with pytest.raises(ValueError, match=r"Row 1 .* field 'any' is not JSON"):
+    with pytest.raises(ValueError, match=r"Row 1 .* field 'any' .* must be JSON"):
         encode(LOOSE, pa.array([{"any": "1"}, {"any": "x"}]))
     with pytest.raises(ValueError, match=r"Row 0 .* NaN is no number of JSON"):
         encode(LOOSE, pa.array([{"any": "[NaN]"}]))

@@ -21,10 +21,10 @@ from tests.columns.protobuf.samples import (
     same,
 )
 
-from barnabas.columns import Decoded
+from barnabas.columns import DecodedColumn
 from barnabas.columns.language import SchemaSource
 from barnabas.columns.protobuf import arrow_type, decoder
-from barnabas.columns.protobuf.decoding import ProtobufDecoder
+from barnabas.columns.protobuf.payload_decoder import ProtobufDecoder
 from barnabas.schemas import SchemaError
 from barnabas.schemas.protobuf import parse
 
@@ -70,7 +70,7 @@ def test_a_damaged_payload_hurts_no_neighbour(message: Message, data: st.DataObj
     except DecodeError:
         assert decoded.values[1].as_py() is None
         assert decoded.reasons is not None
-        assert decoded.reasons[1].as_py().startswith("The payload is no sample.Every: ")
+        assert decoded.reasons[1].as_py().startswith("The payload is not a sample.Every: ")
     else:
         if decoded.reasons is None:  # else a time that no column can hold
             assert same(columns(decoded.values[1].as_py()), expected(read))
@@ -89,20 +89,20 @@ def test_any_bytes_give_values_or_reasons(payloads: list[bytes | None]) -> None:
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
-        (b"\x72\x05abc", "it is cut short in field Every"),
-        (b"\x72\x02\xff\xfe", "there is text that is not UTF-8 in field f_string"),
-        (b"\x72\x03\xed\xa0\x80", "there is text that is not UTF-8 in field f_string"),
+        (b"\x72\x05abc", "it is truncated in field Every"),
+        (b"\x72\x02\xff\xfe", "text is not UTF-8 in field f_string"),
+        (b"\x72\x03\xed\xa0\x80", "text is not UTF-8 in field f_string"),
         (b"\x18" + b"\xff" * 11, "it has a number of more than ten bytes in field Every"),
-        (b"\x07", "it has a tag that means nothing"),
-        (b"\x98\x80\x80\x80\x80\x00\x01", "it has a tag that means nothing"),
-        (b"\x0e\x00", "it has a tag that means nothing"),
+        (b"\x07", "it has an invalid tag"),
+        (b"\x98\x80\x80\x80\x80\x00\x01", "it has an invalid tag"),
+        (b"\x0e\x00", "it has an invalid tag"),
         (
             b"\x9a\x03\x07\x08\x80\x80\x80\x80\x80\x70",
-            "there is a time outside the years 1 to 9999",
+            "a time is outside the years 1 to 9999",
         ),
-        (b"\xdb\x07" * 200, "it is nested too deep"),
-        (b"\xdb\x07", "it is cut short"),
-        (b"\xdb\x07\xe4\x07", "it has a tag that means nothing"),
+        (b"\xdb\x07" * 200, "it is nested too deeply"),
+        (b"\xdb\x07", "it is truncated"),
+        (b"\xdb\x07\xe4\x07", "it has an invalid tag"),
     ],
 )
 def test_reasons_say_what_is_wrong_and_where(payload: bytes, reason: str) -> None:
@@ -260,7 +260,7 @@ def test_indexes_choose_the_message_in_the_writers_file() -> None:
     assert decoded.reasons is not None
     reasons = decoded.reasons.to_pylist()
     assert reasons[0] is None
-    assert reasons[1].startswith("The payload is a p.B, and p.A is read")
+    assert reasons[1].startswith("The payload is a p.B, not a p.A")
     assert reasons[2] == "There is no message at [2] in the schema."
     assert all("cut short" in reason for reason in reasons[3:])
 
@@ -272,7 +272,7 @@ def test_payloads_of_a_file_without_the_message_are_told() -> None:
         pa.array([b"\0\0\0\0\x01\0"], pa.binary())
     )
     assert decoded.reasons is not None
-    assert "The payload is a B, and A is read" in decoded.reasons[0].as_py()
+    assert "The payload is a B, not a A" in decoded.reasons[0].as_py()
 
 
 def test_the_first_message_may_be_said_in_two_ways() -> None:
@@ -292,7 +292,7 @@ def test_times_are_cut_to_microseconds() -> None:
     )
 
 
-def decode(payloads: Sequence[bytes | None]) -> Decoded:
+def decode(payloads: Sequence[bytes | None]) -> DecodedColumn:
     decoded = ProtobufDecoder(SCHEMA.message("Every"), None).decode(pa.array(payloads, pa.binary()))
     decoded.values.validate(full=True)
     return decoded

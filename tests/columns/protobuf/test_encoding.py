@@ -14,8 +14,8 @@ from tests.columns.protobuf.samples import EVERY, TEXT, Every, expected, message
 
 from barnabas.columns.language import SchemaSource
 from barnabas.columns.protobuf import decoder, derive, encoder
-from barnabas.columns.protobuf.decoding import ProtobufDecoder
-from barnabas.columns.protobuf.encoding import ProtobufEncoder
+from barnabas.columns.protobuf.payload_decoder import ProtobufDecoder
+from barnabas.columns.protobuf.payload_encoder import ProtobufEncoder
 from barnabas.schemas import SchemaError
 from barnabas.schemas.protobuf import parse
 
@@ -87,11 +87,11 @@ def test_columns_of_near_types_are_converted() -> None:
         ({"f_uint32": 2**32}, "Field f_uint32: 4294967296 is not within"),
         ({"f_uint64": Decimal(-1)}, "Field f_uint64: the number is not within"),
         ({"f_uint64": Decimal(2**64)}, "Field f_uint64: the number is not within"),
-        ({"f_enum": "PINK"}, "Field f_enum: 'PINK' is none of NONE, RED, GREEN, BELOW"),
+        ({"f_enum": "PINK"}, "Field f_enum: 'PINK' is not one of NONE, RED, GREEN, BELOW"),
         ({"f_enum": "99999999999"}, "Field f_enum: "),
         ({"r_string": ["a", None]}, "Field r_string: elements of it cannot be null"),
-        ({"m_text": [("a", None)]}, r"Field m_text\[\] is required, and null"),
-        ({"m_inner": [(1, None)]}, r"Field m_inner\[\] is required, and null"),
+        ({"m_text": [("a", None)]}, r"Field m_text\[\] is required, but null"),
+        ({"m_inner": [(1, None)]}, r"Field m_inner\[\] is required, but null"),
         ({"at": -(2**62)}, "Field at: the time is outside the years 1 to 9999"),
     ],
 )
@@ -127,7 +127,7 @@ def test_required_fields_are_required() -> None:
     with pytest.raises(SchemaError, match="requires a"):
         ProtobufEncoder(message, pa.struct([("b", pa.int32())]), b"")
     struct = pa.struct([("a", pa.int32())])
-    with pytest.raises(ValueError, match="Field a is required, and null"):
+    with pytest.raises(ValueError, match="Field a is required, but null"):
         ProtobufEncoder(message, struct, b"").encode(pa.array([{"a": None}], struct))
 
 
@@ -174,10 +174,10 @@ def test_a_schema_is_derived_from_columns_that_have_none() -> None:
 @pytest.mark.parametrize(
     ("struct", "told"),
     [
-        (pa.struct([("a b", pa.int32())]), "cannot be called 'a b'"),
+        (pa.struct([("a b", pa.int32())]), "cannot be named 'a b'"),
         (pa.struct([("a", pa.list_(pa.list_(pa.int32())))]), "Protobuf has no type for list"),
         (pa.struct([("a", pa.map_(pa.float64(), pa.int32()))]), "cannot be a double"),
-        (pa.int32(), "made of a struct"),
+        (pa.int32(), "needs a struct"),
     ],
 )
 def test_what_protobuf_cannot_say_is_not_derived(struct: pa.DataType, told: str) -> None:

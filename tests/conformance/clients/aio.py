@@ -1,4 +1,4 @@
-"""aiokafka: Kafka's protocol in plain Python, on asyncio."""
+"""Adapter for aiokafka."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
@@ -15,14 +15,14 @@ from tests.conformance.clients.client import (
     DEADLINE_S,
     DEFAULT,
     EARLIEST,
+    AlterConfigsClient,
     BrokerError,
     Cluster,
-    Code,
+    ErrorCode,
     Partition,
-    Producing,
-    Received,
-    ReplacesConfigs,
-    Sent,
+    ProducerOptions,
+    ReceivedRecord,
+    SentRecord,
     Setting,
 )
 
@@ -31,7 +31,7 @@ APPEND_TIME = 1
 Result = TypeVar("Result")
 
 
-class AiokafkaClient(ReplacesConfigs):
+class AiokafkaClient(AlterConfigsClient):
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
         self._loop = asyncio.new_event_loop()
@@ -46,16 +46,16 @@ class AiokafkaClient(ReplacesConfigs):
         self._loop.close()
 
     def produce(
-        self, topic: str, records: Sequence[Sent], producing: Producing = DEFAULT
+        self, topic: str, records: Sequence[SentRecord], options: ProducerOptions = DEFAULT
     ) -> list[int]:
         async def send_all() -> list[int]:
             producer = AIOKafkaProducer(
                 bootstrap_servers=self.bootstrap,
-                acks="all" if producing.acks == -1 else producing.acks,
-                compression_type=None if producing.compression == "none" else producing.compression,
-                enable_idempotence=producing.idempotent,
-                max_request_size=producing.max_request_bytes,
-                linger_ms=producing.linger_ms,
+                acks="all" if options.acks == -1 else options.acks,
+                compression_type=None if options.compression == "none" else options.compression,
+                enable_idempotence=options.idempotent,
+                max_request_size=options.max_request_bytes,
+                linger_ms=options.linger_ms,
                 request_timeout_ms=DEADLINE_S * 1000,
             )
             async with producer:
@@ -82,58 +82,62 @@ class AiokafkaClient(ReplacesConfigs):
         count: int,
         *,
         max_partition_bytes: int = 16_777_216,
-    ) -> dict[int, list[Received]]:
-        async def fetch() -> dict[int, list[Received]]:
-            received: dict[int, list[Received]] = {partition: [] for partition in offsets}
-            places = {TopicPartition(topic, partition): at for partition, at in offsets.items()}
+    ) -> dict[int, list[ReceivedRecord]]:
+        async def fetch() -> dict[int, list[ReceivedRecord]]:
+            received: dict[int, list[ReceivedRecord]] = {partition: [] for partition in offsets}
+            topic_partitions = {
+                TopicPartition(topic, partition): at for partition, at in offsets.items()
+            }
             missing = count
             limit = {"max_partition_fetch_bytes": max_partition_bytes}
-            async with self._consumer(*places, **limit) as consumer:
-                for place, offset in places.items():
+            async with self._consumer(*topic_partitions, **limit) as consumer:
+                for topic_partition, offset in topic_partitions.items():
                     if offset == EARLIEST:
-                        await consumer.seek_to_beginning(place)
+                        await consumer.seek_to_beginning(topic_partition)
                     else:
-                        consumer.seek(place, offset)
+                        consumer.seek(topic_partition, offset)
                 while missing:
                     polled = await consumer.getmany(timeout_ms=200, max_records=missing)
-                    for place, records in polled.items():
-                        received[place.partition] += map(received_from, records)
+                    for topic_partition, records in polled.items():
+                        received[topic_partition.partition] += map(received_from, records)
                         missing -= len(records)
             return received
 
         return self._run(fetch())
 
-    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[Received]:
-        async def wait() -> Received:
-            place = TopicPartition(topic, 0)
-            async with self._consumer(place, fetch_max_wait_ms=max_wait_ms) as consumer:
-                await consumer.seek_to_end(place)
+    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[ReceivedRecord]:
+        async def wait() -> ReceivedRecord:
+            topic_partition = TopicPartition(topic, 0)
+            async with self._consumer(topic_partition, fetch_max_wait_ms=max_wait_ms) as consumer:
+                await consumer.seek_to_end(topic_partition)
                 return received_from(await consumer.getone())
 
         return self._submit(wait())
 
     def offset_for_time(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> int | None:
         async def find() -> int | None:
-            place = TopicPartition(topic, partition)
-            async with self._consumer(place) as consumer:
-                found = (await consumer.offsets_for_times({place: timestamp_ms}))[place]
+            topic_partition = TopicPartition(topic, partition)
+            async with self._consumer(topic_partition) as consumer:
+                found = (await consumer.offsets_for_times({topic_partition: timestamp_ms}))[
+                    topic_partition
+                ]
                 return found.offset if found else None
 
         return self._run(find())
 
-    def ends(
+    def watermarks(
         self, topic: str, *, partition: int = 0, reads_committed: bool = False
     ) -> tuple[int, int]:
         async def find() -> tuple[int, int]:
-            place = TopicPartition(topic, partition)
-            isolation = "read_committed" if reads_committed else "read_uncommitted"
-            async with self._consumer(place, isolation_level=isolation) as consumer:
-                first = (await consumer.beginning_offsets([place]))[place]
-                return first, (await consumer.end_offsets([place]))[place]
+            topic_partition = TopicPartition(topic, partition)
+            isolation_level = "read_committed" if reads_committed else "read_uncommitted"
+            async with self._consumer(topic_partition, isolation_level=isolation_level) as consumer:
+                first = (await consumer.beginning_offsets([topic_partition]))[topic_partition]
+                return first, (await consumer.end_offsets([topic_partition]))[topic_partition]
 
         return self._run(find())
 
-    def ask_for_topic(
+    def send_create_topics(
         self,
         topic: str,
         partitions: int,
@@ -143,12 +147,12 @@ class AiokafkaClient(ReplacesConfigs):
         validate_only: bool = False,
     ) -> None:
         new = NewTopic(topic, partitions, replication_factor, topic_configs=dict(configs))
-        answer = self._run(self._admin.create_topics([new], validate_only=validate_only))
-        refuse(answer.topic_errors[0][1])
+        response = self._run(self._admin.create_topics([new], validate_only=validate_only))
+        raise_for_code(response.topic_errors[0][1])
 
     def delete_topic(self, topic: str) -> None:
-        answer = self._run(self._admin.delete_topics([topic]))
-        refuse(answer.topic_error_codes[0][1])
+        response = self._run(self._admin.delete_topics([topic]))
+        raise_for_code(response.topic_error_codes[0][1])
 
     def create_partitions(self, topic: str, total: int) -> None:
         self._run(self._admin.create_partitions({topic: NewPartitions(total)}))
@@ -158,17 +162,21 @@ class AiokafkaClient(ReplacesConfigs):
 
     def describe_topic(self, topic: str) -> list[Partition]:
         (described,) = self._run(self._admin.describe_topics([topic]))
-        refuse(described["error_code"])
-        partitions = sorted(described["partitions"], key=lambda each: each["partition"])
+        raise_for_code(described["error_code"])
+        partitions = sorted(described["partitions"], key=lambda partition: partition["partition"])
         return [
-            Partition(each["partition"], each["leader"], each["replicas"], each["isr"])
-            for each in partitions
+            Partition(
+                partition["partition"], partition["leader"], partition["replicas"], partition["isr"]
+            )
+            for partition in partitions
         ]
 
     def delete_records(self, topic: str, before_offset: int, *, partition: int = 0) -> int:
-        place = TopicPartition(topic, partition)
-        deleted = self._run(self._admin.delete_records({place: RecordsToDelete(before_offset)}))
-        return deleted[place]
+        topic_partition = TopicPartition(topic, partition)
+        deleted = self._run(
+            self._admin.delete_records({topic_partition: RecordsToDelete(before_offset)})
+        )
+        return deleted[topic_partition]
 
     def topic_configs(self, topic: str) -> dict[str, Setting]:
         return self._configs(ConfigResource(ConfigResourceType.TOPIC, topic))
@@ -178,21 +186,24 @@ class AiokafkaClient(ReplacesConfigs):
 
     def replace_topic_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(configs))
-        (answer,) = self._run(self._admin.alter_configs([resource]))
-        refuse(answer.resources[0][0])
+        (response,) = self._run(self._admin.alter_configs([resource]))
+        raise_for_code(response.resources[0][0])
 
     def describe_cluster(self) -> Cluster:
         described = self._run(self._admin.describe_cluster())
         return Cluster(
             described["cluster_id"],
             described["controller_id"],
-            {each["node_id"]: f"{each['host']}:{each['port']}" for each in described["brokers"]},
+            {
+                setting["node_id"]: f"{setting['host']}:{setting['port']}"
+                for setting in described["brokers"]
+            },
         )
 
     def _configs(self, resource: ConfigResource) -> dict[str, Setting]:
-        (answer,) = self._run(self._admin.describe_configs([resource]))
-        code, _, _, _, entries = answer.resources[0][:5]
-        refuse(code)
+        (response,) = self._run(self._admin.describe_configs([resource]))
+        code, _, _, _, entries = response.resources[0][:5]
+        raise_for_code(code)
         return {
             name: Setting(value, source, read_only, sensitive)
             for name, value, read_only, source, sensitive, *_ in entries
@@ -205,7 +216,7 @@ class AiokafkaClient(ReplacesConfigs):
 
     @asynccontextmanager
     async def _consumer(
-        self, *places: TopicPartition, **settings: Any
+        self, *topic_partitions: TopicPartition, **settings: Any
     ) -> AsyncIterator[AIOKafkaConsumer]:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self.bootstrap,
@@ -213,7 +224,7 @@ class AiokafkaClient(ReplacesConfigs):
             auto_offset_reset="none",
             **settings,
         )
-        consumer.assign(places)
+        consumer.assign(topic_partitions)
         async with consumer:
             yield consumer
 
@@ -221,12 +232,12 @@ class AiokafkaClient(ReplacesConfigs):
         async def within_deadline() -> Result:
             try:
                 return await asyncio.wait_for(work, DEADLINE_S)
-            except OffsetOutOfRangeError as refused:
-                raise BrokerError(Code.OFFSET_OUT_OF_RANGE, str(refused)) from refused
-            except UnknownError as refused:
-                raise BrokerError(None, "aiokafka does not know this error") from refused
-            except BrokerResponseError as refused:
-                raise BrokerError(refused.errno, str(refused)) from refused
+            except OffsetOutOfRangeError as exception:
+                raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, str(exception)) from exception
+            except UnknownError as exception:
+                raise BrokerError(None, "aiokafka does not know this error") from exception
+            except BrokerResponseError as exception:
+                raise BrokerError(exception.errno, str(exception)) from exception
 
         return asyncio.run_coroutine_threadsafe(within_deadline(), self._loop)
 
@@ -234,8 +245,8 @@ class AiokafkaClient(ReplacesConfigs):
         return self._submit(work).result(DEADLINE_S + 5)
 
 
-def received_from(record: Any) -> Received:
-    return Received(
+def received_from(record: Any) -> ReceivedRecord:
+    return ReceivedRecord(
         record.offset,
         record.timestamp,
         record.timestamp_type == APPEND_TIME,
@@ -245,6 +256,6 @@ def received_from(record: Any) -> Received:
     )
 
 
-def refuse(code: int) -> None:
+def raise_for_code(code: int) -> None:
     if code:
         raise BrokerError(code, for_code(code).__name__)

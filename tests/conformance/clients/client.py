@@ -1,8 +1,8 @@
-"""What the scenarios ask of a client library, in words that all of them can answer.
+"""The operations of a client library that the scenarios use.
 
-Each library has an adapter beside this file. An adapter adds nothing to what its library does:
-it opens a producer, a consumer or an admin client, does the one thing, and closes it. Consumers
-are assigned their partition; group_client.py has those that join groups and commit.
+Each library has an adapter in this package. An adapter adds nothing to its library: it opens a
+producer, a consumer or an admin client, does one operation, and closes it. Consumers are assigned
+their partition; group_client.py has consumers that join groups and commit.
 """
 
 from abc import ABC, abstractmethod
@@ -22,8 +22,8 @@ LATEST = -1
 MAX_TIMESTAMP = -3
 
 
-class Code(IntEnum):
-    """The protocol's errors that the scenarios expect."""
+class ErrorCode(IntEnum):
+    """The error codes that the scenarios expect."""
 
     OFFSET_OUT_OF_RANGE = 1
     UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -51,8 +51,8 @@ class Code(IntEnum):
     INVALID_REGULAR_EXPRESSION = 128
 
 
-class Source(IntEnum):
-    """Where the value of a setting comes from."""
+class ConfigSource(IntEnum):
+    """The source of the value of a setting."""
 
     DYNAMIC_TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -62,9 +62,9 @@ class Source(IntEnum):
 
 
 class BrokerError(Exception):
-    """The broker answered with an error.
+    """The broker responded with an error.
 
-    `code` is the protocol's number for it; None where the library does not know that error.
+    `code` is the error code, or None if the library does not know that error.
     """
 
     def __init__(self, code: int | None, message: str = "") -> None:
@@ -73,15 +73,15 @@ class BrokerError(Exception):
 
 
 @contextmanager
-def refused_with(code: Code) -> Iterator[None]:
-    """The block must be refused by the broker, with just this error."""
-    with pytest.raises(BrokerError) as refused:
+def raises_error(code: ErrorCode) -> Iterator[None]:
+    """Expects the block to fail with this error of the broker."""
+    with pytest.raises(BrokerError) as exception:
         yield
-    assert refused.value.code in (code, None)
+    assert exception.value.code in (code, None)
 
 
 @dataclass(slots=True, frozen=True)
-class Sent:
+class SentRecord:
     value: bytes | None
     key: bytes | None = None
     headers: Sequence[tuple[str, bytes | None]] = ()
@@ -90,7 +90,7 @@ class Sent:
 
 
 @dataclass(slots=True, frozen=True)
-class Received:
+class ReceivedRecord:
     offset: int
     timestamp_ms: int
     is_append_time: bool
@@ -100,7 +100,7 @@ class Received:
 
 
 @dataclass(slots=True, frozen=True)
-class Producing:
+class ProducerOptions:
     """The producer settings that a scenario varies."""
 
     acks: int = -1
@@ -110,7 +110,7 @@ class Producing:
     linger_ms: int = 5
 
 
-DEFAULT = Producing()
+DEFAULT = ProducerOptions()
 
 
 @dataclass(slots=True, frozen=True)
@@ -137,7 +137,7 @@ class Cluster:
 
 
 class Client(ABC):
-    """One client library talking to one broker."""
+    """A client library that is connected to one broker."""
 
     compressions: ClassVar[Sequence[str]] = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -151,12 +151,12 @@ class Client(ABC):
 
     @abstractmethod
     def produce(
-        self, topic: str, records: Sequence[Sent], producing: Producing = DEFAULT
+        self, topic: str, records: Sequence[SentRecord], options: ProducerOptions = DEFAULT
     ) -> list[int]:
-        """Send all with one producer and wait for all; their offsets (-1 where acks is 0)."""
+        """Sends all records with one producer and returns their offsets (-1 if acks is 0)."""
 
-    def fetch(self, topic: str, offset: int, count: int) -> list[Received]:
-        """The next `count` records of partition 0 from an offset, or from EARLIEST, on."""
+    def fetch(self, topic: str, offset: int, count: int) -> list[ReceivedRecord]:
+        """Returns `count` records of partition 0 from an offset, or from EARLIEST."""
         return self.fetch_all(topic, {0: offset}, count)[0]
 
     @abstractmethod
@@ -167,22 +167,22 @@ class Client(ABC):
         count: int,
         *,
         max_partition_bytes: int = 16_777_216,
-    ) -> dict[int, list[Received]]:
-        """The next `count` records of several partitions, each from its offset on."""
+    ) -> dict[int, list[ReceivedRecord]]:
+        """Returns `count` records of several partitions from the given offsets."""
 
     @abstractmethod
-    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[Received]:
-        """Wait at the end of partition 0 in a thread of its own; the result is the next record."""
+    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[ReceivedRecord]:
+        """Waits for the next record of partition 0 in another thread."""
 
     @abstractmethod
     def offset_for_time(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> int | None:
-        """The offset of the first record at or after the time; None when there is none."""
+        """Returns the offset of the first record at or after the time, or None."""
 
     @abstractmethod
-    def ends(
+    def watermarks(
         self, topic: str, *, partition: int = 0, reads_committed: bool = False
     ) -> tuple[int, int]:
-        """The first offset and the one after the last; of what is committed, or of all."""
+        """Returns the log start offset and the high watermark or last stable offset."""
 
     # -- topics
 
@@ -194,15 +194,15 @@ class Client(ABC):
         replication_factor: int = 1,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic and wait until it can be used.
+        """Creates a topic and waits until it can be used.
 
-        Kafka answers when its controller has decided; its broker may learn of it a moment later.
+        Kafka responds when its controller has decided; its broker applies it a moment later.
         """
-        self.ask_for_topic(topic, partitions, replication_factor, configs or {})
-        wait_until(lambda: self._is_known(topic), f"topic {topic} is known", poll_s=0.01)
+        self.send_create_topics(topic, partitions, replication_factor, configs or {})
+        wait_until(lambda: self._has_leaders(topic), f"topic {topic} has leaders", poll_s=0.01)
 
     @abstractmethod
-    def ask_for_topic(
+    def send_create_topics(
         self,
         topic: str,
         partitions: int,
@@ -211,7 +211,7 @@ class Client(ABC):
         *,
         validate_only: bool = False,
     ) -> None:
-        """CreateTopics, no more."""
+        """Sends CreateTopics and does not wait until the topic can be used."""
 
     @abstractmethod
     def delete_topic(self, topic: str) -> None: ...
@@ -224,11 +224,11 @@ class Client(ABC):
 
     @abstractmethod
     def describe_topic(self, topic: str) -> list[Partition]:
-        """Its partitions by index."""
+        """Returns the partitions by index."""
 
     @abstractmethod
     def delete_records(self, topic: str, before_offset: int, *, partition: int = 0) -> int:
-        """Delete what lies before the offset (-1: everything); the new first offset."""
+        """Deletes the records before the offset (-1: all); returns the new log start offset."""
 
     # -- settings and the cluster
 
@@ -241,42 +241,42 @@ class Client(ABC):
     @abstractmethod
     def describe_cluster(self) -> Cluster: ...
 
-    def _is_known(self, topic: str) -> bool:
+    def _has_leaders(self, topic: str) -> bool:
         try:
             return all(partition.leader >= 0 for partition in self.describe_topic(topic))
-        except BrokerError as refused:
-            if refused.code != Code.UNKNOWN_TOPIC_OR_PARTITION:
+        except BrokerError as exception:
+            if exception.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
             return False
 
 
-class ReplacesConfigs(Client):
-    """A library that knows AlterConfigs and leaves it as it is."""
+class AlterConfigsClient(Client):
+    """A library with AlterConfigs."""
 
     @abstractmethod
     def replace_topic_configs(self, topic: str, configs: Mapping[str, str]) -> None:
-        """AlterConfigs: what is not named goes back to its default."""
+        """Sends AlterConfigs, which resets all other settings to their defaults."""
 
 
-class ChangesConfigs(Client):
-    """A library that knows IncrementalAlterConfigs."""
+class IncrementalAlterConfigsClient(Client):
+    """A library with IncrementalAlterConfigs."""
 
     @abstractmethod
     def change_topic_config(self, topic: str, name: str, operation: str, value: str | None) -> None:
         """The operation is SET, DELETE, APPEND or SUBTRACT."""
 
 
-class ListsOffsets(Client):
+class ListOffsetsClient(Client):
     """A library whose admin client lists offsets."""
 
     @abstractmethod
     def list_offset(self, topic: str, spec: int, *, partition: int = 0) -> int:
-        """By a time in ms, or EARLIEST, LATEST, MAX_TIMESTAMP; -1 when there is none."""
+        """Returns the offset for a time in ms, or EARLIEST, LATEST, MAX_TIMESTAMP; -1 for none."""
 
 
-class DescribesLogDirs(Client):
-    """A library that knows DescribeLogDirs."""
+class LogDirsClient(Client):
+    """A library with DescribeLogDirs."""
 
     @abstractmethod
     def log_dirs(self, topic: str) -> dict[str, dict[int, int]]:
-        """By log directory, the size in bytes of each of the topic's partitions."""
+        """Returns the size in bytes of each partition of the topic, by log directory."""

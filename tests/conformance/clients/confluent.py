@@ -1,4 +1,4 @@
-"""confluent-kafka: librdkafka with a Python surface."""
+"""Adapter for confluent-kafka."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,21 +32,21 @@ from tests.conformance.clients.client import (
     EARLIEST,
     LATEST,
     MAX_TIMESTAMP,
+    AlterConfigsClient,
     BrokerError,
-    ChangesConfigs,
     Cluster,
-    Code,
-    ListsOffsets,
+    ErrorCode,
+    IncrementalAlterConfigsClient,
+    ListOffsetsClient,
     Partition,
-    Producing,
-    Received,
-    ReplacesConfigs,
-    Sent,
+    ProducerOptions,
+    ReceivedRecord,
+    SentRecord,
     Setting,
 )
 
 
-class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
+class ConfluentClient(AlterConfigsClient, IncrementalAlterConfigsClient, ListOffsetsClient):
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -56,16 +56,16 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
         self._threads.shutdown()
 
     def produce(
-        self, topic: str, records: Sequence[Sent], producing: Producing = DEFAULT
+        self, topic: str, records: Sequence[SentRecord], options: ProducerOptions = DEFAULT
     ) -> list[int]:
         producer = Producer(
             {
                 "bootstrap.servers": self.bootstrap,
-                "acks": producing.acks,
-                "compression.type": producing.compression,
-                "enable.idempotence": producing.idempotent,
-                "message.max.bytes": producing.max_request_bytes,
-                "linger.ms": producing.linger_ms,
+                "acks": options.acks,
+                "compression.type": options.compression,
+                "enable.idempotence": options.idempotent,
+                "message.max.bytes": options.max_request_bytes,
+                "linger.ms": options.linger_ms,
                 "delivery.timeout.ms": DEADLINE_S * 1000,
             }
         )
@@ -87,7 +87,7 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
             if error:
                 raise BrokerError(error.code(), error.str())
         offsets = [reports[index][1].offset() for index in range(len(records))]
-        return [-1 if producing.acks == 0 else offset for offset in offsets]
+        return [-1 if options.acks == 0 else offset for offset in offsets]
 
     def fetch_all(
         self,
@@ -96,12 +96,14 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
         count: int,
         *,
         max_partition_bytes: int = 16_777_216,
-    ) -> dict[int, list[Received]]:
-        received: dict[int, list[Received]] = {partition: [] for partition in offsets}
-        places = [TopicPartition(topic, partition, at) for partition, at in offsets.items()]
+    ) -> dict[int, list[ReceivedRecord]]:
+        received: dict[int, list[ReceivedRecord]] = {partition: [] for partition in offsets}
+        topic_partitions = [
+            TopicPartition(topic, partition, at) for partition, at in offsets.items()
+        ]
         missing, deadline = count, time.monotonic() + DEADLINE_S
         with self._consumer({"fetch.message.max.bytes": max_partition_bytes}) as consumer:
-            consumer.assign(places)
+            consumer.assign(topic_partitions)
             while missing:
                 assert time.monotonic() < deadline, f"{missing} of {count} records did not come"
                 for message in consumer.consume(missing, timeout=0.2):
@@ -109,8 +111,8 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
                     missing -= 1
         return received
 
-    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[Received]:
-        def wait() -> Received:
+    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[ReceivedRecord]:
+        def wait() -> ReceivedRecord:
             with self._consumer({"fetch.wait.max.ms": max_wait_ms}) as consumer:
                 consumer.assign([TopicPartition(topic, 0, LATEST)])
                 message = consumer.poll(DEADLINE_S)
@@ -121,20 +123,20 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
 
     def offset_for_time(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> int | None:
         with self._consumer() as consumer:
-            asked = TopicPartition(topic, partition, timestamp_ms)
-            with refusals():
-                (found,) = consumer.offsets_for_times([asked], timeout=DEADLINE_S)
+            requested = TopicPartition(topic, partition, timestamp_ms)
+            with translated_errors():
+                (found,) = consumer.offsets_for_times([requested], timeout=DEADLINE_S)
             return found.offset if found.offset >= 0 else None
 
-    def ends(
+    def watermarks(
         self, topic: str, *, partition: int = 0, reads_committed: bool = False
     ) -> tuple[int, int]:
-        isolation = "read_committed" if reads_committed else "read_uncommitted"
-        with self._consumer({"isolation.level": isolation}) as consumer, refusals():
-            place = TopicPartition(topic, partition)
-            return consumer.get_watermark_offsets(place, timeout=DEADLINE_S)
+        isolation_level = "read_committed" if reads_committed else "read_uncommitted"
+        with self._consumer({"isolation.level": isolation_level}) as consumer, translated_errors():
+            topic_partition = TopicPartition(topic, partition)
+            return consumer.get_watermark_offsets(topic_partition, timeout=DEADLINE_S)
 
-    def ask_for_topic(
+    def send_create_topics(
         self,
         topic: str,
         partitions: int,
@@ -144,19 +146,19 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
         validate_only: bool = False,
     ) -> None:
         new = NewTopic(topic, partitions, replication_factor, config=dict(configs))
-        only_result(self._admin.create_topics([new], validate_only=validate_only))
+        single_result(self._admin.create_topics([new], validate_only=validate_only))
 
     def delete_topic(self, topic: str) -> None:
-        only_result(self._admin.delete_topics([topic]))
+        single_result(self._admin.delete_topics([topic]))
 
     def create_partitions(self, topic: str, total: int) -> None:
-        only_result(self._admin.create_partitions([NewPartitions(topic, total)]))
+        single_result(self._admin.create_partitions([NewPartitions(topic, total)]))
 
     def topics(self) -> set[str]:
         return set(self._admin.list_topics(timeout=DEADLINE_S).topics)
 
     def describe_topic(self, topic: str) -> list[Partition]:
-        described = only_result(self._admin.describe_topics(TopicCollection([topic])))
+        described = single_result(self._admin.describe_topics(TopicCollection([topic])))
         return [
             Partition(
                 partition.id,
@@ -168,8 +170,8 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
         ]
 
     def delete_records(self, topic: str, before_offset: int, *, partition: int = 0) -> int:
-        place = TopicPartition(topic, partition, before_offset)
-        return only_result(self._admin.delete_records([place])).low_watermark
+        topic_partition = TopicPartition(topic, partition, before_offset)
+        return single_result(self._admin.delete_records([topic_partition])).low_watermark
 
     def list_offset(self, topic: str, spec: int, *, partition: int = 0) -> int:
         specs = {
@@ -177,9 +179,9 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
             LATEST: OffsetSpec.latest(),
             MAX_TIMESTAMP: OffsetSpec.max_timestamp(),
         }
-        asked = specs.get(spec) or OffsetSpec.for_timestamp(spec)
-        return only_result(
-            self._admin.list_offsets({TopicPartition(topic, partition): asked})
+        requested = specs.get(spec) or OffsetSpec.for_timestamp(spec)
+        return single_result(
+            self._admin.list_offsets({TopicPartition(topic, partition): requested})
         ).offset
 
     def topic_configs(self, topic: str) -> dict[str, Setting]:
@@ -190,14 +192,14 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
 
     def replace_topic_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         resource = ConfigResource(ResourceType.TOPIC, topic, set_config=dict(configs))
-        only_result(self._admin.alter_configs([resource]))
+        single_result(self._admin.alter_configs([resource]))
 
     def change_topic_config(self, topic: str, name: str, operation: str, value: str | None) -> None:
         entry = ConfigEntry(
             name, value, incremental_operation=getattr(AlterConfigOpType, operation)
         )
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-        only_result(self._admin.incremental_alter_configs([resource]))
+        single_result(self._admin.incremental_alter_configs([resource]))
 
     def describe_cluster(self) -> Cluster:
         described = self._admin.describe_cluster().result(DEADLINE_S)
@@ -208,7 +210,7 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
         )
 
     def _configs(self, resource: ConfigResource) -> dict[str, Setting]:
-        entries = only_result(self._admin.describe_configs([resource]))
+        entries = single_result(self._admin.describe_configs([resource]))
         return {
             name: Setting(
                 entry.value, int(entry.source), bool(entry.is_read_only), bool(entry.is_sensitive)
@@ -221,7 +223,7 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
-                "group.id": "not-joined",  # the library insists on a name
+                "group.id": "not-joined",  # the library requires a name
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 **(settings or {}),
@@ -233,12 +235,14 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
             consumer.close()
 
 
-def received_from(message: Message) -> Received:
+def received_from(message: Message) -> ReceivedRecord:
     if error := message.error():
         out_of_range = error.code() == KafkaError._AUTO_OFFSET_RESET
-        raise BrokerError(Code.OFFSET_OUT_OF_RANGE if out_of_range else error.code(), error.str())
+        raise BrokerError(
+            ErrorCode.OFFSET_OUT_OF_RANGE if out_of_range else error.code(), error.str()
+        )
     timestamp_type, timestamp_ms = message.timestamp()
-    return Received(
+    return ReceivedRecord(
         message.offset(),
         timestamp_ms,
         timestamp_type == TIMESTAMP_LOG_APPEND_TIME,
@@ -248,16 +252,16 @@ def received_from(message: Message) -> Received:
     )
 
 
-def only_result(futures: Mapping[Any, "Future[Any]"]) -> Any:
+def single_result(futures: Mapping[Any, "Future[Any]"]) -> Any:
     (future,) = futures.values()
-    with refusals():
+    with translated_errors():
         return future.result(DEADLINE_S)
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     try:
         yield
-    except KafkaException as refused:
-        error = refused.args[0]
-        raise BrokerError(error.code(), error.str()) from refused
+    except KafkaException as exception:
+        error = exception.args[0]
+        raise BrokerError(error.code(), error.str()) from exception

@@ -1,4 +1,4 @@
-"""kafka-python: Kafka's protocol in plain Python, with threads."""
+"""Adapter for kafka-python."""
 
 import re
 import time
@@ -16,21 +16,21 @@ from tests.conformance.clients.client import (
     DEFAULT,
     EARLIEST,
     BrokerError,
-    ChangesConfigs,
     Cluster,
-    DescribesLogDirs,
-    ListsOffsets,
+    IncrementalAlterConfigsClient,
+    ListOffsetsClient,
+    LogDirsClient,
     Partition,
-    Producing,
-    Received,
-    Sent,
+    ProducerOptions,
+    ReceivedRecord,
+    SentRecord,
     Setting,
 )
 
 APPEND_TIME = 1
 
 
-class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
+class KafkaPythonClient(IncrementalAlterConfigsClient, ListOffsetsClient, LogDirsClient):
     compressions = ("none", "gzip", "lz4", "zstd", *(["snappy"] if has_snappy() else []))
 
     def __init__(self, bootstrap: str) -> None:
@@ -43,15 +43,15 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
         self._admin.close()
 
     def produce(
-        self, topic: str, records: Sequence[Sent], producing: Producing = DEFAULT
+        self, topic: str, records: Sequence[SentRecord], options: ProducerOptions = DEFAULT
     ) -> list[int]:
         producer = KafkaProducer(
             bootstrap_servers=self.bootstrap,
-            acks=producing.acks,
-            compression_type=None if producing.compression == "none" else producing.compression,
-            enable_idempotence=producing.idempotent,
-            max_request_size=producing.max_request_bytes,
-            linger_ms=producing.linger_ms,
+            acks=options.acks,
+            compression_type=None if options.compression == "none" else options.compression,
+            enable_idempotence=options.idempotent,
+            max_request_size=options.max_request_bytes,
+            linger_ms=options.linger_ms,
             delivery_timeout_ms=DEADLINE_S * 1000 + 10_000,
             request_timeout_ms=DEADLINE_S * 1000,
         )
@@ -68,9 +68,9 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
                 for record in records
             ]
             producer.flush(timeout=DEADLINE_S)
-            with refusals():
+            with translated_errors():
                 offsets = [future.get(DEADLINE_S).offset for future in futures]
-            return [-1 if producing.acks == 0 else offset for offset in offsets]
+            return [-1 if options.acks == 0 else offset for offset in offsets]
         finally:
             producer.close(timeout=DEADLINE_S)
 
@@ -81,53 +81,55 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
         count: int,
         *,
         max_partition_bytes: int = 16_777_216,
-    ) -> dict[int, list[Received]]:
-        received: dict[int, list[Received]] = {partition: [] for partition in offsets}
-        places = {TopicPartition(topic, partition): at for partition, at in offsets.items()}
+    ) -> dict[int, list[ReceivedRecord]]:
+        received: dict[int, list[ReceivedRecord]] = {partition: [] for partition in offsets}
+        topic_partitions = {
+            TopicPartition(topic, partition): at for partition, at in offsets.items()
+        }
         missing, deadline = count, time.monotonic() + DEADLINE_S
         with self._consumer(max_partition_fetch_bytes=max_partition_bytes) as consumer:
-            consumer.assign(list(places))
-            for place, offset in places.items():
+            consumer.assign(list(topic_partitions))
+            for topic_partition, offset in topic_partitions.items():
                 if offset == EARLIEST:
-                    consumer.seek_to_beginning(place)
+                    consumer.seek_to_beginning(topic_partition)
                 else:
-                    consumer.seek(place, offset)
+                    consumer.seek(topic_partition, offset)
             while missing:
                 assert time.monotonic() < deadline, f"{missing} of {count} records did not come"
-                with refusals():
+                with translated_errors():
                     polled = consumer.poll(200, max_records=missing)
-                for place, records in polled.items():
-                    received[place.partition] += map(received_from, records)
+                for topic_partition, records in polled.items():
+                    received[topic_partition.partition] += map(received_from, records)
                     missing -= len(records)
         return received
 
-    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[Received]:
-        def wait() -> Received:
+    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[ReceivedRecord]:
+        def wait() -> ReceivedRecord:
             with self._consumer(fetch_max_wait_ms=max_wait_ms) as consumer:
-                place = TopicPartition(topic, 0)
-                consumer.assign([place])
-                consumer.seek_to_end(place)
-                (record,) = consumer.poll(DEADLINE_S * 1000, max_records=1)[place]
+                topic_partition = TopicPartition(topic, 0)
+                consumer.assign([topic_partition])
+                consumer.seek_to_end(topic_partition)
+                (record,) = consumer.poll(DEADLINE_S * 1000, max_records=1)[topic_partition]
                 return received_from(record)
 
         return self._threads.submit(wait)
 
     def offset_for_time(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> int | None:
         with self._consumer() as consumer:
-            place = TopicPartition(topic, partition)
-            found = consumer.offsets_for_times({place: timestamp_ms})[place]
+            topic_partition = TopicPartition(topic, partition)
+            found = consumer.offsets_for_times({topic_partition: timestamp_ms})[topic_partition]
             return found.offset if found else None
 
-    def ends(
+    def watermarks(
         self, topic: str, *, partition: int = 0, reads_committed: bool = False
     ) -> tuple[int, int]:
-        isolation = "read_committed" if reads_committed else "read_uncommitted"
-        with self._consumer(isolation_level=isolation) as consumer, refusals():
-            place = TopicPartition(topic, partition)
-            first = consumer.beginning_offsets([place])[place]
-            return first, consumer.end_offsets([place])[place]
+        isolation_level = "read_committed" if reads_committed else "read_uncommitted"
+        with self._consumer(isolation_level=isolation_level) as consumer, translated_errors():
+            topic_partition = TopicPartition(topic, partition)
+            first = consumer.beginning_offsets([topic_partition])[topic_partition]
+            return first, consumer.end_offsets([topic_partition])[topic_partition]
 
-    def ask_for_topic(
+    def send_create_topics(
         self,
         topic: str,
         partitions: int,
@@ -141,15 +143,15 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
             "replication_factor": replication_factor,
             "configs": dict(configs),
         }
-        with refusals():
+        with translated_errors():
             self._admin.create_topics({topic: options}, validate_only=validate_only)
 
     def delete_topic(self, topic: str) -> None:
-        with refusals():
+        with translated_errors():
             self._admin.delete_topics([topic])
 
     def create_partitions(self, topic: str, total: int) -> None:
-        with refusals():
+        with translated_errors():
             self._admin.create_partitions({topic: total})
 
     def topics(self) -> set[str]:
@@ -157,26 +159,30 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
 
     def describe_topic(self, topic: str) -> list[Partition]:
         (described,) = self._admin.describe_topics([topic])
-        refuse(described["error_code"])
-        partitions = sorted(described["partitions"], key=lambda each: each["partition_index"])
+        raise_for_code(described["error_code"])
+        partitions = sorted(
+            described["partitions"], key=lambda partition: partition["partition_index"]
+        )
         return [
             Partition(
-                each["partition_index"],
-                each["leader_id"],
-                list(each["replica_nodes"]),
-                list(each["isr_nodes"]),
+                partition["partition_index"],
+                partition["leader_id"],
+                list(partition["replica_nodes"]),
+                list(partition["isr_nodes"]),
             )
-            for each in partitions
+            for partition in partitions
         ]
 
     def delete_records(self, topic: str, before_offset: int, *, partition: int = 0) -> int:
-        place = TopicPartition(topic, partition)
-        with refusals():
-            return self._admin.delete_records({place: before_offset})[place]["low_watermark"]
+        topic_partition = TopicPartition(topic, partition)
+        with translated_errors():
+            return self._admin.delete_records({topic_partition: before_offset})[topic_partition][
+                "low_watermark"
+            ]
 
     def list_offset(self, topic: str, spec: int, *, partition: int = 0) -> int:
-        place = TopicPartition(topic, partition)
-        return self._admin.list_partition_offsets({place: spec})[place].offset
+        topic_partition = TopicPartition(topic, partition)
+        return self._admin.list_partition_offsets({topic_partition: spec})[topic_partition].offset
 
     def topic_configs(self, topic: str) -> dict[str, Setting]:
         return self._configs(ConfigResource(ConfigResourceType.TOPIC, topic))
@@ -186,8 +192,8 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
 
     def change_topic_config(self, topic: str, name: str, operation: str, value: str | None) -> None:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, {name: (operation, value)})
-        answer = self._admin.alter_configs([resource], raise_on_unknown=False, incremental=True)
-        result = answer["topic"][topic]
+        response = self._admin.alter_configs([resource], raise_on_unknown=False, incremental=True)
+        result = response["topic"][topic]
         if failure := re.search(r"\[Error (\d+)\]", result):
             raise BrokerError(int(failure[1]), result)
 
@@ -196,18 +202,21 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
         return Cluster(
             described["cluster_id"],
             described["controller_id"],
-            {each["broker_id"]: f"{each['host']}:{each['port']}" for each in described["brokers"]},
+            {
+                setting["broker_id"]: f"{setting['host']}:{setting['port']}"
+                for setting in described["brokers"]
+            },
         )
 
     def log_dirs(self, topic: str) -> dict[str, dict[int, int]]:
-        (answer,) = self._admin.describe_log_dirs([topic])
+        (response,) = self._admin.describe_log_dirs([topic])
         return {
-            each["log_dir"]: {
+            log_dir["log_dir"]: {
                 partition["partition_index"]: partition["partition_size"]
-                for described in each["topics"]
+                for described in log_dir["topics"]
                 for partition in described["partitions"]
             }
-            for each in answer["log_dirs"]
+            for log_dir in response["log_dirs"]
         }
 
     def _configs(self, resource: ConfigResource) -> dict[str, Setting]:
@@ -240,8 +249,8 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
             consumer.close()
 
 
-def received_from(record: Any) -> Received:
-    return Received(
+def received_from(record: Any) -> ReceivedRecord:
+    return ReceivedRecord(
         record.offset,
         record.timestamp,
         record.timestamp_type == APPEND_TIME,
@@ -251,14 +260,14 @@ def received_from(record: Any) -> Received:
     )
 
 
-def refuse(code: int) -> None:
+def raise_for_code(code: int) -> None:
     if code:
         raise BrokerError(code, for_code(code).__name__)
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     try:
         yield
-    except BrokerResponseError as refused:
-        raise BrokerError(refused.errno, str(refused)) from refused
+    except BrokerResponseError as exception:
+        raise BrokerError(exception.errno, str(exception)) from exception

@@ -1,8 +1,8 @@
-"""Our own client, by the adapters of confluent-kafka with nothing but the import changed."""
+"""Adapters for our own client: those of confluent-kafka with changed imports."""
 
 from pathlib import Path
 
-from tests.import_changed import load_changed
+from tests.confluent_modules import load_with_barnabas_imports
 
 _HERE = Path(__file__).parent
 _THEIRS = "tests.conformance.clients.confluent"
@@ -11,7 +11,7 @@ _SIBLINGS = {_THEIRS + part: _OURS + part for part in ("", "_groups", "_transact
 
 
 def _load(part: str) -> object:
-    return load_changed(_HERE / f"confluent{part}.py", _OURS + part, _SIBLINGS)
+    return load_with_barnabas_imports(_HERE / f"confluent{part}.py", _OURS + part, _SIBLINGS)
 
 
 BarnabasClient = _load("").ConfluentClient  # type: ignore[attr-defined]

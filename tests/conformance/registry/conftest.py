@@ -1,35 +1,35 @@
-"""Two fresh registries on one broker, and the program of either library."""
+"""Two new registries on one broker, and the scenarios of both libraries."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.confluent_modules import load_with_barnabas_imports
 from tests.conformance.registry import program
-from tests.import_changed import load_changed
 
 from barnabas.registry.service import SchemaRegistry
 from barnabas.testing import Broker
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Broker]:
+def broker_in_process() -> Iterator[Broker]:
     with Broker() as broker:
         yield broker
 
 
 @pytest.fixture(scope="module")
-def registry(served: Broker) -> Iterator[SchemaRegistry]:
-    """Where our program goes."""
-    with SchemaRegistry(served.bootstrap_servers) as registry:
+def registry(broker_in_process: Broker) -> Iterator[SchemaRegistry]:
+    """The registry of our client."""
+    with SchemaRegistry(broker_in_process.bootstrap_servers) as registry:
         yield registry
 
 
 @pytest.fixture(scope="module")
-def their_registry(served: Broker) -> Iterator[SchemaRegistry]:
-    """Where the same goes with their import."""
+def their_registry(broker_in_process: Broker) -> Iterator[SchemaRegistry]:
+    """The registry of the client of confluent_kafka."""
     with SchemaRegistry(
-        served.bootstrap_servers, topic="_schemas_theirs", group_id="theirs"
+        broker_in_process.bootstrap_servers, topic="_schemas_theirs", group_id="theirs"
     ) as registry:
         yield registry
 
@@ -41,4 +41,6 @@ def theirs() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def ours() -> ModuleType:
-    return load_changed(Path(program.__file__), "tests.conformance.registry.program_of_ours")
+    return load_with_barnabas_imports(
+        Path(program.__file__), "tests.conformance.registry.barnabas_scenarios"
+    )

@@ -1,7 +1,7 @@
-"""What a program does with a schema registry, written for confluent_kafka.
+"""Scenarios with a schema registry, written for confluent_kafka.
 
-Each scenario returns plain facts; loaded with its imports changed, it is one for barnabas, and the
-facts are the same. Registries are fresh: ids are among the facts.
+Each scenario returns plain values. The module is loaded with changed imports for barnabas, and the
+values must be the same. The registries are new, because the values include ids.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ from tests.registry.messages import Customer, Empty, Line, Order
 ORDER = """{"type": "record", "name": "Order", "namespace": "shop", "fields": [
     {"name": "id", "type": "long"},
     {"name": "note", "type": ["null", "string"], "default": null}]}"""
-ORDER_WITH_PLACE = """{"type": "record", "name": "Order", "namespace": "shop", "fields": [
+ORDER_WITH_CITY = """{"type": "record", "name": "Order", "namespace": "shop", "fields": [
     {"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"], "default": null},
-    {"name": "place", "type": "string", "default": "here"}]}"""
+    {"name": "city", "type": "string", "default": "here"}]}"""
 ORDER_OF_TEXT = """{"type": "record", "name": "Order", "namespace": "shop", "fields": [
     {"name": "id", "type": "string"}]}"""
 CUSTOMER = """{"type": "record", "name": "Customer", "namespace": "shop", "fields": [
@@ -46,21 +46,21 @@ CUSTOMER_JSON = """{"$schema": "http://json-schema.org/draft-07/schema#", "title
 
 
 def raised(call: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """What it raises, as plain facts."""
+    """Returns the result of a call, or its error as plain values."""
     try:
         return "returned", call(*args, **kwargs)
-    except SchemaRegistryError as refused:
-        return "refused", refused.http_status_code, refused.error_code, refused.error_message
+    except SchemaRegistryError as error:
+        return "rejected", error.http_status_code, error.error_code, error.error_message
     except SerializationError:
         return ("SerializationError",)
 
 
-def place(registered: RegisteredSchema) -> tuple[Any, ...]:
+def registration(registered: RegisteredSchema) -> tuple[Any, ...]:
     return registered.subject, registered.version, registered.schema_id, registered.guid
 
 
-def somebody_else(client: SchemaRegistryClient) -> SchemaRegistryClient:
-    """A client that remembers nothing."""
+def new_client(client: SchemaRegistryClient) -> SchemaRegistryClient:
+    """Returns a client with an empty cache."""
     return SchemaRegistryClient(client.config())
 
 
@@ -69,16 +69,16 @@ def value_of(topic: str, headers: Any = None) -> SerializationContext:
 
 
 def subjects_and_versions(client: SchemaRegistryClient) -> dict[str, Any]:
-    first, second = Schema(ORDER), Schema(ORDER_WITH_PLACE)
+    first, second = Schema(ORDER), Schema(ORDER_WITH_CITY)
     facts: dict[str, Any] = {
-        "ids": [client.register_schema("life-value", each) for each in (first, second, first)],
+        "ids": [client.register_schema("life-value", schema) for schema in (first, second, first)],
         "elsewhere": client.register_schema("life-other", first),
-        "full": place(client.register_schema_full_response("life-full", first)),
-        "latest": place(client.get_latest_version("life-value")),
-        "first": place(client.get_version("life-value", 1)),
+        "full": registration(client.register_schema_full_response("life-full", first)),
+        "latest": registration(client.get_latest_version("life-value")),
+        "first": registration(client.get_version("life-value", 1)),
         "first's text": client.get_version("life-value", 1).schema.schema_str,
         "versions": client.get_versions("life-value"),
-        "lookup": place(client.lookup_schema("life-value", second)),
+        "lookup": registration(client.lookup_schema("life-value", second)),
         "prefixed": client.get_subjects("life-"),
         "types": sorted(client.get_schema_types()),
         "contexts": client.get_contexts(),
@@ -86,7 +86,7 @@ def subjects_and_versions(client: SchemaRegistryClient) -> dict[str, Any]:
     number = facts["ids"][0]
     facts["subjects of it"] = sorted(client.get_subjects_by_schema_id(number))
     facts["versions of it"] = sorted(
-        (each.subject, each.version) for each in client.get_schema_versions(number)
+        (version.subject, version.version) for version in client.get_schema_versions(number)
     )
     facts["by guid"] = client.get_schema_by_guid(facts["first"][3]).schema_str
     facts["deleted"] = client.delete_version("life-value", 1)
@@ -102,10 +102,10 @@ def contexts(client: SchemaRegistryClient) -> dict[str, Any]:
     subject = ":.staging:orders-value"
     return {
         "id": client.register_schema(subject, Schema(ORDER)),
-        "second id": client.register_schema(subject, Schema(ORDER_WITH_PLACE)),
+        "second id": client.register_schema(subject, Schema(ORDER_WITH_CITY)),
         "contexts": client.get_contexts(),
-        "latest": place(client.get_latest_version(subject)),
-        "by id": somebody_else(client).get_schema(1, subject).schema_str,
+        "latest": registration(client.get_latest_version(subject)),
+        "by id": new_client(client).get_schema(1, subject).schema_str,
     }
 
 
@@ -113,16 +113,16 @@ def compatibility(client: SchemaRegistryClient) -> dict[str, Any]:
     client.register_schema("comp-value", Schema(ORDER))
     facts: dict[str, Any] = {
         "at first": client.get_compatibility(),
-        "good": client.test_compatibility("comp-value", Schema(ORDER_WITH_PLACE)),
+        "good": client.test_compatibility("comp-value", Schema(ORDER_WITH_CITY)),
         "bad": client.test_compatibility("comp-value", Schema(ORDER_OF_TEXT)),
         "bad for all": client.test_compatibility_all_versions("comp-value", Schema(ORDER_OF_TEXT)),
-        "refused": raised(client.register_schema, "comp-value", Schema(ORDER_OF_TEXT)),
-        "told": client.set_compatibility("comp-value", "none"),
+        "rejected": raised(client.register_schema, "comp-value", Schema(ORDER_OF_TEXT)),
+        "set": client.set_compatibility("comp-value", "none"),
         "level": client.get_compatibility("comp-value"),
     }
     facts["accepted"] = client.register_schema("comp-value", Schema(ORDER_OF_TEXT))
     config = ServerConfig(compatibility=ConfigCompatibilityLevel.FULL_TRANSITIVE)
-    facts["config told"] = client.set_config("comp-value", config)
+    facts["config set"] = client.set_config("comp-value", config)
     facts["config"] = str(client.get_config("comp-value").compatibility_level)
     client.delete_config("comp-value")
     facts["without"] = raised(client.get_compatibility, "comp-value")
@@ -136,7 +136,7 @@ def modes(client: SchemaRegistryClient) -> dict[str, Any]:
         "of none": raised(client.get_mode, "mode-value"),
         "set": client.update_mode("mode-value", "READONLY"),
         "got": client.get_mode("mode-value"),
-        "refused": raised(client.register_schema, "mode-value", Schema(ORDER_WITH_PLACE)),
+        "rejected": raised(client.register_schema, "mode-value", Schema(ORDER_WITH_CITY)),
         "deleted": client.delete_mode("mode-value"),
     }
 
@@ -146,7 +146,7 @@ def metadata(client: SchemaRegistryClient) -> dict[str, Any]:
         return Metadata(None, MetadataProperties({"major": major}), None)
 
     client.register_schema("meta-value", Schema(ORDER, metadata=versioned("1")))
-    client.register_schema("meta-value", Schema(ORDER_WITH_PLACE, metadata=versioned("2")))
+    client.register_schema("meta-value", Schema(ORDER_WITH_CITY, metadata=versioned("2")))
     first = client.get_latest_with_metadata("meta-value", {"major": "1"})
     assert first.schema.metadata is not None
     assert first.schema.metadata.properties is not None
@@ -156,14 +156,14 @@ def metadata(client: SchemaRegistryClient) -> dict[str, Any]:
         conf={"use.latest.with.metadata": {"major": "1"}, "auto.register.schemas": False},
     )
     return {
-        "first": place(first),
+        "first": registration(first),
         "its properties": first.schema.metadata.properties.properties,
         "written": serializer({"id": 1}, value_of("meta")),
         "none": raised(client.get_latest_with_metadata, "meta-value", {"major": "3"}),
     }
 
 
-def refusals(client: SchemaRegistryClient) -> dict[str, Any]:
+def errors(client: SchemaRegistryClient) -> dict[str, Any]:
     return {
         "id": raised(client.get_schema, 9999),
         "guid": raised(client.get_schema_by_guid, "00000000-0000-0000-0000-000000000000"),
@@ -187,18 +187,18 @@ def refusals(client: SchemaRegistryClient) -> dict[str, Any]:
 
 def avro(client: SchemaRegistryClient) -> dict[str, Any]:
     topic = value_of("avro")
-    old, new = AvroSerializer(client, ORDER), AvroSerializer(client, ORDER_WITH_PLACE)
-    written = [old({"id": 1, "note": "x"}, topic), new({"id": 2, "place": "there"}, topic)]
+    old, new = AvroSerializer(client, ORDER), AvroSerializer(client, ORDER_WITH_CITY)
+    written = [old({"id": 1, "note": "x"}, topic), new({"id": 2, "city": "there"}, topic)]
     whole, dropping = AvroDeserializer(client), AvroDeserializer(client, ORDER)
-    adding = AvroDeserializer(client, ORDER_WITH_PLACE)
+    adding = AvroDeserializer(client, ORDER_WITH_CITY)
     latest = AvroDeserializer(client, conf={"use.latest.version": True})
     not_registered = AvroSerializer(client, CUSTOMER, conf={"auto.register.schemas": False})
     return {
         "written": written,
-        "whole": [whole(each, topic) for each in written],
-        "dropping": [dropping(each, topic) for each in written],
-        "adding": [adding(each, topic) for each in written],
-        "latest": [latest(each, topic) for each in written],
+        "whole": [whole(data, topic) for data in written],
+        "dropping": [dropping(data, topic) for data in written],
+        "adding": [adding(data, topic) for data in written],
+        "latest": [latest(data, topic) for data in written],
         "nothing": (old(None, topic), whole(None, topic)),
         "key": old({"id": 1}, SerializationContext("avro", MessageField.KEY)),
         "primitive": AvroSerializer(client, '"string"')("text", value_of("avro-text")),
@@ -227,8 +227,8 @@ def avro_references(client: SchemaRegistryClient) -> dict[str, Any]:
     named = AvroDeserializer(client, return_record_name=True)
     return {
         "written": written,
-        "read": [AvroDeserializer(client)(each, topic) for each in written],
-        "named": [named(each, topic) for each in written],
+        "read": [AvroDeserializer(client)(data, topic) for data in written],
+        "named": [named(data, topic) for data in written],
         "referred to": client.get_referenced_by("ref-order", 1),
         "kept": raised(client.delete_version, "ref-order", 1)[:3],
     }
@@ -253,8 +253,8 @@ def strategies(client: SchemaRegistryClient) -> dict[str, Any]:
 
 
 def headers(client: SchemaRegistryClient) -> dict[str, Any]:
-    told: list[tuple[str, bytes]] = []
-    topic = value_of("head", told)
+    header_list: list[tuple[str, bytes]] = []
+    topic = value_of("head", header_list)
     conf = {"schema.id.serializer": header_schema_id_serializer}
     written = AvroSerializer(client, ORDER, conf=conf)({"id": 1, "note": "long enough"}, topic)
     line: dict[str, bytes] = {}
@@ -262,7 +262,7 @@ def headers(client: SchemaRegistryClient) -> dict[str, Any]:
     none = raised(AvroSerializer(client, ORDER, conf=conf), {"id": 1}, value_of("head"))
     return {
         "written": written,
-        "headers": list(told),
+        "headers": list(header_list),
         "read": AvroDeserializer(client)(written, topic),
         "line": (lines, line),
         "line read": ProtobufDeserializer(Line, {}, client)(
@@ -339,9 +339,9 @@ def foreign_bytes(client: SchemaRegistryClient) -> dict[str, Any]:
     }
     wrong = {"not framed": b'{"id": 12345}', "of no known schema": unknown}
     facts = {
-        f"{name} {what}": raised(reader, each, topic)
+        f"{name} {what}": raised(reader, data, topic)
         for name, reader in readers.items()
-        for what, each in wrong.items()
+        for what, data in wrong.items()
     }
     return facts | {
         "too short": raised(readers["avro"], b"\0\0", topic),
@@ -374,14 +374,14 @@ def settings(client: SchemaRegistryClient) -> dict[str, Any]:
 
 
 SCENARIOS = {
-    each.__name__: each
-    for each in (
+    scenario.__name__: scenario
+    for scenario in (
         subjects_and_versions,
         contexts,
         compatibility,
         modes,
         metadata,
-        refusals,
+        errors,
         avro,
         avro_references,
         strategies,

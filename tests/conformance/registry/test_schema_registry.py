@@ -10,7 +10,7 @@ from barnabas.registry.service import SchemaRegistry
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_both_libraries_tell_the_same(
+def test_both_libraries_return_the_same(
     scenario: str,
     ours: ModuleType,
     theirs: ModuleType,

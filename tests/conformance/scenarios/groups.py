@@ -269,12 +269,12 @@ def create_partitioned_topic(client: GroupClient, topic: str) -> set[PartitionKe
     return {PartitionKey(topic, partition) for partition in range(PARTITIONS)}
 
 
-def produce_to_all(client: GroupClient, topic: str, each: int) -> set[bytes]:
+def produce_to_all(client: GroupClient, topic: str, count: int) -> set[bytes]:
     """Produces new records to each partition and returns their unique values."""
     sent = [
         SentRecord(b"%d" % next(NUMBERS), partition=partition)
         for partition in range(PARTITIONS)
-        for _ in range(each)
+        for _ in range(count)
     ]
     client.produce(topic, sent)
     return {record.value for record in sent if record.value}

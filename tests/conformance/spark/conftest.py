@@ -1,4 +1,4 @@
-"""One session that has Spark's own Kafka connector beside ours."""
+"""A Spark session with Spark's Kafka connector and ours."""
 
 import importlib.machinery
 import importlib.util
@@ -10,31 +10,31 @@ from tests.conformance.brokers import PEERS, Broker
 from tests.conformance.spark.connectors import Cluster
 from tests.spark import conftest as pipelines
 
-spark_alone = pipelines.spark
+spark_without_connector = pipelines.spark
 
 
 @pytest.fixture(scope="session")
-def spark(spark_alone: SparkSession) -> SparkSession:
-    """The session of the pipelines' tests, which learns of the connector while it runs."""
+def spark(spark_without_connector: SparkSession) -> SparkSession:
+    """The session of the other Spark tests, with the jars of the connector added."""
     for jar in _connector_jars():
-        spark_alone.sql(f"ADD JAR '{jar}'")
-    return spark_alone
+        spark_without_connector.sql(f"ADD JAR '{jar}'")
+    return spark_without_connector
 
 
 @pytest.fixture(scope="module")
 def cluster(target: Broker) -> Cluster:
-    """Each of the two brokers in turn."""
+    """Both brokers in turn."""
     return Cluster(target.bootstrap)
 
 
 @pytest.fixture(scope="module")
-def real(kafka: Broker) -> Cluster:
-    """The real Kafka, for what is the same whoever answers."""
+def real_kafka(kafka: Broker) -> Cluster:
+    """The real Kafka, for tests that do not depend on the broker."""
     return Cluster(kafka.bootstrap)
 
 
 def _connector_jars() -> list[str]:
-    """As the benchmark of connectors has them: Maven brings them the first time."""
+    """Returns the jars of the connector benchmark; Maven downloads them the first time."""
     loader = importlib.machinery.SourceFileLoader("bench_spark", str(PEERS / "bench-spark"))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
@@ -43,5 +43,5 @@ def _connector_jars() -> list[str]:
         loader.exec_module(bench)
         jars: str = bench.connector_jars()
     except (OSError, subprocess.CalledProcessError) as failure:
-        pytest.skip(f"Spark's Kafka connector cannot be had: {failure}")
+        pytest.skip(f"Spark's Kafka connector is not available: {failure}")
     return jars.split(",")

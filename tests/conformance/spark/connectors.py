@@ -1,4 +1,4 @@
-"""The same programs for both connectors: only the name of the format differs."""
+"""Programs for both connectors, which differ only in the name of the format."""
 
 import json
 import uuid
@@ -19,25 +19,25 @@ FORMATS = (CONNECTOR, OURS)
 
 PARTITIONS = 3
 RECORDS = 30
-BEGAN_MS = 1_700_000_000_000
-"""Of the first record; each that follows is a second younger."""
+FIRST_TIMESTAMP_MS = 1_700_000_000_000
+"""The timestamp of the first record; the next ones are a second apart."""
 
 DEADLINE_S = 100
 
 Options = Mapping[str, str]
-Asked = Callable[[str], Options]
-"""What is asked of a topic."""
+OptionsOfTopic = Callable[[str], Options]
+"""Returns the options for a topic."""
 
 
 class Cluster:
-    """A broker, with topics that are made and filled for one test."""
+    """A broker with topics for one test."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
     def topic(self, records: int = RECORDS, *, partitions: int = PARTITIONS) -> str:
-        """A new one, with as many records."""
+        """Creates a topic with this number of records."""
         name = f"orders-{uuid.uuid4().hex[:8]}"
         new = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
         self.admin.create_topics([new])[name].result()
@@ -45,7 +45,7 @@ class Cluster:
         return name
 
     def fill(self, topic: str, numbers: range, partitions: int = PARTITIONS) -> None:
-        """Round the partitions; some have no key, some no value, every second one headers."""
+        """Writes records to all partitions, some without key, value or headers."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 2})
         for number in numbers:
             producer.produce(
@@ -53,13 +53,13 @@ class Cluster:
                 None if number % 7 == 0 else f"value {number}",
                 None if number % 5 == 0 else f"key {number}",
                 number % partitions,
-                timestamp=BEGAN_MS + number * 1000,
+                timestamp=FIRST_TIMESTAMP_MS + number * 1000,
                 headers=[("even", None), ("number", bytes([number]))] if number % 2 else None,
             )
         assert producer.flush(DEADLINE_S) == 0
 
     def transactions(self, topic: str) -> None:
-        """One that is committed, and one that is aborted."""
+        """Writes a committed and an aborted transaction."""
         producer = Producer(
             {
                 "bootstrap.servers": self.bootstrap,
@@ -76,32 +76,34 @@ class Cluster:
             end()
 
     def reader(self, source: Any, format_: str, options: Options) -> DataFrame:
-        """Of `spark.read` or `spark.readStream`."""
-        told = source.format(format_).option("kafka.bootstrap.servers", self.bootstrap)
-        frame: DataFrame = told.options(**options).load()
+        """Returns a DataFrame of `spark.read` or `spark.readStream`."""
+        reader = source.format(format_).option("kafka.bootstrap.servers", self.bootstrap)
+        frame: DataFrame = reader.options(**options).load()
         return frame
 
     def writer(self, frame: DataFrame, format_: str, options: Options) -> Any:
-        """A DataFrameWriter, which may be saved."""
-        told = frame.write.format(format_).option("kafka.bootstrap.servers", self.bootstrap)
-        return told.options(**options).mode("append")
+        """Returns a DataFrameWriter."""
+        writer = frame.write.format(format_).option("kafka.bootstrap.servers", self.bootstrap)
+        return writer.options(**options).mode("append")
 
 
 def by_partition(frame: DataFrame) -> dict[tuple[str, int], list[Row]]:
-    """The rows of each partition as they came."""
+    """Returns the rows of each partition in their order."""
     rows = defaultdict(list)
     for row in frame.collect():
         rows[row.topic, row.partition].append(row)
     return dict(rows)
 
 
-def offsets(topic: str, *each: int) -> str:
-    """As options and checkpoints have them, from partition 0 on."""
-    return json.dumps({topic: {str(index): offset for index, offset in enumerate(each)}})
+def offsets(topic: str, *partition_offsets: int) -> str:
+    """Returns the JSON of offsets in options and checkpoints, from partition 0."""
+    return json.dumps(
+        {topic: {str(index): offset for index, offset in enumerate(partition_offsets)}}
+    )
 
 
-def refusals(program: Callable[[str], object]) -> dict[str, bool]:
-    """Whether the program fails with each format."""
+def failures_by_format(program: Callable[[str], object]) -> dict[str, bool]:
+    """Returns whether the program fails, by format."""
     return {format_: _fails(program, format_) for format_ in FORMATS}
 
 
@@ -114,7 +116,7 @@ def _fails(program: Callable[[str], object], format_: str) -> bool:
 
 
 class Stream:
-    """A streaming query that may be run again and again, with either connector."""
+    """A streaming query that can run several times, with either connector."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster, checkpoint: Path) -> None:
         self._spark = spark
@@ -122,7 +124,7 @@ class Stream:
         self.checkpoint = checkpoint
 
     def run(self, format_: str, options: Options) -> list[list[Row]]:
-        """To the end of what there is; the rows of each micro-batch."""
+        """Runs the query to the end of the topic; returns the rows of each micro-batch."""
         batches: list[list[Row]] = []
         query = self.start(format_, options, batches)
         assert query.awaitTermination(DEADLINE_S), "the query does not end"
@@ -136,14 +138,14 @@ class Stream:
         stream = stream.option("checkpointLocation", str(self.checkpoint))
         return stream.trigger(**trigger or {"availableNow": True}).start()
 
-    def planned(self) -> list[dict[str, dict[str, int]]]:
-        """Where each batch ends, as the checkpoint has it."""
+    def end_offsets(self) -> list[dict[str, dict[str, int]]]:
+        """Returns the end offsets of each batch in the checkpoint."""
         files = sorted(
             (self.checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name)
         )
         return [json.loads(file.read_text().splitlines()[2]) for file in files]
 
 
-def places(batches: list[list[Row]]) -> list[tuple[int, int]]:
-    """Partition and offset of every row, in order of both."""
+def positions(batches: list[list[Row]]) -> list[tuple[int, int]]:
+    """Returns partition and offset of every row, sorted."""
     return sorted((row.partition, row.offset) for batch in batches for row in batch)

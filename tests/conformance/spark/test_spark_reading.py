@@ -1,26 +1,26 @@
-"""Reads that end: every option of the connector gives the same rows with ours."""
+"""Batch reads: every option of the connector returns the same rows with ours."""
 
 import json
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.conformance.spark.connectors import (
-    BEGAN_MS,
     CONNECTOR,
+    FIRST_TIMESTAMP_MS,
     FORMATS,
     OURS,
     RECORDS,
-    Asked,
     Cluster,
+    OptionsOfTopic,
     by_partition,
+    failures_by_format,
     offsets,
-    refusals,
 )
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]  # the first waits for Spark to start
 
-TENTH_MS = BEGAN_MS + 10_000
-NEVER_MS = BEGAN_MS + 10**9
+TENTH_TIMESTAMP_MS = FIRST_TIMESTAMP_MS + 10_000
+FUTURE_MS = FIRST_TIMESTAMP_MS + 10**9
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def topic(cluster: Cluster) -> str:
     return cluster.topic()
 
 
-READS: dict[str, tuple[int, Asked]] = {
+READS: dict[str, tuple[int, OptionsOfTopic]] = {
     "several names": (30, lambda topic: {"subscribe": f" {topic} ,{topic}"}),
     "a pattern": (30, lambda topic: {"subscribePattern": f"{topic[:-1]}[0-9a-f]"}),
     "a pattern of nothing": (0, lambda topic: {"subscribePattern": f"no-{topic}.*"}),
@@ -54,14 +54,23 @@ READS: dict[str, tuple[int, Asked]] = {
             "endingOffsets": offsets(topic, 4, 3, -1),
         },
     ),
-    "from a time": (20, lambda topic: {"subscribe": topic, "startingTimestamp": str(TENTH_MS)}),
-    "to a time": (10, lambda topic: {"subscribe": topic, "endingTimestamp": str(TENTH_MS)}),
-    "to a time to come": (30, lambda topic: {"subscribe": topic, "endingTimestamp": str(NEVER_MS)}),
+    "from a time": (
+        20,
+        lambda topic: {"subscribe": topic, "startingTimestamp": str(TENTH_TIMESTAMP_MS)},
+    ),
+    "to a time": (
+        10,
+        lambda topic: {"subscribe": topic, "endingTimestamp": str(TENTH_TIMESTAMP_MS)},
+    ),
+    "to a time to come": (
+        30,
+        lambda topic: {"subscribe": topic, "endingTimestamp": str(FUTURE_MS)},
+    ),
     "from a time to come": (
         0,
         lambda topic: {
             "subscribe": topic,
-            "startingTimestamp": str(NEVER_MS),
+            "startingTimestamp": str(FUTURE_MS),
             "startingOffsetsByTimestampStrategy": "latest",
         },
     ),
@@ -69,21 +78,25 @@ READS: dict[str, tuple[int, Asked]] = {
         17,
         lambda topic: {
             "subscribe": topic,
-            "startingOffsetsByTimestamp": offsets(topic, TENTH_MS, BEGAN_MS, BEGAN_MS + 29_000),
+            "startingOffsetsByTimestamp": offsets(
+                topic, TENTH_TIMESTAMP_MS, FIRST_TIMESTAMP_MS, FIRST_TIMESTAMP_MS + 29_000
+            ),
         },
     ),
     "to times": (
         14,
         lambda topic: {
             "subscribe": topic,
-            "endingOffsetsByTimestamp": offsets(topic, TENTH_MS, BEGAN_MS, NEVER_MS),
+            "endingOffsetsByTimestamp": offsets(
+                topic, TENTH_TIMESTAMP_MS, FIRST_TIMESTAMP_MS, FUTURE_MS
+            ),
         },
     ),
     "a time before offsets": (
         20,
         lambda topic: {
             "subscribe": topic,
-            "startingTimestamp": str(TENTH_MS),
+            "startingTimestamp": str(TENTH_TIMESTAMP_MS),
             "startingOffsetsByTimestamp": offsets(topic, 0, 0, 0),
             "startingOffsets": "earliest",
         },
@@ -123,11 +136,11 @@ READS: dict[str, tuple[int, Asked]] = {
 }
 
 
-@pytest.mark.parametrize("asked", READS)
-def test_the_same_rows_in_the_same_order(
-    spark: SparkSession, cluster: Cluster, topic: str, asked: str
+@pytest.mark.parametrize("case", READS)
+def test_both_connectors_return_the_same_rows_in_order(
+    spark: SparkSession, cluster: Cluster, topic: str, case: str
 ) -> None:
-    count, options = READS[asked]
+    count, options = READS[case]
     theirs, ours = (
         by_partition(cluster.reader(spark.read, format_, options(topic))) for format_ in FORMATS
     )
@@ -136,13 +149,15 @@ def test_the_same_rows_in_the_same_order(
 
 
 @pytest.mark.parametrize("headers", ["true", "false"])
-def test_the_same_columns(spark: SparkSession, real: Cluster, headers: str) -> None:
+def test_both_connectors_have_the_same_columns(
+    spark: SparkSession, real_kafka: Cluster, headers: str
+) -> None:
     options = {"subscribe": "orders", "includeHeaders": headers}
-    theirs, ours = (real.reader(spark.read, format_, options) for format_ in FORMATS)
+    theirs, ours = (real_kafka.reader(spark.read, format_, options) for format_ in FORMATS)
     assert ours.schema == theirs.schema
 
 
-def test_aborted_records_are_left_out_by_either(spark: SparkSession, cluster: Cluster) -> None:
+def test_read_committed_skips_aborted_records(spark: SparkSession, cluster: Cluster) -> None:
     topic = cluster.topic()
     cluster.transactions(topic)
     options = {"subscribe": topic, "kafka.isolation.level": "read_committed"}
@@ -153,9 +168,7 @@ def test_aborted_records_are_left_out_by_either(spark: SparkSession, cluster: Cl
     assert [bytes(rows[-1].value) for rows in ours.values()] == [b"in"] * 3
 
 
-def test_aborted_records_are_there_where_they_are_asked_for(
-    spark: SparkSession, cluster: Cluster
-) -> None:
+def test_read_uncommitted_returns_aborted_records(spark: SparkSession, cluster: Cluster) -> None:
     topic = cluster.topic()
     cluster.transactions(topic)
     options = {"subscribe": topic, "kafka.isolation.level": "read_uncommitted"}
@@ -166,11 +179,11 @@ def test_aborted_records_are_there_where_they_are_asked_for(
     assert sum(map(len, ours.values())) == RECORDS + 6
 
 
-def told(name: str, value: str) -> Asked:
+def with_option(name: str, value: str) -> OptionsOfTopic:
     return lambda topic: {"subscribe": topic, name: value}
 
 
-REFUSED: dict[str, Asked] = {
+INVALID_OPTIONS: dict[str, OptionsOfTopic] = {
     "nothing to read": lambda topic: {},
     "two ways": lambda topic: {"subscribe": topic, "assign": json.dumps({topic: [0]})},
     "no name": lambda topic: {"subscribe": " , "},
@@ -197,58 +210,62 @@ REFUSED: dict[str, Asked] = {
     "broken times": lambda topic: {"subscribe": topic, "startingOffsetsByTimestamp": "{"},
     "not all times": lambda topic: {
         "subscribe": topic,
-        "startingOffsetsByTimestamp": offsets(topic, BEGAN_MS),
+        "startingOffsetsByTimestamp": offsets(topic, FIRST_TIMESTAMP_MS),
     },
     "a word for a time": lambda topic: {"subscribe": topic, "startingTimestamp": "yesterday"},
-    "a time to come": lambda topic: {"subscribe": topic, "startingTimestamp": str(NEVER_MS)},
+    "a time to come": lambda topic: {"subscribe": topic, "startingTimestamp": str(FUTURE_MS)},
     "a strange strategy": lambda topic: {
         "subscribe": topic,
-        "startingTimestamp": str(BEGAN_MS),
+        "startingTimestamp": str(FIRST_TIMESTAMP_MS),
         "startingOffsetsByTimestampStrategy": "sometimes",
     },
-    "no tasks": told("minPartitions", "0"),
-    "tasks that are no number": told("minPartitions", "x"),
-    "no records": told("maxRecordsPerPartition", "0"),
-    "perhaps a failure": told("failOnDataLoss", "maybe"),
-    "perhaps headers": told("includeHeaders", "maybe"),
-    "a timeout that is no time": told("kafkaConsumer.pollTimeoutMs", "x"),
-    "Kafka's reset of offsets": told("kafka.auto.offset.reset", "earliest"),
-    "Kafka's commits": told("kafka.enable.auto.commit", "true"),
-    "interceptors": told("kafka.interceptor.classes", "x"),
-    "a deserializer of keys": told("kafka.key.deserializer", "x"),
-    "a deserializer of values": told("kafka.value.deserializer", "x"),
-    "a setting that is no number": told("kafka.fetch.min.bytes", "many"),
-    "a strange isolation": told("kafka.isolation.level", "mostly"),
+    "no tasks": with_option("minPartitions", "0"),
+    "tasks that are no number": with_option("minPartitions", "x"),
+    "no records": with_option("maxRecordsPerPartition", "0"),
+    "perhaps a failure": with_option("failOnDataLoss", "maybe"),
+    "perhaps headers": with_option("includeHeaders", "maybe"),
+    "a timeout that is no time": with_option("kafkaConsumer.pollTimeoutMs", "x"),
+    "Kafka's reset of offsets": with_option("kafka.auto.offset.reset", "earliest"),
+    "Kafka's commits": with_option("kafka.enable.auto.commit", "true"),
+    "interceptors": with_option("kafka.interceptor.classes", "x"),
+    "a deserializer of keys": with_option("kafka.key.deserializer", "x"),
+    "a deserializer of values": with_option("kafka.value.deserializer", "x"),
+    "a setting that is no number": with_option("kafka.fetch.min.bytes", "many"),
+    "a strange isolation": with_option("kafka.isolation.level", "mostly"),
 }
 
 
 @pytest.fixture(scope="module")
-def real_topic(real: Cluster) -> str:
-    return real.topic()
+def kafka_topic(real_kafka: Cluster) -> str:
+    return real_kafka.topic()
 
 
-@pytest.mark.parametrize("mistake", REFUSED)
-def test_the_same_mistakes_are_refused(
-    spark: SparkSession, real: Cluster, real_topic: str, mistake: str
+@pytest.mark.parametrize("case", INVALID_OPTIONS)
+def test_invalid_options_fail_with_both_connectors(
+    spark: SparkSession, real_kafka: Cluster, kafka_topic: str, case: str
 ) -> None:
-    options = REFUSED[mistake](real_topic)
-    found = refusals(lambda format_: real.reader(spark.read, format_, options).collect())
-    assert found == {CONNECTOR: True, OURS: True}
+    options = INVALID_OPTIONS[case](kafka_topic)
+    actual = failures_by_format(
+        lambda format_: real_kafka.reader(spark.read, format_, options).collect()
+    )
+    assert actual == {CONNECTOR: True, OURS: True}
 
 
-STRICTER: dict[str, Asked] = {
-    "a name misspelt": told("startingOfsets", "latest"),
-    "a setting of no client": told("kafka.nonsense.ms", "1"),
-    "a limit that is none": told("maxOffsetsPerTrigger", "x"),
+INVALID_ONLY_HERE: dict[str, OptionsOfTopic] = {
+    "a name misspelt": with_option("startingOfsets", "latest"),
+    "a setting of no client": with_option("kafka.unknown.ms", "1"),
+    "a limit that is none": with_option("maxOffsetsPerTrigger", "x"),
     "nothing to assign": lambda topic: {"assign": "{}"},
     "a partition that is not there": lambda topic: {"assign": json.dumps({topic: [0, 7]})},
 }
 
 
-@pytest.mark.parametrize("mistake", STRICTER)
-def test_mistakes_that_the_connector_takes_in_silence(
-    spark: SparkSession, real: Cluster, real_topic: str, mistake: str
+@pytest.mark.parametrize("case", INVALID_ONLY_HERE)
+def test_invalid_options_that_the_connector_ignores_fail_with_ours(
+    spark: SparkSession, real_kafka: Cluster, kafka_topic: str, case: str
 ) -> None:
-    options = STRICTER[mistake](real_topic)
-    found = refusals(lambda format_: real.reader(spark.read, format_, options).collect())
-    assert found == {CONNECTOR: False, OURS: True}
+    options = INVALID_ONLY_HERE[case](kafka_topic)
+    actual = failures_by_format(
+        lambda format_: real_kafka.reader(spark.read, format_, options).collect()
+    )
+    assert actual == {CONNECTOR: False, OURS: True}

@@ -1,4 +1,4 @@
-"""Streaming queries: checkpoints and micro-batches are the same, and either connector goes on."""
+"""Streaming queries: both connectors have the same micro-batches and checkpoints."""
 
 import json
 import uuid
@@ -17,62 +17,62 @@ from tests.conformance.spark.connectors import (
     PARTITIONS,
     Cluster,
     Stream,
+    failures_by_format,
     offsets,
-    places,
-    refusals,
+    positions,
 )
 from tests.wait import wait_until
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]  # the first waits for Spark to start
 
-Streams = Callable[[Cluster], Stream]
+NewStream = Callable[[Cluster], Stream]
 
 
 @pytest.fixture
-def stream(spark: SparkSession, tmp_path: Path) -> Streams:
-    """A query that has not begun yet."""
+def stream(spark: SparkSession, tmp_path: Path) -> NewStream:
+    """Returns a function that creates a query."""
     return lambda cluster: Stream(spark, cluster, tmp_path / uuid.uuid4().hex)
 
 
-def from_start(topic: str, **more: str) -> dict[str, str]:
+def from_earliest(topic: str, **more: str) -> dict[str, str]:
     return {"subscribe": topic, "startingOffsets": "earliest", **more}
 
 
-def all_of(count: int, partitions: int = PARTITIONS) -> list[tuple[int, int]]:
-    """Places of the first offsets of every partition."""
+def all_positions(count: int, partitions: int = PARTITIONS) -> list[tuple[int, int]]:
+    """Returns the positions of the first `count` offsets of every partition."""
     return [(partition, offset) for partition in range(partitions) for offset in range(count)]
 
 
-def forget(cluster: Cluster, topic: str, before: int) -> None:
-    """Delete the records of every partition before an offset."""
+def delete_records(cluster: Cluster, topic: str, before: int) -> None:
+    """Deletes the records of every partition before an offset."""
     ends = [TopicPartition(topic, partition, before) for partition in range(PARTITIONS)]
-    for each in cluster.admin.delete_records(ends).values():
-        each.result()
+    for delete_record in cluster.admin.delete_records(ends).values():
+        delete_record.result()
 
 
 @pytest.mark.parametrize(("first", "second"), [(CONNECTOR, OURS), (OURS, CONNECTOR)])
-def test_a_query_goes_on_with_the_other_connector_and_back(
-    cluster: Cluster, stream: Streams, first: str, second: str
+def test_a_query_continues_with_the_other_connector_and_back(
+    cluster: Cluster, stream: NewStream, first: str, second: str
 ) -> None:
     topic, query = cluster.topic(), stream(cluster)
-    options = from_start(topic, maxOffsetsPerTrigger="12")
+    options = from_earliest(topic, maxOffsetsPerTrigger="12")
     batches = query.run(first, options)
     cluster.fill(topic, range(30, 60))
     batches += query.run(second, options)
     cluster.fill(topic, range(60, 90))
     batches += query.run(first, options)
-    assert places(batches) == all_of(30)
-    assert query.planned()[-1] == {topic: {"0": 30, "1": 30, "2": 30}}
+    assert positions(batches) == all_positions(30)
+    assert query.end_offsets()[-1] == {topic: {"0": 30, "1": 30, "2": 30}}
 
 
-def test_micro_batches_end_at_the_same_offsets(cluster: Cluster, stream: Streams) -> None:
+def test_micro_batches_end_at_the_same_offsets(cluster: Cluster, stream: NewStream) -> None:
     topic = cluster.topic()
     cluster.fill(topic, range(200), 1)
-    options = from_start(topic, maxOffsetsPerTrigger="50")
+    options = from_earliest(topic, maxOffsetsPerTrigger="50")
     theirs, ours = stream(cluster), stream(cluster)
     assert [*map(len, ours.run(OURS, options))] == [*map(len, theirs.run(CONNECTOR, options))]
-    assert ours.planned() == theirs.planned()
-    assert len(ours.planned()) > 2
+    assert ours.end_offsets() == theirs.end_offsets()
+    assert len(ours.end_offsets()) > 2
 
 
 @pytest.mark.parametrize(
@@ -85,52 +85,52 @@ def test_micro_batches_end_at_the_same_offsets(cluster: Cluster, stream: Streams
     ],
     ids=["latest", "offsets", "a time", "a time to come"],
 )
-def test_a_query_begins_at_the_same_offsets(
-    real: Cluster, stream: Streams, bound: dict[str, str]
+def test_a_query_starts_at_the_same_offsets(
+    real_kafka: Cluster, stream: NewStream, bound: dict[str, str]
 ) -> None:
-    topic = real.topic()
+    topic = real_kafka.topic()
     options = {name: value.replace("TOPIC", topic) for name, value in bound.items()}
     options["subscribe"] = topic
-    found = {}
+    actual = {}
     for format_ in FORMATS:
-        query = stream(real)
-        found[format_] = places(query.run(format_, options)), query.planned()[-1]
-    assert found[OURS] == found[CONNECTOR]
+        query = stream(real_kafka)
+        actual[format_] = positions(query.run(format_, options)), query.end_offsets()[-1]
+    assert actual[OURS] == actual[CONNECTOR]
 
 
-def test_progress_tells_the_same_offsets(real: Cluster, stream: Streams) -> None:
-    topic = real.topic()
-    told = []
+def test_progress_has_the_same_offsets(real_kafka: Cluster, stream: NewStream) -> None:
+    topic = real_kafka.topic()
+    progress = []
     for format_ in FORMATS:
-        query = stream(real).start(format_, from_start(topic), [])
+        query = stream(real_kafka).start(format_, from_earliest(topic), [])
         assert query.awaitTermination(DEADLINE_S)
         (source,) = json.loads(query.recentProgress[0].json)["sources"]
         names = "startOffset", "endOffset", "latestOffset", "numInputRows"
-        told.append({name: source[name] for name in names})
-    assert told[1]["endOffset"] == {topic: {"0": 10, "1": 10, "2": 10}}
-    assert told[1] == told[0]
+        progress.append({name: source[name] for name in names})
+    assert progress[1]["endOffset"] == {topic: {"0": 10, "1": 10, "2": 10}}
+    assert progress[1] == progress[0]
 
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_partitions_that_are_added_are_read_from_their_start(
-    cluster: Cluster, stream: Streams, format_: str
+    cluster: Cluster, stream: NewStream, format_: str
 ) -> None:
     topic = cluster.topic()
     batches: list[list[Row]] = []
     query = stream(cluster).start(
         format_,
-        from_start(topic, **{"kafka.metadata.max.age.ms": "500"}),
+        from_earliest(topic, **{"kafka.metadata.max.age.ms": "500"}),
         batches,
         processingTime="0 seconds",
     )
     try:
-        wait_until(lambda: len(places(batches)) == 30, "the records are read", DEADLINE_S)
+        wait_until(lambda: len(positions(batches)) == 30, "the records are read", DEADLINE_S)
         cluster.admin.create_partitions([NewPartitions(topic, 5)])[topic].result()
         cluster.fill(topic, range(30, 50), 5)
-        wait_until(lambda: len(places(batches)) == 50, "and those after", DEADLINE_S)
+        wait_until(lambda: len(positions(batches)) == 50, "and those after", DEADLINE_S)
     finally:
         query.stop()
-    assert [place for place in places(batches) if place[0] > 2] == [
+    assert [position for position in positions(batches) if position[0] > 2] == [
         (partition, offset) for partition in (3, 4) for offset in range(4)
     ]
 
@@ -138,33 +138,33 @@ def test_partitions_that_are_added_are_read_from_their_start(
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_records_that_are_deleted_before_they_are_read(
-    cluster: Cluster, stream: Streams, format_: str, fails: str
+    cluster: Cluster, stream: NewStream, format_: str, fails: str
 ) -> None:
     topic, query = cluster.topic(), stream(cluster)
-    options = from_start(topic, failOnDataLoss=fails)
+    options = from_earliest(topic, failOnDataLoss=fails)
     batches = query.run(format_, options)
     cluster.fill(topic, range(30, 60))
-    forget(cluster, topic, 15)
+    delete_records(cluster, topic, 15)
     if fails == "true":
         with pytest.raises(Exception, match="STREAM_FAILED"):
             query.run(format_, options)
         return
     batches += query.run(format_, options)
-    assert places(batches) == [place for place in all_of(20) if not 10 <= place[1] < 15]
+    assert positions(batches) == [
+        position for position in all_positions(20) if not 10 <= position[1] < 15
+    ]
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_topic_that_is_gone_ends_the_query(
-    cluster: Cluster, stream: Streams, format_: str
-) -> None:
+def test_a_deleted_topic_ends_the_query(cluster: Cluster, stream: NewStream, format_: str) -> None:
     topic, query = cluster.topic(), stream(cluster)
-    query.run(format_, from_start(topic))
+    query.run(format_, from_earliest(topic))
     cluster.admin.delete_topics([topic])[topic].result()
     with pytest.raises(Exception, match="STREAM_FAILED"):
-        query.run(format_, from_start(topic))
+        query.run(format_, from_earliest(topic))
 
 
-REFUSED = {
+INVALID_OPTIONS = {
     "an end": {"endingOffsets": "latest"},
     "a time to end": {"endingTimestamp": "1700000000000"},
     "times to end": {"endingOffsetsByTimestamp": "{}"},
@@ -173,19 +173,21 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("mistake", REFUSED)
-def test_the_same_mistakes_are_refused_of_streams(
-    real: Cluster, stream: Streams, mistake: str
+@pytest.mark.parametrize("case", INVALID_OPTIONS)
+def test_invalid_options_of_streams_fail_with_both_connectors(
+    real_kafka: Cluster, stream: NewStream, case: str
 ) -> None:
-    options = from_start("orders-none", **REFUSED[mistake])
-    found = refusals(lambda format_: stream(real).run(format_, options))
-    assert found == {CONNECTOR: True, OURS: True}
+    options = from_earliest("orders-none", **INVALID_OPTIONS[case])
+    actual = failures_by_format(lambda format_: stream(real_kafka).run(format_, options))
+    assert actual == {CONNECTOR: True, OURS: True}
 
 
-def test_offsets_of_a_batch_bound_both(spark: SparkSession, cluster: Cluster) -> None:
-    """What was deleted, and what does not exist yet, is passed over where that is asked for."""
+def test_offsets_outside_of_the_log_fail_or_are_skipped(
+    spark: SparkSession, cluster: Cluster
+) -> None:
+    """With failOnDataLoss=false, deleted and missing offsets are skipped."""
     topic = cluster.topic()
-    forget(cluster, topic, 4)
+    delete_records(cluster, topic, 4)
     options = {
         "subscribe": topic,
         "startingOffsets": offsets(topic, 0, 4, 6),
@@ -195,9 +197,9 @@ def test_offsets_of_a_batch_bound_both(spark: SparkSession, cluster: Cluster) ->
 
     def read(format_: str, fails: str = "true") -> list[tuple[int, int]]:
         frame = cluster.reader(spark.read, format_, options | {"failOnDataLoss": fails})
-        return places([frame.collect()])
+        return positions([frame.collect()])
 
-    assert refusals(read) == {CONNECTOR: True, OURS: True}
+    assert failures_by_format(read) == {CONNECTOR: True, OURS: True}
     theirs, ours = (read(format_, "false") for format_ in FORMATS)
     assert ours == theirs
     assert len(theirs) == 14

@@ -1,4 +1,4 @@
-"""Frames that are written: the same records come of them, and the same mistakes are refused."""
+"""Writes: both connectors write the same records and reject the same frames."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.conformance.spark.connectors import (
     PARTITIONS,
     Cluster,
     Options,
-    refusals,
+    failures_by_format,
 )
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]  # the first waits for Spark to start
@@ -42,7 +42,9 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("query", WRITTEN)
-def test_the_same_records_are_written(spark: SparkSession, cluster: Cluster, query: str) -> None:
+def test_both_connectors_write_the_same_records(
+    spark: SparkSession, cluster: Cluster, query: str
+) -> None:
     theirs, ours = (
         written(spark, cluster, format_, spark.sql(WRITTEN[query])) for format_ in FORMATS
     )
@@ -50,7 +52,7 @@ def test_the_same_records_are_written(spark: SparkSession, cluster: Cluster, que
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_rows_name_their_topics_unless_the_option_does(
+def test_the_topic_option_overrides_the_topic_column(
     spark: SparkSession, cluster: Cluster, format_: str
 ) -> None:
     one, other = cluster.topic(0), cluster.topic(0)
@@ -59,12 +61,12 @@ def test_rows_name_their_topics_unless_the_option_does(
     cluster.writer(frame, format_, {"TOPIC": one}).save()
     cluster.writer(frame.selectExpr("value", "1 topic"), format_, {"topic": other}).save()
     values = [
-        sorted(value for _, _, value, _ in records(spark, cluster, each)) for each in (one, other)
+        sorted(value for _, _, value, _ in records(spark, cluster, topic)) for topic in (one, other)
     ]
     assert values == [[b"a", b"a", b"b"], [b"a", b"b", b"b"]]
 
 
-REFUSED: dict[str, tuple[str, Options]] = {
+INVALID_OPTIONS: dict[str, tuple[str, Options]] = {
     "no topic": ("select 'v' value", {}),
     "a topic of no text": ("select 'v' value, 1 topic", {}),
     "a topic that is null": ("select 'v' value, cast(null as string) topic", {}),
@@ -106,31 +108,31 @@ REFUSED: dict[str, tuple[str, Options]] = {
 
 
 @pytest.fixture(scope="module")
-def real_topic(real: Cluster) -> str:
-    return real.topic(0)
+def kafka_topic(real_kafka: Cluster) -> str:
+    return real_kafka.topic(0)
 
 
-@pytest.mark.parametrize("mistake", REFUSED)
-def test_the_same_mistakes_are_refused_of_writers(
-    spark: SparkSession, real: Cluster, real_topic: str, mistake: str
+@pytest.mark.parametrize("case", INVALID_OPTIONS)
+def test_invalid_frames_fail_with_both_connectors(
+    spark: SparkSession, real_kafka: Cluster, kafka_topic: str, case: str
 ) -> None:
-    query, given = REFUSED[mistake]
-    options = {name: value.replace("TOPIC", real_topic) for name, value in given.items()}
+    query, case_options = INVALID_OPTIONS[case]
+    options = {name: value.replace("TOPIC", kafka_topic) for name, value in case_options.items()}
     frame = spark.sql(query)
-    found = refusals(lambda format_: real.writer(frame, format_, options).save())
-    assert found == {CONNECTOR: True, OURS: True}
-    assert records(spark, real, real_topic) == []
+    actual = failures_by_format(lambda format_: real_kafka.writer(frame, format_, options).save())
+    assert actual == {CONNECTOR: True, OURS: True}
+    assert records(spark, real_kafka, kafka_topic) == []
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "ignore"])
-def test_topics_are_only_added_to(
-    spark: SparkSession, real: Cluster, real_topic: str, mode: str
+def test_topics_can_only_be_appended_to(
+    spark: SparkSession, real_kafka: Cluster, kafka_topic: str, mode: str
 ) -> None:
     frame = spark.sql("select 'v' value")
-    found = refusals(
-        lambda format_: real.writer(frame, format_, {"topic": real_topic}).mode(mode).save()
+    actual = failures_by_format(
+        lambda format_: real_kafka.writer(frame, format_, {"topic": kafka_topic}).mode(mode).save()
     )
-    assert found == {CONNECTOR: True, OURS: True}
+    assert actual == {CONNECTOR: True, OURS: True}
 
 
 SETTINGS: list[Options] = [
@@ -141,29 +143,29 @@ SETTINGS: list[Options] = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: next(iter(settings)))
-def test_settings_of_javas_producer_are_taken(
-    spark: SparkSession, real: Cluster, settings: Options
+def test_settings_of_javas_producer_are_accepted(
+    spark: SparkSession, real_kafka: Cluster, settings: Options
 ) -> None:
     frame = spark.sql("select 'v' value")
-    theirs, ours = (written(spark, real, format_, frame, settings) for format_ in FORMATS)
+    theirs, ours = (written(spark, real_kafka, format_, frame, settings) for format_ in FORMATS)
     assert ours == theirs
 
 
-def test_spark_lets_no_source_of_python_be_written_to_without_append(
-    spark: SparkSession, real: Cluster, real_topic: str
+def test_spark_requires_append_for_python_data_sources(
+    spark: SparkSession, real_kafka: Cluster, kafka_topic: str
 ) -> None:
-    """The one word that a port of a batch must add."""
-    writer = real.writer(spark.sql("select 'v' value"), OURS, {"topic": real_topic})
+    """A batch write that is ported from the connector must add mode("append")."""
+    writer = real_kafka.writer(spark.sql("select 'v' value"), OURS, {"topic": kafka_topic})
     with pytest.raises(AnalysisException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
         writer.mode("errorifexists").save()
 
 
 @pytest.mark.parametrize("mode", ["append", "complete"])
-def test_streams_write_the_same(
+def test_streams_of_both_connectors_write_the_same(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, mode: str
 ) -> None:
     source = cluster.topic()
-    found = []
+    actual = []
     for format_ in FORMATS:
         frame = cluster.reader(
             spark.readStream, format_, {"subscribe": source, "startingOffsets": "earliest"}
@@ -177,19 +179,21 @@ def test_streams_write_the_same(
         stream = stream.option("checkpointLocation", str(tmp_path / format_))
         query = stream.trigger(availableNow=True).start()
         assert query.awaitTermination(DEADLINE_S)
-        found.append(records(spark, cluster, topic))
-    assert found[1] == found[0]
-    assert len(found[0]) == (30 if mode == "append" else PARTITIONS)
+        actual.append(records(spark, cluster, topic))
+    assert actual[1] == actual[0]
+    assert len(actual[0]) == (30 if mode == "append" else PARTITIONS)
 
 
-def test_spark_lets_no_sink_of_python_be_updated(
-    spark: SparkSession, real: Cluster, real_topic: str, tmp_path: Path
+def test_spark_does_not_support_update_mode_for_python_sinks(
+    spark: SparkSession, real_kafka: Cluster, kafka_topic: str, tmp_path: Path
 ) -> None:
     """Such a query writes in foreachBatch instead, with txnAppId and txnVersion."""
-    frame = real.reader(spark.readStream, OURS, {"subscribe": real_topic})
+    frame = real_kafka.reader(spark.readStream, OURS, {"subscribe": kafka_topic})
     counts = frame.groupBy("partition").count().selectExpr("string(count) value")
     stream = counts.writeStream.format(OURS).outputMode("update")
-    stream = stream.option("kafka.bootstrap.servers", real.bootstrap).option("topic", real_topic)
+    stream = stream.option("kafka.bootstrap.servers", real_kafka.bootstrap).option(
+        "topic", kafka_topic
+    )
     query = stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
     with pytest.raises(StreamingQueryException, match="does not support Update mode"):
         query.awaitTermination(DEADLINE_S)
@@ -208,9 +212,9 @@ def written(
 
 
 def records(spark: SparkSession, cluster: Cluster, topic: str) -> list[tuple[Any, ...]]:
-    """Partition, key, value and headers, as the connector reads them; in no order.
+    """Returns partition, key, value and headers as the connector reads them, sorted.
 
-    Records that name no partition and have no key may be anywhere.
+    Records without a key can be in any partition.
     """
     options = {
         "subscribe": topic,
@@ -218,8 +222,8 @@ def records(spark: SparkSession, cluster: Cluster, topic: str) -> list[tuple[Any
         "kafka.isolation.level": "read_committed",
     }
     rows = cluster.reader(spark.read, CONNECTOR, options).collect()
-    found = [
+    actual = [
         (None if row.key is None else row.partition, row.key, row.value, row.headers)
         for row in rows
     ]
-    return sorted(found, key=repr)
+    return sorted(actual, key=repr)

@@ -1,6 +1,6 @@
 """Clients that mostly behave, a log that fails, coordinators that come and go.
 
-Each step is drawn from a seed. After every one the group is whole; every assignment that is told
+Each step is drawn from a seed. After every one the group is whole; every assignment in a response
 is the one that its generation's leader gave; in the end nobody waits.
 """
 

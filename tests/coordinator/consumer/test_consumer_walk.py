@@ -2,7 +2,7 @@
 coordinators, at random by a seed, with a checker for each promise:
 
 - no partition is consumed by two members at once;
-- the epochs that a member is told never go back;
+- the epochs in the responses to a member never go back;
 - what a coordinator loads is what its predecessor had;
 - what is counted as members come and go is what there is to count;
 - once all is quiet, every partition of every subscribed topic is consumed.
@@ -44,7 +44,7 @@ SUBSCRIPTIONS: tuple[dict[str, Any], ...] = (
     {"subscribed_topic_names": [], "subscribed_topic_regex": "t.*"},
     {"subscribed_topic_names": ["ta"], "subscribed_topic_regex": ".*a"},
 )
-TOLD_TO_START_ANEW = (
+REJOIN_ERRORS = (
     ErrorCode.FENCED_MEMBER_EPOCH,
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.FENCED_INSTANCE_ID,
@@ -61,7 +61,7 @@ class Client:
         self.subscription = subscription
         self.epoch = 0
         self.consumes: Partitions = set()
-        self.told: Partitions | None = None
+        self.pending_assignment: Partitions | None = None
         """What it is to have, if that is not what it has."""
         self.says_all = True
         self.unanswered: PendingResponse[ConsumerGroupHeartbeatResponse] | None = None
@@ -87,8 +87,8 @@ class Client:
         error = pending.error if pending is not None else None
         if pending is None or not pending.is_done or error is not None:
             assert error is None or isinstance(error, KafkaError), error
-            self.says_all, self.told = True, None
-            if error is not None and error.code in TOLD_TO_START_ANEW:
+            self.says_all, self.pending_assignment = True, None
+            if error is not None and error.code in REJOIN_ERRORS:
                 self.epoch = 0
                 self.abandon()
             return
@@ -97,18 +97,18 @@ class Client:
         self.epoch = response.member_epoch
         self.says_all = False
         if response.assignment is not None:
-            self.told = assigned(response)
+            self.pending_assignment = assigned(response)
 
     def revoke(self) -> None:
-        if self.told is not None:
-            self.consumes &= self.told
+        if self.pending_assignment is not None:
+            self.consumes &= self.pending_assignment
 
     def adopt(self) -> None:
-        if self.told is not None and self.consumes <= self.told:
-            self.consumes, self.told = self.told, None
+        if self.pending_assignment is not None and self.consumes <= self.pending_assignment:
+            self.consumes, self.pending_assignment = self.pending_assignment, None
 
     def abandon(self) -> None:
-        self.consumes, self.told = set(), None
+        self.consumes, self.pending_assignment = set(), None
 
 
 class Walk:

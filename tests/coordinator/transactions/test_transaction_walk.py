@@ -1,7 +1,7 @@
 """A random walk: producers and zombies, timeouts, lost markers, coordinators that come and go.
 
 The promises, checked on the way and when all has healed:
-- a transaction is committed, or aborted, on all its partitions alike, and as its producer was told;
+- a transaction is committed, or aborted, on all its partitions alike, as reported to its producer;
 - no transaction is left open;
 - who was fenced changes nothing;
 - no two incarnations of a producer get the same epoch, and epochs never go back.
@@ -38,7 +38,7 @@ class Deal:
     """One transaction as its producer sees it."""
 
     outcomes: dict[TopicPartition, bool] = field(default_factory=dict)
-    told: bool | None = None
+    reported: bool | None = None
     """The outcome that the producer got in the response."""
 
 
@@ -50,10 +50,12 @@ class Partitions(FakeParticipants):
         self.open: dict[tuple[int, TopicPartition], Deal] = {}
 
     def put(self, producer: Producer, partition: TopicPartition, deal: Deal) -> bool:
-        place = producer.producer_id, partition
+        topic_partition = producer.producer_id, partition
         if not self.append(producer.producer_id, producer.epoch, partition):
             return False
-        assert self.open.setdefault(place, deal) is deal, "two transactions in one partition"
+        assert self.open.setdefault(topic_partition, deal) is deal, (
+            "two transactions in one partition"
+        )
         return True
 
     def write(self, request: Request) -> dict[TopicPartition, ErrorCode]:
@@ -136,7 +138,7 @@ class Client:
             elif self._goes_on(code):
                 assert self.deal is not None
                 assert self.me is not None
-                self.deal.told = committed
+                self.deal.reported = committed
                 self.deal = self.ending = None
                 if self.walk.is_bumping:
                     self.me = self.me.after(response)
@@ -288,8 +290,8 @@ class Walk:
         assert not self.harness.transactions.markers.pending
         for deal in self.deals:
             assert len(set(deal.outcomes.values())) <= 1
-            if deal.told is not None and deal.outcomes:
-                assert set(deal.outcomes.values()) == {deal.told}
+            if deal.reported is not None and deal.outcomes:
+                assert set(deal.outcomes.values()) == {deal.reported}
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -302,10 +304,10 @@ def test_the_random_walk_reaches_interesting_states() -> None:
     for walk in walks:
         walk.run()
     deals = [deal for walk in walks for deal in walk.deals]
-    response = [deal.told for deal in deals]
+    response = [deal.reported for deal in deals]
     assert response.count(True) > 100
     assert response.count(False) > 30
-    assert sum(deal.told is None and False in deal.outcomes.values() for deal in deals) > 30
+    assert sum(deal.reported is None and False in deal.outcomes.values() for deal in deals) > 30
 
 
 def test_a_marker_of_version_2_that_comes_very_late_ends_nothing() -> None:

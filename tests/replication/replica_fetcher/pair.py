@@ -7,7 +7,7 @@ from tests.replication.world import START_MS, World, registration
 
 from barnabas.log import Log, LogSlice
 from barnabas.replication import Partition
-from barnabas.replication.replica_fetcher.followed_partition import FetchState
+from barnabas.replication.replica_fetcher.followed_partition import PartitionFetchState
 from barnabas.replication.replica_fetcher.replica_fetcher import FetchLimits, ReplicaFetcher
 from barnabas.replication.throttle import ReplicationThrottle, ThrottleSide
 from barnabas.server.api import list_offsets
@@ -189,7 +189,7 @@ class Pair:
 
     @property
     def _is_quiet(self) -> bool:
-        quiet = (FetchState.FETCHING, FetchState.FAILED)
+        quiet = (PartitionFetchState.FETCHING, PartitionFetchState.FAILED)
         return all(followed.fetch_state in quiet for followed in self.fetcher)
 
     def _ends(self) -> list[tuple[int, ...]]:

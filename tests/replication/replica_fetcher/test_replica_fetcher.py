@@ -9,7 +9,7 @@ import pytest
 from tests.log_records import barnabas_log_records
 from tests.replication.replica_fetcher.pair import BROKER_EPOCH, LIMITS, TOPIC, Pair
 
-from barnabas.replication.replica_fetcher.followed_partition import FetchState, FollowedPartition
+from barnabas.replication.replica_fetcher.followed_partition import PartitionFetchState, FollowedPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
@@ -211,7 +211,7 @@ def test_a_fenced_leader_epoch_waits_for_the_metadata(
     pair.leader.spoil = fail_with(ErrorCode.FENCED_LEADER_EPOCH)
     pair.exchange()
     assert not barnabas_log_records(caplog, logging.WARNING)
-    assert [each.fetch_state for each in pair.fetcher] == [FetchState.FAILED]
+    assert [each.fetch_state for each in pair.fetcher] == [PartitionFetchState.FAILED]
     assert pair.fetcher.next_request(10**9) is None
     assert pair.fetcher.next_due_ms(10**9) is None
     pair.leader.spoil = None
@@ -237,7 +237,7 @@ def test_a_failed_disk_stops_only_its_partitions(
     pair.exchange()
     pair.exchange()
     standings = {each.partition.index: each.fetch_state for each in pair.fetcher}
-    assert standings == {0: FetchState.FAILED, 1: FetchState.FETCHING}
+    assert standings == {0: PartitionFetchState.FAILED, 1: PartitionFetchState.FETCHING}
     assert pair.worlds[pair.follower_id].partition(TOPIC, 1).log.log_end_offset == 1
 
 

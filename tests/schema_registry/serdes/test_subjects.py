@@ -68,8 +68,8 @@ def test_an_associated_subject_is_requested_once() -> None:
     assert requested["resource_namespace"] == "cluster-1"
     assert requested["association_types"] == ["key"]
     strategy.clear_cache()
-    strategy(KEY, None, client, {KAFKA_CLUSTER_ID: "told"})
-    assert client.wanted[-1]["resource_namespace"] == "told"
+    strategy(KEY, None, client, {KAFKA_CLUSTER_ID: "cluster-1"})
+    assert client.wanted[-1]["resource_namespace"] == "cluster-1"
 
 
 def test_without_an_association_the_fallback_strategy_decides(client: FakeRegistryClient) -> None:

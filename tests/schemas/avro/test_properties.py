@@ -81,12 +81,12 @@ class Maker:
 
     def _union(self, branches: list[object]) -> object:
         """Draws one branch of each kind, and no nested union."""
-        told_apart = {
+        distinguishable = {
             branch if isinstance(branch, str) else branch["type"]: branch
             for branch in branches
             if not isinstance(branch, list)
         }
-        return list(told_apart.values()) or "null"
+        return list(distinguishable.values()) or "null"
 
     def _name(self) -> str:
         self._names += 1

@@ -272,7 +272,7 @@ OBJECTS = [
 
 ARRAYS = [
     ("other items", {"items": STRING}, {"items": INTEGER}, ["TYPE_CHANGED #/items"]),
-    ("items told", {"items": STRING}, {"type": "array"}, ["SCHEMA_ADDED #/items"]),
+    ("items added", {"items": STRING}, {"type": "array"}, ["SCHEMA_ADDED #/items"]),
     ("items untold", {"type": "array"}, {"items": STRING}, []),
     (
         "an item at its place",

@@ -165,7 +165,7 @@ def test_groups_and_client_metrics_without_settings_can_be_described(
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "code", "told"),
+    ("kind", "name", "code", "reported"),
     [
         (ConfigResourceType.TOPIC, "missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
         (ConfigResourceType.TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
@@ -201,12 +201,12 @@ def test_groups_and_client_metrics_without_settings_can_be_described(
     ],
 )
 def test_resources_that_cannot_be_described_have_an_error_message(
-    broker: SimpleNamespace, kind: ConfigResourceType, name: str, code: ErrorCode, told: str
+    broker: SimpleNamespace, kind: ConfigResourceType, name: str, code: ErrorCode, reported: str
 ) -> None:
     result = describe(broker, kind, name)
     assert result.error_code == code
     assert result.error_message is not None
-    assert told in result.error_message
+    assert reported in result.error_message
     assert result.configs == []
 
 

@@ -30,7 +30,7 @@ class Peers:
         self._host = ""
 
     def at(self, host: str, port: int, purpose: str) -> "Peers":
-        assert (port, purpose) == (9092, "errands")
+        assert (port, purpose) == (9092, "requests")
         self._host = host
         return self
 
@@ -64,7 +64,7 @@ class FakeCluster:
         compose: Any = list
         self.queues: BrokerRequestQueues[str] = BrokerRequestQueues(
             BrokerDirectory(1, lambda: self.image, peers, "INSIDE"),
-            "errands",
+            "requests",
             compose=compose,
             read=_read,
             timeout_ms=lambda: 30_000,
@@ -136,7 +136,7 @@ def test_items_that_are_no_longer_needed_are_not_sent(cluster: FakeCluster) -> N
 
 
 @pytest.mark.parametrize(
-    ("response", "told"),
+    ("response", "reported"),
     [
         (TimeoutError(), LOST),
         (ConnectionRefusedError(), LOST),
@@ -146,11 +146,13 @@ def test_items_that_are_no_longer_needed_are_not_sent(cluster: FakeCluster) -> N
     ids=str,
 )
 def test_every_item_receives_the_outcome_of_the_request(
-    cluster: FakeCluster, response: Any, told: PartitionErrorCodes | None
+    cluster: FakeCluster, response: Any, reported: PartitionErrorCodes | None
 ) -> None:
     result, following = cluster.send("a"), cluster.send("b")
     cluster.peers.on_responses[0](response)
-    assert result.result() == (told or {TOPIC_PARTITION: ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
+    assert result.result() == (
+        reported or {TOPIC_PARTITION: ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    )
     cluster.peers.on_responses[1](["b"])
     assert following.result() == NONE
 

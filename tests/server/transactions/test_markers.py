@@ -104,7 +104,7 @@ async def test_replicas_that_are_too_slow_are_a_timeout(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         (None, ErrorCode.NONE),
         (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_LEADER_OR_FOLLOWER),
@@ -116,7 +116,7 @@ async def test_replicas_that_are_too_slow_are_a_timeout(world: World) -> None:
 )
 @pytest.mark.parametrize("at_once", [True, False])
 def test_markers_of_committed_offsets_go_to_the_group_coordinator(
-    world: World, said: ErrorCode | None, told: ErrorCode, at_once: bool
+    world: World, said: ErrorCode | None, reported: ErrorCode, at_once: bool
 ) -> None:
     world.create_topic(OFFSETS, 3)
     ended: list[tuple[int, TransactionMarker]] = []
@@ -144,7 +144,7 @@ def test_markers_of_committed_offsets_go_to_the_group_coordinator(
         give()
     assert ended == [(2, COMMITTED)]
     assert response.result() == {
-        (OFFSETS, 2): told,
+        (OFFSETS, 2): reported,
         (OFFSETS, 3): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 

@@ -1,7 +1,7 @@
-"""Every test here runs twice: with the loops compiled, and with the same files as plain Python."""
+"""Every test here runs twice: with compiled modules, and with the same modules as plain Python."""
 
-from tests.uncompiled import both_ways
+from tests.uncompiled import compiled_and_plain
 
 from barnabas.wire.records import _encoding, _loops
 
-loops = both_ways(_loops, _encoding)
+loops = compiled_and_plain(_loops, _encoding)

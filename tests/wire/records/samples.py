@@ -1,4 +1,4 @@
-"""Records for the tests: strategies, and batches as the real Kafka wrote them."""
+"""Records for tests: strategies, and batches that the real Kafka wrote."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def records(
     draw: st.DrawFn, base_offset: int = 0, times: st.SearchStrategy[int] = timestamps
 ) -> list[Record]:
     fields = draw(st.lists(st.tuples(times, cells, cells, headers), min_size=1, max_size=12))
-    return [Record(base_offset + index, *each) for index, each in enumerate(fields)]
+    return [Record(base_offset + index, *values) for index, values in enumerate(fields)]
 
 
 def some_records(count: int = 3, *, timestamp: int = NOW_MS) -> list[Record]:

@@ -1,4 +1,4 @@
-"""Batches as Arrow columns: the same records, either way."""
+"""Batches to Arrow columns, and back."""
 
 import pyarrow as pa
 import pytest
@@ -41,14 +41,14 @@ def as_records(rows: pa.RecordBatch) -> list[Record]:
 
 
 def numbered(batches: list[bytearray]) -> list[Record]:
-    """All records, with the offsets they would get one after the other."""
+    """Returns all records with consecutive offsets."""
     everything = [record for batch in batches for record in read_records(batch)]
     return [record._replace(offset=index) for index, record in enumerate(everything)]
 
 
 @law
 @given(records(base_offset=7), codecs)
-def test_the_columns_hold_the_records(given_records: list[Record], codec: Codec) -> None:
+def test_the_columns_have_the_records(given_records: list[Record], codec: Codec) -> None:
     batch = build_batch(given_records, base_offset=7, codec=codec)
     assert as_records(to_arrow(batch)) == given_records
 
@@ -109,7 +109,7 @@ def test_control_batches_are_left_out() -> None:
     assert to_arrow(marker).num_rows == 0
 
 
-def test_nothing_is_no_rows() -> None:
+def test_no_batches_are_no_rows() -> None:
     for nothing in (b"", []):
         assert as_records(to_arrow(nothing)) == []
     assert from_arrow(to_arrow(b"")) == []
@@ -126,7 +126,7 @@ def test_offsets_keep_their_gaps() -> None:
     assert rows.column("offset").to_pylist() == [0, 3, 6, 9]
 
 
-def test_sequences_go_on_from_batch_to_batch_and_wrap_around() -> None:
+def test_sequences_continue_over_batches_and_wrap_around() -> None:
     batches = from_arrow(
         to_arrow(build_batch(some_records(4))),
         max_batch_bytes=1,
@@ -145,7 +145,7 @@ def test_a_column_of_values_is_enough() -> None:
     ]
 
 
-def test_text_other_units_and_missing_times_and_headers_are_taken() -> None:
+def test_text_other_units_and_missing_times_and_headers_are_accepted() -> None:
     rows = pa.record_batch(
         {
             "key": pa.array(["a", "b", None], pa.string()),
@@ -164,19 +164,19 @@ def test_text_other_units_and_missing_times_and_headers_are_taken() -> None:
     ]
 
 
-def test_rows_without_a_value_are_refused_by_name() -> None:
+def test_rows_without_a_value_column_raise_an_error_that_names_it() -> None:
     with pytest.raises(ValueError, match="'value'"):
         from_arrow(pa.record_batch({"key": pa.array([b"a"])}))
 
 
 @pytest.mark.parametrize("header", [None, {"key": None, "value": b"x"}])
-def test_a_header_without_a_key_is_refused(header: dict[str, bytes | None] | None) -> None:
+def test_a_header_without_a_key_raises_an_error(header: dict[str, bytes | None] | None) -> None:
     headers = pa.array([[header]], schema().field("headers").type)
     with pytest.raises(ValueError, match="A header has no key"):
         from_arrow(pa.record_batch({"value": [b"v"], "headers": headers}))
 
 
-def test_a_column_that_points_out_of_its_content_is_refused() -> None:
+def test_a_column_with_offsets_out_of_its_data_raises_an_error() -> None:
     offsets = pa.array([0, 9, 4], pa.int32()).buffers()[1]
     broken = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(b"abcd")])
     with pytest.raises(ValueError, match="row 0"):
@@ -190,7 +190,7 @@ def test_a_header_name_that_is_not_text_is_replaced() -> None:
     assert row.headers == [("\N{REPLACEMENT CHARACTER}b", b"x")]
 
 
-def test_the_bound_is_on_all_batches_together() -> None:
+def test_the_size_limit_is_for_all_batches_together() -> None:
     batch = build_batch([Record(0, NOW_MS, None, bytes(1000), [])], codec=Codec.LZ4)
     assert to_arrow(batch, max_decompressed_bytes=1100).num_rows == 1
     with pytest.raises(CompressionError):

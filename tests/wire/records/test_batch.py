@@ -1,4 +1,4 @@
-"""The header of a batch: its bytes, what it says, and patching it where it lies."""
+"""The header of a batch: reading, writing, and changing it in place."""
 
 import pytest
 from tests.wire.records.samples import FROM_KAFKA, NOW_MS, some_records
@@ -71,7 +71,7 @@ def test_a_header_is_read_field_by_field_from_its_bytes() -> None:
     assert crc_is_valid(GOLDEN, 0, header)
 
 
-def test_a_batch_is_written_to_the_byte() -> None:
+def test_a_batch_has_the_expected_bytes() -> None:
     record = some_records(1)[0]._replace(key=b"k", value=b"v", headers=[("h", None)])
     batch = build_batch(
         [record],
@@ -85,7 +85,7 @@ def test_a_batch_is_written_to_the_byte() -> None:
     assert batch.hex() == GOLDEN.hex()
 
 
-def test_a_header_is_read_where_the_records_are_not_yet_there() -> None:
+def test_a_header_is_read_before_its_records() -> None:
     assert read_header(b"before" + GOLDEN[:HEADER_BYTES], 6) == GOLDEN_HEADER
 
 
@@ -151,24 +151,24 @@ def test_a_codec_that_does_not_exist_is_corrupt() -> None:
         bytes(100),
     ],
 )
-def test_what_is_not_a_header_is_corrupt(broken: bytes) -> None:
-    with pytest.raises(CorruptBatch) as refusal:
+def test_a_malformed_header_is_corrupt(broken: bytes) -> None:
+    with pytest.raises(CorruptBatch) as raised:
         read_header(broken)
-    assert refusal.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert raised.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
-def test_a_checksum_fails_for_any_byte_it_covers() -> None:
+def test_a_change_of_any_covered_byte_fails_the_checksum() -> None:
     for position in range(21, len(GOLDEN)):
         changed = bytearray(GOLDEN)
         changed[position] ^= 1
         assert not crc_is_valid(changed, 0, GOLDEN_HEADER)
 
 
-def test_a_batch_that_is_cut_short_has_no_valid_checksum() -> None:
+def test_a_truncated_batch_has_no_valid_checksum() -> None:
     assert not crc_is_valid(GOLDEN[:-1], 0, GOLDEN_HEADER)
 
 
-def test_iterating_gives_whole_batches_and_leaves_out_a_partial_tail() -> None:
+def test_iterating_yields_whole_batches_without_a_partial_tail() -> None:
     first, second = bytes.fromhex(FROM_KAFKA[Codec.NONE]), GOLDEN
     positions = [(0, read_header(first)), (len(first), GOLDEN_HEADER)]
     assert list(iterate_batches(first + second)) == positions

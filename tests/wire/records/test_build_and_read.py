@@ -21,7 +21,7 @@ from barnabas.wire.records.read import read_records
 
 @law
 @given(records(), codecs)
-def test_records_come_back_as_they_were(given_records: list[Record], codec: Codec) -> None:
+def test_records_are_read_as_written(given_records: list[Record], codec: Codec) -> None:
     batch = build_batch(given_records, codec=codec)
     header = read_header(batch)
     assert read_records(batch) == given_records
@@ -50,7 +50,7 @@ def test_records_keep_the_gaps_that_compaction_leaves(
 
 @law
 @given(records(), codecs, st.integers(0, 2**62))
-def test_with_append_time_all_records_have_that_one(
+def test_with_append_time_all_records_have_that_timestamp(
     given_records: list[Record], codec: Codec, append_time: int
 ) -> None:
     batch = build_batch(given_records, codec=codec, append_time=append_time)
@@ -62,7 +62,7 @@ def test_with_append_time_all_records_have_that_one(
 
 @law
 @given(records(), st.integers(0, NOW_MS * 3))
-def test_a_delete_horizon_takes_the_place_of_the_base_timestamp(
+def test_a_delete_horizon_replaces_the_base_timestamp(
     given_records: list[Record], horizon_ms: int
 ) -> None:
     batch = build_batch(given_records, delete_horizon_ms=horizon_ms)
@@ -70,7 +70,7 @@ def test_a_delete_horizon_takes_the_place_of_the_base_timestamp(
     assert read_records(batch) == given_records
 
 
-def test_records_take_the_offsets_from_the_base_offset_on() -> None:
+def test_records_have_offsets_from_the_base_offset() -> None:
     batch = build_batch([record._replace(offset=0) for record in some_records(4)], base_offset=70)
     assert [record.offset for record in read_records(batch)] == [70, 71, 72, 73]
 
@@ -84,17 +84,17 @@ def test_batches_that_kafka_wrote_are_read(codec: Codec) -> None:
     assert read_records(batch) == IN_FROM_KAFKA
 
 
-def test_an_uncompressed_batch_is_to_the_byte_what_kafka_writes() -> None:
+def test_an_uncompressed_batch_has_the_bytes_of_kafka() -> None:
     batch = build_batch(IN_FROM_KAFKA, base_offset=5010, leader_epoch=0)
     assert batch.hex() == FROM_KAFKA[Codec.NONE]
 
 
-def test_an_lz4_frame_is_of_the_kind_that_kafka_writes() -> None:
+def test_an_lz4_frame_has_the_options_of_kafka() -> None:
     batch = build_batch(IN_FROM_KAFKA, base_offset=5010, leader_epoch=0, codec=Codec.LZ4)
     assert batch[61:68].hex() == FROM_KAFKA[Codec.LZ4][122:136]  # magic and descriptor
 
 
-def test_a_record_may_be_as_large_as_memory_lets_it() -> None:
+def test_a_record_can_be_large() -> None:
     large = [Record(0, NOW_MS, None, bytes(10_000_000), [])]
     assert read_records(build_batch(large)) == large
 
@@ -119,18 +119,18 @@ def test_only_bytes_are_written(record: Record) -> None:
         build_batch([record])
 
 
-def test_offsets_must_not_go_back() -> None:
+def test_offsets_must_not_decrease() -> None:
     backwards = [record._replace(offset=9 - record.offset) for record in some_records(2)]
     with pytest.raises(ValueError, match="Offset 8"):
         build_batch(backwards, base_offset=None)
 
 
-def test_a_batch_has_a_record() -> None:
+def test_an_empty_batch_raises_an_error() -> None:
     with pytest.raises(ValueError, match="at least one"):
         build_batch([])
 
 
-def test_reading_beyond_the_bound_is_refused() -> None:
+def test_decompressing_beyond_the_limit_raises_an_error() -> None:
     batch = build_batch([Record(0, NOW_MS, None, bytes(1000), [])], codec=Codec.ZSTD)
     assert len(read_records(batch, max_decompressed_bytes=1100)) == 1
     with pytest.raises(CompressionError):
@@ -145,7 +145,7 @@ def test_a_count_that_is_not_that_of_the_records_is_corrupt(count: int) -> None:
         read_records(batch)
 
 
-def test_a_batch_that_is_cut_short_is_corrupt() -> None:
+def test_a_truncated_batch_is_corrupt() -> None:
     batch = build_batch(some_records(3))
     with pytest.raises(CorruptBatch):
         read_records(batch[:-1])

@@ -1,4 +1,4 @@
-"""CRC-32C by itself, without the package around it."""
+"""CRC-32C without the crc32c package's imports."""
 
 import subprocess
 import sys
@@ -11,19 +11,19 @@ from tests.wire.records.samples import law
 from barnabas.wire.records.checksum import crc32c
 
 
-def test_the_checksum_is_castagnolis() -> None:
+def test_the_checksum_is_crc32c() -> None:
     assert crc32c(b"123456789") == 0xE3069283
 
 
 @law
 @given(st.binary(max_size=500))
-def test_any_buffer_has_the_checksum_the_package_gives_it(content: bytes) -> None:
+def test_any_buffer_has_the_checksum_of_the_package(content: bytes) -> None:
     expected = package.crc32c(content)
     for buffer in (content, bytearray(content), memoryview(b"." + content)[1:]):
         assert crc32c(buffer) == expected
 
 
-def test_no_codec_nor_the_package_is_imported_before_it_is_needed() -> None:
+def test_codecs_and_the_package_are_imported_lazily() -> None:
     code = (
         "import sys, barnabas.wire.records.arrow, barnabas.wire.records.validate\n"
         "dear = {'crc32c', 'lz4', 'zstandard', 'cramjam', 'pyarrow'}\n"

@@ -1,4 +1,4 @@
-"""The codecs: Kafka's framings, both ways, and never more memory than the bound."""
+"""Codecs with Kafka's framing, and their memory limit."""
 
 import struct
 import tracemalloc
@@ -25,7 +25,7 @@ compressing = pytest.mark.parametrize("codec", COMPRESSING)
 
 @law
 @given(st.sampled_from(Codec), st.binary(max_size=2000), st.integers(1, 200))
-def test_bytes_come_back_as_they_were(codec: Codec, piece: bytes, times: int) -> None:
+def test_bytes_are_decompressed_as_they_were(codec: Codec, piece: bytes, times: int) -> None:
     content = piece * times
     assert decompress(codec, compress(codec, content), len(content)) == content
 
@@ -40,23 +40,23 @@ def test_every_level_is_read_back(codec: Codec, levels: tuple[int, ...]) -> None
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_any_buffer_is_taken(codec: Codec) -> None:
+def test_any_buffer_is_accepted(codec: Codec) -> None:
     view = memoryview(bytearray(b"..." + TEXT))[3:]
     compressed = compress(codec, view)
     assert decompress(codec, memoryview(b"..." + compressed)[3:], len(TEXT)) == TEXT
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_the_bound_is_exact(codec: Codec) -> None:
+def test_the_size_limit_is_exact(codec: Codec) -> None:
     compressed = compress(codec, TEXT)
     assert len(decompress(codec, compressed, len(TEXT))) == len(TEXT)
-    with pytest.raises(CompressionError) as refused:
+    with pytest.raises(CompressionError) as raised:
         decompress(codec, compressed, len(TEXT) - 1)
-    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert raised.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
 @compressing
-def test_a_bomb_takes_no_more_memory_than_the_bound(codec: Codec) -> None:
+def test_a_decompression_bomb_needs_no_more_memory_than_the_limit(codec: Codec) -> None:
     bomb = compress(codec, bytes(64 * MIB))
     decompress(codec, compress(codec, b"warm"), 10)  # the library is imported
     tracemalloc.start()
@@ -70,7 +70,7 @@ def test_a_bomb_takes_no_more_memory_than_the_bound(codec: Codec) -> None:
 
 
 @compressing
-def test_a_small_batch_takes_little_memory_under_a_large_bound(codec: Codec) -> None:
+def test_a_small_batch_needs_little_memory_with_a_high_limit(codec: Codec) -> None:
     compressed = compress(codec, b"small")
     decompress(codec, compressed, 10)
     tracemalloc.start()
@@ -83,15 +83,15 @@ def test_a_small_batch_takes_little_memory_under_a_large_bound(codec: Codec) -> 
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
-def test_bytes_cut_short_are_refused(codec: Codec) -> None:
+def test_truncated_bytes_raise_an_error(codec: Codec) -> None:
     compressed = compress(codec, TEXT)
     for length in (0, 1, 5, 17, len(compressed) // 2, len(compressed) - 1):
         with pytest.raises(CompressionError):
             decompress(codec, compressed[:length], len(TEXT))
 
 
-def test_zstd_cut_short_gives_no_more_than_is_there() -> None:
-    """Its library does not tell; the records in the batch then do not add up."""
+def test_truncated_zstd_returns_no_more_than_it_has() -> None:
+    """Its library raises no error; the number of records in the batch then does not match."""
     compressed = compress(Codec.ZSTD, TEXT)
     assert TEXT.startswith(decompress(Codec.ZSTD, compressed[:-1], len(TEXT)))
 
@@ -99,7 +99,9 @@ def test_zstd_cut_short_gives_no_more_than_is_there() -> None:
 @compressing
 @law
 @given(noise=st.binary(min_size=1, max_size=100))
-def test_noise_is_refused_or_read_within_the_bound(codec: Codec, noise: bytes) -> None:
+def test_random_bytes_raise_an_error_or_are_read_within_the_limit(
+    codec: Codec, noise: bytes
+) -> None:
     with suppress(CompressionError):
         assert len(decompress(codec, noise, 1000)) <= 1000
 
@@ -135,7 +137,7 @@ def test_snappy_without_the_framing_is_read() -> None:
         b"",
     ],
 )
-def test_a_snappy_block_that_claims_too_much_is_refused_before_memory_is_taken(
+def test_a_snappy_block_with_a_huge_size_is_rejected_before_allocation(
     block: bytes,
 ) -> None:
     header = compress(Codec.SNAPPY, b"")
@@ -145,7 +147,7 @@ def test_a_snappy_block_that_claims_too_much_is_refused_before_memory_is_taken(
 
 
 @pytest.mark.parametrize("length", [-1, 0, 6, 2**31 - 1])
-def test_a_snappy_length_that_is_not_that_of_a_block_is_refused(length: int) -> None:
+def test_a_wrong_snappy_block_length_raises_an_error(length: int) -> None:
     framed = compress(Codec.SNAPPY, b"") + struct.pack(">i", length) + b"\x01\x00x"
     with pytest.raises(CompressionError):
         decompress(Codec.SNAPPY, framed, MIB)
@@ -160,12 +162,12 @@ def test_an_lz4_frame_has_independent_64_kib_blocks_and_no_checksums() -> None:
     assert described["block_size"] == 64 * 1024
 
 
-def test_an_lz4_frame_of_linked_blocks_is_refused_as_java_does() -> None:
+def test_an_lz4_frame_of_linked_blocks_raises_an_error_as_in_java() -> None:
     with pytest.raises(CompressionError, match="linked"):
         decompress(Codec.LZ4, lz4.frame.compress(TEXT, block_linked=True), len(TEXT))
 
 
-def test_zstd_frames_need_not_say_how_much_they_hold() -> None:
+def test_zstd_frames_without_content_size_are_read() -> None:
     compressor = zstandard.ZstdCompressor(write_content_size=False)
     assert decompress(Codec.ZSTD, compressor.compress(TEXT), len(TEXT)) == TEXT
 
@@ -175,7 +177,7 @@ def test_zstd_frames_are_read_one_after_the_other() -> None:
     assert decompress(Codec.ZSTD, frames, MIB) == b"a" + TEXT
 
 
-def test_a_zstd_window_larger_than_java_accepts_is_refused() -> None:
+def test_a_zstd_window_above_javas_limit_raises_an_error() -> None:
     frame = bytes.fromhex("28b52ffd") + b"\x00" + b"\x90" + b"\x01\x00\x00"  # 2^28, empty
     with pytest.raises(CompressionError):
         decompress(Codec.ZSTD, frame, MIB)

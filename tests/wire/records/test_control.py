@@ -1,4 +1,4 @@
-"""Control records: transaction markers and what the quorum writes."""
+"""Control records: transaction markers and records of the quorum."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from barnabas.wire.records.read import read_records
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_transaction_marker_comes_back_as_it_was(committed: bool) -> None:
+def test_a_transaction_marker_is_read_as_written(committed: bool) -> None:
     batch = build_marker(
         producer_id=7,
         producer_epoch=2,
@@ -57,7 +57,7 @@ def test_records_of_the_quorum_are_not_transactional() -> None:
     assert read_marker(record) is None
 
 
-def test_a_kind_from_the_future_is_unknown() -> None:
+def test_a_control_record_of_a_newer_type_is_unknown() -> None:
     assert read_control_type(bytes.fromhex("00000063")) is ControlType.UNKNOWN
     assert read_control_type(bytes.fromhex("0000ffff")) is ControlType.UNKNOWN
 
@@ -67,7 +67,7 @@ def test_a_later_version_of_a_key_may_be_longer() -> None:
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\x00\x00\x00", b"\xff\xff\x00\x01"])
-def test_a_key_that_is_no_control_key_is_corrupt(key: bytes | None) -> None:
+def test_a_malformed_control_key_is_corrupt(key: bytes | None) -> None:
     with pytest.raises(CorruptBatch):
         read_control_type(key)
 

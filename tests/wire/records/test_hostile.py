@@ -1,4 +1,4 @@
-"""Bytes from someone who means harm: refused by name, never read beyond, the same either way."""
+"""Malformed batches raise errors with codes, compiled and as plain Python."""
 
 import random
 from contextlib import suppress
@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.uncompiled import from_source
+from tests.uncompiled import load_uncompiled
 from tests.wire.records.samples import NOW_MS, codecs, law, records, some_records
 
 from barnabas.wire.errors import KafkaError
@@ -17,7 +17,7 @@ from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.read import read_records
 from barnabas.wire.records.validate import ProduceRules, validate
 
-PLAIN = from_source(_loops)
+PLAIN = load_uncompiled(_loops)
 
 RULES = ProduceRules(
     max_message_bytes=1 << 20,
@@ -32,7 +32,7 @@ TELLING_BYTES = (0x00, 0x01, 0x02, 0x7E, 0x7F, 0x80, 0xFE, 0xFF)
 
 
 def survive(batch: bytearray) -> None:
-    """Everything that reads a batch refuses it with an error that has a code, or takes it."""
+    """Reads a batch in every way; all errors must have a code."""
     for reading in (
         lambda: validate(memoryview(bytearray(batch)), RULES, NOW_MS),
         lambda: list(iterate_batches(batch)),
@@ -53,7 +53,7 @@ def reseal(batch: bytearray) -> None:
 
 @law
 @given(records(), codecs, st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=4))
-def test_a_changed_batch_with_a_right_checksum_is_survived(
+def test_a_changed_batch_with_a_valid_checksum_raises_only_known_errors(
     given_records: list[Record], codec: Codec, changes: list[tuple[int, int]]
 ) -> None:
     batch = build_batch(given_records, codec=codec)
@@ -64,7 +64,7 @@ def test_a_changed_batch_with_a_right_checksum_is_survived(
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_every_byte_of_a_batch_may_be_any_telling_one(codec: Codec) -> None:
+def test_edge_values_in_every_byte_raise_only_known_errors(codec: Codec) -> None:
     batch = build_batch([Record(0, NOW_MS, b"k", b"v", [("h", b"x")])] * 2, codec=codec)
     for position in range(len(batch)):
         for byte in TELLING_BYTES:
@@ -76,7 +76,7 @@ def test_every_byte_of_a_batch_may_be_any_telling_one(codec: Codec) -> None:
 
 @law
 @given(st.binary(max_size=300))
-def test_any_bytes_at_all_are_survived(noise: bytes) -> None:
+def test_random_bytes_raise_only_known_errors(noise: bytes) -> None:
     survive(bytearray(noise))
     batch = build_batch(some_records(1))[:61] + noise
     write_header(batch, 0, read_header(batch)._replace(length=len(batch) - 12))
@@ -85,7 +85,7 @@ def test_any_bytes_at_all_are_survived(noise: bytes) -> None:
 
 @law
 @given(records())
-def test_records_cut_short_anywhere_are_corrupt(given_records: list[Record]) -> None:
+def test_truncated_records_are_corrupt(given_records: list[Record]) -> None:
     body = bytes(build_batch(given_records)[61:])
     for length in range(len(body)):
         with pytest.raises(CorruptBatch):
@@ -105,7 +105,7 @@ def test_records_cut_short_anywhere_are_corrupt(given_records: list[Record]) -> 
     ],
 )
 @pytest.mark.parametrize("field", [0, 3, 4, 6, 8, 9, 11])  # each varint32 of the record below
-def test_a_hostile_length_is_refused_in_every_place(field: int, length: bytes) -> None:
+def test_an_invalid_length_in_any_field_is_corrupt(field: int, length: bytes) -> None:
     body = bytearray(build_batch([Record(0, 0, b"k", b"v", [("h", b"x")])])[61:])
     body[field : field + 1] = length
     if field != 0:
@@ -129,21 +129,21 @@ def test_a_hostile_length_is_refused_in_every_place(field: int, length: bytes) -
         (b"\x80" * 10 + b"\x00", False),  # eleven bytes
     ],
 )
-def test_a_timestamp_takes_up_to_ten_bytes(delta: bytes, fits: bool) -> None:
+def test_a_timestamp_has_at_most_ten_bytes(delta: bytes, fits: bool) -> None:
     body = b"\x00" + delta + b"\x00\x01\x01\x00"
     body = bytes([2 * len(body)]) + body
     assert (_loops.walk(body, 1, 0, 0, 0)[1] < 0) is fits
     assert _loops.walk(body, 1, 1 << 62, 0, 0)[1] == (-1 if fits and delta[0] == 0xFF else 0)
 
 
-def test_a_count_of_headers_takes_no_memory_or_time_of_its_own() -> None:
+def test_a_claimed_number_of_headers_costs_no_memory_or_time() -> None:
     body = b"\x00\x00\x00\x01\x01" + b"\xfe\xff\xff\xff\x0f"  # 2^31 - 1 headers in no bytes
     body = bytes([2 * len(body)]) + body
     with pytest.raises(CorruptBatch):
         _loops.decode(body, 1, 0, 0, None)
 
 
-def test_a_count_of_records_takes_no_memory_or_time_of_its_own() -> None:
+def test_a_claimed_number_of_records_costs_no_memory_or_time() -> None:
     body = bytes(build_batch(some_records(3))[61:])
     with pytest.raises(CorruptBatch):
         _loops.decode(body, 2**31 - 1, 0, 0, None)
@@ -152,7 +152,7 @@ def test_a_count_of_records_takes_no_memory_or_time_of_its_own() -> None:
 
 @law
 @given(records(), st.randoms(use_true_random=False))
-def test_compiled_or_not_the_same_bytes_are_judged_alike(
+def test_compiled_and_plain_modules_have_the_same_results(
     given_records: list[Record], chance: random.Random
 ) -> None:
     body = bytearray(build_batch(given_records)[61:])
@@ -167,6 +167,6 @@ def test_compiled_or_not_the_same_bytes_are_judged_alike(
     for decode in (_loops.decode, PLAIN.decode):
         try:
             outcomes.append(decode(body, count, 1 << 40, 0, None))
-        except CorruptBatch as refused:
-            outcomes.append(refused.message)
+        except CorruptBatch as raised:
+            outcomes.append(raised.message)
     assert outcomes[0] == outcomes[1]

@@ -1,4 +1,4 @@
-"""The same bytes as other clients: aiokafka and kafka-python, both ways."""
+"""Batches of aiokafka and kafka-python: both read each other's bytes."""
 
 import aiokafka.record.default_records as aiokafka_records
 import kafka.record.default_records as kafka_python_records
@@ -34,15 +34,15 @@ def read_by(peer: object, batch: bytes) -> list[Record]:
     theirs = peer.DefaultRecordBatch(batch)  # type: ignore[attr-defined]
     assert theirs.validate_crc()
     return [
-        Record(each.offset, each.timestamp, each.key, each.value, list(each.headers))
-        for each in theirs
+        Record(their.offset, their.timestamp, their.key, their.value, list(their.headers))
+        for their in theirs
     ]
 
 
 @peers
 @law
 @given(given_records=timed)
-def test_an_uncompressed_batch_is_the_same_to_the_byte(
+def test_an_uncompressed_batch_has_the_same_bytes(
     peer: object, given_records: list[Record]
 ) -> None:
     ours = build_batch(given_records, transactional=True, **PRODUCER)
@@ -54,21 +54,21 @@ def test_an_uncompressed_batch_is_the_same_to_the_byte(
 @peers
 @law
 @given(given_records=timed, codec=common)
-def test_we_read_what_they_write(peer: object, given_records: list[Record], codec: Codec) -> None:
+def test_batches_of_peers_are_read(peer: object, given_records: list[Record], codec: Codec) -> None:
     assert read_records(built_by(peer, given_records, codec)) == given_records
 
 
 @peers
 @law
 @given(given_records=timed, codec=common)
-def test_they_read_what_we_write(peer: object, given_records: list[Record], codec: Codec) -> None:
+def test_peers_read_our_batches(peer: object, given_records: list[Record], codec: Codec) -> None:
     batch = bytes(build_batch(given_records, codec=codec, **PRODUCER))
     assert read_by(peer, batch) == given_records
 
 
 @law
 @given(given_records=timed)
-def test_snappy_is_the_same_to_aiokafka(given_records: list[Record]) -> None:
+def test_snappy_has_the_framing_of_aiokafka(given_records: list[Record]) -> None:
     batch = bytes(build_batch(given_records, codec=Codec.SNAPPY))
     assert read_by(aiokafka_records, batch) == given_records
     theirs = built_by(aiokafka_records, given_records, Codec.SNAPPY)

@@ -1,4 +1,4 @@
-"""Many small batches read in one go."""
+"""Many small batches are read in one call."""
 
 import random
 from contextlib import suppress
@@ -29,7 +29,7 @@ def appended(batches: list[list[Record]]) -> bytes:
 
 @law
 @given(st.lists(records(), max_size=6))
-def test_plain_batches_are_read_as_one(batches: list[list[Record]]) -> None:
+def test_plain_batches_are_read_together(batches: list[list[Record]]) -> None:
     log = appended(batches)
     next_offset = sum(map(len, batches)) if batches else -1
     assert read_plain(log, 0, 1 << 20) == (pairs_of(batches), len(log), next_offset)
@@ -37,7 +37,7 @@ def test_plain_batches_are_read_as_one(batches: list[list[Record]]) -> None:
 
 @law
 @given(st.lists(records(), min_size=2, max_size=6), st.integers(1, 20))
-def test_reading_goes_on_where_the_limit_ended_it(batches: list[list[Record]], limit: int) -> None:
+def test_reading_continues_after_the_limit(batches: list[list[Record]], limit: int) -> None:
     log = appended(batches)
     found, position = [], 0
     while position < len(log):
@@ -60,7 +60,7 @@ def test_reading_goes_on_where_the_limit_ended_it(batches: list[list[Record]], l
     ],
     ids=["compressed", "transactional", "marker", "partial", "zeros"],
 )
-def test_whatever_is_not_plain_is_left_to_others(other: bytearray) -> None:
+def test_other_batches_are_not_read(other: bytearray) -> None:
     plain = build_batch(some_records(2))
     assert read_plain(bytes(plain + other), 0, 100)[1:] == (len(plain), 2)
     assert read_plain(bytes(other), 0, 100) == ([], 0, -1)
@@ -74,7 +74,7 @@ def test_a_batch_that_compaction_emptied_has_offsets_but_no_records() -> None:
     assert read_plain(batch, 0, 100) == ([], 61, 3)
 
 
-def test_changed_bytes_are_refused_or_read_but_never_read_beyond() -> None:
+def test_changed_bytes_are_never_read_out_of_bounds() -> None:
     draw = random.Random(5)
     for _ in range(2_000):
         batch = build_batch(some_records(3))

@@ -1,8 +1,7 @@
-"""What a leader accepts of a producer, refuses, and corrects.
+"""Validation of batches of producers by a leader.
 
-The codes are those that Apache Kafka 4.3.1 answers to the same bytes, where it answers with one
-that means something: it fails with UNKNOWN_SERVER_ERROR over a codec that does not exist and
-over compressed bytes that are broken.
+The error codes are those of Apache Kafka 4.3.1 for the same bytes, except where it responds
+UNKNOWN_SERVER_ERROR: for an unknown codec and for malformed compressed bytes.
 """
 
 from collections.abc import Callable
@@ -47,14 +46,14 @@ def check(batch: bytes | bytearray, rules: ProduceRules = RULES) -> ValidBatch:
     return validate(memoryview(bytearray(batch)), rules, NOW_MS)
 
 
-def refusal(batch: bytes | bytearray, rules: ProduceRules = RULES) -> KafkaError:
-    with pytest.raises(KafkaError) as refused:
+def error_of(batch: bytes | bytearray, rules: ProduceRules = RULES) -> KafkaError:
+    with pytest.raises(KafkaError) as error:
         check(batch, rules)
-    return refused.value
+    return error.value
 
 
 def rewritten(batch: bytearray, **fields: int) -> bytearray:
-    """The batch with other fields in its header, under a right checksum."""
+    """Returns the batch with changed header fields and a valid checksum."""
     changed = bytearray(batch)
     write_header(changed, 0, read_header(batch)._replace(**fields))
     return changed
@@ -65,7 +64,9 @@ GOOD = build_batch(some_records(3))
 
 @law
 @given(records(), codecs)
-def test_a_good_batch_stays_the_bytes_it_was(given_records: list[Record], codec: Codec) -> None:
+def test_the_bytes_of_a_valid_batch_do_not_change(
+    given_records: list[Record], codec: Codec
+) -> None:
     batch = build_batch(given_records, codec=codec)
     before = bytes(batch)
     view = memoryview(batch)
@@ -100,12 +101,12 @@ def test_a_good_batch_stays_the_bytes_it_was(given_records: list[Record], codec:
         ),
     ],
 )
-def test_what_is_not_exactly_one_batch_is_refused(sent: bytes, code: ErrorCode) -> None:
-    assert refusal(sent).code is code
+def test_anything_but_one_batch_raises_an_error(sent: bytes, code: ErrorCode) -> None:
+    assert error_of(sent).code is code
 
 
 @pytest.mark.parametrize("tail", [b"junk", b"\x01" * 40])
-def test_less_than_a_batch_after_the_batch_is_left_out(tail: bytes) -> None:
+def test_a_partial_batch_after_the_batch_is_dropped(tail: bytes) -> None:
     assert check(GOOD + tail).buffer == GOOD
 
 
@@ -128,16 +129,16 @@ def test_less_than_a_batch_after_the_batch_is_left_out(tail: bytes) -> None:
     ],
     ids=str,
 )
-def test_a_header_that_a_producer_may_not_write_is_an_invalid_record(
+def test_a_header_that_producers_cannot_write_is_an_invalid_record(
     fields: dict[str, int],
 ) -> None:
-    refused = refusal(rewritten(GOOD, **fields))
-    assert isinstance(refused, InvalidRecords)
-    assert refused.code is ErrorCode.INVALID_RECORD
-    assert refused.record_errors == []
+    error = error_of(rewritten(GOOD, **fields))
+    assert isinstance(error, InvalidRecords)
+    assert error.code is ErrorCode.INVALID_RECORD
+    assert error.record_errors == []
 
 
-def test_a_transactional_batch_of_no_producer_is_let_pass_as_kafka_does() -> None:
+def test_a_transactional_batch_without_a_producer_is_accepted_as_in_kafka() -> None:
     assert check(rewritten(GOOD, attributes=0x10)).header.is_transactional
 
 
@@ -149,36 +150,36 @@ def test_an_idempotent_and_a_transactional_batch_are_accepted() -> None:
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
 def test_a_codec_that_does_not_exist_is_unsupported(codec: int) -> None:
-    refused = refusal(rewritten(GOOD, attributes=codec))
-    assert refused.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    error = error_of(rewritten(GOOD, attributes=codec))
+    assert error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
 def test_bytes_that_do_not_decompress_are_an_invalid_record(codec: Codec) -> None:
-    assert refusal(rewritten(GOOD, attributes=codec)).code is ErrorCode.INVALID_RECORD
+    assert error_of(rewritten(GOOD, attributes=codec)).code is ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
 def test_a_batch_that_expands_beyond_the_bound_is_an_invalid_record(codec: Codec) -> None:
     batch = build_batch([Record(0, NOW_MS, None, bytes(100_000), [])], codec=codec)
-    refused = refusal(batch, replace(RULES, max_decompressed_bytes=99_999))
-    assert refused.code is ErrorCode.INVALID_RECORD
+    error = error_of(batch, replace(RULES, max_decompressed_bytes=99_999))
+    assert error.code is ErrorCode.INVALID_RECORD
     assert check(batch).header.codec is codec
 
 
 def test_a_batch_larger_than_the_topic_allows_is_too_large_even_if_it_is_corrupt() -> None:
     rules = replace(RULES, max_message_bytes=len(GOOD) - 1)
-    assert refusal(GOOD, rules).code is ErrorCode.MESSAGE_TOO_LARGE
-    assert refusal(GOOD[:-1] + b"!", rules).code is ErrorCode.MESSAGE_TOO_LARGE
+    assert error_of(GOOD, rules).code is ErrorCode.MESSAGE_TOO_LARGE
+    assert error_of(GOOD[:-1] + b"!", rules).code is ErrorCode.MESSAGE_TOO_LARGE
     assert check(GOOD, replace(RULES, max_message_bytes=len(GOOD))).buffer == GOOD
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_offsets_that_do_not_follow_each_other_are_an_invalid_record(codec: Codec) -> None:
+def test_offsets_with_gaps_are_an_invalid_record(codec: Codec) -> None:
     gap = [Record(offset, NOW_MS, None, b"v", []) for offset in (0, 2, 3)]
     batch = build_batch(gap, base_offset=None, codec=codec)
-    refused = refusal(rewritten(batch, last_offset_delta=2))
-    assert refused.code is ErrorCode.INVALID_RECORD
+    error = error_of(rewritten(batch, last_offset_delta=2))
+    assert error.code is ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize(
@@ -197,52 +198,52 @@ def test_a_malformed_record_is_an_invalid_record(change: Callable[[bytes], bytes
     batch = build_batch([Record(0, NOW_MS, b"k", b"v" * 20, [])])
     body = change(bytes(batch[61:]))
     broken = rewritten(bytearray(batch[:61] + body), length=49 + len(body))
-    refused = refusal(broken)
-    assert refused.code is ErrorCode.INVALID_RECORD
+    error = error_of(broken)
+    assert error.code is ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize("codec", Codec)
 def test_a_compacted_topic_names_the_records_without_a_key(codec: Codec) -> None:
     keys = [b"a", None, b"", None]
     batch = build_batch([Record(0, NOW_MS, key, b"v", []) for key in keys], codec=codec)
-    refused = refusal(batch, replace(RULES, compacted=True))
-    assert isinstance(refused, InvalidRecords)
-    assert refused.code is ErrorCode.INVALID_RECORD
-    assert [index for index, _ in refused.record_errors] == [1, 3]
+    error = error_of(batch, replace(RULES, compacted=True))
+    assert isinstance(error, InvalidRecords)
+    assert error.code is ErrorCode.INVALID_RECORD
+    assert [index for index, _ in error.record_errors] == [1, 3]
     assert check(batch).buffer == batch
 
 
-def test_records_out_of_the_time_allowed_are_named() -> None:
+def test_records_out_of_the_allowed_time_are_named() -> None:
     rules = replace(RULES, before_max_ms=1000, after_max_ms=50)
     times = [NOW_MS - 1001, NOW_MS - 1000, NOW_MS, NOW_MS + 50, NOW_MS + 51, -1]
-    refused = refusal(build_batch([Record(0, time, b"k", b"v", []) for time in times]), rules)
-    assert isinstance(refused, InvalidRecords)
-    assert refused.code is ErrorCode.INVALID_TIMESTAMP
-    assert [index for index, _ in refused.record_errors] == [0, 4]
-    assert str(NOW_MS - 1001) in refused.record_errors[0][1]
+    error = error_of(build_batch([Record(0, time, b"k", b"v", []) for time in times]), rules)
+    assert isinstance(error, InvalidRecords)
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
+    assert [index for index, _ in error.record_errors] == [0, 4]
+    assert str(NOW_MS - 1001) in error.record_errors[0][1]
     check(build_batch([Record(0, time, b"k", b"v", []) for time in times[1:4]]), rules)
 
 
-def test_a_missing_key_is_named_before_a_wrong_time_and_the_code_is_that_of_the_time() -> None:
+def test_errors_name_missing_keys_first_and_have_the_code_of_wrong_times() -> None:
     rules = replace(RULES, compacted=True, after_max_ms=0)
     late = NOW_MS + 1
     batch = build_batch([Record(0, late, None, b"v", []), Record(1, late, b"k", b"v", [])])
-    refused = refusal(batch, rules)
-    assert isinstance(refused, InvalidRecords)
-    assert refused.code is ErrorCode.INVALID_TIMESTAMP
-    assert "key" in refused.record_errors[0][1]
-    assert str(late) in refused.record_errors[1][1]
+    error = error_of(batch, rules)
+    assert isinstance(error, InvalidRecords)
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
+    assert "key" in error.record_errors[0][1]
+    assert str(late) in error.record_errors[1][1]
 
 
-def test_no_more_records_are_named_than_an_answer_should_hold() -> None:
+def test_the_number_of_named_records_is_limited() -> None:
     batch = build_batch([Record(0, NOW_MS, None, b"", [])] * (MAX_RECORD_ERRORS + 5))
-    refused = refusal(batch, replace(RULES, compacted=True))
-    assert isinstance(refused, InvalidRecords)
-    assert len(refused.record_errors) == MAX_RECORD_ERRORS
+    error = error_of(batch, replace(RULES, compacted=True))
+    assert isinstance(error, InvalidRecords)
+    assert len(error.record_errors) == MAX_RECORD_ERRORS
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_a_max_timestamp_that_lies_is_corrected_in_place(codec: Codec) -> None:
+def test_a_wrong_max_timestamp_is_corrected_in_the_batch(codec: Codec) -> None:
     batch = rewritten(build_batch(some_records(3), codec=codec), max_timestamp=5)
     valid = validate(memoryview(batch), RULES, NOW_MS)
     assert valid.max_timestamp == valid.header.max_timestamp == NOW_MS + 2
@@ -251,7 +252,7 @@ def test_a_max_timestamp_that_lies_is_corrected_in_place(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_append_time_is_stamped_whatever_the_producer_thought(codec: Codec) -> None:
+def test_append_time_replaces_the_producers_timestamps(codec: Codec) -> None:
     rules = replace(RULES, append_time=True, before_max_ms=0, after_max_ms=0)
     batch = build_batch(some_records(3, timestamp=5), codec=codec)
     valid = validate(memoryview(batch), rules, NOW_MS)
@@ -263,16 +264,14 @@ def test_append_time_is_stamped_whatever_the_producer_thought(codec: Codec) -> N
 
 
 @pytest.mark.parametrize("append_time", [True, False])
-def test_a_producer_may_not_claim_the_append_time(append_time: bool) -> None:
-    refused = refusal(rewritten(GOOD, attributes=0x08), replace(RULES, append_time=append_time))
-    assert refused.code is ErrorCode.INVALID_TIMESTAMP
+def test_a_producer_cannot_set_the_append_time_attribute(append_time: bool) -> None:
+    error = error_of(rewritten(GOOD, attributes=0x08), replace(RULES, append_time=append_time))
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
 
 
 @pytest.mark.parametrize("sent", Codec)
 @pytest.mark.parametrize("kept", Codec)
-def test_records_are_compressed_anew_where_the_topic_has_another_codec(
-    sent: Codec, kept: Codec
-) -> None:
+def test_records_are_recompressed_if_the_topic_has_another_codec(sent: Codec, kept: Codec) -> None:
     header_fields = {"producer_id": 4, "producer_epoch": 1, "base_sequence": 9}
     batch = rewritten(build_batch(some_records(30), codec=sent), **header_fields)
     valid = check(batch, replace(RULES, codec=kept))
@@ -289,12 +288,12 @@ def _without_codec(header: BatchHeader) -> BatchHeader:
     return header._replace(length=0, crc=0, attributes=header.attributes & ~7)
 
 
-def test_a_batch_that_is_too_large_in_the_codec_of_the_topic_is_refused() -> None:
+def test_a_batch_that_is_too_large_after_recompression_raises_an_error() -> None:
     batch = build_batch([Record(0, NOW_MS, None, bytes(5000), [])], codec=Codec.GZIP)
     rules = replace(RULES, max_message_bytes=1000)
     assert check(batch, rules).buffer == batch
-    refused = refusal(batch, replace(rules, codec=Codec.NONE))
-    assert refused.code is ErrorCode.MESSAGE_TOO_LARGE
+    error = error_of(batch, replace(rules, codec=Codec.NONE))
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_recompressing_with_append_time_does_both() -> None:
@@ -306,11 +305,11 @@ def test_recompressing_with_append_time_does_both() -> None:
 
 def test_a_timestamp_beyond_an_int64_is_an_invalid_record() -> None:
     batch = rewritten(build_batch(some_records(3)), base_timestamp=(1 << 63) - 1)
-    assert refusal(batch).code is ErrorCode.INVALID_RECORD
+    assert error_of(batch).code is ErrorCode.INVALID_RECORD
 
 
 def test_a_corrupt_batch_is_retriable_and_an_invalid_one_is_not() -> None:
-    corrupt = refusal(GOOD[:-1] + b"!")
+    corrupt = error_of(GOOD[:-1] + b"!")
     assert isinstance(corrupt, CorruptBatch)
     assert corrupt.code.retriable
-    assert not refusal(rewritten(GOOD, record_count=2)).code.retriable
+    assert not error_of(rewritten(GOOD, record_count=2)).code.retriable

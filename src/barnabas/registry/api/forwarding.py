@@ -80,7 +80,7 @@ async def _handle_or_forward(request: Request, handler: Handler) -> Response:
         response.headers[OFFSET_HEADER] = str(instance.applied_offset)
         return response
     if _is_forwarded(request):
-        raise errors.no_leader("This instance does not write, and was told of no other")
+        raise errors.no_leader("This instance is not the leader, and knows no leader")
     return await _forward(request, leader)
 
 

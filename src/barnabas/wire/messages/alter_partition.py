@@ -1,4 +1,4 @@
-"""AlterPartition (key 56): a partition leader asks the controller to change the in-sync replicas.
+"""AlterPartition (key 56): a partition leader proposes new in-sync replicas to the controller.
 
 v2 topics by id; v3 broker epochs of the replicas (KIP-903).
 """

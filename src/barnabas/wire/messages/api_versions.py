@@ -1,7 +1,7 @@
-"""ApiVersions (key 18): which APIs a broker speaks, in which versions.
+"""ApiVersions (key 18): the APIs of a broker and their versions.
 
 v1 throttling; v3 flexible, the client's name and version, features; v4 features with minimum
-version 0; v5 the cluster and node the client means to reach (KIP-1242). The response header always
+version 0; v5 the cluster and node that the client expects (KIP-1242). The response header always
 has version 0, and a version unknown to the broker gets a v0 response (KIP-511).
 """
 

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (key 73): a broker says which log directory holds which replica."""
+"""AssignReplicasToDirs (key 73): a broker reports the log directories of its replicas."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """The APIs of the members of a classic group.
 
-JoinGroup (key 11): become a member of a classic group, and learn who leads it.
+JoinGroup (key 11): join a classic group.
 v1 rebalance timeout; v2 throttling; v4 the member id comes from the coordinator first; v5 static
 members; v6 flexible; v7 protocol type and name; v8 a reason; v9 the leader may skip assigning.
 
-SyncGroup (key 14): the leader of a classic group hands in what each member receives.
+SyncGroup (key 14): the leader of a classic group sends the assignment of each member.
 v1 throttling; v3 static members; v4 flexible; v5 protocol type and name.
 
-Heartbeat (key 12): tell the coordinator that a member of a classic group lives.
+Heartbeat (key 12): a member of a classic group is alive.
 v1 throttling; v3 static members; v4 flexible.
 
 LeaveGroup (key 13): members leave a classic group.

@@ -1,7 +1,7 @@
 """The APIs of configs.
 
 DescribeConfigs (key 32): the settings of topics, brokers, groups and client metrics.
-v1 where a value comes from, and synonyms; v3 types and documentation; v4 flexible.
+v1 sources of values, and synonyms; v3 types and documentation; v4 flexible.
 
 AlterConfigs (key 33): replace all settings of a resource.
 v2 flexible.
@@ -9,8 +9,8 @@ v2 flexible.
 IncrementalAlterConfigs (key 44): set, delete, append to or subtract from single settings.
 v1 flexible.
 
-ListConfigResources (key 74): the resources that have settings of their own.
-v0 client metrics alone; v1 filter by type.
+ListConfigResources (key 74): the resources with own settings.
+v0 client metrics only; v1 filter by type.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What members of a classic consumer group tell each other inside JoinGroup and SyncGroup.
+"""The data that members of a classic consumer group exchange in JoinGroup and SyncGroup.
 
-The coordinator passes these on unread, behind their version as an int16. v1 owned partitions; v2
-generation; v3 rack.
+The coordinator forwards them without reading them; their version precedes them as an int16.
+v1 owned partitions; v2 generation; v3 rack.
 """
 
 from __future__ import annotations

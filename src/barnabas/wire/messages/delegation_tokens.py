@@ -10,7 +10,7 @@ ExpireDelegationToken (key 40): end a delegation token, now or at a time.
 v2 flexible.
 
 DescribeDelegationToken (key 41): the delegation tokens of owners.
-v2 flexible; v3 who requested a token.
+v2 flexible; v3 the requester of a token.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Envelope (key 58): a broker forwards a client's request to the controller.
 
-Who sent a request, as a broker tells the controller inside an Envelope.
+DefaultPrincipalData: the principal of the forwarded request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""FetchSnapshot (key 59): read a piece of a metadata snapshot.
+"""FetchSnapshot (key 59): read a part of a metadata snapshot.
 
 v1 directory ids and endpoints (KIP-853).
 """

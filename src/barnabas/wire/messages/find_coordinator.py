@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10): who coordinates a group, transactional id or share partition.
+"""FindCoordinator (key 10): find the coordinator of a group, transactional id or share partition.
 
 v1 kinds of keys, error messages; v3 flexible; v4 several keys at once; v5 retriable transaction
 errors (KIP-890); v6 share partitions (KIP-932).

@@ -1,15 +1,15 @@
 """The APIs of the committed offsets of a group.
 
-OffsetCommit (key 8): store the offsets a group has consumed to.
+OffsetCommit (key 8): commit the offsets of a group.
 v3 throttling; v5 no retention time; v6 leader epochs; v7 static members; v8 flexible; v9 members of
 the new group protocol (KIP-848); v10 topics by id.
 
 TxnOffsetCommit (key 28): store a group's offsets as part of a transaction.
 v2 leader epochs; v3 flexible, member id and generation (KIP-447); v4 retriable transaction errors;
-v5 the group joins the transaction by being committed to (KIP-890); v6 topics by id.
+v5 the commit adds the group to the transaction (KIP-890); v6 topics by id.
 
 OffsetFetch (key 9): the offsets that groups have committed.
-v2 null asks for all topics, an error for the whole response; v3 throttling; v5 leader epochs; v6
+v2 null requests all topics, an error for the whole response; v3 throttling; v5 leader epochs; v6
 flexible; v7 wait for open transactions (KIP-447); v8 several groups at once; v9 member id and epoch
 (KIP-848); v10 topics by id.
 

@@ -1,6 +1,6 @@
 """The APIs of log directories.
 
-DescribeLogDirs (key 35): the log directories of a broker, what lies in them, and their room.
+DescribeLogDirs (key 35): the log directories of a broker, their replicas and free space.
 v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned directories
 (KIP-1066).
 

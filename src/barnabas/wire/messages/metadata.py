@@ -1,9 +1,9 @@
 """The APIs that describe brokers, topics and partitions to clients.
 
 Metadata (key 3): the brokers of the cluster, and the topics with their partitions and leaders.
-v1 null asks for all topics; controller, racks, internal topics; v2 cluster id; v4 topics are
+v1 null requests all topics; controller, racks, internal topics; v2 cluster id; v4 topics are
 created only on request; v5 offline replicas; v7 leader epochs; v8 authorized operations; v9
-flexible; v10 topic ids; v11 cluster operations move to DescribeCluster; v12 topics by id alone; v13
+flexible; v10 topic ids; v11 cluster operations move to DescribeCluster; v12 topics by id only; v13
 an error for the whole response (KIP-1102).
 
 DescribeTopicPartitions (key 75): topics and their partitions, page by page (KIP-966).

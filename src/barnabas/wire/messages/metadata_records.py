@@ -1,4 +1,4 @@
-"""Records of `__cluster_metadata`: what the controller decided, in order.
+"""Records of `__cluster_metadata`: the decisions of the controller, in order.
 
 `api_key` is the record's type, written before it in the frame of each record.
 """
@@ -175,7 +175,7 @@ class RemoveAccessControlEntryRecord(Message, api_key=19, versions="0"):
 
 
 class NoOpRecord(Message, api_key=20, versions="0"):
-    """Nothing but the fact that it was sent."""
+    """A record without fields."""
 
 
 class ZkMigrationStateRecord(Message, api_key=21, versions="0"):
@@ -192,7 +192,7 @@ class BeginTransactionRecord(Message, api_key=23, versions="0"):
 
 
 class EndTransactionRecord(Message, api_key=24, versions="0"):
-    """Nothing but the fact that it was sent."""
+    """A record without fields."""
 
 
 class AbortTransactionRecord(Message, api_key=25, versions="0"):

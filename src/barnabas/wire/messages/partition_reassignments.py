@@ -1,9 +1,9 @@
 """The APIs of partition reassignments.
 
-AlterPartitionReassignments (key 45): move partitions to other replicas, or cancel a move.
+AlterPartitionReassignments (key 45): reassign partitions, or cancel a reassignment.
 v1 may reject a change of the replication factor (KIP-860).
 
-ListPartitionReassignments (key 46): the moves that are under way.
+ListPartitionReassignments (key 46): the ongoing reassignments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Produce (key 0): append record batches to partitions.
 
 v5 log start offset; v7 zstd allowed; v8 errors of single records; v9 flexible; v10 the new leader
-in responses of a former one (KIP-951); v12 partitions join a transaction by being written to
+in responses of a former one (KIP-951); v12 a write adds the partition to the transaction
 (KIP-890); v13 topics by id.
 """
 

@@ -1,10 +1,10 @@
 """The APIs that allocate producer ids.
 
 InitProducerId (key 22): a producer id and epoch for an idempotent or transactional producer.
-v2 flexible; v3 an epoch bump for an id already held (KIP-360); v4 PRODUCER_FENCED; v5 retriable
+v2 flexible; v3 an epoch bump of an existing id (KIP-360); v4 PRODUCER_FENCED; v5 retriable
 transaction errors (KIP-890); v6 two-phase commit (KIP-939), not yet stable.
 
-AllocateProducerIds (key 67): a broker asks the controller for a block of producer ids.
+AllocateProducerIds (key 67): a broker requests a block of producer ids from the controller.
 """
 
 from __future__ import annotations

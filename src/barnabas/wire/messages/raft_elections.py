@@ -1,6 +1,6 @@
 """The APIs that elect the leader of the metadata quorum.
 
-Vote (key 52): a raft candidate asks a voter for its vote.
+Vote (key 52): a raft candidate requests a vote.
 v1 directory ids and endpoints (KIP-853); v2 pre-vote (KIP-996).
 
 BeginQuorumEpoch (key 53): a new raft leader announces itself to the voters.

@@ -1,4 +1,4 @@
-"""What raft itself writes: control records of the metadata log, and the quorum state file.
+"""Records of raft: control records of the metadata log, and the quorum state file.
 
 A control record's body carries its own version in its first field as well. The structs named Voter
 in Kafka are `LeaderChangeVoter`, `Voter` (of VotersRecord) and `QuorumStateVoter` here.

@@ -5,7 +5,7 @@ v1 may respond before the new voter set is committed.
 
 RemoveRaftVoter (key 81): remove a voter from the metadata quorum (KIP-853).
 
-UpdateRaftVoter (key 82): a voter tells the leader its endpoints and raft version (KIP-853).
+UpdateRaftVoter (key 82): a voter sends its endpoints and raft version to the leader (KIP-853).
 """
 
 from __future__ import annotations

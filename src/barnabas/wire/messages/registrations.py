@@ -1,17 +1,17 @@
-"""The APIs by which brokers and controllers register and stay alive.
+"""The APIs of broker and controller registrations and heartbeats.
 
-BrokerRegistration (key 62): a broker announces itself to the controller.
+BrokerRegistration (key 62): a broker registers with the controller.
 v1 migrating from ZooKeeper; v2 log directories; v3 the previous broker epoch; v4 features with
 minimum version 0.
 
-BrokerHeartbeat (key 63): a broker tells the controller that it lives, and what it wants.
+BrokerHeartbeat (key 63): a broker renews its session and requests state changes.
 v1 offline log directories; v2 cordoned log directories (KIP-1066).
 
-UnregisterBroker (key 64): forget a broker that will not come back.
+UnregisterBroker (key 64): remove the registration of a broker.
 
-ControllerRegistration (key 70): a controller announces itself to the active one.
+ControllerRegistration (key 70): a controller registers with the active controller.
 
-UnregisterController (key 94): forget a controller that will not come back.
+UnregisterController (key 94): remove the registration of a controller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The APIs that members of a share group read with.
+"""The APIs of fetching and acknowledging in share groups.
 
 ShareFetch (key 78): acquire records for a share group, acknowledge others (KIP-932).
 v2 renewing acknowledgements, and a strict limit on records.

@@ -1,16 +1,16 @@
 """The APIs that persist the state of share partitions.
 
-InitializeShareGroupState (key 83): begin the stored state of share partitions.
+InitializeShareGroupState (key 83): initialize the stored state of share partitions.
 
 ReadShareGroupState (key 84): the stored state of share partitions.
 
 WriteShareGroupState (key 85): store the state of share partitions.
-v1 how many records are delivered for good.
+v1 the number of completed deliveries.
 
 DeleteShareGroupState (key 86): delete the stored state of share partitions.
 
 ReadShareGroupStateSummary (key 87): start offsets of share partitions, without batches.
-v1 how many records are delivered for good.
+v1 the number of completed deliveries.
 """
 
 from __future__ import annotations

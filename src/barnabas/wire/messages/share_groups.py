@@ -1,6 +1,6 @@
 """The APIs of share groups.
 
-ShareGroupHeartbeat (key 76): a share group's member learns its partitions.
+ShareGroupHeartbeat (key 76): a member of a share group gets its assignment.
 
 ShareGroupDescribe (key 77): state and members of share groups.
 """

@@ -1,4 +1,4 @@
-"""Records of `__share_group_state`: what a share group has done with each partition.
+"""Records of `__share_group_state`: the delivery state of share partitions.
 
 `api_key` is the record's type: the int16 before a key, which pairs it with the value.
 """

@@ -1,4 +1,4 @@
-"""What is kept beside the log: producer snapshots, and the metadata of tiered segments."""
+"""Records of producer snapshots, and of the metadata of tiered segments."""
 
 from __future__ import annotations
 

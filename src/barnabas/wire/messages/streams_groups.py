@@ -1,12 +1,12 @@
 """The APIs of streams groups.
 
-StreamsGroupHeartbeat (key 88): a streams group's member learns its tasks (KIP-1071).
-v1 the recovery lag as int64, and asking for a description of the topology.
+StreamsGroupHeartbeat (key 88): a member of a streams group gets its tasks (KIP-1071).
+v1 the recovery lag as int64, and requests for a description of the topology.
 
 StreamsGroupDescribe (key 89): state, topology and members of streams groups (KIP-1071).
 v1 a description of the topology, and the assignor.
 
-StreamsGroupTopologyDescriptionUpdate (key 93): describe what a streams group runs.
+StreamsGroupTopologyDescriptionUpdate (key 93): the topology of a streams group.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The APIs of client telemetry (KIP-714).
 
-GetTelemetrySubscriptions (key 71): which metrics a client shall push (KIP-714).
+GetTelemetrySubscriptions (key 71): the metrics that a client pushes (KIP-714).
 
 PushTelemetry (key 72): a client's metrics (KIP-714).
 """

@@ -1,8 +1,8 @@
 """The APIs that create and delete topics, partitions and records.
 
 CreateTopics (key 19): create topics.
-v4 partition count and replication factor -1 for the defaults; v5 flexible, the configs that came
-out; v6 THROTTLING_QUOTA_EXCEEDED; v7 topic ids.
+v4 partition count and replication factor -1 for the defaults; v5 flexible, the resulting
+configs; v6 THROTTLING_QUOTA_EXCEEDED; v7 topic ids.
 
 DeleteTopics (key 20): delete topics.
 v4 flexible; v5 error messages, THROTTLING_QUOTA_EXCEEDED; v6 topics by id.
@@ -10,7 +10,7 @@ v4 flexible; v5 error messages, THROTTLING_QUOTA_EXCEEDED; v6 topics by id.
 CreatePartitions (key 37): add partitions to topics.
 v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED.
 
-DeleteRecords (key 21): move the start of partitions forward.
+DeleteRecords (key 21): delete records before an offset.
 v2 flexible.
 """
 

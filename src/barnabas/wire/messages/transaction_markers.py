@@ -1,9 +1,9 @@
-"""The API that ends transactions in partitions, and what the partitions store.
+"""The API that ends transactions in partitions, and the records of the end.
 
-WriteTxnMarkers (key 27): a coordinator tells partition leaders how transactions ended.
+WriteTxnMarkers (key 27): a coordinator sends the ends of transactions to partition leaders.
 v1 flexible; v2 the transaction's protocol version.
 
-What ends a transaction in a partition: the control record, and its entry in the `.txnindex`.
+EndTxnMarker is the control record of the end, AbortedTxn its entry in the `.txnindex`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: where each transaction stands.
+"""Records of `__transaction_state`: the state of each transaction.
 
 v1 flexible, producer ids before and after an epoch bump (KIP-890).
 """

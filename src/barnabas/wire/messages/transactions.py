@@ -1,7 +1,7 @@
 """The APIs that add to a transaction and end it.
 
 AddPartitionsToTxn (key 24): add partitions to a transaction.
-v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and verifying alone, between
+v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and verification only, between
 brokers; v5 retriable transaction errors (KIP-890).
 
 AddOffsetsToTxn (key 25): add a group's offsets to a transaction.

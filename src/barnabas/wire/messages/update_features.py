@@ -1,6 +1,6 @@
 """UpdateFeatures (key 57): raise or lower the cluster's feature levels.
 
-v1 kinds of downgrade, and validation alone; v2 no results of single features.
+v1 kinds of downgrade, and validation only; v2 no results of single features.
 """
 
 from __future__ import annotations

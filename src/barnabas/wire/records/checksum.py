@@ -12,8 +12,8 @@ from typing import Any
 
 def _load() -> Callable[[bytes | bytearray | memoryview], int]:
     package = find_spec("crc32c")
-    places = package.submodule_search_locations if package else None
-    extension = PathFinder.find_spec("crc32c._crc32c", places) if places else None
+    locations = package.submodule_search_locations if package else None
+    extension = PathFinder.find_spec("crc32c._crc32c", locations) if locations else None
     if extension is None or extension.loader is None:  # the package has another structure
         from crc32c import crc32c as packaged
 
