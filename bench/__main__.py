@@ -10,9 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.brokers import CONTENDERS, Contender
-from bench.case import Case, Contestant
-from bench.clusters import CLUSTERS, ClusterContender
+from bench.brokers import BROKERS, BrokerUnderTest
+from bench.case import Case, SystemT
+from bench.clusters import CLUSTERS, ClusterUnderTest
 from bench.report import markdown, rows, save_json, table
 from bench.sections import CLUSTER_SECTIONS, NEED_WARM_UP, SECTIONS
 
@@ -26,7 +26,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=options.dir) as folder:
         brokers = [
             kind(Path(folder), FIRST_PORT + 10 * index, scale=options.scale)
-            for index, kind in enumerate(CONTENDERS)
+            for index, kind in enumerate(BROKERS)
             if kind.name.lower() in options.brokers
         ]
         clusters = [
@@ -54,7 +54,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3, help="runs of each case")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything, once")
     parser.add_argument("--dir", type=Path, help="where the brokers keep their data")
-    both = [kind.name.lower() for kind in CONTENDERS]
+    both = [kind.name.lower() for kind in BROKERS]
     parser.add_argument("--brokers", type=names, default=both, help="one or both of them, by comma")
     options = parser.parse_args()
     for wanted in options.only:
@@ -70,12 +70,12 @@ def names(text: str) -> list[str]:
     return [name for name in text.lower().split(",") if name]
 
 
-def run(brokers: list[Contender], sections: list[str], repeat: int) -> None:
+def run(brokers: list[BrokerUnderTest], sections: list[str], repeat: int) -> None:
     warm = False
     for section in SECTIONS:
         if section not in sections:
             continue
-        say(f"== {section}")
+        log(f"== {section}")
         for broker in brokers:
             if section != "start":
                 broker.ensure_started()
@@ -86,10 +86,10 @@ def run(brokers: list[Contender], sections: list[str], repeat: int) -> None:
             measure(case, brokers, repeat)
 
 
-def run_clusters(clusters: list[ClusterContender], sections: list[str], repeat: int) -> None:
+def run_clusters(clusters: list[ClusterUnderTest], sections: list[str], repeat: int) -> None:
     chosen = [section for section in CLUSTER_SECTIONS if section in sections]
     for cluster in clusters if chosen else ():
-        say(f"== three nodes of {cluster.name}")
+        log(f"== three nodes of {cluster.name}")
         with cluster.running():
             for section in chosen:
                 if section in NEED_WARM_UP:
@@ -98,19 +98,19 @@ def run_clusters(clusters: list[ClusterContender], sections: list[str], repeat: 
                     measure(case, [cluster], repeat)
 
 
-def measure(case: Case[Contestant], brokers: list[Contestant], repeat: int) -> None:
+def measure(case: Case[SystemT], brokers: list[SystemT], repeat: int) -> None:
     """In turns, and every other time in the other order: what disturbs one disturbs both."""
     with contextlib.ExitStack() as stack:
         prepared = [(broker, stack.enter_context(case.setup(broker))) for broker in brokers]
         for _ in range(case.repeat or repeat):
             for broker, state in prepared:
-                say(f"{broker.name}:")
+                log(f"{broker.name}:")
                 broker.record(case.name, **case.measure(broker, state))
             prepared.reverse()
 
 
 def report(
-    brokers: list[Contender], clusters: list[ClusterContender], options: argparse.Namespace
+    brokers: list[BrokerUnderTest], clusters: list[ClusterUnderTest], options: argparse.Namespace
 ) -> None:
     results = {
         broker.name: broker.results | cluster.results
@@ -124,7 +124,7 @@ def report(
         (FOLDER / "RESULTS.md").write_text(markdown(lines, repeat=options.repeat))
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

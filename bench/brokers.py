@@ -29,7 +29,7 @@ def load_peer_bench() -> ModuleType:
 peer_bench = load_peer_bench()
 
 
-class Contender(peer_bench.Bench):  # type: ignore[misc, name-defined]
+class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
     """A broker to start, to load and to weigh; its figures collect in `results`."""
 
     name: str
@@ -59,7 +59,7 @@ class Contender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         """The shell commands that start the broker, printing its pid, and stop it."""
         raise NotImplementedError
 
-    def count(self, records: int) -> int:
+    def scaled_count(self, records: int) -> int:
         return max(int(records * self.options.scale), 10)
 
     def ensure_started(self) -> None:
@@ -76,7 +76,7 @@ class Contender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         figures["cpu_us_per_request"] = (self.process.cpu_s() - cpu_s) / requests * 1e6
 
 
-class Kafka(Contender):
+class Kafka(BrokerUnderTest):
     name = "Kafka"
 
     def commands(self) -> tuple[str, str]:
@@ -87,7 +87,7 @@ class Kafka(Contender):
         )
 
 
-class Barnabas(Contender):
+class Barnabas(BrokerUnderTest):
     name = "Barnabas"
 
     _child: subprocess.Popen[Any] | None = None
@@ -132,4 +132,4 @@ def _as_installed() -> dict[str, str]:
 
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
-CONTENDERS: list[type[Contender]] = [Kafka, Barnabas]
+BROKERS: list[type[BrokerUnderTest]] = [Kafka, Barnabas]

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 Figures = dict[str, float]
 
 
-class Measured(Protocol):
+class SystemUnderTest(Protocol):
     """A broker, or a cluster of them."""
 
     name: str
@@ -16,19 +16,19 @@ class Measured(Protocol):
     def record(self, name: str, **figures: float) -> None: ...
 
 
-Contestant = TypeVar("Contestant", bound=Measured)
+SystemT = TypeVar("SystemT", bound=SystemUnderTest)
 
 
-def nothing(_: object) -> AbstractContextManager[Any]:
+def no_setup(_: object) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
 @dataclass(slots=True, frozen=True)
-class Case(Generic[Contestant]):
+class Case(Generic[SystemT]):
     """`measure` is repeated, contenders taking turns; `setup` surrounds all the repetitions."""
 
     name: str
-    measure: Callable[[Contestant, Any], Figures]
-    setup: Callable[[Contestant], AbstractContextManager[Any]] = nothing
+    measure: Callable[[SystemT, Any], Figures]
+    setup: Callable[[SystemT], AbstractContextManager[Any]] = no_setup
     repeat: int | None = None
     """How often, where once is enough or more would take too long."""

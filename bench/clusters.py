@@ -18,17 +18,17 @@ from tests.wait import wait_until
 from barnabas.testing.requests import fetch_metadata
 from bench.brokers import peer_bench
 
-COPIES = 3
+REPLICATION_FACTOR = 3
 PARTITIONS = 3
 """Of a topic that is produced to: each broker leads one."""
 
 HEAP = "-Xmx1G -Xms1G"
 """As Kafka's own scripts start a broker."""
 
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
-class Processes:
+class ClusterProcesses:
     """All nodes that run, weighed together."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -46,7 +46,7 @@ class Processes:
                 yield peer_bench.Process(node.pid)
 
 
-class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
+class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
     """A cluster to start, to load, to hurt and to weigh; its figures collect in `results`."""
 
     name: str
@@ -59,15 +59,15 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         super().__init__(SimpleNamespace(bootstrap="127.0.0.1:0", pid=None, scale=scale))
         self.cluster: Cluster
 
-    def count(self, records: int) -> int:
+    def scaled_count(self, records: int) -> int:
         return max(int(records * self.options.scale), 10)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """From nothing to a cluster that has started; afterwards nothing is left of it."""
-        self.cluster = Cluster.combined(self.directory, [self.program] * COPIES)
+        self.cluster = Cluster.combined(self.directory, [self.program] * REPLICATION_FACTOR)
         self.bootstrap = self.cluster.bootstrap_servers
-        self.process = Processes(self.cluster)
+        self.process = ClusterProcesses(self.cluster)
         with self.cluster:
             yield
         shutil.rmtree(self.directory)
@@ -75,22 +75,22 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
     def warm_up(self) -> None:
         for settings in peer_bench.SMALL_BATCH, peer_bench.LARGE_BATCH:
             with self.topic() as topic:
-                self.perf_produce(topic, self.count(self.warm_up_records), 100, **settings)
+                self.perf_produce(topic, self.scaled_count(self.warm_up_records), 100, **settings)
 
     def create(self, names: list[str], partitions: int = PARTITIONS) -> None:
         admin = self.admin()
-        new = [NewTopic(name, partitions, COPIES) for name in names]
-        for created in admin.create_topics(new, operation_timeout=PATIENCE_S).values():
+        new = [NewTopic(name, partitions, REPLICATION_FACTOR) for name in names]
+        for created in admin.create_topics(new, operation_timeout=TIMEOUT_S).values():
             created.result()
-        wait_until(partial(self._has, names, partitions), "new topics are everywhere", PATIENCE_S)
+        wait_until(partial(self._has, names, partitions), "new topics are everywhere", TIMEOUT_S)
 
-    def give_back(self) -> None:
+    def elect_preferred_leaders(self) -> None:
         """Let the preferred leaders lead again, which are spread evenly."""
         admin = self.admin()  # lives until the answer is in
         admin.elect_leaders(ElectionType.PREFERRED).result()
-        wait_until(self._is_led_as_preferred, "the preferred leaders lead", PATIENCE_S)
+        wait_until(self._is_led_as_preferred, "the preferred leaders lead", TIMEOUT_S)
 
-    def others(self, *left_out: ProcessNode) -> list[ProcessNode]:
+    def other_nodes(self, *left_out: ProcessNode) -> list[ProcessNode]:
         return [node for node in self.cluster.nodes.values() if node not in left_out]
 
     def pause_s(self, seconds: float) -> None:
@@ -118,13 +118,13 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         return False
 
 
-class KafkaCluster(ClusterContender):
+class KafkaCluster(ClusterUnderTest):
     name = "Kafka"
     program = replace(KAFKA, start=("env", f"KAFKA_HEAP_OPTS={HEAP}", *KAFKA.start))
     warm_up_records = 2_000_000
 
 
-class BarnabasCluster(ClusterContender):
+class BarnabasCluster(ClusterUnderTest):
     name = "Barnabas"
     # As installed: without what the tests put in its way, with the bytecode it has compiled.
     program = replace(
@@ -135,4 +135,4 @@ class BarnabasCluster(ClusterContender):
     warm_up_records = 50_000
 
 
-CLUSTERS: list[type[ClusterContender]] = [KafkaCluster, BarnabasCluster]
+CLUSTERS: list[type[ClusterUnderTest]] = [KafkaCluster, BarnabasCluster]

@@ -16,7 +16,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from barnabas.columns import Decoded, avro, json_text
+from barnabas.columns import DecodedColumn, avro, json_text
 from barnabas.columns.language import SchemaSource
 
 ORDER = {
@@ -119,7 +119,7 @@ def measure_json(orders: list[dict[str, Any]]) -> None:
     )
 
 
-def decoded(result: Decoded) -> pa.Array:
+def decoded(result: DecodedColumn) -> pa.Array:
     assert result.reasons is None
     return result.values
 

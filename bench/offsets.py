@@ -18,12 +18,12 @@ from barnabas.wire.messages.group_offsets import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from bench.raw import Address, Connection, frame, parse
+from bench.raw_client import Address, RawConnection, frame, parse
 
 FIND_VERSION = 4
 COMMIT_VERSION = 9
 FETCH_VERSION = 9
-ASK_AGAIN_S = 0.005
+RETRY_INTERVAL_S = 0.005
 
 GROUP, TRANSACTION = 0, 1
 """What coordinators are found for."""
@@ -33,13 +33,13 @@ def find_coordinator(address: Address, key: str, key_type: int = GROUP) -> None:
     """Ask until there is one: the first to ask has the internal topic made."""
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
     question = frame(ApiKey.FIND_COORDINATOR, FIND_VERSION, request)
-    connection = Connection(address)
+    connection = RawConnection(address)
     while True:
-        answer = connection.ask(question)
+        answer = connection.send(question)
         found = parse(ApiKey.FIND_COORDINATOR, FIND_VERSION, FindCoordinatorResponse, answer)
         if not found.coordinators[0].error_code:
             break
-        time.sleep(ASK_AGAIN_S)
+        time.sleep(RETRY_INTERVAL_S)
     connection.close()
 
 
@@ -67,18 +67,18 @@ def check_commit(answer: memoryview) -> None:
                 raise RuntimeError(f"a commit was refused: error {partition.error_code}")
 
 
-def await_groups(address: Address, group_ids: Sequence[str], topic: str | None = None) -> None:
+def wait_for_groups(address: Address, group_ids: Sequence[str], topic: str | None = None) -> None:
     """Ask until all groups are served, each with an offset for a topic's partition 0 if named."""
     topics = [] if topic is None else [OffsetFetchRequestTopics(name=topic, partition_indexes=[0])]
     groups = [OffsetFetchRequestGroup(group_id=each, topics=topics) for each in group_ids]
     question = frame(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchRequest(groups=groups))
-    connection = Connection(address)
+    connection = RawConnection(address)
     while True:
-        answer = connection.ask(question)
+        answer = connection.send(question)
         fetched = parse(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchResponse, answer)
         if not any(group.error_code for group in fetched.groups):
             break
-        time.sleep(ASK_AGAIN_S)
+        time.sleep(RETRY_INTERVAL_S)
     connection.close()
     if topic is not None:
         for group in fetched.groups:

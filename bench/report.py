@@ -41,10 +41,10 @@ class Row:
             show(self.barnabas),
             "" if ratio is None else f"{ratio:.2f}x" if ratio >= 0.01 else f"{ratio:.1g}x",
             str(self.target or ""),
-            self.verdict(),
+            self.outcome(),
         )
 
-    def verdict(self) -> str:
+    def outcome(self) -> str:
         if self.target is None or self.barnabas is None:
             return ""
         reached = self.target.is_reached(self.kafka, self.barnabas)
@@ -78,7 +78,7 @@ def table(lines: Sequence[Row]) -> str:
 
 
 def markdown(lines: Sequence[Row], *, repeat: int) -> str:
-    reached = [row.verdict() for row in lines if row.verdict()]
+    reached = [row.outcome() for row in lines if row.outcome()]
     head = [
         "# Barnabas and Kafka side by side",
         "",

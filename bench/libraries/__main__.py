@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.brokers import CONTENDERS, Contender, peer_bench
+from bench.brokers import BROKERS, BrokerUnderTest, peer_bench
 from bench.libraries.work import RECORD_BYTES
 from bench.report import processors, show
 
@@ -25,7 +25,7 @@ PLAIN, AIO = "barnabas", "barnabas.aio"
 
 
 @dataclass(slots=True, frozen=True)
-class Match:
+class Comparison:
     """The work of a peer and of ours that does the same for its user."""
 
     name: str
@@ -41,26 +41,26 @@ class Match:
         return "consume" in self.ours[1] or self.ours[1] in ("poll", "aio_iterate")
 
 
-MATCHES = [
-    Match(
+COMPARISONS = [
+    Comparison(
         "produce(), one record a call", (CONFLUENT, "produce"), (PLAIN, "produce"), 2_000_000, 0.8
     ),
-    Match(
+    Comparison(
         "produce() with keys and delivery reports",
         (CONFLUENT, "produce_reported"),
         (PLAIN, "produce_reported"),
         1_000_000,
         0.8,
     ),
-    Match("poll(), one record a call", (CONFLUENT, "poll"), (PLAIN, "poll"), 2_000_000, 1.0),
-    Match(
+    Comparison("poll(), one record a call", (CONFLUENT, "poll"), (PLAIN, "poll"), 2_000_000, 1.0),
+    Comparison(
         "consume(), lists of records", (CONFLUENT, "consume"), (PLAIN, "consume"), 2_000_000, 1.0
     ),
-    Match("aio: produce", (AIOKAFKA, "aio_produce"), (AIO, "aio_produce"), 300_000, 3.0),
-    Match("aio: lists of records", (AIOKAFKA, "aio_consume"), (AIO, "aio_consume"), 2_000_000, 3.0),
-    Match("aio: async for", (AIOKAFKA, "aio_iterate"), (AIO, "aio_iterate"), 500_000, 3.0),
-    Match("Arrow: produce", (CONFLUENT, "produce"), (PLAIN, "produce_arrow"), 4_000_000, 3.0),
-    Match("Arrow: consume", (CONFLUENT, "consume"), (PLAIN, "consume_arrow"), 4_000_000, 4.0),
+    Comparison("aio: produce", (AIOKAFKA, "aio_produce"), (AIO, "aio_produce"), 300_000, 3.0),
+    Comparison("aio: lists of records", (AIOKAFKA, "aio_consume"), (AIO, "aio_consume"), 2_000_000, 3.0),
+    Comparison("aio: async for", (AIOKAFKA, "aio_iterate"), (AIO, "aio_iterate"), 500_000, 3.0),
+    Comparison("Arrow: produce", (CONFLUENT, "produce"), (PLAIN, "produce_arrow"), 4_000_000, 3.0),
+    Comparison("Arrow: consume", (CONFLUENT, "consume"), (PLAIN, "consume_arrow"), 4_000_000, 4.0),
 ]
 
 Figures = dict[str, float]
@@ -68,14 +68,14 @@ Figures = dict[str, float]
 
 def main() -> None:
     options = parse()
-    kind = next(each for each in CONTENDERS if each.name.lower() == options.broker)
+    kind = next(each for each in BROKERS if each.name.lower() == options.broker)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         broker = kind(Path(folder), PORT, scale=options.scale)
         broker.ensure_started()
         try:
             broker.warm_up()
             lines = [
-                row(match, *measure(match, broker, options.repeat)) for match in chosen(options)
+                row(match, *measure(match, broker, options.repeat)) for match in selected_comparisons(options)
             ]
         finally:
             broker.stop()
@@ -94,13 +94,13 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def chosen(options: argparse.Namespace) -> list[Match]:
-    return [match for match in MATCHES if options.only in match.name]
+def selected_comparisons(options: argparse.Namespace) -> list[Comparison]:
+    return [match for match in COMPARISONS if options.only in match.name]
 
 
-def measure(match: Match, broker: Contender, repeat: int) -> tuple[Figures, Figures]:
+def measure(match: Comparison, broker: BrokerUnderTest, repeat: int) -> tuple[Figures, Figures]:
     """The medians of the peer's figures and of ours."""
-    records = broker.count(match.records)
+    records = broker.scaled_count(match.records)
     sides: list[list[Figures]] = [[], []]
     with broker.topic() as full:
         if match.reads:
@@ -111,16 +111,16 @@ def measure(match: Match, broker: Contender, repeat: int) -> tuple[Figures, Figu
             for side in order:
                 library, work = (match.peer, match.ours)[side]
                 if match.reads:
-                    figures = once(library, work, broker.bootstrap, full, records)
+                    figures = run_once(library, work, broker.bootstrap, full, records)
                 else:
                     with broker.topic() as empty:
-                        figures = once(library, work, broker.bootstrap, empty, records)
+                        figures = run_once(library, work, broker.bootstrap, empty, records)
                 print(f"{match.name}: {library}: {figures}", file=sys.stderr, flush=True)
                 sides[side].append(figures)
     return median(sides[0]), median(sides[1])
 
 
-def once(library: str, work: str, bootstrap: str, topic: str, records: int) -> Figures:
+def run_once(library: str, work: str, bootstrap: str, topic: str, records: int) -> Figures:
     command = [sys.executable, "-m", "bench.libraries.work"]
     done = subprocess.run(
         [*command, library, work, bootstrap, topic, str(records)],
@@ -136,7 +136,7 @@ def median(runs: list[Figures]) -> Figures:
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def row(match: Match, peer: Figures, ours: Figures) -> str:
+def row(match: Comparison, peer: Figures, ours: Figures) -> str:
     ratio = ours["records_per_s"] / peer["records_per_s"]
     cells = [
         match.name,

@@ -1,8 +1,8 @@
 """What is measured, by subject; the order is the order of a whole run."""
 
-from bench.brokers import Contender
+from bench.brokers import BrokerUnderTest
 from bench.case import Case
-from bench.clusters import ClusterContender
+from bench.clusters import ClusterUnderTest
 from bench.sections import (
     clients,
     cluster_failover,
@@ -18,7 +18,7 @@ from bench.sections import (
     transactions,
 )
 
-SECTIONS: dict[str, list[Case[Contender]]] = {
+SECTIONS: dict[str, list[Case[BrokerUnderTest]]] = {
     "start": start.CASES,
     "produce": throughput.PRODUCE,
     "paced": throughput.PACED,
@@ -37,7 +37,7 @@ SECTIONS: dict[str, list[Case[Contender]]] = {
     "many": topics.MANY,
 }
 
-CLUSTER_SECTIONS: dict[str, list[Case[ClusterContender]]] = {
+CLUSTER_SECTIONS: dict[str, list[Case[ClusterUnderTest]]] = {
     "cluster-speed": cluster_speed.CASES,
     "cluster-failover": cluster_failover.CASES,
     "cluster-many": cluster_many.CASES,

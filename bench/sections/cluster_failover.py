@@ -8,28 +8,28 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tests.cluster.ask import quorum_view
+from tests.cluster.quorum_view import quorum_view
 from tests.cluster.node import ProcessNode
 from tests.wait import wait_until
 
 from barnabas.testing.requests import send_request
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from bench.acknowledged import Acknowledged
+from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from bench.continuous_producers import ContinuousProducers
 from bench.case import Case, Figures
-from bench.clusters import ClusterContender
+from bench.clusters import ClusterUnderTest
 
 PARTITIONS = 6
 STEADY_S = 3
-PATIENCE_S = 60
-STEP_S = 0.005
+TIMEOUT_S = 60
+POLL_INTERVAL_S = 0.005
 CREATE_TOPICS_VERSION = 7
 
-Ending = Callable[[ProcessNode], None]
+StopNode = Callable[[ProcessNode], None]
 
 
 @contextmanager
-def replicated(cluster: ClusterContender) -> Iterator[str]:
+def replicated(cluster: ClusterUnderTest) -> Iterator[str]:
     """A topic of which every broker leads some partitions."""
     topic = f"failover-{uuid.uuid4().hex[:8]}"
     cluster.create([topic], PARTITIONS)
@@ -37,50 +37,50 @@ def replicated(cluster: ClusterContender) -> Iterator[str]:
     cluster.delete([topic])
 
 
-def end_a_leader(ending: Ending, cluster: ClusterContender, topic: str) -> Figures:
+def stop_leader(ending: StopNode, cluster: ClusterUnderTest, topic: str) -> Figures:
     """A broker that leads and is not the active controller."""
     controller = cluster.cluster.active_controller()
     leaders = set(_leaders(cluster, topic).values()) - {controller.node_id}
-    return _end_and_heal(ending, cluster, topic, cluster.cluster.nodes[min(leaders)])
+    return _stop_and_restart(ending, cluster, topic, cluster.cluster.nodes[min(leaders)])
 
 
-def end_the_controller(cluster: ClusterContender, topic: str) -> Figures:
+def kill_controller_node(cluster: ClusterUnderTest, topic: str) -> Figures:
     """The node of the active controller, which leads partitions too."""
-    return _end_and_heal(ProcessNode.kill, cluster, topic, cluster.cluster.active_controller())
+    return _stop_and_restart(ProcessNode.kill, cluster, topic, cluster.cluster.active_controller())
 
 
-def elect_a_controller(cluster: ClusterContender, _: Any) -> Figures:
+def controller_election(cluster: ClusterUnderTest, _: Any) -> Figures:
     """From the kill until there is another one, and until it decides again."""
     victim = cluster.cluster.active_controller()
-    others = cluster.others(victim)
+    others = cluster.other_nodes(victim)
     ended_s = time.perf_counter()
     victim.kill()
-    _await(lambda: any(map(_leads_the_quorum, others)), "another controller is active")
+    _wait_for(lambda: any(map(_leads_the_quorum, others)), "another controller is active")
     elected_s = time.perf_counter()
     topic = f"elected-{uuid.uuid4().hex[:8]}"
-    _await(lambda: _creates(others[0], topic), "a topic is created")
+    _wait_for(lambda: _creates(others[0], topic), "a topic is created")
     created_s = time.perf_counter()
-    _heal(cluster, victim)
+    _restart_node(cluster, victim)
     cluster.delete([topic])
     return {"elected_s": elected_s - ended_s, "topic_created_s": created_s - ended_s}
 
 
-def _end_and_heal(
-    ending: Ending, cluster: ClusterContender, topic: str, victim: ProcessNode
+def _stop_and_restart(
+    ending: StopNode, cluster: ClusterUnderTest, topic: str, victim: ProcessNode
 ) -> Figures:
     led = [index for index, leader in _leaders(cluster, topic).items() if leader == victim.node_id]
     assert led, f"node {victim.node_id} leads nothing"
-    brokers = [("127.0.0.1", node.port) for node in cluster.others()]
-    with Acknowledged(brokers, topic, PARTITIONS) as acknowledged:
+    brokers = [("127.0.0.1", node.port) for node in cluster.other_nodes()]
+    with ContinuousProducers(brokers, topic, PARTITIONS) as acknowledged:
         cluster.pause_s(STEADY_S)
         ended_s = time.perf_counter()
         ending(victim)
-        acknowledged.until_all_after(time.perf_counter(), PATIENCE_S)
+        acknowledged.wait_for_acknowledgements(time.perf_counter(), TIMEOUT_S)
         cluster.pause_s(STEADY_S)
         gaps_s = acknowledged.gaps_s(ended_s - 1)
-        whole_s = _heal(cluster, victim)
+        whole_s = _restart_node(cluster, victim)
     cluster.pause_s(STEADY_S)
-    cluster.give_back()
+    cluster.elect_preferred_leaders()
     return {
         "longest_gap_s": max(gaps_s[index] for index in led),
         "others_gap_s": max(gaps_s[index] for index in range(PARTITIONS) if index not in led),
@@ -88,7 +88,7 @@ def _end_and_heal(
     }
 
 
-def _heal(cluster: ClusterContender, victim: ProcessNode) -> float:
+def _restart_node(cluster: ClusterUnderTest, victim: ProcessNode) -> float:
     """Start the node again; the time until every replica is in sync."""
     began_s = time.perf_counter()
     cluster.cluster.start_node(victim)
@@ -97,7 +97,7 @@ def _heal(cluster: ClusterContender, victim: ProcessNode) -> float:
     return time.perf_counter() - began_s
 
 
-def _leaders(cluster: ClusterContender, topic: str) -> dict[int, int]:
+def _leaders(cluster: ClusterUnderTest, topic: str) -> dict[int, int]:
     seen = cluster.cluster.metadata()
     assert seen is not None, "no broker answers"
     return {
@@ -116,7 +116,7 @@ def _leads_the_quorum(node: ProcessNode) -> bool:
 def _creates(node: ProcessNode, topic: str) -> bool:
     """Whether a topic is created by way of a broker, as a client does it."""
     new = CreatableTopic(name=topic, num_partitions=1, replication_factor=1)
-    request = CreateTopicsRequest(topics=[new], timeout_ms=PATIENCE_S * 1000)
+    request = CreateTopicsRequest(topics=[new], timeout_ms=TIMEOUT_S * 1000)
     with contextlib.suppress(OSError):
         answer = send_request(node.port, request, CREATE_TOPICS_VERSION)
         done = ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS
@@ -124,13 +124,13 @@ def _creates(node: ProcessNode, topic: str) -> bool:
     return False
 
 
-def _await(condition: Callable[[], object], what: str) -> None:
-    wait_until(condition, what, PATIENCE_S, poll_s=STEP_S)
+def _wait_for(condition: Callable[[], object], what: str) -> None:
+    wait_until(condition, what, TIMEOUT_S, poll_s=POLL_INTERVAL_S)
 
 
 CASES = [
-    Case("kill -9 of a leader", partial(end_a_leader, ProcessNode.kill), replicated),
-    Case("clean stop of a leader", partial(end_a_leader, ProcessNode.stop), replicated),
-    Case("kill -9 of the controller's node", end_the_controller, replicated),
-    Case("kill -9 of the active controller", elect_a_controller),
+    Case("kill -9 of a leader", partial(stop_leader, ProcessNode.kill), replicated),
+    Case("clean stop of a leader", partial(stop_leader, ProcessNode.stop), replicated),
+    Case("kill -9 of the controller's node", kill_controller_node, replicated),
+    Case("kill -9 of the active controller", controller_election),
 ]

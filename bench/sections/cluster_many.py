@@ -16,42 +16,42 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, iterate_batches
 from barnabas.wire.records.read import read_records
 from bench.case import Case, Figures
-from bench.clusters import ClusterContender
+from bench.clusters import ClusterUnderTest
 
 TOPICS = 10
 PARTITIONS_EACH = 100
 SETTLE_S = 15
 IDLE_S = 20
-PATIENCE_S = 120
-STEP_S = 0.01
+TIMEOUT_S = 120
+POLL_INTERVAL_S = 0.01
 
 
 @contextmanager
-def many_partitions(cluster: ClusterContender) -> Iterator[list[str]]:
+def many_partitions(cluster: ClusterUnderTest) -> Iterator[list[str]]:
     names = [f"many-{uuid.uuid4().hex[:8]}" for _ in range(TOPICS)]
-    cluster.create(names, cluster.count(PARTITIONS_EACH))
+    cluster.create(names, cluster.scaled_count(PARTITIONS_EACH))
     cluster.pause_s(SETTLE_S)
     yield names
     cluster.delete(names)
 
 
-def idle(cluster: ClusterContender, _: list[str]) -> Figures:
+def idle(cluster: ClusterUnderTest, _: list[str]) -> Figures:
     before_s, began_s = cluster.process.cpu_s(), time.perf_counter()
     cluster.pause_s(IDLE_S)
     cores = (cluster.process.cpu_s() - before_s) / (time.perf_counter() - began_s)
     return {"idle_cpu_percent": cores * 100, "rss_mb": cluster.process.rss_mb()}
 
 
-def fail_over(cluster: ClusterContender, _: list[str]) -> Figures:
+def fail_over(cluster: ClusterUnderTest, _: list[str]) -> Figures:
     """Kill a broker that is not the active controller, until all it led is led by others."""
     controller = cluster.cluster.active_controller()
-    victim = cluster.others(controller)[0]
+    victim = cluster.other_nodes(controller)[0]
     before = _last_offset(controller)
     led = _led_by(controller, victim)
     ended_s = time.perf_counter()
     victim.kill()
     wait_until(
-        lambda: not _led_by(controller, victim), "a leader for all", PATIENCE_S, poll_s=STEP_S
+        lambda: not _led_by(controller, victim), "a leader for all", TIMEOUT_S, poll_s=POLL_INTERVAL_S
     )
     led_again_s = time.perf_counter() - ended_s
     batches = [size for size in _elections(controller, before) if size]
@@ -60,7 +60,7 @@ def fail_over(cluster: ClusterContender, _: list[str]) -> Figures:
     cluster.cluster.wait_until_ready()
     cluster.cluster.wait_until_in_sync()
     whole_again_s = time.perf_counter() - began_s
-    cluster.give_back()
+    cluster.elect_preferred_leaders()
     return {
         "led_again_s": led_again_s,
         "leaders_lost": led,
@@ -69,7 +69,7 @@ def fail_over(cluster: ClusterContender, _: list[str]) -> Figures:
     }
 
 
-def restart(cluster: ClusterContender, _: list[str]) -> Figures:
+def restart(cluster: ClusterUnderTest, _: list[str]) -> Figures:
     """Stop all, and start all until every replica of every partition is in sync."""
     nodes = cluster.cluster
     partitions = len(_partitions(nodes.brokers[0]))
@@ -80,9 +80,9 @@ def restart(cluster: ClusterContender, _: list[str]) -> Figures:
     for node in nodes.nodes.values():
         nodes.start_node(node)
     nodes.wait_until_ready()
-    _await(lambda: _all_led(nodes.brokers, partitions), "a leader for all")
+    _wait_for(lambda: _all_led(nodes.brokers, partitions), "a leader for all")
     led_s = time.perf_counter()
-    nodes.wait_until_in_sync(PATIENCE_S)
+    nodes.wait_until_in_sync(TIMEOUT_S)
     return {
         "stop_s": stopped_s - began_s,
         "start_to_led_s": led_s - stopped_s,
@@ -136,8 +136,8 @@ def _is_election(value: bytes) -> bool:
     return isinstance(record, PartitionChangeRecord) and record.leader >= 0
 
 
-def _await(condition: Callable[[], object], what: str) -> None:
-    wait_until(condition, what, PATIENCE_S, poll_s=STEP_S)
+def _wait_for(condition: Callable[[], object], what: str) -> None:
+    wait_until(condition, what, TIMEOUT_S, poll_s=POLL_INTERVAL_S)
 
 
 _SIZE = f"{TOPICS * PARTITIONS_EACH} partitions"

@@ -9,7 +9,7 @@ from confluent_kafka import Message, Producer
 
 from bench.brokers import peer_bench
 from bench.case import Case, Figures
-from bench.clusters import ClusterContender
+from bench.clusters import ClusterUnderTest
 from bench.sections.throughput import pretouch
 
 SIZES = {100: 2_000_000, 1000: 500_000}
@@ -19,8 +19,8 @@ WARM_UP_S = 4
 VALUE_BYTES = 1000
 
 
-def produce(size: int, records: int, cluster: ClusterContender, _: Any) -> Figures:
-    count = cluster.count(records)
+def produce(size: int, records: int, cluster: ClusterUnderTest, _: Any) -> Figures:
+    count = cluster.scaled_count(records)
     pretouch(cluster, count * size * 6)
     settings = {"acks": "all", "enable.idempotence": "true"} | peer_bench.SMALL_BATCH
     with cluster.topic() as topic:
@@ -28,7 +28,7 @@ def produce(size: int, records: int, cluster: ClusterContender, _: Any) -> Figur
     return figures | {"rss_mb": cluster.process.rss_mb()}
 
 
-def paced(cluster: ClusterContender, _: Any) -> Figures:
+def paced(cluster: ClusterUnderTest, _: Any) -> Figures:
     """From `produce` to the acknowledgement, as the client takes the time of each record."""
     producer = Producer(
         {
@@ -50,9 +50,9 @@ def paced(cluster: ClusterContender, _: Any) -> Figures:
     value = bytes(VALUE_BYTES)
     with cluster.topic() as topic:
         send = partial(producer.produce, topic, value, on_delivery=delivered)
-        _at_rate(cluster.count(RATE * WARM_UP_S), producer, send)
+        _at_rate(cluster.scaled_count(RATE * WARM_UP_S), producer, send)
         latencies_ms.clear()
-        count = cluster.count(RATE * PACED_S)
+        count = cluster.scaled_count(RATE * PACED_S)
         with cluster.cpu(figures, count * VALUE_BYTES):
             _at_rate(count, producer, send)
     percentiles = statistics.quantiles(latencies_ms, n=100, method="inclusive")

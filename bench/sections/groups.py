@@ -9,12 +9,12 @@ from functools import partial
 
 from confluent_kafka.admin import NewTopic
 
-from bench.brokers import Contender
+from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
-from bench.members import ClassicGroup, ConsumerGroup
-from bench.offsets import await_groups, check_commit, commit_frame, find_coordinator
-from bench.raw import Connection
-from bench.swarm import Swarm
+from bench.group_members import ClassicGroup, ConsumerGroup
+from bench.offsets import wait_for_groups, check_commit, commit_frame, find_coordinator
+from bench.raw_client import RawConnection
+from bench.connection_swarm import ConnectionSwarm
 
 COMMITS = 20_000
 COMMITS_IN_FLIGHT = 64
@@ -33,54 +33,54 @@ AnyGroup = ClassicGroup | ConsumerGroup
 
 
 @contextmanager
-def topic_for(partitions: int, group_ids: list[str], broker: Contender) -> Iterator[str]:
+def topic_for(partitions: int, group_ids: list[str], broker: BrokerUnderTest) -> Iterator[str]:
     name = create_topic(partitions, group_ids, broker)
     yield name
     broker.delete([name])
 
 
-def create_topic(partitions: int, group_ids: list[str], broker: Contender) -> str:
+def create_topic(partitions: int, group_ids: list[str], broker: BrokerUnderTest) -> str:
     """A topic, and a coordinator that serves the groups."""
     name = f"groups-{partitions}"
     admin = broker.admin()
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
     find_coordinator(broker.address, name)
-    await_groups(broker.address, group_ids)
+    wait_for_groups(broker.address, group_ids)
     return name
 
 
 # Commits
 
 
-def groups_named(count: int) -> list[str]:
+def group_ids_of(count: int) -> list[str]:
     return [f"committers-{index}" for index in range(count)]
 
 
-def commit(groups: int, partitions: int, times: int, broker: Contender, topic: str) -> Figures:
+def commit(groups: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str) -> Figures:
     """Each group by a connection of its own, one commit in flight."""
     figures: Figures = {}
-    count = max(broker.count(times), 2 * groups)
-    frames = [commit_frame(group_id, topic, partitions) for group_id in groups_named(groups)]
-    swarm = Swarm(broker.address, groups)
-    swarm.converse(dict(enumerate(frames)), lambda _, answer: check_commit(answer))
-    swarm.ask(frames, count // 2)  # what is compiled or cached on first use
+    count = max(broker.scaled_count(times), 2 * groups)
+    frames = [commit_frame(group_id, topic, partitions) for group_id in group_ids_of(groups)]
+    swarm = ConnectionSwarm(broker.address, groups)
+    swarm.exchange(dict(enumerate(frames)), lambda _, answer: check_commit(answer))
+    swarm.send_repeatedly(frames, count // 2)  # what is compiled or cached on first use
     with broker.cpu_per_request(figures, count):
-        swarm.ask(frames, count)
+        swarm.send_repeatedly(frames, count)
     swarm.close()
     return figures
 
 
-def commit_ahead(broker: Contender, topic: str) -> Figures:
+def commit_ahead(broker: BrokerUnderTest, topic: str) -> Figures:
     """One group, commits sent without waiting for the answers before."""
     figures: Figures = {}
-    count = broker.count(COMMITS)
-    (group_id,) = groups_named(1)
+    count = broker.scaled_count(COMMITS)
+    (group_id,) = group_ids_of(1)
     request = commit_frame(group_id, topic, 1)
-    connection = Connection(broker.address)
-    connection.ask_ahead(request, count // 2, in_flight=COMMITS_IN_FLIGHT)
+    connection = RawConnection(broker.address)
+    connection.send_pipelined(request, count // 2, in_flight=COMMITS_IN_FLIGHT)
     with broker.cpu_per_request(figures, count):
-        connection.ask_ahead(request, count, in_flight=COMMITS_IN_FLIGHT)
-    check_commit(connection.ask(request))
+        connection.send_pipelined(request, count, in_flight=COMMITS_IN_FLIGHT)
+    check_commit(connection.send(request))
     connection.close()
     return figures
 
@@ -89,9 +89,9 @@ def commit_ahead(broker: Contender, topic: str) -> Figures:
 
 
 @contextmanager
-def group_of(kind: type[AnyGroup], members: int, broker: Contender) -> Iterator[AnyGroup]:
+def group_of(kind: type[AnyGroup], members: int, broker: BrokerUnderTest) -> Iterator[AnyGroup]:
     """A stable group. The last members came one by one, so that a compiler has seen it."""
-    count = max(broker.count(members), 2 * ONE_BY_ONE)
+    count = max(broker.scaled_count(members), 2 * ONE_BY_ONE)
     group_id = f"members-{uuid.uuid4().hex[:8]}"
     partitions = PARTITIONS_A_MEMBER * count
     with topic_for(partitions, [group_id], broker) as topic:
@@ -113,7 +113,7 @@ def join_one(group: AnyGroup) -> float:
     return (time.perf_counter() - began_s) * 1000
 
 
-def rejoin(broker: Contender, group: AnyGroup) -> Figures:
+def rejoin(broker: BrokerUnderTest, group: AnyGroup) -> Figures:
     cpu_s = broker.process.cpu_s()
     times_ms = [join_one(group) for _ in range(ONE_BY_ONE)]
     return {
@@ -122,14 +122,14 @@ def rejoin(broker: Contender, group: AnyGroup) -> Figures:
     }
 
 
-def heartbeat(broker: Contender, group: AnyGroup) -> Figures:
+def heartbeat(broker: BrokerUnderTest, group: AnyGroup) -> Figures:
     figures: Figures = {}
     frames = group.heartbeats()
-    count = max(broker.count(HEARTBEATS), 2 * len(frames))
-    swarm = Swarm(broker.address, len(frames))
-    swarm.ask(frames, count // 2)
+    count = max(broker.scaled_count(HEARTBEATS), 2 * len(frames))
+    swarm = ConnectionSwarm(broker.address, len(frames))
+    swarm.send_repeatedly(frames, count // 2)
     with broker.cpu_per_request(figures, count):
-        swarm.ask(frames, count)
+        swarm.send_repeatedly(frames, count)
     swarm.close()
     return figures
 
@@ -141,19 +141,19 @@ COMMIT = [
         Case(
             f"commit, {count} group{'s' if count > 1 else ''}, one in flight each",
             partial(commit, count, 1, COMMITS),
-            partial(topic_for, 1, groups_named(count)),
+            partial(topic_for, 1, group_ids_of(count)),
         )
         for count in (1, MANY_GROUPS)
     ),
     Case(
         f"commit, 1 group, {COMMITS_IN_FLIGHT} in flight",
         commit_ahead,
-        partial(topic_for, 1, groups_named(1)),
+        partial(topic_for, 1, group_ids_of(1)),
     ),
     Case(
         f"commit, 4 groups, {MANY_PARTITIONS} partitions in each",
         partial(commit, 4, MANY_PARTITIONS, COMMITS // 10),
-        partial(topic_for, MANY_PARTITIONS, groups_named(4)),
+        partial(topic_for, MANY_PARTITIONS, group_ids_of(4)),
     ),
 ]
 

@@ -5,24 +5,24 @@ import socket
 import time
 from typing import Any
 
-from bench import raw
-from bench.brokers import Contender
+from bench import raw_client
+from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
-from bench.sections.topics import ask_ms
+from bench.sections.topics import request_latency_ms
 
 CONNECTIONS = 10_000
 SETTLE_S = 2
 
 
-def idle_connections(broker: Contender, _: Any) -> Figures:
-    count = broker.count(CONNECTIONS)
+def idle_connections(broker: BrokerUnderTest, _: Any) -> Figures:
+    count = broker.scaled_count(CONNECTIONS)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    ask_ms(broker, raw.metadata_frame([]))
+    request_latency_ms(broker, raw_client.metadata_frame([]))
     before_mb, began_s = broker.process.rss_mb(), time.perf_counter()
     held = [socket.create_connection(broker.address, timeout=60) for _ in range(count)]
     for each in held[:: max(count // 100, 1)]:  # some have spoken, as real ones have
-        each.sendall(raw.metadata_frame([]))
+        each.sendall(raw_client.metadata_frame([]))
         each.recv(65_536)
     connect_s = time.perf_counter() - began_s
     time.sleep(SETTLE_S)
@@ -30,7 +30,7 @@ def idle_connections(broker: Contender, _: Any) -> Figures:
         "connect_s": connect_s,
         "rss_mb": broker.process.rss_mb(),
         "kb_per_connection": (broker.process.rss_mb() - before_mb) * 1000 / count,
-        "metadata_ms": ask_ms(broker, raw.metadata_frame([])),
+        "metadata_ms": request_latency_ms(broker, raw_client.metadata_frame([])),
     }
     for each in held:
         each.close()

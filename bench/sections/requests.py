@@ -6,10 +6,10 @@ from functools import partial
 
 from confluent_kafka.admin import NewTopic
 
-from bench import raw
-from bench.brokers import Contender
+from bench import raw_client
+from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
-from bench.swarm import Swarm
+from bench.connection_swarm import ConnectionSwarm
 
 BUSY_CONNECTIONS = 50
 PARTITIONS_IN_REQUEST = 50
@@ -17,38 +17,38 @@ FEW_CONNECTIONS = 4
 
 
 @contextmanager
-def topic_with(partitions: int, broker: Contender) -> Iterator[str]:
+def topic_with(partitions: int, broker: BrokerUnderTest) -> Iterator[str]:
     """A topic of so many partitions with a few small batches in each."""
     name = f"requests-{partitions}"
     admin = broker.admin()
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
-    swarm = Swarm(broker.address, 1)
-    swarm.ask([raw.produce_frame(name, partitions, 100)], 3)
+    swarm = ConnectionSwarm(broker.address, 1)
+    swarm.send_repeatedly([raw_client.produce_frame(name, partitions, 100)], 3)
     swarm.close()
     yield name
     broker.delete([name])
 
 
-def ask(connections: int, times: int, frame: bytes, broker: Contender) -> Figures:
+def send_requests(connections: int, times: int, frame: bytes, broker: BrokerUnderTest) -> Figures:
     figures: Figures = {}
-    count = max(broker.count(times), 2 * connections)
-    swarm = Swarm(broker.address, connections)
-    swarm.ask([frame], count // 5)  # what is compiled or cached on first use
+    count = max(broker.scaled_count(times), 2 * connections)
+    swarm = ConnectionSwarm(broker.address, connections)
+    swarm.send_repeatedly([frame], count // 5)  # what is compiled or cached on first use
     with broker.cpu_per_request(figures, count):
-        swarm.ask([frame], count)
+        swarm.send_repeatedly([frame], count)
     swarm.close()
     return figures
 
 
 def produce(
-    connections: int, partitions: int, times: int, broker: Contender, topic: str
+    connections: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str
 ) -> Figures:
-    return ask(connections, times, raw.produce_frame(topic, partitions, 100), broker)
+    return send_requests(connections, times, raw_client.produce_frame(topic, partitions, 100), broker)
 
 
-def fetch(connections: int, partitions: int, times: int, broker: Contender, topic: str) -> Figures:
-    frame = raw.fetch_frame(topic, partitions, max_partition_bytes=4096)
-    return ask(connections, times, frame, broker)
+def fetch(connections: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str) -> Figures:
+    frame = raw_client.fetch_frame(topic, partitions, max_partition_bytes=4096)
+    return send_requests(connections, times, frame, broker)
 
 
 CONNECTIONS = [

@@ -3,13 +3,13 @@
 import time
 from typing import Any
 
-from bench.brokers import Contender
+from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
 
 SETTLE_S = 5
 
 
-def cold_start(broker: Contender, _: Any) -> Figures:
+def cold_start(broker: BrokerUnderTest, _: Any) -> Figures:
     figures = {"start_s": broker.start_empty()}
     time.sleep(SETTLE_S)
     return figures | {

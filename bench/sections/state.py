@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.brokers import Contender, Kafka
+from bench.brokers import BrokerUnderTest, Kafka
 from bench.case import Case, Figures
-from bench.offsets import await_groups, check_commit, commit_frame
+from bench.offsets import wait_for_groups, check_commit, commit_frame
 from bench.sections.groups import KINDS, AnyGroup, create_topic
-from bench.swarm import Swarm
+from bench.connection_swarm import ConnectionSwarm
 
 OFFSETS = 1_000_000
 OFFSETS_A_GROUP = 100
@@ -24,7 +24,7 @@ PARTITIONS = 400
 SETTLE_S = 2
 
 
-def memory_mb(broker: Contender) -> float:
+def memory_mb(broker: BrokerUnderTest) -> float:
     """What is in use. A JVM keeps what it once took, so of Kafka it is the objects that live."""
     time.sleep(SETTLE_S)
     if not isinstance(broker, Kafka):
@@ -43,12 +43,12 @@ def memory_mb(broker: Contender) -> float:
 # Members
 
 
-def members(kind: type[AnyGroup], broker: Contender, _: Any) -> Figures:
+def members(kind: type[AnyGroup], broker: BrokerUnderTest, _: Any) -> Figures:
     """Groups whose members have connections only while they join."""
     broker.start_empty()
     group_ids = [f"weighed-{index}" for index in range(GROUPS)]
     topic = create_topic(PARTITIONS, group_ids, broker)
-    in_each = broker.count(MEMBERS_A_GROUP)
+    in_each = broker.scaled_count(MEMBERS_A_GROUP)
     form(kind, broker, group_ids[0], topic)  # code and buffers that all share
     before_mb = memory_mb(broker)
     for group_id in group_ids[1:]:
@@ -57,9 +57,9 @@ def members(kind: type[AnyGroup], broker: Contender, _: Any) -> Figures:
     return {"kb_per_member": weight_mb * 1000 / (in_each * (GROUPS - 1))}
 
 
-def form(kind: type[AnyGroup], broker: Contender, group_id: str, topic: str) -> None:
+def form(kind: type[AnyGroup], broker: BrokerUnderTest, group_id: str, topic: str) -> None:
     group = kind(broker.address, group_id, topic, PARTITIONS)
-    group.join(broker.count(MEMBERS_A_GROUP))
+    group.join(broker.scaled_count(MEMBERS_A_GROUP))
     group.close()
 
 
@@ -67,12 +67,12 @@ def form(kind: type[AnyGroup], broker: Contender, group_id: str, topic: str) -> 
 
 
 @contextmanager
-def committed_offsets(broker: Contender) -> Iterator[Figures]:
+def committed_offsets(broker: BrokerUnderTest) -> Iterator[Figures]:
     """A broker with nothing but committed offsets; yields what each weighs."""
     broker.start_empty()
     group_ids = groups_with_offsets(broker)
     topic = create_topic(OFFSETS_A_GROUP, group_ids[:1], broker)
-    await_groups(broker.address, group_ids)
+    wait_for_groups(broker.address, group_ids)
     before_mb = memory_mb(broker)
     commit_for_each(group_ids, topic, broker)
     weight_mb = memory_mb(broker) - before_mb
@@ -80,29 +80,29 @@ def committed_offsets(broker: Contender) -> Iterator[Figures]:
     broker.start_empty()
 
 
-def commit_for_each(group_ids: list[str], topic: str, broker: Contender) -> None:
+def commit_for_each(group_ids: list[str], topic: str, broker: BrokerUnderTest) -> None:
     requests = (commit_frame(group_id, topic, OFFSETS_A_GROUP) for group_id in group_ids)
 
     def next_request(_: int, answer: memoryview) -> bytes | None:
         check_commit(answer)
         return next(requests, None)
 
-    swarm = Swarm(broker.address, COMMITTERS)
-    swarm.converse({number: next(requests) for number in range(COMMITTERS)}, next_request)
+    swarm = ConnectionSwarm(broker.address, COMMITTERS)
+    swarm.exchange({number: next(requests) for number in range(COMMITTERS)}, next_request)
     swarm.close()
 
 
-def groups_with_offsets(broker: Contender) -> list[str]:
-    return [f"holder-{index}" for index in range(broker.count(OFFSETS) // OFFSETS_A_GROUP)]
+def groups_with_offsets(broker: BrokerUnderTest) -> list[str]:
+    return [f"holder-{index}" for index in range(broker.scaled_count(OFFSETS) // OFFSETS_A_GROUP)]
 
 
-def load(broker: Contender, figures: Figures) -> Figures:
+def load(broker: BrokerUnderTest, figures: Figures) -> Figures:
     """From the start of the process until every group has its offsets again."""
     broker.stop()
     began_s = time.perf_counter()
     broker.start()
     started_s = time.perf_counter()
-    await_groups(broker.address, groups_with_offsets(broker), f"groups-{OFFSETS_A_GROUP}")
+    wait_for_groups(broker.address, groups_with_offsets(broker), f"groups-{OFFSETS_A_GROUP}")
     served_s = time.perf_counter()
     return figures | {
         "start_to_served_s": served_s - began_s,
@@ -113,7 +113,7 @@ def load(broker: Contender, figures: Figures) -> Figures:
     }
 
 
-def peak_rss_mb(broker: Contender) -> float:
+def peak_rss_mb(broker: BrokerUnderTest) -> float:
     status = Path(f"/proc/{broker.process.pid}/status").read_text()
     peak = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert peak is not None

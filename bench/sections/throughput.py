@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from bench import raw
-from bench.brokers import Contender, peer_bench
+from bench import raw_client
+from bench.brokers import BrokerUnderTest, peer_bench
 from bench.case import Case, Figures
 
 SIZES = {100: 2_000_000, 1000: 500_000}
@@ -16,7 +16,7 @@ STORED = {100: 5_000_000, 1000: 1_000_000}
 BATCHES = {"16K": peer_bench.SMALL_BATCH, "256K": peer_bench.LARGE_BATCH}
 
 
-def pretouch(broker: Contender, size_bytes: int) -> None:
+def pretouch(broker: BrokerUnderTest, size_bytes: int) -> None:
     """Let the kernel have its pages before the clock runs.
 
     The first touch of a page by a virtual machine costs several times a later one, and
@@ -30,40 +30,40 @@ def pretouch(broker: Contender, size_bytes: int) -> None:
 
 
 def produce(
-    size: int, records: int, settings: dict[str, Any], broker: Contender, _: Any
+    size: int, records: int, settings: dict[str, Any], broker: BrokerUnderTest, _: Any
 ) -> Figures:
-    count = broker.count(records)
+    count = broker.scaled_count(records)
     pretouch(broker, count * size * 2)
     figures: Figures = broker.produce_once(count, size, **settings)
     return figures | {"rss_mb": broker.process.rss_mb()}
 
 
-def paced(rate: int, acks: str, broker: Contender, _: Any) -> Figures:
+def paced(rate: int, acks: str, broker: BrokerUnderTest, _: Any) -> Figures:
     """Latency at a fixed rate, 1000 B, linger 0."""
     settings = {"acks": acks} | peer_bench.SMALL_BATCH
-    figures: Figures = broker.produce_once(broker.count(rate * 16), 1000, rate, **settings)
+    figures: Figures = broker.produce_once(broker.scaled_count(rate * 16), 1000, rate, **settings)
     return figures
 
 
 @contextmanager
-def stored(size: int, records: int, broker: Contender) -> Iterator[str]:
+def stored(size: int, records: int, broker: BrokerUnderTest) -> Iterator[str]:
     with broker.topic() as topic:
-        broker.perf_produce(topic, broker.count(records), size, **peer_bench.LARGE_BATCH)
+        broker.perf_produce(topic, broker.scaled_count(records), size, **peer_bench.LARGE_BATCH)
         yield topic
 
 
-def consume(size: int, records: int, broker: Contender, topic: str) -> Figures:
-    figures: Figures = broker.perf_consume(topic, broker.count(records), size)
+def consume(size: int, records: int, broker: BrokerUnderTest, topic: str) -> Figures:
+    figures: Figures = broker.perf_consume(topic, broker.scaled_count(records), size)
     return figures | {"rss_mb": broker.process.rss_mb()}
 
 
-def consume_raw(size: int, records: int, broker: Contender, topic: str) -> Figures:
+def consume_raw(size: int, records: int, broker: BrokerUnderTest, topic: str) -> Figures:
     """A consumer that costs so little that the broker is what is measured."""
     figures: Figures = {}
-    count = broker.count(records)
+    count = broker.scaled_count(records)
     began_s = peer_bench.time.perf_counter()
     with broker.cpu(figures, count * size):
-        raw.fetch_everything(broker.address, topic, count)
+        raw_client.fetch_everything(broker.address, topic, count)
     seconds = peer_bench.time.perf_counter() - began_s
     return {"mb_per_s": count * size / seconds / 1e6} | figures
 

@@ -8,19 +8,19 @@ from typing import Any
 
 from confluent_kafka.admin import NewTopic
 
-from bench import raw
-from bench.brokers import Contender, peer_bench
+from bench import raw_client
+from bench.brokers import BrokerUnderTest, peer_bench
 from bench.case import Case, Figures
 
 TOPICS = 1000
 PARTITIONS_EACH = 10
 CREATED_AT_ONCE = 100
-ASKED = 20
+LATENCY_REQUESTS = 20
 
 
-def create_one_by_one(broker: Contender, _: Any) -> Figures:
+def create_one_by_one(broker: BrokerUnderTest, _: Any) -> Figures:
     admin = broker.admin()
-    names = [f"single-{index}" for index in range(broker.count(TOPICS))]
+    names = [f"single-{index}" for index in range(broker.scaled_count(TOPICS))]
     began_s = time.perf_counter()
     for name in names:
         admin.create_topics([NewTopic(name, 1, 1)])[name].result()
@@ -30,10 +30,10 @@ def create_one_by_one(broker: Contender, _: Any) -> Figures:
 
 
 @contextmanager
-def many_topics(partitions: int, broker: Contender) -> Iterator[float]:
+def many_topics(partitions: int, broker: BrokerUnderTest) -> Iterator[float]:
     """A broker with nothing but the topics; yields the seconds it took to create them."""
     broker.start_empty()
-    names = [f"many-{index}" for index in range(broker.count(TOPICS))]
+    names = [f"many-{index}" for index in range(broker.scaled_count(TOPICS))]
     began_s = time.perf_counter()
     create(broker, names, partitions)
     seconds = time.perf_counter() - began_s
@@ -43,7 +43,7 @@ def many_topics(partitions: int, broker: Contender) -> Iterator[float]:
     broker.start_empty()
 
 
-def create(broker: Contender, names: list[str], partitions: int) -> None:
+def create(broker: BrokerUnderTest, names: list[str], partitions: int) -> None:
     admin = broker.admin()
     for first in range(0, len(names), CREATED_AT_ONCE):
         some = [NewTopic(name, partitions, 1) for name in names[first : first + CREATED_AT_ONCE]]
@@ -51,7 +51,7 @@ def create(broker: Contender, names: list[str], partitions: int) -> None:
             created.result()
 
 
-def restart(broker: Contender, _: Any) -> Figures:
+def restart(broker: BrokerUnderTest, _: Any) -> Figures:
     """Until all partitions have leaders again."""
     partitions, began_s = peer_bench.metadata(broker.address), time.perf_counter()
     broker.stop()
@@ -59,22 +59,22 @@ def restart(broker: Contender, _: Any) -> Figures:
     return {"start_s": broker.start(partitions), "stop_s": stop_s}
 
 
-def restart_and_ask(broker: Contender, create_s: float) -> Figures:
+def restart_and_request(broker: BrokerUnderTest, create_s: float) -> Figures:
     figures = {"create_s": create_s} | restart(broker, None)
-    one, everything = raw.metadata_frame(["many-0"]), raw.metadata_frame(None)
+    one, everything = raw_client.metadata_frame(["many-0"]), raw_client.metadata_frame(None)
     return figures | {
-        "metadata_one_ms": ask_ms(broker, one),
-        "metadata_all_ms": ask_ms(broker, everything),
+        "metadata_one_ms": request_latency_ms(broker, one),
+        "metadata_all_ms": request_latency_ms(broker, everything),
         "rss_mb": broker.process.rss_mb(),
     }
 
 
-def ask_ms(broker: Contender, frame: bytes) -> float:
-    connection = raw.Connection(broker.address)
+def request_latency_ms(broker: BrokerUnderTest, frame: bytes) -> float:
+    connection = raw_client.RawConnection(broker.address)
     times_ms = []
-    for _ in range(ASKED):
+    for _ in range(LATENCY_REQUESTS):
         began_s = time.perf_counter()
-        connection.ask(frame)
+        connection.send(frame)
         times_ms.append((time.perf_counter() - began_s) * 1000)
     connection.close()
     return statistics.median(times_ms)
@@ -87,7 +87,7 @@ RESTART = [
 MANY = [
     Case(
         f"{TOPICS} topics, {TOPICS * PARTITIONS_EACH} partitions",
-        restart_and_ask,
+        restart_and_request,
         lambda broker: many_topics(PARTITIONS_EACH, broker),
         repeat=1,
     )

@@ -8,19 +8,19 @@ from functools import partial
 
 from confluent_kafka import Consumer, Producer
 
-from bench.brokers import Contender
+from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
 
 TRANSACTIONS = {1: 2_000, 100: 1_000}
 """How many, by the records in each."""
 
 VALUE = bytes(100)
-LONGEST_S = 10
+MAX_SECONDS = 10
 WARM_UP = 5
 """So many times fewer transactions before those that count."""
 
 
-def write(records: int, transactions: int, broker: Contender, _: object) -> Figures:
+def write(records: int, transactions: int, broker: BrokerUnderTest, _: object) -> Figures:
     producer = transactional_producer(broker)
 
     def fill(topic: str) -> None:
@@ -32,11 +32,11 @@ def write(records: int, transactions: int, broker: Contender, _: object) -> Figu
 
 
 @contextmanager
-def input_topic(records: int, transactions: int, broker: Contender) -> Iterator[str]:
+def input_topic(records: int, transactions: int, broker: BrokerUnderTest) -> Iterator[str]:
     """Something to process, enough for one run."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5})
     with broker.topic() as topic:
-        for count in range(records * broker.count(transactions) * 2):
+        for count in range(records * broker.scaled_count(transactions) * 2):
             producer.produce(topic, VALUE)
             if count % 10_000 == 0:
                 producer.flush()
@@ -44,7 +44,7 @@ def input_topic(records: int, transactions: int, broker: Contender) -> Iterator[
         yield topic
 
 
-def process(records: int, transactions: int, broker: Contender, source: str) -> Figures:
+def process(records: int, transactions: int, broker: BrokerUnderTest, source: str) -> Figures:
     """Read, write as much, and commit what was read with what was written."""
     producer, consumer = transactional_producer(broker), broker.consumer(source, "earliest")
 
@@ -72,10 +72,10 @@ def consume(consumer: Consumer, records: int) -> Iterator[object]:
 
 
 def commit_each(
-    fill: Callable[[], None], producer: Producer, transactions: int, broker: Contender
+    fill: Callable[[], None], producer: Producer, transactions: int, broker: BrokerUnderTest
 ) -> Figures:
     """Transactions one after the other, each begun, filled and committed."""
-    most = broker.count(transactions)
+    most = broker.scaled_count(transactions)
     commit_many(fill, producer, max(most // WARM_UP, 1))
     cpu_s, began_s = broker.process.cpu_s(), time.perf_counter()
     times_ms = sorted(commit_many(fill, producer, most))
@@ -92,7 +92,7 @@ def commit_many(fill: Callable[[], None], producer: Producer, most: int) -> list
     """So many, or fewer if they take too long; the milliseconds of each commit."""
     times_ms: list[float] = []
     began_s = time.perf_counter()
-    while len(times_ms) < most and time.perf_counter() - began_s < LONGEST_S:
+    while len(times_ms) < most and time.perf_counter() - began_s < MAX_SECONDS:
         times_ms.append(commit_once(fill, producer))
     return times_ms
 
@@ -106,7 +106,7 @@ def commit_once(fill: Callable[[], None], producer: Producer) -> float:
     return (time.perf_counter() - began_s) * 1000
 
 
-def transactional_producer(broker: Contender) -> Producer:
+def transactional_producer(broker: BrokerUnderTest) -> Producer:
     producer = Producer(
         {
             "bootstrap.servers": broker.bootstrap,

@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.spark.interpreter import for_workers
-from barnabas.spark.session import WORKERS_PYTHON, settings
-from bench.brokers import CONTENDERS, PEERS, Contender
+from barnabas.spark.interpreter import worker_python
+from barnabas.spark.session import WORKER_PYTHON, settings
+from bench.brokers import BROKERS, PEERS, BrokerUnderTest
 from bench.report import processors, show
 from bench.targets import Bound, Target
 
 FOLDER = Path(__file__).parents[1]
 FIRST_PORT = 19_700
 SECTIONS = ("read", "write", "latency")
-LONGEST_S = 1_800
+TIMEOUT_S = 1_800
 
 CONNECTOR, OURS = "kafka", "barnabas"
 
@@ -45,7 +45,7 @@ Results = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 @dataclass(slots=True, frozen=True)
-class Compared:
+class ComparedFigure:
     """One figure of both, on one broker."""
 
     broker: str
@@ -71,7 +71,7 @@ def main() -> None:
     options = parse()
     rows: list[str] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        for index, kind in enumerate(CONTENDERS):
+        for index, kind in enumerate(BROKERS):
             if kind.name.lower() in options.brokers.split(","):
                 broker = kind(Path(folder), FIRST_PORT + 10 * index, scale=1)
                 rows += [each.row() for each in measure(broker, options)]
@@ -90,36 +90,36 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(broker: Contender, options: argparse.Namespace) -> Iterator[Compared]:
+def measure(broker: BrokerUnderTest, options: argparse.Namespace) -> Iterator[ComparedFigure]:
     broker.ensure_started()
     try:
         for number, section in enumerate(SECTIONS):
             if options.only in section:
                 order = (CONNECTOR, OURS) if number % 2 == 0 else (OURS, CONNECTOR)
-                results = {name: once(name, section, broker, options) for name in order}
+                results = {name: run_once(name, section, broker, options) for name in order}
                 yield from compare(broker.name, results[CONNECTOR], results[OURS])
     finally:
         broker.stop()
 
 
-def once(name: str, section: str, broker: Contender, options: argparse.Namespace) -> Results:
+def run_once(name: str, section: str, broker: BrokerUnderTest, options: argparse.Namespace) -> Results:
     command = [sys.executable, str(PEERS / "bench-spark"), "--bootstrap", broker.bootstrap]
     command += ["--format", name, "--only", section]
     command += ["--repeat", str(options.repeat), "--scale", str(options.scale)]
     if name == OURS:
         command += [f"--conf={key}={value}" for key, value in settings().items()]
     print(f"{broker.name}, {section}: {name}", file=sys.stderr, flush=True)
-    env = {**os.environ, WORKERS_PYTHON: for_workers()}
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S)
+    env = {**os.environ, WORKER_PYTHON: worker_python()}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S)
     results: Results = json.loads(done.stdout.splitlines()[-1])["results"]
     return results
 
 
-def compare(broker: str, connector: Results, ours: Results) -> Iterator[Compared]:
+def compare(broker: str, connector: Results, ours: Results) -> Iterator[ComparedFigure]:
     for target in TARGETS:
         case, figure = target.cases, target.figure
         if case in ours:
-            yield Compared(
+            yield ComparedFigure(
                 broker,
                 target,
                 statistics.median(connector[case][figure]),

@@ -102,7 +102,9 @@ def test_an_id_that_was_unknown_is_asked_for_again_with_the_next_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known: dict[int, SchemaSource] = {}
-    monkeypatch.setattr(registered_schemas, "by_id", lambda _conf, number, _subject: known.get(number))
+    monkeypatch.setattr(
+        registered_schemas, "by_id", lambda _conf, number, _subject: known.get(number)
+    )
     decoder = ColumnFormat("avro", None, {"url": "http://here"}, schema_text=order()).decoder()
     payloads = pa.array([id_prefix(1) + b"\x02"])
     assert decoder.decode(payloads).values.to_pylist() == [None]

@@ -1,4 +1,4 @@
-"""Columns of payloads to typed Arrow columns and back, without an object per record."""
+"""Decodes columns of payloads to typed Arrow columns, and encodes them, without record objects."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, frozen=True)
-class Decoded:
+class DecodedColumn:
     values: pa.Array
-    """As long as the payloads; null where there was none or it could not be decoded."""
+    """One for each payload; null if there was none or it could not be decoded."""
     reasons: pa.StringArray | None
-    """Why a payload could not be decoded, null elsewhere; None where all could."""
+    """Why a payload could not be decoded, else null; None if all were decoded."""
 
 
-class Decoder(Protocol):
+class ColumnDecoder(Protocol):
     @property
     def arrow_type(self) -> pa.DataType:
-        """Of the values; Spark has a type for it."""
+        """The type of the values, which Spark supports."""
         ...
 
-    def decode(self, payloads: pa.BinaryArray) -> Decoded: ...
+    def decode(self, payloads: pa.BinaryArray) -> DecodedColumn: ...
 
 
-class Encoder(Protocol):
+class ColumnEncoder(Protocol):
     def encode(self, values: pa.Array) -> pa.BinaryArray:
-        """ValueError, naming the field, where a value does not fit the schema."""
+        """Raises ValueError, with the field, if a value does not fit the schema."""
         ...

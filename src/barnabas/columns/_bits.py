@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The loop that makes bits of bytes, for validity and booleans: compiled, or as Python."""
+"""Packs bytes to bits, for validity and booleans: compiled with C types, or run as Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMPILED: bool = cython.compiled
 
 
 def pack_bits(flags: cython.const[cython.uchar][::1], count: cython.Py_ssize_t) -> bytearray:
-    """The first bytes, which are 0 or 1, as bits, lowest first, as Arrow has them."""
+    """Returns the first `count` bytes, which are 0 or 1, as Arrow's bits, lowest first."""
     if count > len(flags):
         raise ValueError("There are fewer bytes than bits.")
     bits = bytearray((count + 7) // 8)

@@ -1,4 +1,4 @@
-"""What a schema language gives so that its payloads become columns; each has a module that does."""
+"""The interface of a schema language (Avro, JSON Schema, Protobuf): a package implements each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.columns import Decoder, Encoder
+from barnabas.columns import ColumnDecoder, ColumnEncoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,23 +16,28 @@ if TYPE_CHECKING:
 class SchemaSource:
     text: str
     references: Mapping[str, str] = field(default_factory=dict)
-    """The texts it refers to by the names that are used, each after those that it refers to."""
+    """The texts of references by name, each after the texts that it refers to itself."""
 
 
-class Language(Protocol):
-    """The functions of such a module. `message` says which, where a schema has several."""
+class SchemaLanguage(Protocol):
+    """The functions of such a package. `message` selects one of a schema with several messages."""
 
     def arrow_type(self, schema: SchemaSource, message: str | None) -> pa.DataType:
-        """Of values read with the schema, as Spark would have it."""
+        """Returns the type of values read with the schema, which Spark supports."""
         ...
 
     def decoder(
-        self, written: SchemaSource, wanted: SchemaSource, message: str | None, *, framed: bool
-    ) -> Decoder:
-        """Of what was written with one schema to columns of the other.
+        self,
+        writer_schema: SchemaSource,
+        reader_schema: SchemaSource,
+        message: str | None,
+        *,
+        framed: bool,
+    ) -> ColumnDecoder:
+        """Returns a decoder of payloads of the writer's schema to columns of the reader's.
 
-        Framed payloads begin with a `registry.framing.header`, which was looked at and is stepped
-        over, and with whatever else the language puts before a value.
+        Framed payloads start with a schema id (`schemas.framing`), which the decoder skips, and
+        with anything else that the language has before a value.
         """
         ...
 
@@ -43,10 +48,10 @@ class Language(Protocol):
         message: str | None,
         *,
         schema_id: int | None,
-    ) -> Encoder:
-        """Frames payloads with the id unless that is None."""
+    ) -> ColumnEncoder:
+        """Returns an encoder, which puts the id before payloads unless it is None."""
         ...
 
     def derive(self, arrow_type: pa.DataType, name: str) -> str:
-        """The text of a schema that can hold all values of the type."""
+        """Returns the text of a schema that fits all values of the type."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.columns import Decoded, Decoder, Encoder
+from barnabas.columns import ColumnDecoder, ColumnEncoder, DecodedColumn
 from barnabas.schemas import SchemaError
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ def arrow_type(name: str) -> pa.DataType:
     return pa.string() if name == "string" else pa.binary()
 
 
-def decoder(name: str) -> Decoder:
+def decoder(name: str) -> ColumnDecoder:
     return _TextDecoder() if name == "string" else _BinaryDecoder()
 
 
-def encoder(name: str, arrow_type: pa.DataType) -> Encoder:
+def encoder(name: str, arrow_type: pa.DataType) -> ColumnEncoder:
     import pyarrow as pa
 
     kinds = pa.types
@@ -40,8 +40,8 @@ class _BinaryDecoder:
     def arrow_type(self) -> pa.DataType:
         return arrow_type("binary")
 
-    def decode(self, payloads: pa.BinaryArray) -> Decoded:
-        return Decoded(payloads, None)
+    def decode(self, payloads: pa.BinaryArray) -> DecodedColumn:
+        return DecodedColumn(payloads, None)
 
 
 class _TextDecoder:
@@ -49,16 +49,16 @@ class _TextDecoder:
     def arrow_type(self) -> pa.DataType:
         return arrow_type("string")
 
-    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+    def decode(self, payloads: pa.BinaryArray) -> DecodedColumn:
         import pyarrow as pa
 
         try:
-            return Decoded(payloads.cast(pa.string()), None)
+            return DecodedColumn(payloads.cast(pa.string()), None)
         except pa.ArrowInvalid:
             return _decode_one_by_one(payloads)
 
 
-def _decode_one_by_one(payloads: pa.BinaryArray) -> Decoded:
+def _decode_one_by_one(payloads: pa.BinaryArray) -> DecodedColumn:
     import pyarrow as pa
 
     texts: list[str | None] = []
@@ -72,7 +72,7 @@ def _decode_one_by_one(payloads: pa.BinaryArray) -> Decoded:
                 reason = f"The payload is not UTF-8: {error.reason} at byte {error.start}."
         texts.append(text)
         reasons.append(reason)
-    return Decoded(pa.array(texts, pa.string()), pa.array(reasons, pa.string()))
+    return DecodedColumn(pa.array(texts, pa.string()), pa.array(reasons, pa.string()))
 
 
 class _CastEncoder:

@@ -51,7 +51,11 @@ def test_what_is_encoded_is_what_fastavro_writes_and_reads(example: Example) -> 
 
 def test_the_id_stands_before_each_payload_and_nulls_stay_null() -> None:
     values = pa.array([{"a": 1}, None, {"a": 2}])
-    assert encode(record(a="long"), values, 7) == [id_prefix(7) + b"\x02", None, id_prefix(7) + b"\x04"]
+    assert encode(record(a="long"), values, 7) == [
+        id_prefix(7) + b"\x02",
+        None,
+        id_prefix(7) + b"\x04",
+    ]
 
 
 def test_bytes_alone_stand_behind_the_id_without_their_length() -> None:

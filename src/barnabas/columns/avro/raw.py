@@ -1,13 +1,13 @@
-"""A schema that is just "bytes": behind an id stand the bytes themselves, without their length.
+"""The schema "bytes": after the schema id, the payload is the bytes without their length.
 
-So Confluent's serializers have it, other than Avro.
+Confluent's serializers do this, in contrast to Avro.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.columns import Decoded
+from barnabas.columns import DecodedColumn
 from barnabas.schemas.avro.model import AvroPrimitive, AvroType
 from barnabas.schemas.framing import ID_PREFIX_BYTES, id_prefix
 
@@ -21,20 +21,20 @@ def is_raw(schema: AvroType) -> bool:
     )
 
 
-class RawDecoder:
+class RawBytesDecoder:
     @property
     def arrow_type(self) -> pa.DataType:
         import pyarrow as pa
 
         return pa.binary()
 
-    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+    def decode(self, payloads: pa.BinaryArray) -> DecodedColumn:
         import pyarrow.compute as pc
 
-        return Decoded(pc.binary_slice(payloads, ID_PREFIX_BYTES), None)
+        return DecodedColumn(pc.binary_slice(payloads, ID_PREFIX_BYTES), None)
 
 
-class RawEncoder:
+class RawBytesEncoder:
     def __init__(self, schema_id: int) -> None:
         self._header = id_prefix(schema_id)
 

@@ -1,17 +1,17 @@
-"""Steps that decode what one schema wrote into the columns of another.
+"""Avro's schema resolution: readers that decode a writer's schema into columns of a reader's.
 
-Avro's rules of resolution are settled here, once for a pair of schemas: fields are found by name
-or alias, dropped, or read from their defaults; numbers widen; bytes and text stand for each other;
-members of unions find the member that fits. Whatever the schemas agree on costs nothing more.
+The rules apply once for a pair of schemas: fields match by name or alias, are skipped, or have
+their defaults; numbers are promoted; bytes and text are exchangeable; a union's branches match the
+reader's. Where the schemas agree, resolution costs nothing at decoding.
 """
 
 from __future__ import annotations
 
-from barnabas.columns.avro import _decode
-from barnabas.columns.avro.building import Builder, Slot
+from barnabas.columns.avro import _decoder
+from barnabas.columns.avro.column_builder import AvroColumn, AvroColumnBuilder
 from barnabas.columns.avro.defaults import encode_default
 from barnabas.columns.avro.schemas import MAP_KEY
-from barnabas.columns.avro.skipping import Skipper
+from barnabas.columns.avro.skipper import AvroSkipper
 from barnabas.columns.avro.types import timestamp_unit
 from barnabas.schemas import SchemaError
 from barnabas.schemas.avro.model import (
@@ -28,212 +28,223 @@ from barnabas.schemas.avro.model import (
 )
 
 _LOW_BITS = (1 << 64) - 1
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_MIN, _MAX = -(1 << 63), (1 << 63) - 1
 _MILLIS_A_DAY = 24 * 60 * 60 * 1000
 _RANGES = {
     "time-millis": (0, _MILLIS_A_DAY - 1, 1_000_000, 1),
     "time-micros": (0, _MILLIS_A_DAY * 1000 - 1, 1000, 1),
-    "millis": (-(_MOST // 1000), _MOST // 1000, 1000, 1),
-    "micros": (_LEAST, _MOST, 1, 1),
-    "nanos": (_LEAST, _MOST, 1, 1000),
+    "millis": (-(_MAX // 1000), _MAX // 1000, 1000, 1),
+    "micros": (_MIN, _MAX, 1, 1),
+    "nanos": (_MIN, _MAX, 1, 1000),
 }
-"""By unit: the least and the most, and what they are multiplied with and divided by."""
+"""By unit: minimum, maximum, multiplier and divisor."""
 
 
-def program(written: AvroType, builder: Builder) -> _decode.Program:
-    """SchemaError, naming the field, where the one cannot be read as the other."""
+def resolve_program(writer_schema: AvroType, builder: AvroColumnBuilder) -> _decoder.AvroProgram:
+    """Raises SchemaError, with the field, if the schemas do not match."""
     root = builder.root
-    step = _Resolution().step(written, root, "")
-    return _decode.Program(step, root.column, builder.columns, builder.nested)
+    reader = _Resolver().reader(writer_schema, root, "")
+    return _decoder.AvroProgram(reader, root.buffer, builder.buffers, builder.nested_buffers)
 
 
-class _Resolution:
+class _Resolver:
     def __init__(self) -> None:
-        self._skipper = Skipper()
+        self._skipper = AvroSkipper()
 
-    def step(self, written: AvroType, slot: Slot, path: str) -> _decode.Step:
-        if isinstance(written, AvroUnion):
-            return _decode.Choice([self._branch(branch, slot, path) for branch in written.branches])
-        if written.kind == "null":
-            if not slot.is_nullable:
-                raise _mismatch(written, slot.schema, path)
-            return _decode.Nothing(slot.column)
-        if isinstance(slot.schema, AvroUnion):
-            return self._member(written, slot, path)
-        if isinstance(slot.schema, AvroRecord) and isinstance(written, AvroRecord):
-            return self._record(written, slot, slot.schema, path)
-        if isinstance(slot.schema, AvroArray) and isinstance(written, AvroArray):
-            return self._items(slot, [(written.items, slot.children[0])], path)
-        if isinstance(slot.schema, AvroMap) and isinstance(written, AvroMap):
-            key, value = slot.children
-            return self._items(slot, [(MAP_KEY, key), (written.values, value)], path)
-        if isinstance(slot.schema, AvroEnum) and isinstance(written, AvroEnum):
-            return _decode.Symbol(slot.column, _symbols(written, slot.schema))
-        if isinstance(slot.schema, AvroFixed) and isinstance(written, AvroFixed):
-            return _fixed(written, slot.schema, slot, path)
-        if isinstance(slot.schema, AvroPrimitive) and isinstance(written, AvroPrimitive):
-            return _primitive(written, slot.schema, slot, path)
-        raise _mismatch(written, slot.schema, path)
+    def reader(self, writer_schema: AvroType, column: AvroColumn, path: str) -> _decoder.AvroReader:
+        if isinstance(writer_schema, AvroUnion):
+            return _decoder.AvroUnionReader(
+                [self._branch(branch, column, path) for branch in writer_schema.branches]
+            )
+        if writer_schema.kind == "null":
+            if not column.is_nullable:
+                raise _mismatch(writer_schema, column.schema, path)
+            return _decoder.AvroNullReader(column.buffer)
+        if isinstance(column.schema, AvroUnion):
+            return self._into_union(writer_schema, column, path)
+        if isinstance(column.schema, AvroRecord) and isinstance(writer_schema, AvroRecord):
+            return self._record(writer_schema, column, column.schema, path)
+        if isinstance(column.schema, AvroArray) and isinstance(writer_schema, AvroArray):
+            return self._items(column, [(writer_schema.items, column.children[0])], path)
+        if isinstance(column.schema, AvroMap) and isinstance(writer_schema, AvroMap):
+            key, value = column.children
+            return self._items(column, [(MAP_KEY, key), (writer_schema.values, value)], path)
+        if isinstance(column.schema, AvroEnum) and isinstance(writer_schema, AvroEnum):
+            return _decoder.AvroEnumReader(column.buffer, _symbols(writer_schema, column.schema))
+        if isinstance(column.schema, AvroFixed) and isinstance(writer_schema, AvroFixed):
+            return _fixed(writer_schema, column.schema, column, path)
+        if isinstance(column.schema, AvroPrimitive) and isinstance(writer_schema, AvroPrimitive):
+            return _primitive(writer_schema, column.schema, column, path)
+        raise _mismatch(writer_schema, column.schema, path)
 
-    def _branch(self, member: AvroType, slot: Slot, path: str) -> _decode.Step:
-        """Of a union that was written: a member that cannot be read is a fault where it occurs."""
+    def _branch(self, member: AvroType, column: AvroColumn, path: str) -> _decoder.AvroReader:
+        """A branch of the writer's union that cannot be read is an error only if it occurs."""
         try:
-            return self.step(member, slot, path)
+            return self.reader(member, column, path)
         except SchemaError:
-            return _decode.Refuse()
+            return _decoder.AvroMismatchReader()
 
-    def _member(self, written: AvroType, slot: Slot, path: str) -> _decode.Step:
-        """Into a union: the member of the same type and name, else the first that can take it."""
-        by_likeness = sorted(slot.children, key=lambda child: -_likeness(written, child.schema))
-        for child in by_likeness:
+    def _into_union(
+        self, writer_schema: AvroType, column: AvroColumn, path: str
+    ) -> _decoder.AvroReader:
+        """Selects the reader's branch of the same type and name, else the first that matches."""
+        by_similarity = sorted(
+            column.children, key=lambda child: -_similarity(writer_schema, child.schema)
+        )
+        for child in by_similarity:
             try:
-                inner = self.step(written, child, path)
+                inner = self.reader(writer_schema, child, path)
             except SchemaError:
                 continue
-            others = [other.column for other in slot.children if other is not child]
-            return _decode.Member(slot.column, inner, others)
-        raise _mismatch(written, slot.schema, path)
+            others = [other.buffer for other in column.children if other is not child]
+            return _decoder.AvroBranchReader(column.buffer, inner, others)
+        raise _mismatch(writer_schema, column.schema, path)
 
     def _record(
-        self, written: AvroRecord, slot: Slot, wanted: AvroRecord, path: str
-    ) -> _decode.Step:
-        steps: list[_decode.Step] = []
+        self, writer_schema: AvroRecord, column: AvroColumn, reader_schema: AvroRecord, path: str
+    ) -> _decoder.AvroReader:
+        readers: list[_decoder.AvroReader] = []
         names: list[str] = []
-        left = {
-            field.name: (field, place)
-            for field, place in zip(wanted.fields, slot.children, strict=True)
+        unread = {
+            field.name: (field, child)
+            for field, child in zip(reader_schema.fields, column.children, strict=True)
         }
-        found = _names(written, wanted)
-        for field in written.fields:
-            _, place = left.pop(found.get(field.name, ""), (None, None))
+        names_by_writer = _names(writer_schema, reader_schema)
+        for field in writer_schema.fields:
+            _, child = unread.pop(names_by_writer.get(field.name, ""), (None, None))
             inner = f"{path}.{field.name}" if path else field.name
-            steps.append(
-                self.step(field.type, place, inner) if place else self._skipper.step(field.type)
+            readers.append(
+                self.reader(field.type, child, inner) if child else self._skipper.reader(field.type)
             )
             names.append(field.name)
-        for name, (field, place) in left.items():
-            steps.append(self._default(field, place, f"{path}.{name}" if path else name))
+        for name, (field, child) in unread.items():
+            readers.append(self._default(field, child, f"{path}.{name}" if path else name))
             names.append(name)
-        return _decode.RecordFields(slot.column, steps, names)
+        return _decoder.AvroRecordReader(column.buffer, readers, names)
 
-    def _default(self, field: AvroField, slot: Slot, path: str) -> _decode.Step:
+    def _default(self, field: AvroField, column: AvroColumn, path: str) -> _decoder.AvroReader:
         if field.default is MISSING:
             raise SchemaError(f"Field {path!r} was not written and has no default.")
-        if field.default is None and slot.is_nullable:
-            return _decode.Nothing(slot.column)
+        if field.default is None and column.is_nullable:
+            return _decoder.AvroNullReader(column.buffer)
         encoded = encode_default(field.type, field.default, path)
-        return _decode.Default(self.step(field.type, slot, path), encoded)
+        return _decoder.AvroDefaultReader(self.reader(field.type, column, path), encoded)
 
-    def _items(self, slot: Slot, parts: list[tuple[AvroType, Slot]], path: str) -> _decode.Step:
-        steps = [self.step(written, child, path) for written, child in parts]
-        return _decode.Items(
-            slot.column,
-            slot.children[0].column,
-            steps,
-            min(1, sum(self._skipper.least_bytes(written) for written, _ in parts)),
+    def _items(
+        self, column: AvroColumn, parts: list[tuple[AvroType, AvroColumn]], path: str
+    ) -> _decoder.AvroReader:
+        readers = [self.reader(writer_schema, child, path) for writer_schema, child in parts]
+        return _decoder.AvroArrayReader(
+            column.buffer,
+            column.children[0].buffer,
+            readers,
+            min(1, sum(self._skipper.min_bytes(writer_schema) for writer_schema, _ in parts)),
         )
 
 
-def _names(written: AvroRecord, wanted: AvroRecord) -> dict[str, str]:
-    """Of the fields that are read, by what they were written as: an alias only stands in."""
-    own = {field.name: field.name for field in wanted.fields}
-    known = {field.name for field in written.fields}
+def _names(writer_schema: AvroRecord, reader_schema: AvroRecord) -> dict[str, str]:
+    """Returns the reader's field names by the writer's; a name has priority over an alias."""
+    own = {field.name: field.name for field in reader_schema.fields}
+    writer_names = {field.name for field in writer_schema.fields}
     by_alias = {
         alias: field.name
-        for field in wanted.fields
-        if field.name not in known
+        for field in reader_schema.fields
+        if field.name not in writer_names
         for alias in field.aliases
     }
     return by_alias | own
 
 
-def _likeness(written: AvroType, wanted: AvroType) -> int:
-    if written.kind != wanted.kind:
+def _similarity(writer_schema: AvroType, reader_schema: AvroType) -> int:
+    if writer_schema.kind != reader_schema.kind:
         return 0
-    if isinstance(written, AvroPrimitive) and isinstance(wanted, AvroPrimitive):
-        return 2 + (written.logical_type == wanted.logical_type)
-    if isinstance(written, AvroRecord | AvroEnum | AvroFixed) and isinstance(
-        wanted, AvroRecord | AvroEnum | AvroFixed
+    if isinstance(writer_schema, AvroPrimitive) and isinstance(reader_schema, AvroPrimitive):
+        return 2 + (writer_schema.logical_type == reader_schema.logical_type)
+    if isinstance(writer_schema, AvroRecord | AvroEnum | AvroFixed) and isinstance(
+        reader_schema, AvroRecord | AvroEnum | AvroFixed
     ):
-        return 2 + (written.name == wanted.name)
+        return 2 + (writer_schema.name == reader_schema.name)
     return 2
 
 
-def _symbols(written: AvroEnum, wanted: AvroEnum) -> list[bytes | None]:
-    known = set(wanted.symbols)
+def _symbols(writer_schema: AvroEnum, reader_schema: AvroEnum) -> list[bytes | None]:
+    writer_names = set(reader_schema.symbols)
     return [
         symbol.encode()
-        if symbol in known
+        if symbol in writer_names
         else None
-        if wanted.default is None
-        else wanted.default.encode()
-        for symbol in written.symbols
+        if reader_schema.default is None
+        else reader_schema.default.encode()
+        for symbol in writer_schema.symbols
     ]
 
 
-def _fixed(written: AvroFixed, wanted: AvroFixed, slot: Slot, path: str) -> _decode.Step:
+def _fixed(
+    writer_schema: AvroFixed, reader_schema: AvroFixed, column: AvroColumn, path: str
+) -> _decoder.AvroReader:
     import pyarrow as pa
 
-    if written.size != wanted.size:
-        raise _mismatch(written, wanted, path)
-    if pa.types.is_decimal(slot.type):
-        return _decimal(slot, written.size)
-    if pa.types.is_string(slot.type):
-        return _decode.Uuid(slot.column)
-    return _decode.FixedBytes(slot.column, written.size)
+    if writer_schema.size != reader_schema.size:
+        raise _mismatch(writer_schema, reader_schema, path)
+    if pa.types.is_decimal(column.type):
+        return _decimal(column, writer_schema.size)
+    if pa.types.is_string(column.type):
+        return _decoder.AvroUuidReader(column.buffer)
+    return _decoder.AvroFixedReader(column.buffer, writer_schema.size)
 
 
-def _decimal(slot: Slot, size: int) -> _decode.Step:
-    largest = 10**slot.type.precision - 1
-    return _decode.Decimal(slot.column, size, largest >> 64, largest & _LOW_BITS)
+def _decimal(column: AvroColumn, size: int) -> _decoder.AvroReader:
+    largest = 10**column.type.precision - 1
+    return _decoder.AvroDecimalReader(column.buffer, size, largest >> 64, largest & _LOW_BITS)
 
 
 def _primitive(
-    written: AvroPrimitive, wanted: AvroPrimitive, slot: Slot, path: str
-) -> _decode.Step:
+    writer_schema: AvroPrimitive, reader_schema: AvroPrimitive, column: AvroColumn, path: str
+) -> _decoder.AvroReader:
     import pyarrow as pa
 
-    column = slot.column
-    match written.kind, wanted.kind:
+    buffer = column.buffer
+    match writer_schema.kind, reader_schema.kind:
         case "boolean", "boolean":
-            return _decode.Boolean(column)
-        case "int", "int" if slot.type.bit_width == 32:
-            return _decode.Int(column)
+            return _decoder.AvroBooleanReader(buffer)
+        case "int", "int" if column.type.bit_width == 32:
+            return _decoder.AvroIntReader(buffer)
         case ("int" | "long", "long") | ("int", "int"):
-            return _decode.Long64(column, *_range(written, wanted))
+            return _decoder.AvroLongReader(buffer, *_range(writer_schema, reader_schema))
         case "int" | "long", "float" | "double":
-            return _decode.IntegerToFloat(column)
+            return _decoder.AvroIntToFloatReader(buffer)
         case ("float", "float") | ("double", "double"):
-            return _decode.Floating(column)
+            return _decoder.AvroFloatReader(buffer)
         case "float", "double":
-            return _decode.FloatToDouble(column)
-        case "bytes", "bytes" if pa.types.is_decimal(slot.type):
-            return _decimal(slot, -1)
-        case "bytes" | "string", "bytes" if pa.types.is_binary(slot.type):
-            return _decode.Bytes(column, False)
+            return _decoder.AvroFloatToDoubleReader(buffer)
+        case "bytes", "bytes" if pa.types.is_decimal(column.type):
+            return _decimal(column, -1)
+        case "bytes" | "string", "bytes" if pa.types.is_binary(column.type):
+            return _decoder.AvroBytesReader(buffer, False)
         case "bytes" | "string", "string":
-            return _decode.Bytes(column, True)
-    raise _mismatch(written, wanted, path)
+            return _decoder.AvroBytesReader(buffer, True)
+    raise _mismatch(writer_schema, reader_schema, path)
 
 
-def _range(written: AvroPrimitive, wanted: AvroPrimitive) -> tuple[int, int, int, int]:
-    """Times in the unit they were written in, if that was said, become those of the column."""
-    unit = timestamp_unit(wanted.logical_type)
+def _range(writer_schema: AvroPrimitive, reader_schema: AvroPrimitive) -> tuple[int, int, int, int]:
+    """Returns the range and conversion: times have the unit of the writer, if it has one."""
+    unit = timestamp_unit(reader_schema.logical_type)
     if unit in _RANGES:
-        said = timestamp_unit(written.logical_type)
-        return _RANGES[said if said in _RANGES else unit]
-    name = wanted.logical_type.name if wanted.logical_type else ""
-    return _RANGES.get(name, (_LEAST, _MOST, 1, 1))
+        writer_unit = timestamp_unit(writer_schema.logical_type)
+        return _RANGES[writer_unit if writer_unit in _RANGES else unit]
+    name = reader_schema.logical_type.name if reader_schema.logical_type else ""
+    return _RANGES.get(name, (_MIN, _MAX, 1, 1))
 
 
-def _mismatch(written: AvroType, wanted: AvroType, path: str) -> SchemaError:
+def _mismatch(writer_schema: AvroType, reader_schema: AvroType, path: str) -> SchemaError:
     where = f"Field {path!r}" if path else "The value"
     return SchemaError(
-        f"{where} was written as {_called(written)} and cannot be read as {_called(wanted)}."
+        f"{where} was written as {_describe(writer_schema)} and cannot be read as"
+        f" {_describe(reader_schema)}."
     )
 
 
-def _called(schema: AvroType) -> str:
+def _describe(schema: AvroType) -> str:
     if isinstance(schema, AvroUnion):
         return "a union"
     return (

@@ -1,4 +1,4 @@
-"""Nodes that write columns of values without parts."""
+"""Writers of primitive, fixed and enum columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from barnabas.columns.avro import _encode
+from barnabas.columns.avro import _encoder
 from barnabas.columns.avro.types import MAX_PRECISION, UUID_BYTES, timestamp_unit
 from barnabas.schemas import SchemaError
 from barnabas.schemas.avro.model import (
@@ -24,89 +24,95 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, frozen=True)
-class Place:
-    """Where in a row a value is, for messages."""
+class FieldPath:
+    """The path of a field in a row, for error messages."""
 
     path: str = ""
 
-    def within(self, name: str) -> Place:
-        return Place(f"{self.path}.{name}" if self.path else name)
+    def within(self, name: str) -> FieldPath:
+        return FieldPath(f"{self.path}.{name}" if self.path else name)
 
-    def mismatch(self, kind: pa.DataType, wanted: str) -> SchemaError:
-        return SchemaError(f"{self} has type {kind}, and the schema wants {wanted}.")
+    def mismatch(self, arrow_type: pa.DataType, required: str) -> SchemaError:
+        return SchemaError(f"{self} has type {arrow_type}, and the schema requires {required}.")
 
     def __str__(self) -> str:
         return f"Field {self.path!r}" if self.path else "The value"
 
 
-def primitive(schema: AvroPrimitive, values: pa.Array, place: Place) -> _encode.Node:
+def primitive(schema: AvroPrimitive, values: pa.Array, path: FieldPath) -> _encoder.AvroWriter:
     import pyarrow as pa
 
-    kinds, kind = pa.types, values.type
+    kinds, arrow_type = pa.types, values.type
     match schema.kind:
-        case "boolean" if kinds.is_boolean(kind):
-            return _encode.Boolean(view(values.buffers()[1], "B"), values.offset)
-        case "int" if _is_whole(kind):
-            return _encode.Int(integers(_in_unit(values, schema.logical_type, place), 32, place))
-        case "long" if _is_whole(kind):
-            return _encode.Long64(integers(_in_unit(values, schema.logical_type, place), 64, place))
-        case "float" if _is_number(kind):
-            return _encode.Floating(_cells(_cast(values, pa.float32(), place)), 4)
-        case "double" if _is_number(kind):
-            return _encode.Floating(_cells(_cast(values, pa.float64(), place)), 8)
-        case "bytes" if kinds.is_decimal(kind) and is_decimal(schema.logical_type):
-            return _decimal(schema.logical_type, -1, values, place)
-        case "bytes" if _is_bytes(kind):
-            return _encode.Bytes(*_bytes(values))
-        case "string" if kinds.is_string(kind) or kinds.is_large_string(kind):
-            return _encode.Bytes(*_bytes(values))
+        case "boolean" if kinds.is_boolean(arrow_type):
+            return _encoder.AvroBooleanWriter(view(values.buffers()[1], "B"), values.offset)
+        case "int" if _is_integral(arrow_type):
+            return _encoder.AvroIntWriter(
+                integers(_in_unit(values, schema.logical_type, path), 32, path)
+            )
+        case "long" if _is_integral(arrow_type):
+            return _encoder.AvroLongWriter(
+                integers(_in_unit(values, schema.logical_type, path), 64, path)
+            )
+        case "float" if _is_number(arrow_type):
+            return _encoder.AvroFloatWriter(_cells(_cast(values, pa.float32(), path)), 4)
+        case "double" if _is_number(arrow_type):
+            return _encoder.AvroFloatWriter(_cells(_cast(values, pa.float64(), path)), 8)
+        case "bytes" if kinds.is_decimal(arrow_type) and is_decimal(schema.logical_type):
+            return _decimal(schema.logical_type, -1, values, path)
+        case "bytes" if _is_bytes(arrow_type):
+            return _encoder.AvroBytesWriter(*_bytes(values))
+        case "string" if kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type):
+            return _encoder.AvroBytesWriter(*_bytes(values))
         case "null" if values.null_count == len(values):
-            return _encode.Nothing()
-    raise place.mismatch(kind, schema.logical_type.name if schema.logical_type else schema.kind)
+            return _encoder.AvroNullWriter()
+    raise path.mismatch(
+        arrow_type, schema.logical_type.name if schema.logical_type else schema.kind
+    )
 
 
-def fixed(schema: AvroFixed, values: pa.Array, place: Place) -> _encode.Node:
+def fixed(schema: AvroFixed, values: pa.Array, path: FieldPath) -> _encoder.AvroWriter:
     import pyarrow as pa
 
-    kind = values.type
-    if pa.types.is_decimal(kind) and is_decimal(schema.logical_type):
-        return _decimal(schema.logical_type, schema.size, values, place)
+    arrow_type = values.type
+    if pa.types.is_decimal(arrow_type) and is_decimal(schema.logical_type):
+        return _decimal(schema.logical_type, schema.size, values, path)
     is_uuid = schema.logical_type is not None and schema.logical_type.name == "uuid"
-    if is_uuid and schema.size == UUID_BYTES and pa.types.is_string(kind):
-        values = _uuids(values, place)
-    elif not pa.types.is_binary(kind):
-        raise place.mismatch(kind, f"fixed {schema.name.full}")
-    return _encode.FixedBytes(*_bytes(values), schema.size)
+    if is_uuid and schema.size == UUID_BYTES and pa.types.is_string(arrow_type):
+        values = _uuids(values, path)
+    elif not pa.types.is_binary(arrow_type):
+        raise path.mismatch(arrow_type, f"fixed {schema.name.full}")
+    return _encoder.AvroFixedWriter(*_bytes(values), schema.size)
 
 
-def enum(schema: AvroEnum, values: pa.Array, place: Place) -> _encode.Node:
+def enum(schema: AvroEnum, values: pa.Array, path: FieldPath) -> _encoder.AvroWriter:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_string(values.type):
-        raise place.mismatch(values.type, f"enum {schema.name.full}")
+        raise path.mismatch(values.type, f"enum {schema.name.full}")
     numbers = pc.index_in(values, value_set=pa.array(schema.symbols, pa.string()))
-    known = _encode.Int(integers(numbers, 32, place))
+    writer = _encoder.AvroIntWriter(integers(numbers, 32, path))
     if numbers.null_count == values.null_count:
-        return known
-    return _encode.Nullable(
+        return writer
+    return _encoder.AvroNullableWriter(
         view(numbers.buffers()[0], "B"),
         numbers.offset,
-        known,
-        _encode.Unfit(f"it is no symbol of enum {schema.name.full}"),
+        writer,
+        _encoder.AvroMismatchWriter(f"it is not a symbol of enum {schema.name.full}"),
     )
 
 
-def integers(values: pa.Array, bits: int, place: Place | None = None) -> memoryview:
+def integers(values: pa.Array, bits: int, path: FieldPath | None = None) -> memoryview:
     import pyarrow as pa
 
-    whole = _cast(values, pa.int32() if bits == 32 else pa.int64(), place or Place())
+    whole = _cast(values, pa.int32() if bits == 32 else pa.int64(), path or FieldPath())
     cells = view(whole.buffers()[1], "i" if bits == 32 else "q")
     return cells[whole.offset : whole.offset + len(whole)]
 
 
 def is_same(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whatever time zone, and whatever may be null within."""
+    """Whether types are equal, ignoring time zones and nullability of parts."""
     import pyarrow as pa
 
     if pa.types.is_timestamp(one) and pa.types.is_timestamp(other):
@@ -133,18 +139,18 @@ def _cells(values: pa.Array) -> memoryview:
 
 
 def _decimal(
-    logical: LogicalType | None, size: int, values: pa.Array, place: Place
-) -> _encode.Node:
+    logical: LogicalType | None, size: int, values: pa.Array, path: FieldPath
+) -> _encoder.AvroWriter:
     import pyarrow as pa
 
     assert logical is not None
-    cast = _cast(values, pa.decimal128(logical.precision, logical.scale), place)
-    return _encode.Decimal(_cells(cast), size)
+    cast = _cast(values, pa.decimal128(logical.precision, logical.scale), path)
+    return _encoder.AvroDecimalWriter(_cells(cast), size)
 
 
-def _in_unit(values: pa.Array, logical: LogicalType | None, place: Place) -> pa.Array:
-    """Times in the unit of the schema, rounded down."""
-    with _naming(place):
+def _in_unit(values: pa.Array, logical: LogicalType | None, path: FieldPath) -> pa.Array:
+    """Returns times in the unit of the schema, rounded down."""
+    with _with_path(path):
         return _converted(values, logical)
 
 
@@ -175,56 +181,60 @@ def _floor_divide(values: pa.Array, divisor: int) -> pa.Array:
     return pc.subtract(quotients, is_rounded_up.cast(quotients.type))
 
 
-def _uuids(values: pa.Array, place: Place) -> pa.Array:
+def _uuids(values: pa.Array, path: FieldPath) -> pa.Array:
     import pyarrow as pa
 
-    with _naming(place):
+    with _with_path(path):
         return pa.array(
             [None if text is None else UUID(text).bytes for text in values.to_pylist()],
             pa.binary(),
         )
 
 
-def _cast(values: pa.Array, kind: pa.DataType, place: Place) -> pa.Array:
-    with _naming(place):
-        return values if values.type == kind else values.cast(kind, safe=not _loses(kind))
+def _cast(values: pa.Array, arrow_type: pa.DataType, path: FieldPath) -> pa.Array:
+    with _with_path(path):
+        return (
+            values
+            if values.type == arrow_type
+            else values.cast(arrow_type, safe=not _is_lossy(arrow_type))
+        )
 
 
 @contextmanager
-def _naming(place: Place) -> Iterator[None]:
-    """What Arrow says of a value is said with the field."""
+def _with_path(path: FieldPath) -> Iterator[None]:
+    """Adds the field to Arrow's error messages."""
     try:
         yield
-    except ValueError as error:  # Arrow's are
-        raise ValueError(f"{place} cannot be written: {error}.") from error
+    except ValueError as error:  # Arrow's errors are ValueErrors
+        raise ValueError(f"{path} cannot be written: {error}.") from error
 
 
-def _loses(kind: pa.DataType) -> bool:
-    """Floats may be rounded; whole numbers and decimals must fit."""
+def _is_lossy(arrow_type: pa.DataType) -> bool:
+    """Floats may be rounded; integers and decimals must fit."""
     import pyarrow as pa
 
-    return bool(pa.types.is_floating(kind))
+    return bool(pa.types.is_floating(arrow_type))
 
 
-def _is_whole(kind: pa.DataType) -> bool:
+def _is_integral(arrow_type: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind))
+    return bool(pa.types.is_integer(arrow_type) or pa.types.is_temporal(arrow_type))
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def _is_number(arrow_type: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return bool(pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type))
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def _is_bytes(arrow_type: pa.DataType) -> bool:
     import pyarrow as pa
 
     kinds = pa.types
     return bool(
-        kinds.is_binary(kind)
-        or kinds.is_large_binary(kind)
-        or kinds.is_string(kind)
-        or kinds.is_large_string(kind)
+        kinds.is_binary(arrow_type)
+        or kinds.is_large_binary(arrow_type)
+        or kinds.is_string(arrow_type)
+        or kinds.is_large_string(arrow_type)
     )

@@ -1,8 +1,8 @@
-"""Which Arrow type, and so which of Spark's, the values of an Avro type have.
+"""The Arrow types, and so Spark's types, of Avro types.
 
-As Spark's own `from_avro` has it: null beside one other type makes that nullable, int and long
-together are a long, float and double a double, and any other union is a struct with a nullable
-field for each member, of which one is set.
+They are those of Spark's `from_avro`: a union with null is nullable, int and long together are a
+long, float and double a double, and any other union is a struct with a nullable field for each
+branch, of which one is set.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_PRECISION = 38
-"""Of Spark's decimals. What has more digits stays bytes."""
+"""Maximum precision of Spark's decimals. Decimals with more digits stay bytes."""
 
 UUID_BYTES = 16
 
 
 def arrow_type(schema: AvroType) -> pa.DataType:
-    """Of a shape that is not a union with null: of what is beside the null."""
+    """Returns the type of a schema, which must not be a union with null (see `without_null`)."""
     import pyarrow as pa
 
     match schema:
@@ -69,7 +69,7 @@ def arrow_field(name: str, schema: AvroType) -> pa.Field:
 
 
 def without_null(schema: AvroType) -> tuple[AvroType, bool]:
-    """What a column holds besides nulls, and whether it holds those."""
+    """Returns the schema of values that are not null, and whether nulls are allowed."""
     if not isinstance(schema, AvroUnion):
         return schema, schema.kind == "null"
     branches = tuple(branch for branch in schema.branches if branch.kind != "null")
@@ -87,7 +87,7 @@ def without_null(schema: AvroType) -> tuple[AvroType, bool]:
 
 
 def timestamp_unit(logical: LogicalType | None) -> str | None:
-    """millis, micros or nanos; None where it is no point in time."""
+    """Returns millis, micros or nanos; None if the type is not a timestamp."""
     if logical is None:
         return None
     name, _, unit = logical.name.rpartition("-")

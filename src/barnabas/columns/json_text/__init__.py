@@ -1,16 +1,16 @@
-"""JSON payloads to columns and back, as `columns.language` asks of a schema language.
+"""JSON payloads: implements `columns.language.SchemaLanguage`.
 
-Documents are read with the reader's schema alone: JSON says what it is, whoever wrote it.
+Documents are read with the reader's schema alone: JSON does not need the writer's.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.columns import Decoder, Encoder
-from barnabas.columns.json_text import deriving, kinds
-from barnabas.columns.json_text.decoding import DocumentDecoder, ObjectDecoder
-from barnabas.columns.json_text.encoding import DocumentEncoder
+from barnabas.columns import ColumnDecoder, ColumnEncoder
+from barnabas.columns.json_text import schema_derivation, types
+from barnabas.columns.json_text.payload_decoder import JsonDocumentDecoder, JsonObjectDecoder
+from barnabas.columns.json_text.payload_encoder import JsonEncoder
 from barnabas.columns.language import SchemaSource
 
 if TYPE_CHECKING:
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 def arrow_type(schema: SchemaSource, message: str | None) -> pa.DataType:
-    return kinds.arrow_type(kinds.parse(schema.text, schema.references))
+    return types.arrow_type(types.parse(schema.text, schema.references))
 
 
 def decoder(
-    written: SchemaSource, wanted: SchemaSource, message: str | None, *, framed: bool
-) -> Decoder:
-    kind = kinds.parse(wanted.text, wanted.references)
-    if kinds.is_readable_by_arrow(kind):
-        return ObjectDecoder(kind, framed=framed)
-    return DocumentDecoder(kind, framed=framed)
+    writer_schema: SchemaSource, reader_schema: SchemaSource, message: str | None, *, framed: bool
+) -> ColumnDecoder:
+    kind = types.parse(reader_schema.text, reader_schema.references)
+    if types.is_readable_by_arrow(kind):
+        return JsonObjectDecoder(kind, framed=framed)
+    return JsonDocumentDecoder(kind, framed=framed)
 
 
 def encoder(
     schema: SchemaSource, arrow_type: pa.DataType, message: str | None, *, schema_id: int | None
-) -> Encoder:
-    return DocumentEncoder(kinds.parse(schema.text, schema.references), arrow_type, schema_id)
+) -> ColumnEncoder:
+    return JsonEncoder(types.parse(schema.text, schema.references), arrow_type, schema_id)
 
 
 def derive(arrow_type: pa.DataType, name: str) -> str:
-    return deriving.derive(arrow_type, name)
+    return schema_derivation.derive(arrow_type, name)

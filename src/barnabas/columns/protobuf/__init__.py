@@ -1,7 +1,7 @@
-"""Protobuf payloads to columns and back.
+"""Protobuf payloads: implements `columns.language.SchemaLanguage`.
 
-Messages are structs, enums their names, maps maps; Google's wrappers and timestamps are the
-values they stand for, and unsigned 64-bit numbers decimals, since Spark has none.
+Messages are structs, enums their names, maps are maps; Google's wrappers and timestamps are plain
+values, and unsigned 64-bit numbers are decimals, since Spark has no unsigned types.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from google.protobuf.descriptor import Descriptor
 
 from barnabas.columns.language import SchemaSource
-from barnabas.columns.protobuf.decoding import ProtobufDecoder
-from barnabas.columns.protobuf.deriving import derive
-from barnabas.columns.protobuf.encoding import ProtobufEncoder
-from barnabas.columns.protobuf.shapes import shape_of
+from barnabas.columns.protobuf.layout import message_layout
+from barnabas.columns.protobuf.payload_decoder import ProtobufDecoder
+from barnabas.columns.protobuf.payload_encoder import ProtobufEncoder
+from barnabas.columns.protobuf.schema_derivation import derive
 from barnabas.schemas import SchemaError
-from barnabas.schemas.framing import header, index_encodings, message_indexes
+from barnabas.schemas.framing import id_prefix, index_encodings, message_indexes
 from barnabas.schemas.protobuf import ProtobufSchema, parse
 
 if TYPE_CHECKING:
@@ -26,33 +26,33 @@ __all__ = ["arrow_type", "decoder", "derive", "encoder"]
 
 
 def arrow_type(schema: SchemaSource, message: str | None) -> pa.DataType:
-    """Of the message by its name, or of the schema's first."""
-    return shape_of(_chosen(_parsed(schema), message)).arrow_type
+    """Returns the type of the named message, or of the schema's first."""
+    return message_layout(_descriptor(_parsed(schema), message)).arrow_type
 
 
 def decoder(
-    written: SchemaSource, wanted: SchemaSource, message: str | None, *, framed: bool
+    writer_schema: SchemaSource, reader_schema: SchemaSource, message: str | None, *, framed: bool
 ) -> ProtobufDecoder:
-    parsed = _parsed(wanted)
-    writers = parsed if written == wanted else _parsed(written)
-    return ProtobufDecoder(_chosen(parsed, message), writers if framed else None)
+    reader_parsed = _parsed(reader_schema)
+    writer_parsed = reader_parsed if writer_schema == reader_schema else _parsed(writer_schema)
+    return ProtobufDecoder(_descriptor(reader_parsed, message), writer_parsed if framed else None)
 
 
 def encoder(
     schema: SchemaSource, arrow_type: pa.DataType, message: str | None, *, schema_id: int | None
 ) -> ProtobufEncoder:
-    chosen = _chosen(_parsed(schema), message)
+    descriptor = _descriptor(_parsed(schema), message)
     prefix = b""
     if schema_id is not None:
-        prefix = header(schema_id) + index_encodings(message_indexes(chosen))[0]
-    return ProtobufEncoder(chosen, arrow_type, prefix)
+        prefix = id_prefix(schema_id) + index_encodings(message_indexes(descriptor))[0]
+    return ProtobufEncoder(descriptor, arrow_type, prefix)
 
 
 def _parsed(schema: SchemaSource) -> ProtobufSchema:
     return parse(schema.text, schema.references)
 
 
-def _chosen(schema: ProtobufSchema, message: str | None) -> Descriptor:
+def _descriptor(schema: ProtobufSchema, message: str | None) -> Descriptor:
     name = message or schema.name
     if name is None:
         raise SchemaError("The schema has no message.")

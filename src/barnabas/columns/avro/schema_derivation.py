@@ -1,4 +1,4 @@
-"""An Avro schema for columns that have none: every value of the Arrow type fits it."""
+"""Derives an Avro schema from an Arrow type, such that every value of the type fits it."""
 
 from __future__ import annotations
 

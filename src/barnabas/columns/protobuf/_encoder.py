@@ -1,14 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The loops that write columns as Protobuf payloads: compiled with C types, or run as Python.
+"""Encodes columns as Protobuf payloads: compiled with C types, or run as Python.
 
-A message stands after its length, which is known when it is written. So everything is written
-from its end to its beginning: the last row first, of each the last field first, of each the
-value before its length and its tag.
+A message follows its length, which is known only after it is written. So everything is written
+backwards: the last row first, its last field first, and the value before its length and its tag.
 """
 
 from __future__ import annotations
 
-from barnabas.columns.protobuf.kinds import Kind, Wire
+from barnabas.columns.protobuf.field_types import ColumnKind, WireType
 
 try:
     import cython
@@ -31,23 +30,23 @@ else:
 
 COMPILED: bool = cython.compiled
 MAX_BYTES = 2**31 - 1
-"""Of all payloads together: Arrow's offsets are int32."""
+"""Maximum size of all payloads together: Arrow's offsets are int32."""
 
-_INT32 = cython.declare(cython.longlong, Kind.INT32)
-_UINT32 = cython.declare(cython.longlong, Kind.UINT32)
-_UINT64 = cython.declare(cython.longlong, Kind.UINT64)
-_BOOL = cython.declare(cython.longlong, Kind.BOOL)
-_TEXT = cython.declare(cython.longlong, Kind.TEXT)
-_BYTES = cython.declare(cython.longlong, Kind.BYTES)
-_ENUM = cython.declare(cython.longlong, Kind.ENUM)
-_TIMESTAMP = cython.declare(cython.longlong, Kind.TIMESTAMP)
-_MESSAGE = cython.declare(cython.longlong, Kind.MESSAGE)
+_INT32 = cython.declare(cython.longlong, ColumnKind.INT32)
+_UINT32 = cython.declare(cython.longlong, ColumnKind.UINT32)
+_UINT64 = cython.declare(cython.longlong, ColumnKind.UINT64)
+_BOOL = cython.declare(cython.longlong, ColumnKind.BOOL)
+_TEXT = cython.declare(cython.longlong, ColumnKind.TEXT)
+_BYTES = cython.declare(cython.longlong, ColumnKind.BYTES)
+_ENUM = cython.declare(cython.longlong, ColumnKind.ENUM)
+_TIMESTAMP = cython.declare(cython.longlong, ColumnKind.TIMESTAMP)
+_MESSAGE = cython.declare(cython.longlong, ColumnKind.MESSAGE)
 
-_VARINT = cython.declare(cython.longlong, Wire.VARINT)
-_FIXED64 = cython.declare(cython.longlong, Wire.FIXED64)
-_SPAN = cython.declare(cython.longlong, Wire.SPAN)
-_GROUP = cython.declare(cython.longlong, Wire.GROUP)
-_GROUP_END = cython.declare(cython.longlong, Wire.GROUP_END)
+_VARINT = cython.declare(cython.longlong, WireType.VARINT)
+_FIXED64 = cython.declare(cython.longlong, WireType.FIXED64)
+_LEN = cython.declare(cython.longlong, WireType.LEN)
+_GROUP = cython.declare(cython.longlong, WireType.GROUP)
+_GROUP_END = cython.declare(cython.longlong, WireType.GROUP_END)
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _FIRST_SECOND = cython.declare(cython.longlong, -62135596800)
 _LAST_SECOND = cython.declare(cython.longlong, 253402300799)
@@ -55,8 +54,8 @@ _LAST_SECOND = cython.declare(cython.longlong, 253402300799)
 
 @cython.final
 @cython.cclass
-class Source:
-    """A field and where its values are: the buffers of an Arrow array."""
+class ProtobufField:
+    """A field and the buffers of the Arrow array with its values."""
 
     name: str
     number: Bits
@@ -74,14 +73,14 @@ class Source:
 
     first: Size
     validity: cython.const[cython.uchar][::1]
-    is_full: cython.bint
+    has_no_nulls: cython.bint
     octets: cython.const[cython.uchar][::1]
     ints: cython.const[cython.int][::1]
     longs: cython.const[cython.longlong][::1]
     content: cython.const[cython.uchar][::1]
     first_list: Size
     list_validity: cython.const[cython.uchar][::1]
-    has_all_lists: cython.bint
+    has_no_null_lists: cython.bint
     starts: cython.const[cython.int][::1]
 
     def __init__(
@@ -116,10 +115,10 @@ class Source:
         self.children = children or []
 
     def bind(self, first, validity, octets, ints, longs, content) -> None:
-        """Values are those from the first on. No validity: all are there."""
+        """Values are those from `first` on. Without validity, no value is null."""
         self.first = first
         self.validity = validity
-        self.is_full = len(validity) == 0
+        self.has_no_nulls = len(validity) == 0
         self.octets = octets
         self.ints = ints
         self.longs = longs
@@ -128,25 +127,25 @@ class Source:
     def bind_lists(self, first, validity, starts) -> None:
         self.first_list = first
         self.list_validity = validity
-        self.has_all_lists = len(validity) == 0
+        self.has_no_null_lists = len(validity) == 0
         self.starts = starts
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
     def has(self, index: Size) -> cython.bint:
-        return self.is_full or _is_set(self.validity, self.first + index)
+        return self.has_no_nulls or _is_set(self.validity, self.first + index)
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
     def has_list(self, index: Size) -> cython.bint:
-        return self.has_all_lists or _is_set(self.list_validity, self.first_list + index)
+        return self.has_no_null_lists or _is_set(self.list_validity, self.first_list + index)
 
     @cython.cfunc
     @cython.exceptval(-100, check=True)
     def bits(self, index: Size) -> Bits:
-        """A number as it is written."""
+        """Returns a number in its wire format."""
         number: Long
         at: Size = self.first + index
         if self.kind == _INT32:
@@ -157,7 +156,7 @@ class Source:
         if self.kind == _BOOL:
             return 1 if _is_set(self.octets, at) else 0
         if self.kind == _ENUM:
-            return self._symbol(_cut(self.content, self.ints[at], self.ints[at + 1]))
+            return self._symbol(_slice(self.content, self.ints[at], self.ints[at + 1]))
         if self.kind == _UINT64:
             if self.longs[2 * at + 1]:
                 raise ValueError(f"Field {self.name}: the number is not within 0 and 2**64 - 1.")
@@ -179,15 +178,15 @@ class Source:
             except ValueError:
                 number = None
         if number is None or not -(2**31) <= number < 2**31:
-            known = ", ".join(one.decode() for one in self.symbols)
-            raise ValueError(f"Field {self.name}: {name.decode()!r} is none of {known}.")
+            names = ", ".join(symbol.decode() for symbol in self.symbols)
+            raise ValueError(f"Field {self.name}: {name.decode()!r} is not one of {names}.")
         signed: Long = number
         return _bits(signed)
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def is_zero(self, index: Size) -> cython.int:
-        """Whether the value goes without saying."""
+        """Whether the value is the default, which is not written."""
         at: Size = self.first + index
         if self.kind == _TEXT or self.kind == _BYTES:
             return self.ints[at] == self.ints[at + 1]
@@ -198,25 +197,27 @@ class Source:
 
 @cython.final
 @cython.cclass
-class Writer:
-    """Bytes that grow to the front."""
+class ProtobufWriter:
+    """A buffer that grows to the front."""
 
-    store: bytearray
+    storage: bytearray
     octets: cython.uchar[::1]
     capacity: Size
     written: Size
-    """Bytes so far: the last ones of the store."""
+    """The number of bytes so far, which are at the end of the storage."""
 
     def __init__(self) -> None:
         self.capacity = 4096
-        self.store = bytearray(self.capacity)
-        self.octets = self.store
+        self.storage = bytearray(self.capacity)
+        self.octets = self.storage
         self.written = 0
 
-    def write(self, root: Source, count: Size, prefix: bytes, offsets: cython.int[::1]) -> tuple:
-        """All rows, each after the prefix, and their offsets: one more than there are rows.
+    def write(
+        self, root: ProtobufField, count: Size, prefix: bytes, offsets: cython.int[::1]
+    ) -> tuple:
+        """Write all rows, each after the prefix, and fill `offsets`, one more than the rows.
 
-        Returns the store, and where in it the payloads begin.
+        Returns the storage, and where the payloads start in it.
         """
         row: Size
         before: cython.const[cython.uchar][::1] = prefix
@@ -226,101 +227,103 @@ class Writer:
                 self._message(root, row)
                 self._put(before, 0, len(before))
             if self.written > MAX_BYTES:
-                raise OverflowError("The payloads take more than 2 GiB: give fewer rows.")
+                raise OverflowError(
+                    "The payloads take more than 2 GiB: encode fewer rows at a time."
+                )
         offsets[0] = self.written
         for row in range(count + 1):
             offsets[row] = self.written - offsets[row]
-        return self.store, self.capacity - self.written
+        return self.storage, self.capacity - self.written
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _message(self, source: Source, index: Size) -> cython.int:
-        place: Size
-        children: list = source.children
-        for place in range(len(children) - 1, -1, -1):
-            self._field(cython.cast(Source, children[place]), index)
+    def _message(self, field: ProtobufField, index: Size) -> cython.int:
+        position: Size
+        children: list = field.children
+        for position in range(len(children) - 1, -1, -1):
+            self._field(cython.cast(ProtobufField, children[position]), index)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _field(self, source: Source, index: Size) -> cython.int:
-        if source.is_repeated:
-            return self._elements(source, index) if source.has_list(index) else 0
-        if not source.has(index):
-            if source.is_required:
-                raise ValueError(f"Field {source.name} is required, and null.")
+    def _field(self, field: ProtobufField, index: Size) -> cython.int:
+        if field.is_repeated:
+            return self._elements(field, index) if field.has_list(index) else 0
+        if not field.has(index):
+            if field.is_required:
+                raise ValueError(f"Field {field.name} is required, but null.")
             return 0
-        if source.is_implicit and source.is_zero(index):
+        if field.is_implicit and field.is_zero(index):
             return 0
-        return self._value(source, index)
+        return self._value(field, index)
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _elements(self, source: Source, index: Size) -> cython.int:
+    def _elements(self, field: ProtobufField, index: Size) -> cython.int:
         at: Size
-        first: Size = source.starts[source.first_list + index]
-        last: Size = source.starts[source.first_list + index + 1] - 1
+        first: Size = field.starts[field.first_list + index]
+        last: Size = field.starts[field.first_list + index + 1] - 1
         before: Size = self.written
         for at in range(last, first - 1, -1):
-            if not source.has(at):
-                raise ValueError(f"Field {source.name}: elements of it cannot be null.")
-            if source.is_packed:
-                self._number(source.wire, source.bits(at))
+            if not field.has(at):
+                raise ValueError(f"Field {field.name}: elements of it cannot be null.")
+            if field.is_packed:
+                self._number(field.wire, field.bits(at))
             else:
-                self._value(source, at)
-        if source.is_packed and self.written > before:
+                self._value(field, at)
+        if field.is_packed and self.written > before:
             self._varint(self.written - before)
-            self._tag(source, _SPAN)
+            self._tag(field, _LEN)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _value(self, source: Source, index: Size) -> cython.int:
-        """A value with what stands before it."""
+    def _value(self, field: ProtobufField, index: Size) -> cython.int:
+        """Write a value, then its length and tag before it."""
         before: Size = self.written
-        if source.wire == _GROUP:
-            self._tag(source, _GROUP_END)
-            self._content(source, index)
-            return self._tag(source, _GROUP)
-        if source.wire != _SPAN:
-            self._number(source.wire, source.bits(index))
-            return self._tag(source, source.wire)
-        if source.inner_wire >= 0:
-            if not source.is_zero(index):
-                self._wrapped(source, index)
+        if field.wire == _GROUP:
+            self._tag(field, _GROUP_END)
+            self._content(field, index)
+            return self._tag(field, _GROUP)
+        if field.wire != _LEN:
+            self._number(field.wire, field.bits(index))
+            return self._tag(field, field.wire)
+        if field.inner_wire >= 0:
+            if not field.is_zero(index):
+                self._wrapped(field, index)
         else:
-            self._content(source, index)
+            self._content(field, index)
         self._varint(self.written - before)
-        return self._tag(source, _SPAN)
+        return self._tag(field, _LEN)
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _content(self, source: Source, index: Size) -> cython.int:
-        at: Size = source.first + index
-        if source.kind == _MESSAGE:
-            return self._message(source, index)
-        if source.kind == _TIMESTAMP:
-            return self._timestamp(source, source.longs[at])
-        return self._put(source.content, source.ints[at], source.ints[at + 1])
+    def _content(self, field: ProtobufField, index: Size) -> cython.int:
+        at: Size = field.first + index
+        if field.kind == _MESSAGE:
+            return self._message(field, index)
+        if field.kind == _TIMESTAMP:
+            return self._timestamp(field, field.longs[at])
+        return self._put(field.content, field.ints[at], field.ints[at + 1])
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _wrapped(self, source: Source, index: Size) -> cython.int:
+    def _wrapped(self, field: ProtobufField, index: Size) -> cython.int:
         before: Size = self.written
-        if source.inner_wire == _SPAN:
-            self._content(source, index)
+        if field.inner_wire == _LEN:
+            self._content(field, index)
             self._varint(self.written - before)
         else:
-            self._number(source.inner_wire, source.bits(index))
-        return self._varint(8 | source.inner_wire)
+            self._number(field.inner_wire, field.bits(index))
+        return self._varint(8 | field.inner_wire)
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _timestamp(self, source: Source, micros: Long) -> cython.int:
-        within: Long = micros % 1000000  # as Python has it, in C too: never below zero
+    def _timestamp(self, field: ProtobufField, micros: Long) -> cython.int:
+        within: Long = micros % 1000000  # never negative: Cython divides as Python does
         seconds: Long = micros // 1000000
         if seconds < _FIRST_SECOND or seconds > _LAST_SECOND:
-            raise ValueError(f"Field {source.name}: the time is outside the years 1 to 9999.")
+            raise ValueError(f"Field {field.name}: the time is outside the years 1 to 9999.")
         if within:
             self._varint(_bits(within * 1000))
             self._varint(16)
@@ -331,20 +334,20 @@ class Writer:
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _tag(self, source: Source, wire: Long) -> cython.int:
-        return self._varint(source.number << 3 | _bits(wire))
+    def _tag(self, field: ProtobufField, wire: Long) -> cython.int:
+        return self._varint(field.number << 3 | _bits(wire))
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def _number(self, wire: Long, bits: Bits) -> cython.int:
         size: cython.int
-        place: cython.int
+        position: cython.int
         if wire == _VARINT:
             return self._varint(bits)
         size = 8 if wire == _FIXED64 else 4
-        at: Size = self._room(size)
-        for place in range(size):
-            self.octets[at + place] = cython.cast(Byte, bits >> (8 * place) & 0xFF)
+        at: Size = self._reserve(size)
+        for position in range(size):
+            self.octets[at + position] = cython.cast(Byte, bits >> (8 * position) & 0xFF)
         return 0
 
     @cython.cfunc
@@ -355,7 +358,7 @@ class Writer:
         while left:
             size += 1
             left >>= 7
-        at: Size = self._room(size)
+        at: Size = self._reserve(size)
         while bits > 0x7F:
             self.octets[at] = cython.cast(Byte, bits & 0x7F | 0x80)
             bits >>= 7
@@ -369,7 +372,7 @@ class Writer:
         size: Size = stop - start
         if size == 0:
             return 0
-        at: Size = self._room(size)
+        at: Size = self._reserve(size)
         if cython.compiled:
             memcpy(cython.address(self.octets[at]), cython.address(content[start]), size)
         else:
@@ -378,8 +381,8 @@ class Writer:
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _room(self, size: Size) -> Size:
-        """Where that many bytes go, before all that is written."""
+    def _reserve(self, size: Size) -> Size:
+        """Reserves `size` bytes before everything written, and returns where they start."""
         if self.written + size > self.capacity:
             self._grow(size)
         self.written += size
@@ -391,17 +394,17 @@ class Writer:
         capacity: Size = self.capacity
         while capacity < self.written + size:
             capacity *= 2
-        moved = bytearray(capacity)
-        moved[capacity - self.written :] = memoryview(self.store)[self.capacity - self.written :]
-        self.store = moved
-        self.octets = moved
+        grown = bytearray(capacity)
+        grown[capacity - self.written :] = memoryview(self.storage)[self.capacity - self.written :]
+        self.storage = grown
+        self.octets = grown
         self.capacity = capacity
         return 0
 
 
 @cython.cfunc
 @cython.inline
-def _cut(content: cython.const[cython.uchar][::1], start: Size, stop: Size) -> bytes:
+def _slice(content: cython.const[cython.uchar][::1], start: Size, stop: Size) -> bytes:
     if cython.compiled:
         if start == stop:
             return b""

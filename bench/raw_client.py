@@ -82,7 +82,7 @@ def metadata_frame(topics: Sequence[str] | None) -> bytes:
     return frame(ApiKey.METADATA, METADATA_VERSION, MetadataRequest(topics=named))
 
 
-class Connection:
+class RawConnection:
     """One request at a time; the answer lies in a buffer that is reused."""
 
     def __init__(self, address: Address) -> None:
@@ -90,7 +90,7 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray(64 * 1024)
 
-    def ask(self, request: bytes) -> memoryview:
+    def send(self, request: bytes) -> memoryview:
         self.socket.sendall(request)
         prefix = bytearray(4)
         self._receive(memoryview(prefix))
@@ -101,7 +101,7 @@ class Connection:
         self._receive(answer)
         return answer
 
-    def ask_ahead(self, request: bytes, times: int, *, in_flight: int) -> None:
+    def send_pipelined(self, request: bytes, times: int, *, in_flight: int) -> None:
         """The same request so many times, without waiting for each answer."""
         self.socket.sendall(request * min(in_flight, times))
         unsent, unanswered = times - in_flight, times
@@ -134,9 +134,9 @@ class Connection:
 
 def fetch_everything(address: Address, topic: str, end_offset: int) -> None:
     """Read a partition from its start to an offset, 1 MiB an answer."""
-    connection, offset = Connection(address), 0
+    connection, offset = RawConnection(address), 0
     while offset < end_offset:
-        answer = connection.ask(fetch_frame(topic, 1, offset=offset))
+        answer = connection.send(fetch_frame(topic, 1, offset=offset))
         response = parse(ApiKey.FETCH, FETCH_VERSION, FetchResponse, answer)
         (partition,) = response.responses[0].partitions
         if partition.error_code:

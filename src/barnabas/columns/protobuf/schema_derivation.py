@@ -1,4 +1,4 @@
-"""A Protobuf schema for columns that have none yet."""
+"""Derives a Protobuf schema from an Arrow type."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def derive(arrow_type: pa.DataType, name: str) -> str:
-    """The text of a schema that can hold all values of the type.
+    """Returns the text of a schema that fits all values of the type.
 
-    Dates and decimals are text. SchemaError where Protobuf has nothing of the kind: a list of
-    lists, say.
+    Dates and decimals are text. Raises SchemaError if Protobuf has no such type, for example for a
+    list of lists.
     """
     import pyarrow as pa
 
     if not pa.types.is_struct(arrow_type):
-        raise SchemaError(
-            f"A Protobuf message is made of a struct, and the column is {arrow_type}."
-        )
+        raise SchemaError(f"A Protobuf message needs a struct, and the column is {arrow_type}.")
     body = list(_message(arrow_type, _message_name(name)))
     lines = ['syntax = "proto3";', ""]
     if any(_TIMESTAMP in line for line in body):
@@ -40,7 +38,7 @@ def _message(struct: pa.StructType, name: str) -> Iterator[str]:
     for number, field in enumerate(struct, 1):
         if not _IDENTIFIER.fullmatch(field.name):
             raise SchemaError(
-                f"A Protobuf field cannot be called {field.name!r}: rename the column."
+                f"A Protobuf field cannot be named {field.name!r}: rename the column."
             )
         kind = _field(field.type, field.name, inner)
         yield f"  {kind} {field.name} = {number};"

@@ -1,16 +1,16 @@
 from collections.abc import Callable
 
 COMPILED: bool
-CUT_SHORT: int
+TRUNCATED: int
 BAD_TAG: int
 BAD_TEXT: int
 BAD_TIMESTAMP: int
 TOO_DEEP: int
-ODD: int
+NOT_CANONICAL: int
 OTHER_MESSAGE: int
 BAD_VARINT: int
 
-class Column:
+class ProtobufColumnBuffer:
     def __init__(
         self,
         name: str,
@@ -28,14 +28,14 @@ class Column:
         symbols: dict[int, bytes] | None = None,
         is_closed: bool = False,
         default: int = 0,
-        children: list[Column] | None = None,
+        children: list[ProtobufColumnBuffer] | None = None,
         oneof_count: int = 0,
     ) -> None: ...
     def clear(self) -> None: ...
-    def taken(self) -> tuple[int, bytearray | None, bytearray, bytearray, int, bytearray]: ...
+    def finish(self) -> tuple[int, bytearray | None, bytearray, bytearray, int, bytearray]: ...
 
-class Reader:
-    def __init__(self, root: Column) -> None: ...
+class ProtobufReader:
+    def __init__(self, root: ProtobufColumnBuffer) -> None: ...
     def read(
         self,
         offsets: memoryview,

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The loop that reads the schema ids of a column: compiled with C types, or as Python."""
+"""Reads the schema ids of a column of payloads: compiled with C types, or run as Python."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 COMPILED: bool = cython.compiled
-NO_HEADER = -1
+NO_SCHEMA_ID = -1
 
 
-def schema_ids(
+def read_schema_ids(
     offsets: cython.const[cython.int][::1],
     content: cython.const[cython.uchar][::1],
     first: cython.Py_ssize_t,
     ids: cython.longlong[::1],
 ) -> None:
-    """Fills `ids` from the payloads that begin at the first offset and those after it."""
+    """Fills `ids` from the payloads from `first` on."""
     index: cython.Py_ssize_t
     at: cython.Py_ssize_t
     count: cython.Py_ssize_t = len(ids)

@@ -1,24 +1,24 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The loops that read Protobuf payloads into columns: compiled with C types, or run as Python.
+"""Decodes Protobuf payloads into columns: compiled with C types, or run as Python.
 
-They share one file because C inlines only within a file.
+It is one file because C inlines only within a file.
 
-A message is fields in any order, each a tag (a varint: the number and, in the lowest three
-bits, how the value is written) and the value:
+A message is a sequence of fields in any order, each a tag (a varint: the field number and, in the
+lowest three bits, the wire type) and the value:
 
     0  varint             groups of seven bits, lowest first
     1  eight bytes        little-endian
-    2  length, and bytes  text, bytes, a message, or many numbers one after the other
-    3  fields up to a tag with 4: a message, as it was once written
+    2  length, and bytes  text, bytes, a message, or packed numbers
+    3  fields up to a tag with 4: a group
     5  four bytes         little-endian
 
-Elements of repeated fields go to their column as they are met. Of any other field the last one
-counts, so what is met is only noted, and goes to the column when the message ends. What asks
-for more (a message in two parts is to be merged, a key is twice in a map, an enum's number is
-unknown to its closed type) is ODD: the caller has the protobuf library rewrite the payload.
+Elements of repeated fields are appended to their column as they are read. Of any other field the
+last value is valid, so the value is kept and appended when the message ends. A payload that needs
+more (a message in two parts has to be merged, a map has a key twice, a closed enum has an unknown
+number) is NOT_CANONICAL: the caller rewrites it with the protobuf library.
 
-Payloads come from the network: every length is checked before anything is read. A payload that
-is malformed leaves no trace, since a column's offsets say how to cut it back.
+Payloads come from the network: every length is checked before anything is read. A malformed
+payload leaves no trace, since a column's offsets say how to truncate it.
 
 In C, `Data` is a pointer into the payloads; in Python it is the buffer itself.
 """
@@ -26,7 +26,7 @@ In C, `Data` is a pointer into the payloads; in Python it is the buffer itself.
 from __future__ import annotations
 
 from barnabas.columns._bits import pack_bits
-from barnabas.columns.protobuf.kinds import Kind, Wire
+from barnabas.columns.protobuf.field_types import ColumnKind, WireType
 
 try:
     import cython
@@ -50,45 +50,45 @@ else:
 
 COMPILED: bool = cython.compiled
 MAX_BYTES = 2**31 - 1
-"""Of a column: Arrow's offsets are int32."""
+"""Maximum size of a column: Arrow's offsets are int32."""
 MAX_GROUPS = 100
-"""Within each other, of fields nobody knows."""
+"""Maximum depth of nested groups in unknown fields."""
 
-CUT_SHORT = -1
+TRUNCATED = -1
 BAD_TAG = -2
 BAD_TEXT = -3
 BAD_TIMESTAMP = -4
 TOO_DEEP = -5
-ODD = -6
+NOT_CANONICAL = -6
 OTHER_MESSAGE = -7
 BAD_VARINT = -8
 
-_CUT_SHORT = cython.declare(cython.longlong, CUT_SHORT)
+_TRUNCATED = cython.declare(cython.longlong, TRUNCATED)
 _BAD_TAG = cython.declare(cython.longlong, BAD_TAG)
 _BAD_TEXT = cython.declare(cython.longlong, BAD_TEXT)
 _BAD_TIMESTAMP = cython.declare(cython.longlong, BAD_TIMESTAMP)
 _TOO_DEEP = cython.declare(cython.longlong, TOO_DEEP)
-_ODD = cython.declare(cython.longlong, ODD)
+_NOT_CANONICAL = cython.declare(cython.longlong, NOT_CANONICAL)
 _BAD_VARINT = cython.declare(cython.longlong, BAD_VARINT)
 _MAX_GROUPS = cython.declare(cython.longlong, MAX_GROUPS)
 
-_INT32 = cython.declare(cython.longlong, Kind.INT32)
-_INT64 = cython.declare(cython.longlong, Kind.INT64)
-_UINT32 = cython.declare(cython.longlong, Kind.UINT32)
-_UINT64 = cython.declare(cython.longlong, Kind.UINT64)
-_BOOL = cython.declare(cython.longlong, Kind.BOOL)
-_TEXT = cython.declare(cython.longlong, Kind.TEXT)
-_BYTES = cython.declare(cython.longlong, Kind.BYTES)
-_ENUM = cython.declare(cython.longlong, Kind.ENUM)
-_TIMESTAMP = cython.declare(cython.longlong, Kind.TIMESTAMP)
-_MESSAGE = cython.declare(cython.longlong, Kind.MESSAGE)
+_INT32 = cython.declare(cython.longlong, ColumnKind.INT32)
+_INT64 = cython.declare(cython.longlong, ColumnKind.INT64)
+_UINT32 = cython.declare(cython.longlong, ColumnKind.UINT32)
+_UINT64 = cython.declare(cython.longlong, ColumnKind.UINT64)
+_BOOL = cython.declare(cython.longlong, ColumnKind.BOOL)
+_TEXT = cython.declare(cython.longlong, ColumnKind.TEXT)
+_BYTES = cython.declare(cython.longlong, ColumnKind.BYTES)
+_ENUM = cython.declare(cython.longlong, ColumnKind.ENUM)
+_TIMESTAMP = cython.declare(cython.longlong, ColumnKind.TIMESTAMP)
+_MESSAGE = cython.declare(cython.longlong, ColumnKind.MESSAGE)
 
-_VARINT = cython.declare(cython.longlong, Wire.VARINT)
-_FIXED64 = cython.declare(cython.longlong, Wire.FIXED64)
-_SPAN = cython.declare(cython.longlong, Wire.SPAN)
-_GROUP = cython.declare(cython.longlong, Wire.GROUP)
-_GROUP_END = cython.declare(cython.longlong, Wire.GROUP_END)
-_FIXED32 = cython.declare(cython.longlong, Wire.FIXED32)
+_VARINT = cython.declare(cython.longlong, WireType.VARINT)
+_FIXED64 = cython.declare(cython.longlong, WireType.FIXED64)
+_LEN = cython.declare(cython.longlong, WireType.LEN)
+_GROUP = cython.declare(cython.longlong, WireType.GROUP)
+_GROUP_END = cython.declare(cython.longlong, WireType.GROUP_END)
+_FIXED32 = cython.declare(cython.longlong, WireType.FIXED32)
 
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 _SEED = cython.declare(cython.ulonglong, 0xCBF29CE484222325)
@@ -96,9 +96,9 @@ _PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
 _FIRST_SECOND = cython.declare(cython.longlong, -62135596800)
 _LAST_SECOND = cython.declare(cython.longlong, 253402300799)
 
-# A value where it stands. An end below zero says why there is none. `bits` has a number;
-# of what has a length, the bytes are those from `start` to `stop`.
-Value = cython.struct(
+# A value in the payload, which ends at `end`; a negative `end` is an error code. `bits` has a
+# number; the bytes of a value with a length are those from `start` to `stop`.
+ProtobufValue = cython.struct(
     end=cython.Py_ssize_t,
     bits=cython.ulonglong,
     start=cython.Py_ssize_t,
@@ -108,10 +108,10 @@ Value = cython.struct(
 
 @cython.final
 @cython.cclass
-class Room:
-    """Bytes that grow, seen as numbers of three sizes."""
+class ProtobufBuffer:
+    """A growing buffer, with views as numbers of three sizes."""
 
-    store: bytearray
+    storage: bytearray
     capacity: Size
     octets: cython.uchar[::1]
     ints: cython.int[::1]
@@ -119,7 +119,7 @@ class Room:
 
     def __init__(self) -> None:
         self.capacity = 0
-        self._move(1024)
+        self._grow(1024)
 
     @cython.cfunc
     @cython.inline
@@ -127,28 +127,28 @@ class Room:
     def reserve(self, size: Size) -> cython.int:
         if size <= self.capacity:
             return 0
-        return self._move(size if size > 2 * self.capacity else 2 * self.capacity)
+        return self._grow(size if size > 2 * self.capacity else 2 * self.capacity)
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _move(self, size: Size) -> cython.int:
+    def _grow(self, size: Size) -> cython.int:
         size = (size + 63) // 64 * 64
-        moved = bytearray(size)
+        grown = bytearray(size)
         if self.capacity:
-            moved[: self.capacity] = self.store
-        self.store = moved
+            grown[: self.capacity] = self.storage
+        self.storage = grown
         self.capacity = size
-        seen = memoryview(moved)
-        self.octets = seen
-        self.ints = seen.cast("i")
-        self.longs = seen.cast("q")
+        view = memoryview(grown)
+        self.octets = view
+        self.ints = view.cast("i")
+        self.longs = view.cast("q")
         return 0
 
 
 @cython.final
 @cython.cclass
-class Column:
-    """A field's values so far, in Arrow's layout but for validity and booleans: bytes, not bits."""
+class ProtobufColumnBuffer:
+    """A field's values so far, in Arrow's layout, except that validity and booleans are bytes."""
 
     name: str
     number: cython.int
@@ -168,20 +168,20 @@ class Column:
     count: Size
     list_count: Size
     used: Size
-    valid: Room
-    values: Room
-    content: Room
-    starts: Room
+    valid: ProtobufBuffer
+    values: ProtobufBuffer
+    content: ProtobufBuffer
+    starts: ProtobufBuffer
 
     children: list
     by_number: dict
-    slots: cython.int[::1]
-    slot_count: Size
-    chosen: cython.int[::1]
+    child_indexes: cython.int[::1]
+    child_index_count: Size
+    oneof_cases: cython.int[::1]
     oneof_count: cython.int
 
-    is_met: cython.bint
-    met: Value
+    has_value: cython.bint
+    last_value: ProtobufValue
 
     def __init__(
         self,
@@ -219,58 +219,58 @@ class Column:
         self.default = default
         self.children = children or []
         self.oneof_count = oneof_count
-        self.chosen = memoryview(bytearray(4 * oneof_count + 4)).cast("i")
+        self.oneof_cases = memoryview(bytearray(4 * oneof_count + 4)).cast("i")
         self._index()
         self.clear()
 
     def _index(self) -> None:
-        """The places of children by their numbers: in an array, but for very high ones."""
-        child: Column
+        """Index children by field number: in an array, except for very high numbers."""
+        child: ProtobufColumnBuffer
         self.by_number = {}
         for index, child in enumerate(self.children):
             self.by_number[child.number] = index
         low = [number for number in self.by_number if number < 4096]
-        self.slot_count = max(low, default=-1) + 1
-        self.slots = memoryview(bytearray(4 * self.slot_count + 4)).cast("i")
-        for number in range(self.slot_count):
-            self.slots[number] = self.by_number.get(number, -1)
+        self.child_index_count = max(low, default=-1) + 1
+        self.child_indexes = memoryview(bytearray(4 * self.child_index_count + 4)).cast("i")
+        for number in range(self.child_index_count):
+            self.child_indexes[number] = self.by_number.get(number, -1)
 
     def clear(self) -> None:
-        """Empty, with new buffers: those before belong to whoever took them."""
+        """Start with new buffers; the caller of `finish` owns the old ones."""
         self.count = 0
         self.list_count = 0
         self.used = 0
-        self.is_met = False
-        self.valid = Room()
-        self.values = Room()
-        self.content = Room()
-        self.starts = Room()
+        self.has_value = False
+        self.valid = ProtobufBuffer()
+        self.values = ProtobufBuffer()
+        self.content = ProtobufBuffer()
+        self.starts = ProtobufBuffer()
         for child in self.children:
             child.clear()
 
-    def taken(self) -> tuple:
-        """Its length, validity, values, content, length as a list and that one's offsets."""
-        valid = pack_bits(self.valid.store, self.count) if self.is_nullable else None
-        values = self.values.store
+    def finish(self) -> tuple:
+        """Returns length, validity, values, content, number of lists and list offsets."""
+        valid = pack_bits(self.valid.storage, self.count) if self.is_nullable else None
+        values = self.values.storage
         if self.kind == _BOOL:
             values = pack_bits(values, self.count)
-        return self.count, valid, values, self.content.store, self.list_count, self.starts.store
+        return self.count, valid, values, self.content.storage, self.list_count, self.starts.storage
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def child(self, number: Bits) -> cython.int:
-        """Where the child with this number is, -1 if nowhere."""
-        if number < cython.cast(Bits, self.slot_count):
-            return self.slots[cython.cast(Size, number)]
+        """Returns the index of the child with this field number; -1 if there is none."""
+        if number < cython.cast(Bits, self.child_index_count):
+            return self.child_indexes[cython.cast(Size, number)]
         if not self.by_number or number < 4096:
             return -1
         return self.by_number.get(number, -1)
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def cut(self, count: Size) -> cython.int:
-        """Forget all but the first values, or lists where it is repeated."""
-        child: Column
+    def truncate(self, count: Size) -> cython.int:
+        """Keep only the first `count` values, or lists of a repeated field."""
+        child: ProtobufColumnBuffer
         if self.is_repeated:
             self.list_count = count
             count = self.starts.ints[count] if count else 0
@@ -278,7 +278,7 @@ class Column:
         if self.kind == _TEXT or self.kind == _BYTES or self.kind == _ENUM:
             self.used = self.values.ints[count] if count else 0
         for child in self.children:
-            child.cut(count)
+            child.truncate(count)
         return 0
 
     @cython.cfunc
@@ -292,7 +292,7 @@ class Column:
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def mark(self, is_valid: cython.bint) -> cython.int:
-        """One value more: its buffers have it, this says so."""
+        """Count a value that is in the buffers."""
         if self.is_nullable:
             self.valid.reserve(self.count + 1)
             self.valid.octets[self.count] = is_valid
@@ -302,8 +302,8 @@ class Column:
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def put_missing(self) -> cython.int:
-        """No value: an empty list, null, or zero where the field knows no null."""
-        child: Column
+        """Append an empty list, a null, or zero if the field is not nullable."""
+        child: ProtobufColumnBuffer
         if self.is_repeated:
             return self.close_list()
         if self.kind == _MESSAGE:
@@ -319,7 +319,7 @@ class Column:
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def put_number(self, bits: Bits, is_valid: cython.bint) -> cython.int:
-        """A value of a fixed size; an empty one of a variable size."""
+        """Append a value of fixed size, or an empty value of variable size."""
         count: Size = self.count
         if self.kind == _INT32:
             self.values.reserve(4 * count + 4)
@@ -348,7 +348,9 @@ class Column:
         size: Size = stop - start
         used: Size = self.used
         if used + size > MAX_BYTES:
-            raise OverflowError(f"Field {self.name} has more than 2 GiB: give fewer payloads.")
+            raise OverflowError(
+                f"Field {self.name} has more than 2 GiB: decode fewer payloads at a time."
+            )
         self.content.reserve(used + size)
         if cython.compiled:
             if size:
@@ -361,7 +363,7 @@ class Column:
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def put_symbol(self, number: cython.int) -> cython.int:
-        """An enum's value by its name; False where a closed enum does not know it."""
+        """Append the name of an enum's value; returns False if a closed enum does not have it."""
         symbol: bytes = self.symbols.get(number)
         if symbol is None:
             if self.is_closed:
@@ -373,21 +375,21 @@ class Column:
 
 @cython.final
 @cython.cclass
-class Reader:
-    """Reads payloads into the column of their message and those under it."""
+class ProtobufReader:
+    """Reads payloads into the column of their message and its children."""
 
-    root: Column
+    root: ProtobufColumnBuffer
     data: Data
-    fault: str
-    """The field with what could not be read."""
-    is_plain: cython.bint
-    """The library wrote it: no key is in a map twice."""
+    error_field: str
+    """The field that could not be read."""
+    is_canonical: cython.bint
+    """Whether the protobuf library wrote the payload: maps have no key twice then."""
     table: cython.longlong[::1]
 
-    def __init__(self, root: Column) -> None:
+    def __init__(self, root: ProtobufColumnBuffer) -> None:
         self.root = root
-        self.fault = ""
-        self.is_plain = False
+        self.error_field = ""
+        self.is_canonical = False
         self.table = memoryview(bytearray(8))[:0].cast("q")
 
     def read(
@@ -401,25 +403,25 @@ class Reader:
         prefixes: tuple | None,
         rewrite,
     ) -> list:
-        """The payloads from the first on; the rows and reasons of those that could not be.
+        """Reads `count` payloads from `first` on. Returns row, error code and field of the failed.
 
-        After the header, each begins with one of the prefixes, unless they are None. `rewrite`
-        takes the bytes of one that is ODD and returns a plain one, or None where there is none.
-        No validity: all are there.
+        After the header, each starts with one of the prefixes, unless they are None. `rewrite`
+        takes a payload that is NOT_CANONICAL and returns a canonical one, or None if it is invalid.
+        Without validity, no payload is null.
         """
-        faults: list = []
+        errors: list = []
         index: Size
         before: Size
         code: Size
         at: Size
         end: Size
-        everywhere: cython.bint = len(validity) == 0
+        has_no_nulls: cython.bint = len(validity) == 0
         if count and (first < 0 or len(offsets) < first + count + 1):
             raise ValueError("There are fewer offsets than payloads.")
-        if not everywhere and 8 * len(validity) < first + count:
+        if not has_no_nulls and 8 * len(validity) < first + count:
             raise ValueError("There are fewer bits of validity than payloads.")
         for index in range(first, first + count):
-            if not everywhere and not validity[index >> 3] >> (index & 7) & 1:
+            if not has_no_nulls and not validity[index >> 3] >> (index & 7) & 1:
                 self.root.put_missing()
                 continue
             at = offsets[index]
@@ -427,60 +429,60 @@ class Reader:
             if at < 0 or end < at or end > len(content):
                 raise ValueError("An offset is not within the payloads.")
             self.data = _address(content)
-            self.is_plain = False
+            self.is_canonical = False
             at = self._after_prefix(at + header_bytes, end, prefixes)
             before = self.root.count
             code = at if at < 0 else self._message(self.root, at, end)
-            if code == _ODD:
-                self.root.cut(before)
-                code = self._rewritten(bytes(content[at:end]), rewrite)
+            if code == _NOT_CANONICAL:
+                self.root.truncate(before)
+                code = self._read_rewritten(bytes(content[at:end]), rewrite)
             if code < 0:
-                self.root.cut(before)
+                self.root.truncate(before)
                 self.root.put_missing()
-                faults.append((index - first, code, self.fault))
-        return faults
+                errors.append((index - first, code, self.error_field))
+        return errors
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def _after_prefix(self, at: Size, end: Size, prefixes: tuple | None) -> Size:
         if at > end:
-            return _CUT_SHORT
+            return _TRUNCATED
         if prefixes is None:
             return at
         prefix: bytes
         for prefix in prefixes:
-            if _begins(self.data, at, end, prefix):
+            if _has_prefix(self.data, at, end, prefix):
                 return at + len(prefix)
         return OTHER_MESSAGE
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _rewritten(self, payload: bytes, rewrite) -> Size:
+    def _read_rewritten(self, payload: bytes, rewrite) -> Size:
         plain: bytes | None = rewrite(payload)
         if plain is None:
-            return _ODD
+            return _NOT_CANONICAL
         view: cython.const[cython.uchar][::1] = plain
         self.data = _address(view)
-        self.is_plain = True
+        self.is_canonical = True
         return self._message(self.root, 0, len(plain))
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _message(self, column: Column, at: Size, end: Size) -> Size:
-        """One value of the column from the bytes; below zero where there is none."""
+    def _message(self, column: ProtobufColumnBuffer, at: Size, end: Size) -> Size:
+        """Append one value of the column. Returns a negative error code for invalid bytes."""
         children: list = column.children
-        child: Column
+        child: ProtobufColumnBuffer
         index: cython.int
         oneof: cython.int
         code: Size
-        tag: Value
-        value: Value
+        tag: ProtobufValue
+        value: ProtobufValue
         wire: cython.int
         for index in range(len(children)):
-            child = cython.cast(Column, children[index])
-            child.is_met = False
+            child = cython.cast(ProtobufColumnBuffer, children[index])
+            child.has_value = False
         for oneof in range(column.oneof_count):
-            column.chosen[oneof] = -1
+            column.oneof_cases[oneof] = -1
         while at < end:
             tag = _tag(self.data, at, end)
             if tag.end < 0:
@@ -488,41 +490,41 @@ class Reader:
             wire = cython.cast(Int, tag.bits & 7)
             value = _value(self.data, tag.end, end, tag.bits)
             if value.end < 0:
-                self.fault = column.name
+                self.error_field = column.name
                 return value.end
             at = value.end
             index = column.child(tag.bits >> 3)
             if index < 0:
                 continue
-            child = cython.cast(Column, children[index])
+            child = cython.cast(ProtobufColumnBuffer, children[index])
             if wire != child.wire:
-                if child.is_repeated and wire == _SPAN and child.wire != _GROUP:
+                if child.is_repeated and wire == _LEN and child.wire != _GROUP:
                     code = self._packed(child, value.start, value.stop)
                     if code < 0:
                         return code
-                continue  # written as another type: the library takes it for unknown, too
+                continue  # another wire type: an unknown field, also for the library
             if child.is_repeated:
                 code = self._put(child, value)
                 if code < 0:
                     return code
                 continue
             if child.oneof >= 0:
-                oneof = column.chosen[child.oneof]
+                oneof = column.oneof_cases[child.oneof]
                 if oneof >= 0 and oneof != index:
-                    cython.cast(Column, children[oneof]).is_met = False
-                column.chosen[child.oneof] = index
-            if child.is_met and child.is_merged:
-                return _ODD
-            child.is_met = True
-            child.met = value
+                    cython.cast(ProtobufColumnBuffer, children[oneof]).has_value = False
+                column.oneof_cases[child.oneof] = index
+            if child.has_value and child.is_merged:
+                return _NOT_CANONICAL
+            child.has_value = True
+            child.last_value = value
         for index in range(len(children)):
-            child = cython.cast(Column, children[index])
+            child = cython.cast(ProtobufColumnBuffer, children[index])
             if child.is_repeated:
-                if child.is_map and not self.is_plain and self._has_twins(child):
-                    return _ODD
+                if child.is_map and not self.is_canonical and self._has_duplicate_keys(child):
+                    return _NOT_CANONICAL
                 child.close_list()
-            elif child.is_met:
-                code = self._put(child, child.met)
+            elif child.has_value:
+                code = self._put(child, child.last_value)
                 if code < 0:
                     return code
             else:
@@ -532,23 +534,23 @@ class Reader:
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _put(self, column: Column, value: Value) -> Size:
+    def _put(self, column: ProtobufColumnBuffer, value: ProtobufValue) -> Size:
         if column.inner_wire >= 0:
-            value = self._unwrapped(column, value)
+            value = self._unwrap(column, value)
             if value.end < 0:
                 return value.end
         if column.kind == _MESSAGE:
             return self._message(column, value.start, value.stop)
         if column.kind == _TEXT:
             if not _is_text(self.data, value.start, value.stop):
-                self.fault = column.name
+                self.error_field = column.name
                 return _BAD_TEXT
             column.put_bytes(self.data, value.start, value.stop)
         elif column.kind == _BYTES:
             column.put_bytes(self.data, value.start, value.stop)
         elif column.kind == _ENUM:
             if not column.put_symbol(_int32(value.bits)):
-                return _ODD
+                return _NOT_CANONICAL
         elif column.kind == _TIMESTAMP:
             return self._put_timestamp(column, value.start, value.stop)
         else:
@@ -557,16 +559,16 @@ class Reader:
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _packed(self, column: Column, at: Size, end: Size) -> Size:
-        """Many numbers without tags; of anything else it is a field nobody knows."""
-        value: Value
+    def _packed(self, column: ProtobufColumnBuffer, at: Size, end: Size) -> Size:
+        """Read packed numbers; for other types it is an unknown field."""
+        value: ProtobufValue
         code: Size
-        if column.wire == _SPAN:
+        if column.wire == _LEN:
             return 0
         while at < end:
             value = _value(self.data, at, end, column.wire)
             if value.end < 0:
-                self.fault = column.name
+                self.error_field = column.name
                 return value.end
             at = value.end
             code = self._put(column, value)
@@ -576,39 +578,39 @@ class Reader:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _unwrapped(self, column: Column, wrapper: Value) -> Value:
-        """What is in field 1 of a google.protobuf.Int32Value and the like; zero, else empty."""
+    def _unwrap(self, column: ProtobufColumnBuffer, wrapper: ProtobufValue) -> ProtobufValue:
+        """Returns field 1 of a wrapper such as google.protobuf.Int32Value; by default zero."""
         at: Size = wrapper.start
-        found: Value = _found(wrapper.stop, 0, wrapper.stop, wrapper.stop)
-        tag: Value
-        value: Value
+        content: ProtobufValue = _make_value(wrapper.stop, 0, wrapper.stop, wrapper.stop)
+        tag: ProtobufValue
+        value: ProtobufValue
         while at < wrapper.stop:
             tag = _tag(self.data, at, wrapper.stop)
             if tag.end < 0:
                 return tag
             value = _value(self.data, tag.end, wrapper.stop, tag.bits)
             if value.end < 0:
-                self.fault = column.name
+                self.error_field = column.name
                 return value
             at = value.end
             if tag.bits == cython.cast(Bits, 8 | column.inner_wire):
-                found = value
-        return found
+                content = value
+        return content
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _put_timestamp(self, column: Column, at: Size, end: Size) -> Size:
+    def _put_timestamp(self, column: ProtobufColumnBuffer, at: Size, end: Size) -> Size:
         seconds: Long = 0
         nanos: Long = 0
-        tag: Value
-        value: Value
+        tag: ProtobufValue
+        value: ProtobufValue
         while at < end:
             tag = _tag(self.data, at, end)
             if tag.end < 0:
                 return tag.end
             value = _value(self.data, tag.end, end, tag.bits)
             if value.end < 0:
-                self.fault = column.name
+                self.error_field = column.name
                 return value.end
             at = value.end
             if tag.bits == 8:
@@ -616,48 +618,48 @@ class Reader:
             elif tag.bits == 16:
                 nanos = _int32(value.bits)
         if seconds < _FIRST_SECOND or seconds > _LAST_SECOND or nanos < 0 or nanos > 999999999:
-            self.fault = column.name
+            self.error_field = column.name
             return _BAD_TIMESTAMP
         column.put_number(_bits(seconds * 1000000 + nanos // 1000), True)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _has_twins(self, entries: Column) -> cython.int:
-        """Whether a key is in this map twice, as far as the keys' hashes say."""
+    def _has_duplicate_keys(self, entries: ProtobufColumnBuffer) -> cython.int:
+        """Whether the hashes of two keys of this map are equal."""
         first: Size = entries.starts.ints[entries.list_count] if entries.list_count else 0
         count: Size = entries.count - first
         if count < 2:
             return False
-        keys: Column = cython.cast(Column, entries.children[0])
-        room: Size = 4
-        while room < 2 * count:
-            room *= 2
-        if len(self.table) < room:
-            self.table = memoryview(bytearray(8 * room)).cast("q")
-        place: Size
+        keys: ProtobufColumnBuffer = cython.cast(ProtobufColumnBuffer, entries.children[0])
+        capacity: Size = 4
+        while capacity < 2 * count:
+            capacity *= 2
+        if len(self.table) < capacity:
+            self.table = memoryview(bytearray(8 * capacity)).cast("q")
+        position: Size
         index: Size
-        steps: cython.int
-        mark: Long
-        for place in range(room):
-            self.table[place] = 0
+        probes: cython.int
+        key_hash: Long
+        for position in range(capacity):
+            self.table[position] = 0
         for index in range(first, entries.count):
-            mark = _hash(keys, index)
-            place = cython.cast(Size, mark & (room - 1))
-            steps = 0
-            while self.table[place]:
-                steps += 1
-                if self.table[place] == mark or steps > 64:
+            key_hash = _hash(keys, index)
+            position = cython.cast(Size, key_hash & (capacity - 1))
+            probes = 0
+            while self.table[position]:
+                probes += 1
+                if self.table[position] == key_hash or probes > 64:
                     return True
-                place = (place + 1) & (room - 1)
-            self.table[place] = mark
+                position = (position + 1) & (capacity - 1)
+            self.table[position] = key_hash
         return False
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _varint(data: Data, at: Size, end: Size) -> Value:
+def _varint(data: Data, at: Size, end: Size) -> ProtobufValue:
     bits: Bits = 0
     shift: cython.int = 0
     byte: cython.uchar
@@ -668,70 +670,70 @@ def _varint(data: Data, at: Size, end: Size) -> Value:
         if byte < 0x80:
             if not cython.compiled:
                 bits &= 0xFFFFFFFFFFFFFFFF
-            return _found(at, bits, 0, 0)
+            return _make_value(at, bits, 0, 0)
         shift += 7
         if shift > 63:
-            return _found(_BAD_VARINT, 0, 0, 0)
-    return _found(_CUT_SHORT, 0, 0, 0)
+            return _make_value(_BAD_VARINT, 0, 0, 0)
+    return _make_value(_TRUNCATED, 0, 0, 0)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _tag(data: Data, at: Size, end: Size) -> Value:
-    tag: Value = _varint(data, at, end)
+def _tag(data: Data, at: Size, end: Size) -> ProtobufValue:
+    tag: ProtobufValue = _varint(data, at, end)
     if tag.end >= 0 and (tag.bits < 8 or tag.bits >> 32 or tag.end - at > 5):
-        return _found(_BAD_TAG, 0, 0, 0)
+        return _make_value(_BAD_TAG, 0, 0, 0)
     return tag
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _value(data: Data, at: Size, end: Size, tag: Bits) -> Value:
-    """What follows a tag; of which the number does not matter unless it begins a group."""
+def _value(data: Data, at: Size, end: Size, tag: Bits) -> ProtobufValue:
+    """Returns the value after a tag. The field number only matters for a group."""
     wire: cython.int = cython.cast(Int, tag & 7)
-    size: Value
+    size: ProtobufValue
     if wire == _VARINT:
         return _varint(data, at, end)
-    if wire == _SPAN:
+    if wire == _LEN:
         size = _varint(data, at, end)
         if size.end < 0:
             return size
         if size.bits > cython.cast(Bits, end - size.end):
-            return _found(_CUT_SHORT, 0, 0, 0)
+            return _make_value(_TRUNCATED, 0, 0, 0)
         at = size.end + cython.cast(Size, size.bits)
-        return _found(at, 0, size.end, at)
+        return _make_value(at, 0, size.end, at)
     if wire == _FIXED64:
         if end - at < 8:
-            return _found(_CUT_SHORT, 0, 0, 0)
-        return _found(at + 8, _little(data, at, 8), 0, 0)
+            return _make_value(_TRUNCATED, 0, 0, 0)
+        return _make_value(at + 8, _little(data, at, 8), 0, 0)
     if wire == _FIXED32:
         if end - at < 4:
-            return _found(_CUT_SHORT, 0, 0, 0)
-        return _found(at + 4, _little(data, at, 4), 0, 0)
+            return _make_value(_TRUNCATED, 0, 0, 0)
+        return _make_value(at + 4, _little(data, at, 4), 0, 0)
     if wire == _GROUP:
         return _group(data, at, end, tag >> 3, 0)
-    return _found(_BAD_TAG, 0, 0, 0)
+    return _make_value(_BAD_TAG, 0, 0, 0)
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _group(data: Data, at: Size, end: Size, number: Bits, depth: cython.int) -> Value:
-    """The fields up to the tag that ends the group."""
+def _group(data: Data, at: Size, end: Size, number: Bits, depth: cython.int) -> ProtobufValue:
+    """Returns the fields up to the tag that ends the group."""
     start: Size = at
-    tag: Value
-    value: Value
+    tag: ProtobufValue
+    value: ProtobufValue
     if depth > _MAX_GROUPS:
-        return _found(_TOO_DEEP, 0, 0, 0)
+        return _make_value(_TOO_DEEP, 0, 0, 0)
     while at < end:
         tag = _tag(data, at, end)
         if tag.end < 0:
             return tag
         if tag.bits & 7 == cython.cast(Bits, _GROUP_END):
             if tag.bits >> 3 != number:
-                return _found(_BAD_TAG, 0, 0, 0)
-            return _found(tag.end, 0, start, at)
+                return _make_value(_BAD_TAG, 0, 0, 0)
+            return _make_value(tag.end, 0, start, at)
         if tag.bits & 7 == cython.cast(Bits, _GROUP):
             value = _group(data, tag.end, end, tag.bits >> 3, depth + 1)
         else:
@@ -739,14 +741,14 @@ def _group(data: Data, at: Size, end: Size, number: Bits, depth: cython.int) -> 
         if value.end < 0:
             return value
         at = value.end
-    return _found(_CUT_SHORT, 0, 0, 0)
+    return _make_value(_TRUNCATED, 0, 0, 0)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _found(end: Size, bits: Bits, start: Size, stop: Size) -> Value:
-    return Value(end, bits, start, stop)
+def _make_value(end: Size, bits: Bits, start: Size, stop: Size) -> ProtobufValue:
+    return ProtobufValue(end, bits, start, stop)
 
 
 @cython.cfunc
@@ -781,7 +783,7 @@ def _is_text(data: Data, at: Size, end: Size) -> cython.bint:
             more = 2
             if lead == 0xE0:
                 low = 0xA0
-            elif lead == 0xED:  # what follows would be half of a pair of UTF-16
+            elif lead == 0xED:  # a surrogate of UTF-16 would follow
                 high = 0x9F
         elif 0xF0 <= lead <= 0xF4:
             more = 3
@@ -804,7 +806,7 @@ def _is_text(data: Data, at: Size, end: Size) -> cython.bint:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _begins(data: Data, at: Size, end: Size, prefix: bytes) -> cython.bint:
+def _has_prefix(data: Data, at: Size, end: Size, prefix: bytes) -> cython.bint:
     index: Size
     if end - at < len(prefix):
         return False
@@ -816,21 +818,21 @@ def _begins(data: Data, at: Size, end: Size, prefix: bytes) -> cython.bint:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _hash(keys: Column, index: Size) -> Long:
-    """Of a key; never zero."""
+def _hash(keys: ProtobufColumnBuffer, index: Size) -> Long:
+    """Returns the hash of a key, which is never zero."""
     bits: Bits = _SEED
     at: Size
     if keys.kind == _TEXT:
         for at in range(keys.values.ints[index], keys.values.ints[index + 1]):
-            bits = _mixed(bits, keys.content.octets[at])
+            bits = _mix(bits, keys.content.octets[at])
     elif keys.kind == _INT32:
-        bits = _mixed(bits, _bits(keys.values.ints[index]))
+        bits = _mix(bits, _bits(keys.values.ints[index]))
     elif keys.kind == _BOOL:
-        bits = _mixed(bits, keys.values.octets[index])
+        bits = _mix(bits, keys.values.octets[index])
     elif keys.kind == _UINT64:
-        bits = _mixed(bits, _bits(keys.values.longs[2 * index]))
+        bits = _mix(bits, _bits(keys.values.longs[2 * index]))
     else:
-        bits = _mixed(bits, _bits(keys.values.longs[index]))
+        bits = _mix(bits, _bits(keys.values.longs[index]))
     bits ^= bits >> 29
     return _int64(bits if bits else 1)
 
@@ -838,7 +840,7 @@ def _hash(keys: Column, index: Size) -> Long:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _mixed(bits: Bits, more: Bits) -> Bits:
+def _mix(bits: Bits, more: Bits) -> Bits:
     if cython.compiled:
         return (bits ^ more) * _PRIME
     return (bits ^ more) * _PRIME & 0xFFFFFFFFFFFFFFFF
@@ -874,8 +876,8 @@ def _bits(number: Long) -> Bits:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _zigzag(column: Column, bits: Bits) -> Bits:
-    """The number that was meant: of some types 0, 1, 2, 3 mean 0, -1, 1, -2."""
+def _zigzag(column: ProtobufColumnBuffer, bits: Bits) -> Bits:
+    """Decodes zigzag (0, 1, 2, 3 mean 0, -1, 1, -2) if the type has it."""
     if not column.is_zigzag:
         return bits
     if column.kind == _INT32:

@@ -1,6 +1,6 @@
 COMPILED: bool
 
-class Source:
+class ProtobufField:
     def __init__(
         self,
         name: str,
@@ -16,7 +16,7 @@ class Source:
         is_required: bool = False,
         symbols: dict[bytes, int] | None = None,
         is_closed: bool = False,
-        children: list[Source] | None = None,
+        children: list[ProtobufField] | None = None,
     ) -> None: ...
     def bind(
         self,
@@ -29,8 +29,8 @@ class Source:
     ) -> None: ...
     def bind_lists(self, first: int, validity: memoryview, starts: memoryview) -> None: ...
 
-class Writer:
+class ProtobufWriter:
     def __init__(self) -> None: ...
     def write(
-        self, root: Source, count: int, prefix: bytes, offsets: memoryview
+        self, root: ProtobufField, count: int, prefix: bytes, offsets: memoryview
     ) -> tuple[bytearray, int]: ...

@@ -1,9 +1,9 @@
 COMPILED: bool
 
-class Node:
+class JsonWriter:
     def __init__(self, bits: memoryview, offset: int) -> None: ...
 
-class Text(Node):
+class JsonTextWriter(JsonWriter):
     def __init__(
         self,
         bits: memoryview,
@@ -13,24 +13,24 @@ class Text(Node):
         is_quoted: bool,
     ) -> None: ...
 
-class Fields(Node):
+class JsonObjectWriter(JsonWriter):
     def __init__(
         self,
         bits: memoryview,
         offset: int,
         names: list[bytes],
-        nodes: list[Node],
+        writers: list[JsonWriter],
         required: list[bool],
     ) -> None: ...
 
-class Items(Node):
+class JsonArrayWriter(JsonWriter):
     def __init__(
         self,
         bits: memoryview,
         offset: int,
         offsets: memoryview,
-        keys: Node | None,
-        items: Node,
+        keys: JsonWriter | None,
+        items: JsonWriter,
     ) -> None: ...
 
 def join_objects(
@@ -41,4 +41,6 @@ def join_objects(
     count: int,
     header_bytes: int,
 ) -> bytearray | None: ...
-def write(root: Node, header: bytes, offsets: memoryview, capacity: int) -> bytearray: ...
+def write_documents(
+    root: JsonWriter, header: bytes, offsets: memoryview, capacity: int
+) -> bytearray: ...

@@ -31,8 +31,8 @@ from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from bench.raw import Address, frame, parse
-from bench.swarm import Swarm
+from bench.raw_client import Address, frame, parse
+from bench.connection_swarm import ConnectionSwarm
 
 JOIN_VERSION = 9
 SYNC_VERSION = 5
@@ -53,28 +53,28 @@ class ClassicGroup:
         self.topic = topic
         self.partitions = partitions
         self.members: list[ClassicMember] = []
-        self.left_behind = 0
+        self.previous_generation = 0
         """The generation that everybody is to leave."""
-        self._swarm = Swarm(address, 0)
+        self._swarm = ConnectionSwarm(address, 0)
 
     def join(self, count: int) -> None:
         """Let so many more in; returns when all have their assignment, in one generation."""
         newcomers = {self._swarm.add(): ClassicMember(self) for _ in range(count)}
-        self._swarm.converse(
+        self._swarm.exchange(
             {number: newcomer.join() for number, newcomer in newcomers.items()},
-            lambda number, answer: newcomers[number].hear_id(answer),
+            lambda number, answer: newcomers[number].on_member_id(answer),
         )
         asked = {number: newcomer.join() for number, newcomer in newcomers.items()}
         asked |= {number: member.heartbeat() for number, member in enumerate(self.members)}
-        self.left_behind = self.generation if self.members else 0
+        self.previous_generation = self.generation if self.members else 0
         self.members += newcomers.values()
         while asked:
-            self._swarm.converse(asked, lambda number, answer: self.members[number].hear(answer))
-            self.left_behind = self.generation - 1
+            self._swarm.exchange(asked, lambda number, answer: self.members[number].on_response(answer))
+            self.previous_generation = self.generation - 1
             asked = {
                 number: member.heartbeat()
                 for number, member in enumerate(self.members)
-                if member.generation <= self.left_behind
+                if member.generation <= self.previous_generation
             }
 
     @property
@@ -141,18 +141,18 @@ class ClassicMember:
         self._asked = ApiKey.HEARTBEAT
         return frame(ApiKey.HEARTBEAT, HEARTBEAT_VERSION, request)
 
-    def hear_id(self, answer: memoryview) -> None:
+    def on_member_id(self, answer: memoryview) -> None:
         """Who joins for the first time is given an id to join with (KIP-394)."""
         joined = parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, answer)
         if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
             raise RuntimeError(f"a newcomer was not given an id: error {joined.error_code}")
         self._member_id = joined.member_id
 
-    def hear(self, answer: memoryview) -> bytes | None:
+    def on_response(self, answer: memoryview) -> bytes | None:
         """What to ask next; None at rest, in a new generation."""
         match self._asked:
             case ApiKey.JOIN_GROUP:
-                return self._hear_of_join(
+                return self._on_join_response(
                     parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, answer)
                 )
             case ApiKey.SYNC_GROUP:
@@ -166,9 +166,9 @@ class ClassicMember:
         if beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             return self.join()
         expect_success(beaten.error_code)
-        return self.heartbeat() if self.generation <= self._group.left_behind else None
+        return self.heartbeat() if self.generation <= self._group.previous_generation else None
 
-    def _hear_of_join(self, joined: JoinGroupResponse) -> bytes:
+    def _on_join_response(self, joined: JoinGroupResponse) -> bytes:
         expect_success(joined.error_code)
         self._joining = joined.generation_id
         leads = joined.leader == self._member_id
@@ -192,7 +192,7 @@ class ConsumerGroup:
         self.topic = topic
         self.partitions = partitions
         self.members: list[ConsumerMember] = []
-        self._swarm = Swarm(address, 0)
+        self._swarm = ConnectionSwarm(address, 0)
 
     def join(self, count: int) -> None:
         """Let so many more in; returns when every partition is where it belongs."""
@@ -200,7 +200,7 @@ class ConsumerGroup:
         asked = {self._swarm.add(): newcomer.join() for newcomer in newcomers}
         self.members += newcomers
         while asked:
-            self._swarm.converse(asked, lambda number, answer: self.members[number].hear(answer))
+            self._swarm.exchange(asked, lambda number, answer: self.members[number].on_response(answer))
             asked = {
                 number: member.heartbeat()
                 for number, member in enumerate(self.members)
@@ -255,7 +255,7 @@ class ConsumerMember:
         )
         return frame(ApiKey.CONSUMER_GROUP_HEARTBEAT, CONSUMER_HEARTBEAT_VERSION, request)
 
-    def hear(self, answer: memoryview) -> bytes | None:
+    def on_response(self, answer: memoryview) -> bytes | None:
         """What to ask at once: the acknowledgement of an assignment, if there was one."""
         beaten = parse(
             ApiKey.CONSUMER_GROUP_HEARTBEAT,

@@ -1,33 +1,33 @@
-"""Decoders of JSON: whole columns by Arrow's reader, and one by one what that refuses."""
+"""Decodes JSON: whole columns by Arrow's reader, and one by one if it rejects them."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from barnabas.columns import Decoded
-from barnabas.columns.json_text import _text
-from barnabas.columns.json_text.fitting import UnfitError, fitting
-from barnabas.columns.json_text.kinds import Kind, arrow_type
-from barnabas.schemas.framing import HEADER_BYTES
+from barnabas.columns import DecodedColumn
+from barnabas.columns.json_text import _documents
+from barnabas.columns.json_text.converters import DocumentMismatchError, converter
+from barnabas.columns.json_text.types import JsonKind, arrow_type
+from barnabas.schemas.framing import ID_PREFIX_BYTES
 from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FEW = 16
-"""So many documents are read one by one when Arrow refuses some of them."""
+_MAX_ONE_BY_ONE = 16
+"""This many documents are read one by one if Arrow rejects some of them."""
 
 
-class DocumentDecoder:
-    """Reads each document on its own."""
+class JsonDocumentDecoder:
+    """Reads documents one by one."""
 
-    def __init__(self, kind: Kind, *, framed: bool) -> None:
-        self._fit = fitting(kind)
-        self._header_bytes = HEADER_BYTES if framed else 0
-        self.arrow_type = arrow_type(kind)
+    def __init__(self, type_: JsonKind, *, framed: bool) -> None:
+        self._convert = converter(type_)
+        self._header_bytes = ID_PREFIX_BYTES if framed else 0
+        self.arrow_type = arrow_type(type_)
 
-    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+    def decode(self, payloads: pa.BinaryArray) -> DecodedColumn:
         import pyarrow as pa
 
         values: list[Any] = []
@@ -37,28 +37,28 @@ class DocumentDecoder:
             if payload is not None:
                 try:
                     document = json.loads(payload[self._header_bytes :])
-                    value = None if document is None else self._fit(document)
-                except UnfitError as error:
+                    value = None if document is None else self._convert(document)
+                except DocumentMismatchError as error:
                     reason = f"The document does not fit its schema: {error}."
                 except (ValueError, RecursionError) as error:
                     reason = f"The payload is not JSON: {error}."
             values.append(value)
             reasons.append(reason)
-        return Decoded(
+        return DecodedColumn(
             pa.array(values, self.arrow_type),
             pa.array(reasons, pa.string()) if any(reasons) else None,
         )
 
 
-class ObjectDecoder:
-    """Has Arrow read all at once; halves what it refuses, until few are left to be read alone."""
+class JsonObjectDecoder:
+    """Reads all documents with Arrow; halves a column that it rejects, until few are left."""
 
-    def __init__(self, kind: Kind, *, framed: bool) -> None:
-        self._header_bytes = HEADER_BYTES if framed else 0
-        self._alone = DocumentDecoder(kind, framed=framed)
-        self.arrow_type = self._alone.arrow_type
+    def __init__(self, type_: JsonKind, *, framed: bool) -> None:
+        self._header_bytes = ID_PREFIX_BYTES if framed else 0
+        self._one_by_one = JsonDocumentDecoder(type_, framed=framed)
+        self.arrow_type = self._one_by_one.arrow_type
 
-    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+    def decode(self, payloads: pa.BinaryArray) -> DecodedColumn:
         import pyarrow as pa
 
         parts = self._parts(payloads)
@@ -74,16 +74,16 @@ class ObjectDecoder:
                     for part in parts
                 ]
             )
-        return Decoded(pa.concat_arrays([part.values for part in parts]), reasons)
+        return DecodedColumn(pa.concat_arrays([part.values for part in parts]), reasons)
 
-    def _parts(self, payloads: pa.BinaryArray) -> list[Decoded]:
+    def _parts(self, payloads: pa.BinaryArray) -> list[DecodedColumn]:
         import pyarrow as pa
 
         try:
-            return [Decoded(self._read(payloads), None)]
+            return [DecodedColumn(self._read(payloads), None)]
         except (pa.ArrowInvalid, _NotObjectsError):
-            if len(payloads) <= _FEW:
-                return [self._alone.decode(payloads)]
+            if len(payloads) <= _MAX_ONE_BY_ONE:
+                return [self._one_by_one.decode(payloads)]
         middle = len(payloads) // 2
         return [*self._parts(payloads[:middle]), *self._parts(payloads[middle:])]
 
@@ -95,7 +95,7 @@ class ObjectDecoder:
         if payloads.null_count == count:
             return pa.nulls(count, self.arrow_type)
         validity, offsets, content = payloads.buffers()
-        lines = _text.join_objects(
+        lines = _documents.join_objects(
             view(offsets, "i"),
             view(validity if payloads.null_count else None, "B"),
             view(content, "B"),
@@ -118,17 +118,17 @@ class ObjectDecoder:
         )
         if table.num_rows != count:
             raise _NotObjectsError
-        columns = [_whole(table.column(field.name), field.type) for field in self.arrow_type]
+        columns = [_single_array(table.column(field.name), field.type) for field in self.arrow_type]
         mask = payloads.is_null() if payloads.null_count else None
         return pa.StructArray.from_arrays(columns, fields=list(self.arrow_type), mask=mask)
 
 
 class _NotObjectsError(Exception):
-    """Not every payload is one object, so rows could not be told apart."""
+    """Not every payload is one object, so rows could not be separated."""
 
 
 def _check_utf8(text: pa.Buffer) -> None:
-    """ArrowInvalid where it is not: Arrow's JSON reader does not look."""
+    """Raises ArrowInvalid if the text is not UTF-8, which Arrow's JSON reader does not check."""
     import pyarrow as pa
 
     ends = pa.py_buffer(memoryview(bytearray(8)).cast("B"))
@@ -136,6 +136,6 @@ def _check_utf8(text: pa.Buffer) -> None:
     pa.Array.from_buffers(pa.string(), 1, [None, ends, text]).validate(full=True)
 
 
-def _whole(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+def _single_array(column: pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
     whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return whole if whole.type == kind else whole.cast(kind)
+    return whole if whole.type == type_ else whole.cast(type_)

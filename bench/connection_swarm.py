@@ -5,15 +5,15 @@ import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.raw import MIB, Address
+from bench.raw_client import MIB, Address
 
-Hear = Callable[[int, memoryview], bytes | None]
+OnResponse = Callable[[int, memoryview], bytes | None]
 """Given a connection's number and the answer it got: what it asks next, if anything."""
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
-class Swarm:
+class ConnectionSwarm:
     """Connections by number."""
 
     def __init__(self, address: Address, count: int) -> None:
@@ -35,7 +35,7 @@ class Swarm:
         self._received.append(bytearray())
         return number
 
-    def ask(self, requests: Sequence[bytes], times: int) -> None:
+    def send_repeatedly(self, requests: Sequence[bytes], times: int) -> None:
         """So many requests in all, each connection its own again and again, answers unread."""
         missing = [0] * len(self._sockets)
         for number, connection in enumerate(self._sockets):
@@ -56,7 +56,7 @@ class Swarm:
                     unsent -= 1
                     connection.sendall(requests[number % len(requests)])
 
-    def converse(self, first: Mapping[int, bytes], hear: Hear) -> None:
+    def exchange(self, first: Mapping[int, bytes], hear: OnResponse) -> None:
         """Ask these first, and go on with what `hear` says until nobody waits any more."""
         for number, request in first.items():
             self._sockets[number].sendall(request)
@@ -78,9 +78,9 @@ class Swarm:
         self._selector.close()
 
     def _ready(self) -> Iterable[tuple[socket.socket, int]]:
-        ready = self._selector.select(PATIENCE_S)
+        ready = self._selector.select(TIMEOUT_S)
         if not ready:
-            raise TimeoutError(f"no answer in {PATIENCE_S} s")
+            raise TimeoutError(f"no answer in {TIMEOUT_S} s")
         for key, _ in ready:
             assert isinstance(key.fileobj, socket.socket)
             yield key.fileobj, key.data

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Arrow's buffers into Avro's bytes: compiled with C types, or run as the Python it is.
+"""Encodes Arrow buffers as Avro payloads: compiled with C types, or run as Python.
 
-A schema and the columns of a batch become a tree of nodes. Each writes the value at an index of
-its column; no object is made for a record. The columns were checked to be as long as they claim
-when their nodes were made.
+A schema and the columns of a batch become a tree of writers. Each writes the value at an index of
+its column; no object is created for a record. The lengths of the columns are checked when their
+writers are created.
 
 It is one file because C inlines only within a file.
 """
@@ -31,16 +31,16 @@ if cython.compiled:
 COMPILED: bool = cython.compiled
 
 
-class UnfitValueError(Exception):
-    """A value that the schema has no place for: its index in its column, and why."""
+class AvroValueError(Exception):
+    """A value does not fit the schema: the reason, then the names of the fields around it."""
 
 
 @cython.final
 @cython.cclass
-class Output:
-    """The payloads, one after the other, while they are written."""
+class AvroOutput:
+    """A growing buffer of payloads, one after the other."""
 
-    room: bytearray
+    buffer: bytearray
     octets: Octets
     size: Size
     capacity: Size
@@ -48,15 +48,15 @@ class Output:
     def __init__(self, capacity: Size) -> None:
         self.size = 0
         self.capacity = 0
-        self.room = bytearray()
+        self.buffer = bytearray()
         self._enlarge(max(capacity, 256))
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _enlarge(self, capacity: Size) -> cython.int:
         larger = bytearray(capacity)
-        larger[: self.size] = memoryview(self.room)[: self.size]
-        self.room = larger
+        larger[: self.size] = memoryview(self.buffer)[: self.size]
+        self.buffer = larger
         self.capacity = capacity
         if cython.compiled:
             self.octets = cython.cast(Octets, PyByteArray_AS_STRING(larger))
@@ -102,50 +102,54 @@ class Output:
 
 
 @cython.cclass
-class Node:
+class AvroWriter:
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         raise NotImplementedError
 
 
 @cython.cclass
-class Nothing(Node):
+class AvroNullWriter(AvroWriter):
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         return 0
 
 
 @cython.cclass
-class Prefixed(Node):
-    """Bytes that are the same each time, and a value: which member of a union it is."""
+class AvroPrefixedWriter(AvroWriter):
+    """Constant bytes before a value: the number of a union's branch."""
 
     prefix: cython.const[cython.uchar][::1]
-    inner: Node
+    inner: AvroWriter
 
-    def __init__(self, prefix: bytes, inner: Node) -> None:
+    def __init__(self, prefix: bytes, inner: AvroWriter) -> None:
         self.prefix = prefix
         self.inner = inner
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         output.copy(_address(self.prefix), 0, len(self.prefix))
         return self.inner.write(index, output)
 
 
 @cython.cclass
-class Nullable(Node):
-    """One node for the values that are there, another for nulls."""
+class AvroNullableWriter(AvroWriter):
+    """One writer for values, another for nulls."""
 
     bits: cython.const[cython.uchar][::1]
     offset: Size
-    present: Node
-    absent: Node
+    present: AvroWriter
+    absent: AvroWriter
 
     def __init__(
-        self, bits: cython.const[cython.uchar][::1], offset: Size, present: Node, absent: Node
+        self,
+        bits: cython.const[cython.uchar][::1],
+        offset: Size,
+        present: AvroWriter,
+        absent: AvroWriter,
     ) -> None:
         self.bits = bits
         self.offset = offset
@@ -154,7 +158,7 @@ class Nullable(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         at: Size = self.offset + index
         if (self.bits[at >> 3] >> (at & 7)) & 1:
             return self.present.write(index, output)
@@ -162,8 +166,8 @@ class Nullable(Node):
 
 
 @cython.cclass
-class Unfit(Node):
-    """Where a value is that cannot be written."""
+class AvroMismatchWriter(AvroWriter):
+    """A value that cannot be written."""
 
     reason: str
 
@@ -172,12 +176,12 @@ class Unfit(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
-        raise UnfitValueError(self.reason)
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
+        raise AvroValueError(self.reason)
 
 
 @cython.cclass
-class Boolean(Node):
+class AvroBooleanWriter(AvroWriter):
     bits: cython.const[cython.uchar][::1]
     offset: Size
 
@@ -187,7 +191,7 @@ class Boolean(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         at: Size = self.offset + index
         output.reserve(1)
         output.octets[output.size] = (self.bits[at >> 3] >> (at & 7)) & 1
@@ -196,7 +200,7 @@ class Boolean(Node):
 
 
 @cython.cclass
-class Int(Node):
+class AvroIntWriter(AvroWriter):
     values: cython.const[cython.int][::1]
 
     def __init__(self, values: cython.const[cython.int][::1]) -> None:
@@ -204,12 +208,12 @@ class Int(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         return output.varint(self.values[index])
 
 
 @cython.cclass
-class Long64(Node):
+class AvroLongWriter(AvroWriter):
     values: cython.const[cython.longlong][::1]
 
     def __init__(self, values: cython.const[cython.longlong][::1]) -> None:
@@ -217,13 +221,13 @@ class Long64(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         return output.varint(self.values[index])
 
 
 @cython.cclass
-class Floating(Node):
-    """Floats and doubles: Arrow's bytes are Avro's."""
+class AvroFloatWriter(AvroWriter):
+    """Floats and doubles: Arrow and Avro have the same bytes."""
 
     content: cython.const[cython.uchar][::1]
     width: Size
@@ -234,12 +238,12 @@ class Floating(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         return output.copy(_address(self.content), index * self.width, self.width)
 
 
 @cython.cclass
-class Bytes(Node):
+class AvroBytesWriter(AvroWriter):
     offsets: cython.const[cython.int][::1]
     content: cython.const[cython.uchar][::1]
 
@@ -253,7 +257,7 @@ class Bytes(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         start: Size = self.offsets[index]
         size: Size = self.offsets[index + 1] - start
         output.varint(size)
@@ -261,7 +265,7 @@ class Bytes(Node):
 
 
 @cython.cclass
-class FixedBytes(Node):
+class AvroFixedWriter(AvroWriter):
     offsets: cython.const[cython.int][::1]
     content: cython.const[cython.uchar][::1]
     size: Size
@@ -278,29 +282,29 @@ class FixedBytes(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         start: Size = self.offsets[index]
         size: Size = self.offsets[index + 1] - start
         if size != self.size:
-            raise UnfitValueError(f"it has {size} bytes, and the schema wants {self.size}")
+            raise AvroValueError(f"it has {size} bytes, and the schema requires {self.size}")
         return output.copy(_address(self.content), start, size)
 
 
 @cython.cclass
-class Decimal(Node):
-    """Sixteen bytes, little-endian, to as few as will do, or a given number, big-endian."""
+class AvroDecimalWriter(AvroWriter):
+    """Sixteen little-endian bytes, written big-endian with a fixed or the minimum size."""
 
     content: cython.const[cython.uchar][::1]
     size: Size
 
     def __init__(self, content: cython.const[cython.uchar][::1], size: Size) -> None:
-        """A negative size: as few as will do, and their number before them."""
+        """A negative size means the minimum size, with its length before it."""
         self.content = content
         self.size = size
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         start: Size = index * 16
         sign: cython.uchar = 0
         if self.content[start + 15] >= 0x80:
@@ -317,107 +321,107 @@ class Decimal(Node):
             size = needed
             output.varint(size)
         if size < needed:
-            raise UnfitValueError(f"it takes {needed} bytes, and the schema has {size}")
+            raise AvroValueError(f"it takes {needed} bytes, and the schema has {size}")
         output.reserve(size)
-        place: Size
-        for place in range(size):
-            output.octets[output.size + size - 1 - place] = (
-                self.content[start + place] if place < 16 else sign
+        position: Size
+        for position in range(size):
+            output.octets[output.size + size - 1 - position] = (
+                self.content[start + position] if position < 16 else sign
             )
         output.size += size
         return 0
 
 
 @cython.cclass
-class Record(Node):
-    nodes: list
+class AvroRecordWriter(AvroWriter):
+    writers: list
     names: list
 
-    def __init__(self, nodes: list, names: list) -> None:
-        self.nodes = nodes
+    def __init__(self, writers: list, names: list) -> None:
+        self.writers = writers
         self.names = names
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
-        place: Size = 0
-        node: Node
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
+        position: Size = 0
+        writer: AvroWriter
         try:
-            for place in range(len(self.nodes)):
-                node = cython.cast(Node, self.nodes[place])
-                node.write(index, output)
-        except UnfitValueError as unfit:
-            raise UnfitValueError(*unfit.args, self.names[place]) from None
+            for position in range(len(self.writers)):
+                writer = cython.cast(AvroWriter, self.writers[position])
+                writer.write(index, output)
+        except AvroValueError as error:
+            raise AvroValueError(*error.args, self.names[position]) from None
         return 0
 
 
 @cython.cclass
-class Items(Node):
-    """The items of a list, or the entries of a map: one block, and its end."""
+class AvroArrayWriter(AvroWriter):
+    """The items of a list, or the entries of a map: one block, and the end marker."""
 
     offsets: cython.const[cython.int][::1]
-    nodes: list
+    writers: list
 
-    def __init__(self, offsets: cython.const[cython.int][::1], nodes: list) -> None:
+    def __init__(self, offsets: cython.const[cython.int][::1], writers: list) -> None:
         self.offsets = offsets
-        self.nodes = nodes
+        self.writers = writers
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
         item: Size
-        place: Size
-        node: Node
+        position: Size
+        writer: AvroWriter
         start: Size = self.offsets[index]
         end: Size = self.offsets[index + 1]
         if end > start:
             output.varint(end - start)
             for item in range(start, end):
-                for place in range(len(self.nodes)):
-                    node = cython.cast(Node, self.nodes[place])
-                    node.write(item, output)
+                for position in range(len(self.writers)):
+                    writer = cython.cast(AvroWriter, self.writers[position])
+                    writer.write(item, output)
         return output.varint(0)
 
 
 @cython.cclass
-class Choice(Node):
-    """A struct with a field for each member of a union: the first that is set is written."""
+class AvroUnionWriter(AvroWriter):
+    """A struct with a field for each branch of a union: the first that is set is written."""
 
-    bits: list  # of validity, as nodes
-    nodes: list
+    bits: list  # validity, as writers
+    writers: list
 
-    def __init__(self, present: list, nodes: list) -> None:
-        """`present` has, for each node, a column of int: 1 where the member is set."""
+    def __init__(self, present: list, writers: list) -> None:
+        """`present` has, for each writer, a column of int: 1 if the branch is set."""
         self.bits = present
-        self.nodes = nodes
+        self.writers = writers
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
-        place: Size
-        node: Node
-        present: Int
-        for place in range(len(self.nodes)):
-            present = cython.cast(Int, self.bits[place])
+    def write(self, index: Size, output: AvroOutput) -> cython.int:
+        position: Size
+        writer: AvroWriter
+        present: AvroIntWriter
+        for position in range(len(self.writers)):
+            present = cython.cast(AvroIntWriter, self.bits[position])
             if present.values[index]:
-                node = cython.cast(Node, self.nodes[place])
-                return node.write(index, output)
-        raise UnfitValueError("no member of the union is set")
+                writer = cython.cast(AvroWriter, self.writers[position])
+                return writer.write(index, output)
+        raise AvroValueError("no branch of the union is set")
 
 
-def run(
-    root: Node,
+def write_payloads(
+    root: AvroWriter,
     bits: cython.const[cython.uchar][::1],
     first: Size,
     header: cython.const[cython.uchar][::1],
     offsets: cython.int[::1],
     capacity: Size,
 ) -> bytearray:
-    """The payloads, each after the header; fills where they begin, and the last one ends.
+    """Returns the payloads, each after the header, and fills `offsets`.
 
-    A row is left out where its bit is not set; without bits none is.
+    A row whose bit is not set has no payload; without bits all rows have one.
     """
-    output: Output = Output(capacity)
+    output: AvroOutput = AvroOutput(capacity)
     row: Size = 0
     count: Size = len(offsets) - 1
     has_nulls: cython.bint = len(bits) > 0
@@ -431,11 +435,11 @@ def run(
                 output.copy(_address(header), 0, header_bytes)
                 root.write(row, output)
             offsets[row + 1] = output.size
-    except UnfitValueError as unfit:
-        reason, *names = unfit.args
+    except AvroValueError as error:
+        reason, *names = error.args
         where = f" in field {'.'.join(reversed(names))!r}" if names else ""
         raise ValueError(f"Row {row} cannot be written{where}: {reason}.") from None
-    return output.room
+    return output.buffer
 
 
 @cython.cfunc

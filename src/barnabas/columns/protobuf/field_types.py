@@ -1,25 +1,25 @@
-"""How values are written in Protobuf's wire format, and how they are kept in columns."""
+"""Protobuf's wire types, and the kinds of columns for its fields."""
 
 from enum import IntEnum
 
 
-class Wire(IntEnum):
+class WireType(IntEnum):
     VARINT = 0
     FIXED64 = 1
-    SPAN = 2
-    """Bytes after their number."""
+    LEN = 2
+    """Bytes after their length."""
     GROUP = 3
     GROUP_END = 4
     FIXED32 = 5
 
 
-class Kind(IntEnum):
-    """What a column's buffers hold."""
+class ColumnKind(IntEnum):
+    """The content of a column's buffers."""
 
     INT32 = 0
-    """Or a float: its bits."""
+    """Or the bits of a float."""
     INT64 = 1
-    """Or a double: its bits."""
+    """Or the bits of a double."""
     UINT32 = 2
     """In 64 bits: Spark has no unsigned numbers."""
     UINT64 = 3
@@ -28,7 +28,7 @@ class Kind(IntEnum):
     TEXT = 5
     BYTES = 6
     ENUM = 7
-    """As text: the name, or the number where it has none."""
+    """As text: the name, or the number if it has no name."""
     TIMESTAMP = 8
     """Microseconds, of a google.protobuf.Timestamp."""
     MESSAGE = 9

@@ -1,10 +1,10 @@
-"""Which columns a JSON Schema describes.
+"""The column types of a JSON Schema.
 
-`formats.json_schema` reads one to compare it with another, checked by its meta-schema. Executors
-need no more than the types of fields, without the libraries that checking takes.
+`schemas.json_schema` parses a schema to validate and compare it. Executors need only the types of
+fields, without the libraries for validation.
 
-All fields are nullable, as in what Spark itself reads of JSON. A property that may be of several
-types, or of any, is the text of its JSON.
+All fields are nullable, as in Spark's own JSON source. A property of several types, or of any
+type, is the text of its JSON.
 """
 
 from __future__ import annotations
@@ -21,57 +21,57 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_DEPTH = 64
-MAX_KINDS = 5000
-"""A few definitions that refer to each other twice would be more than fit in any memory."""
+MAX_TYPES = 5000
+"""A few definitions that refer to each other twice would otherwise not fit in memory."""
 
 
 @dataclass(slots=True, frozen=True)
-class Scalar:
+class JsonScalar:
     name: str
-    """string, integer, number, boolean, null; or json, for the text of anything."""
+    """string, integer, number, boolean, null; or json, for the text of any value."""
 
 
 @dataclass(slots=True, frozen=True)
-class Object:
-    fields: tuple[tuple[str, Kind], ...]
+class JsonStruct:
+    fields: tuple[tuple[str, JsonKind], ...]
     required: frozenset[str]
     is_open: bool
-    """There may be other properties, which are not read."""
+    """Whether there may be other properties, which are not read."""
 
 
 @dataclass(slots=True, frozen=True)
-class List:
-    items: Kind
+class JsonArray:
+    items: JsonKind
 
 
 @dataclass(slots=True, frozen=True)
-class Map:
-    values: Kind
+class JsonMap:
+    values: JsonKind
 
 
-Kind: TypeAlias = Scalar | Object | List | Map
-JSON = Scalar("json")
+JsonKind: TypeAlias = JsonScalar | JsonStruct | JsonArray | JsonMap
+ANY_JSON = JsonScalar("json")
 
 
-def parse(text: str, references: Mapping[str, str]) -> Kind:
-    """SchemaError where the text is no JSON Schema."""
-    declared = _loaded(text, "The JSON schema")
+def parse(text: str, references: Mapping[str, str]) -> JsonKind:
+    """Raises SchemaError if the text is not a JSON Schema."""
+    declared = _load_json(text, "The JSON schema")
     return _Parser(declared, references).kind(declared, declared, ())
 
 
-def arrow_type(kind: Kind) -> pa.DataType:
+def arrow_type(kind: JsonKind) -> pa.DataType:
     import pyarrow as pa
 
     match kind:
-        case Object(fields):
+        case JsonStruct(fields):
             return pa.struct([pa.field(name, arrow_type(inner)) for name, inner in fields])
-        case List(items):
+        case JsonArray(items):
             return pa.list_(pa.field("element", arrow_type(items)))
-        case Map(values):
+        case JsonMap(values):
             return pa.map_(
                 pa.field("key", pa.string(), nullable=False), pa.field("value", arrow_type(values))
             )
-        case Scalar(name):
+        case JsonScalar(name):
             return {
                 "integer": pa.int64(),
                 "number": pa.float64(),
@@ -80,18 +80,18 @@ def arrow_type(kind: Kind) -> pa.DataType:
             }.get(name, pa.string())
 
 
-def is_readable_by_arrow(kind: Kind) -> bool:
-    """Whether Arrow's own reader takes documents of the kind: it knows objects with fields."""
-    return isinstance(kind, Object) and bool(kind.fields) and _is_within_arrow(kind)
+def is_readable_by_arrow(kind: JsonKind) -> bool:
+    """Whether Arrow's own reader supports the type: only objects with fields."""
+    return isinstance(kind, JsonStruct) and bool(kind.fields) and _is_within_arrow(kind)
 
 
-def _is_within_arrow(kind: Kind) -> bool:
+def _is_within_arrow(kind: JsonKind) -> bool:
     match kind:
-        case Object(fields):
+        case JsonStruct(fields):
             return all(_is_within_arrow(inner) for _, inner in fields)
-        case List(items):
+        case JsonArray(items):
             return _is_within_arrow(items)
-        case Scalar(name):
+        case JsonScalar(name):
             return name not in ("json", "null")
     return False
 
@@ -102,13 +102,13 @@ class _Parser:
         self._references = references
         self._count = 0
 
-    def kind(self, declared: Any, root: Any, path: tuple[str, ...]) -> Kind:
-        """`path` has the references that led here: one that leads to itself has no columns."""
+    def kind(self, declared: Any, root: Any, path: tuple[str, ...]) -> JsonKind:
+        """`path` has the references that led here: a type that contains itself has no columns."""
         self._count += 1
-        if self._count > MAX_KINDS:
-            raise SchemaError(f"The schema is more than {MAX_KINDS} types, each where it is used.")
+        if self._count > MAX_TYPES:
+            raise SchemaError(f"The schema is more than {MAX_TYPES} types, each where it is used.")
         if not isinstance(declared, dict) or len(path) > MAX_DEPTH:
-            return JSON
+            return ANY_JSON
         match declared:
             case {"$ref": str(target)}:
                 return self._referred(target, root, path)
@@ -119,32 +119,34 @@ class _Parser:
             case {"type": str(name)}:
                 return self._named(name, declared, root, path)
             case {"type": list(names)}:
-                return self._named(_single(names), declared, root, path)
+                return self._named(_single_type(names), declared, root, path)
             case {"properties": dict()}:
                 return self._object(declared, root, path)
             case {"enum": list(values)}:
-                return _common(values)
+                return _common_type(values)
             case {"const": value}:
-                return _common([value])
-        return JSON
+                return _common_type([value])
+        return ANY_JSON
 
-    def _named(self, name: str, declared: dict[str, Any], root: Any, path: tuple[str, ...]) -> Kind:
+    def _named(
+        self, name: str, declared: dict[str, Any], root: Any, path: tuple[str, ...]
+    ) -> JsonKind:
         match name:
             case "object":
                 return self._object(declared, root, path)
             case "array":
                 items = declared.get("items")
                 if not isinstance(items, dict):
-                    return JSON
-                return List(self.kind(items, root, (*path, "")))
+                    return ANY_JSON
+                return JsonArray(self.kind(items, root, (*path, "")))
             case "string" | "integer" | "number" | "boolean" | "null":
-                return Scalar(name)
-        return JSON
+                return JsonScalar(name)
+        return ANY_JSON
 
-    def _object(self, declared: dict[str, Any], root: Any, path: tuple[str, ...]) -> Kind:
+    def _object(self, declared: dict[str, Any], root: Any, path: tuple[str, ...]) -> JsonKind:
         properties, others = declared.get("properties"), declared.get("additionalProperties")
         if isinstance(properties, dict) and properties:
-            return Object(
+            return JsonStruct(
                 tuple(
                     (name, self.kind(inner, root, (*path, "")))
                     for name, inner in properties.items()
@@ -153,34 +155,34 @@ class _Parser:
                 others is not False,
             )
         if isinstance(others, dict) and others:
-            return Map(self.kind(others, root, (*path, "")))
-        return JSON
+            return JsonMap(self.kind(others, root, (*path, "")))
+        return ANY_JSON
 
-    def _one_of(self, choices: list[Any], root: Any, path: tuple[str, ...]) -> Kind:
+    def _one_of(self, choices: list[Any], root: Any, path: tuple[str, ...]) -> JsonKind:
         kinds = [self.kind(choice, root, (*path, "")) for choice in choices]
-        others = [kind for kind in kinds if kind != Scalar("null")]
+        others = [kind for kind in kinds if kind != JsonScalar("null")]
         if not others and kinds:
-            return Scalar("null")
-        return others[0] if others and all(kind == others[0] for kind in others) else JSON
+            return JsonScalar("null")
+        return others[0] if others and all(kind == others[0] for kind in others) else ANY_JSON
 
-    def _all_of(self, parts: list[Any], root: Any, path: tuple[str, ...]) -> Kind:
+    def _all_of(self, parts: list[Any], root: Any, path: tuple[str, ...]) -> JsonKind:
         kinds = [self.kind(part, root, (*path, "")) for part in parts]
-        objects = [kind for kind in kinds if isinstance(kind, Object)]
+        objects = [kind for kind in kinds if isinstance(kind, JsonStruct)]
         if not objects:
-            others = [kind for kind in kinds if kind != JSON]
-            return others[0] if len(others) == 1 else JSON
-        fields = {name: kind for each in objects for name, kind in each.fields}
-        return Object(
+            others = [kind for kind in kinds if kind != ANY_JSON]
+            return others[0] if len(others) == 1 else ANY_JSON
+        fields = {name: kind for struct in objects for name, kind in struct.fields}
+        return JsonStruct(
             tuple(fields.items()),
-            frozenset().union(*(each.required for each in objects)),
-            all(each.is_open for each in objects),
+            frozenset().union(*(struct.required for struct in objects)),
+            all(struct.is_open for struct in objects),
         )
 
-    def _referred(self, target: str, root: Any, path: tuple[str, ...]) -> Kind:
+    def _referred(self, target: str, root: Any, path: tuple[str, ...]) -> JsonKind:
         name, _, pointer = target.partition("#")
-        place = f"{name or id(root)}#{pointer}"
-        if place in path:
-            return JSON
+        reference = f"{name or id(root)}#{pointer}"
+        if reference in path:
+            return ANY_JSON
         if name:
             root = self._root(name)
         declared = root
@@ -189,25 +191,25 @@ class _Parser:
             declared = declared.get(key) if isinstance(declared, dict) else None
         if declared is None:
             raise SchemaError(f"The schema refers to {target!r}, which is not defined.")
-        return self.kind(declared, root, (*path, place))
+        return self.kind(declared, root, (*path, reference))
 
     def _root(self, name: str) -> Any:
         if name not in self._roots:
             if name not in self._references:
                 raise SchemaError(f"The schema refers to {name!r}, which is not defined.")
-            self._roots[name] = _loaded(self._references[name], f"The reference {name!r}")
+            self._roots[name] = _load_json(self._references[name], f"The reference {name!r}")
         return self._roots[name]
 
 
-def _loaded(text: str, what: str) -> Any:
+def _load_json(text: str, description: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise SchemaError(f"{what} is not JSON: {error}") from error
+        raise SchemaError(f"{description} is not JSON: {error}") from error
 
 
-def _single(names: list[Any]) -> str:
-    """The type besides null; none where there are several."""
+def _single_type(names: list[Any]) -> str:
+    """Returns the type besides null; "" if there are several."""
     others = [name for name in names if name != "null"]
     if sorted(map(str, others)) == ["integer", "number"]:
         return "number"
@@ -216,10 +218,10 @@ def _single(names: list[Any]) -> str:
     return "null" if not others else ""
 
 
-def _common(values: list[Any]) -> Kind:
-    """Of constants."""
+def _common_type(values: list[Any]) -> JsonKind:
+    """Returns the common type of constants."""
     if values and all(isinstance(value, str) for value in values):
-        return Scalar("string")
+        return JsonScalar("string")
     if values and all(type(value) is int for value in values):
-        return Scalar("integer")
-    return JSON
+        return JsonScalar("integer")
+    return ANY_JSON

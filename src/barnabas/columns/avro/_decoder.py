@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Avro's bytes into Arrow's buffers: compiled with C types, or run as the Python it is.
+"""Decodes Avro payloads into Arrow buffers: compiled with C types, or run as Python.
 
-A schema becomes a tree of steps. Each reads one value at the cursor and appends it to a column;
-no object is made for a record. Bytes come from the network: every length is checked against the
+A schema becomes a tree of readers. Each reads one value at the cursor and appends it to a column;
+no object is created for a record. Bytes come from the network: every length is checked against the
 end of the payload before anything is read.
 
-A step returns 0, or one of the faults, after which nothing more is read of the payload, and the
-columns are cut back to where they were before it.
+A reader returns 0 or an error code. After an error the rest of the payload is not read, and the
+columns are truncated to their lengths before it.
 
-It is one file because C inlines only within a file: with the columns and the cursor in another one
-an eighth of the speed is gone.
+It is one file because C inlines only within a file: with the columns and the cursor in another
+file, an eighth of the speed is lost.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ if cython.compiled:
 
 COMPILED: bool = cython.compiled
 
-ENDS = cython.declare(cython.Py_ssize_t, 1)
+TRUNCATED = cython.declare(cython.Py_ssize_t, 1)
 OVERLONG = cython.declare(cython.Py_ssize_t, 2)
-UNFIT = cython.declare(cython.Py_ssize_t, 3)
+OUT_OF_RANGE = cython.declare(cython.Py_ssize_t, 3)
 NOT_TEXT = cython.declare(cython.Py_ssize_t, 4)
-NO_MEMBER = cython.declare(cython.Py_ssize_t, 5)
+NO_BRANCH = cython.declare(cython.Py_ssize_t, 5)
 NO_SYMBOL = cython.declare(cython.Py_ssize_t, 6)
 NEGATIVE = cython.declare(cython.Py_ssize_t, 7)
 NOT_BOOLEAN = cython.declare(cython.Py_ssize_t, 8)
-NO_PLACE = cython.declare(cython.Py_ssize_t, 9)
+TYPE_MISMATCH = cython.declare(cython.Py_ssize_t, 9)
 TOO_MANY = cython.declare(cython.Py_ssize_t, 10)
 TOO_DEEP = cython.declare(cython.Py_ssize_t, 11)
 
-FAULTS = [
+ERROR_MESSAGES = [
     "",
     "the payload ends within it",
     "a number is longer than 64 bits",
@@ -60,43 +60,43 @@ FAULTS = [
     "an enum has no such symbol",
     "a length is negative",
     "a boolean is neither 0 nor 1",
-    "what was written is of a type that the reader's schema has no place for",
+    "it was written with a type that the reader's schema cannot represent",
     "its arrays have too many empty items",
-    "a record is too often within itself",
+    "a record contains itself too many times",
 ]
-"""What they are called, by their numbers."""
+"""Descriptions, by error code."""
 
-MOST_EMPTY = cython.declare(cython.Py_ssize_t, 1024)
-"""Items of a payload that take no bytes: its size says nothing of them."""
-DEEPEST = cython.declare(cython.Py_ssize_t, 1000 if COMPILED else 100)
-"""How often a record may be within itself: as far as the stack goes, whoever calls."""
+MAX_EMPTY_ITEMS = cython.declare(cython.Py_ssize_t, 1024)
+"""Maximum items of a payload that take no bytes, since its size does not limit them."""
+MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1000 if COMPILED else 100)
+"""Maximum depth of a record within itself, which any caller's stack allows."""
 
 
 @cython.final
 @cython.cclass
-class Column:
-    """The buffers of an Arrow column while it grows.
+class AvroColumnBuffer:
+    """The growing buffers of an Arrow column.
 
-    Cells are of one width: values, or offsets into the content or into the items of a list. A
-    boolean takes a byte here, as does the validity of a value, until the column is finished.
+    Cells have one width: values, or offsets into the content or into the items of a list. A
+    boolean takes a byte here, as does the validity of a value, until the column is complete.
     """
 
     width: cython.int
     has_offsets: cython.bint
     is_nullable: cython.bint
-    fields: list  # of a struct: as long as it is
+    fields: list  # columns of a struct, with the same length
     length: Size
     capacity: Size
     mark: Size
-    valid_room: bytearray
+    validity_buffer: bytearray
     valid: Octets
-    cell_room: bytearray
+    cell_buffer: bytearray
     cells: Octets
     ints: Ints
     longs: Longs
     floats: Floats
     doubles: Doubles
-    content_room: bytearray
+    content_buffer: bytearray
     content_size: Size
     content: Octets
 
@@ -110,13 +110,13 @@ class Column:
         self.reset(0)
 
     def reset(self, capacity: Size) -> None:
-        """Begin anew; what was there before belongs to whoever took it."""
+        """Start with new buffers; the caller of `buffers` owns the old ones."""
         self.length = 0
         self.mark = 0
         self.capacity = 0
-        self.valid_room = bytearray()
-        self.cell_room = bytearray()
-        self.content_room = bytearray()
+        self.validity_buffer = bytearray()
+        self.cell_buffer = bytearray()
+        self.content_buffer = bytearray()
         self._enlarge(capacity)
         self._enlarge_content(0, capacity * 8 if self.has_offsets else 0)
 
@@ -124,16 +124,16 @@ class Column:
         return self.length
 
     def buffers(self) -> tuple:
-        """Validity, a byte a value; the cells; the content that offsets point into."""
-        return self.valid_room, self.cell_room, self.content_room
+        """Returns validity (a byte a value), cells, and the content that offsets refer to."""
+        return self.validity_buffer, self.cell_buffer, self.content_buffer
 
     @cython.cfunc
-    def _enlarge(self, wanted: Size) -> cython.int:
-        capacity: Size = max(wanted, 16)
-        self.valid_room = _larger(self.valid_room, capacity)
-        self.valid = _room(self.valid_room)
-        self.cell_room = _larger(self.cell_room, (capacity + self.has_offsets) * self.width)
-        self.cells = _room(self.cell_room)
+    def _enlarge(self, needed: Size) -> cython.int:
+        capacity: Size = max(needed, 16)
+        self.validity_buffer = _enlarged(self.validity_buffer, capacity)
+        self.valid = _pointer(self.validity_buffer)
+        self.cell_buffer = _enlarged(self.cell_buffer, (capacity + self.has_offsets) * self.width)
+        self.cells = _pointer(self.cell_buffer)
         if cython.compiled:
             self.ints = cython.cast(Ints, self.cells)
             self.longs = cython.cast(Longs, self.cells)
@@ -152,7 +152,7 @@ class Column:
     @cython.inline
     @cython.exceptval(-1)
     def begin(self) -> Size:
-        """Make room for one more value; where it goes. The buffers may be others after."""
+        """Reserve space for a value and return its index. The buffers may have moved."""
         if self.length == self.capacity:
             self._enlarge(self.capacity * 2)
         return self.length
@@ -161,7 +161,7 @@ class Column:
     @cython.inline
     @cython.exceptval(check=False)
     def end(self) -> cython.int:
-        """The value is written."""
+        """The value of `begin` is written."""
         self.valid[self.length] = 1
         self.length += 1
         return 0
@@ -169,9 +169,9 @@ class Column:
     @cython.cfunc
     @cython.exceptval(-1)
     def append_null(self) -> cython.int:
-        """A null; where none may be (in a struct that is null itself), some value."""
+        """Append a null, or any value if the column has no nulls (in a struct that is null)."""
         at: Size = self.begin()
-        field: Column
+        field: AvroColumnBuffer
         self.valid[at] = not self.is_nullable
         if self.has_offsets:
             self.ints[at + 1] = self.ints[at]
@@ -200,14 +200,14 @@ class Column:
         if used + size > 0x7FFFFFFF:
             raise ValueError("A column has more than 2 GiB: decode fewer payloads at a time.")
         self.content_size = max(used + size, 2 * used, 256)
-        self.content_room = _larger(self.content_room, self.content_size)
-        self.content = _room(self.content_room)
+        self.content_buffer = _enlarged(self.content_buffer, self.content_size)
+        self.content = _pointer(self.content_buffer)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def append_list(self, item_count: Size) -> cython.int:
-        """A list, whose items are all there; `item_count` with those of earlier ones."""
+        """Append a list after its items; `item_count` includes the items of earlier lists."""
         at: Size = self.begin()
         if item_count > 0x7FFFFFFF:
             raise ValueError("A column has more than 2^31 items: decode fewer payloads at a time.")
@@ -217,16 +217,16 @@ class Column:
 
 @cython.final
 @cython.cclass
-class Cursor:
-    """Where a payload is being read."""
+class AvroCursor:
+    """The position in a payload."""
 
     data: Address
     at: Size
     end: Size
-    fault: cython.int
+    error: cython.int
     depth: Size  # of records within themselves
     empty: Long  # items so far that took no bytes
-    path: list  # the names of the fields that the fault is in, the innermost first
+    path: list  # the names of the fields around an error, the innermost first
 
     def __init__(self) -> None:
         self.path = []
@@ -235,11 +235,11 @@ class Cursor:
     @cython.inline
     @cython.exceptval(check=False)
     def open(self, data: Address, at: Size, end: Size) -> cython.int:
-        """Begin with a payload."""
+        """Start a payload."""
         self.data = data
         self.at = at
         self.end = end
-        self.fault = 0
+        self.error = 0
         self.depth = 0
         self.empty = 0
         return 0
@@ -248,7 +248,7 @@ class Cursor:
     @cython.inline
     @cython.exceptval(check=False)
     def varint(self) -> Long:
-        """Zigzag, seven bits a byte, lowest first. 0 and a fault where it is cut short."""
+        """Reads a zigzag number, seven bits a byte, lowest first. Returns 0 after an error."""
         value: Word = 0
         shift: cython.int = 0
         byte: Word
@@ -263,19 +263,19 @@ class Cursor:
             shift += 7
             if shift > 63:
                 break
-        self.fault = OVERLONG if shift >= 63 else ENDS
+        self.error = OVERLONG if shift >= 63 else TRUNCATED
         return 0
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
     def take(self, size: Long) -> Size:
-        """Step over so many bytes; where they begin."""
+        """Skips `size` bytes and returns where they start."""
         at: Size = self.at
         if size < 0:
-            self.fault = NEGATIVE
+            self.error = NEGATIVE
         elif size > self.end - at:
-            self.fault = ENDS
+            self.error = TRUNCATED
         else:
             self.at = at + size
         return at
@@ -283,236 +283,243 @@ class Cursor:
     @cython.cfunc
     @cython.exceptval(check=False)
     def block(self, item_bytes: cython.int) -> Long:
-        """How many items the next block of an array or a map has; none ends it."""
+        """Returns the number of items of the next block of an array or map; 0 is the end."""
         count: Long = self.varint()
         if count < -0x7FFFFFFFFFFFFFFF:  # C has no such positive number
-            self.fault = NEGATIVE
+            self.error = NEGATIVE
         elif count < 0:
-            self.varint()  # the block's size in bytes, which only those need who skip it
+            self.varint()  # the block's size in bytes, which is only needed to skip it
             count = -count
         if item_bytes and count > self.end - self.at:
-            self.fault = ENDS
-        elif not item_bytes and not self.fault:
-            if count > MOST_EMPTY - self.empty:
-                self.fault = TOO_MANY
+            self.error = TRUNCATED
+        elif not item_bytes and not self.error:
+            if count > MAX_EMPTY_ITEMS - self.empty:
+                self.error = TOO_MANY
             self.empty += count
-        return 0 if self.fault else count
+        return 0 if self.error else count
 
 
 @cython.cclass
-class Step:
+class AvroReader:
     """Reads a value and appends it to its column."""
 
-    column: Column
+    column: AvroColumnBuffer
 
     def __init__(self, column: object = None) -> None:
-        """Those that pass over values have none."""
+        """Readers that skip values have no column."""
         self.column = column
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         raise NotImplementedError
 
 
 @cython.cclass
-class Nothing(Step):
+class AvroNullReader(AvroReader):
     """A null, which takes no bytes."""
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         return self.column.append_null()
 
 
 @cython.cclass
-class Boolean(Step):
+class AvroBooleanReader(AvroReader):
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         at: Size = cursor.take(1)
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         if cursor.data[at] > 1:
-            cursor.fault = NOT_BOOLEAN
+            cursor.error = NOT_BOOLEAN
             return NOT_BOOLEAN
-        place: Size = self.column.begin()
-        self.column.cells[place] = cursor.data[at]
+        index: Size = self.column.begin()
+        self.column.cells[index] = cursor.data[at]
         return self.column.end()
 
 
 @cython.cclass
-class Int(Step):
+class AvroIntReader(AvroReader):
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         value: Long = cursor.varint()
         if value > 0x7FFFFFFF or value < -0x80000000:
-            cursor.fault = UNFIT
-        if cursor.fault:
-            return cursor.fault
-        place: Size = self.column.begin()
-        self.column.ints[place] = value
+            cursor.error = OUT_OF_RANGE
+        if cursor.error:
+            return cursor.error
+        index: Size = self.column.begin()
+        self.column.ints[index] = value
         return self.column.end()
 
 
 @cython.cclass
-class Long64(Step):
-    """An int or a long within bounds, in units that are multiples or parts of the column's."""
+class AvroLongReader(AvroReader):
+    """An int or long within bounds, in a unit that is a multiple or fraction of the column's."""
 
-    least: Long
-    most: Long
-    times: Long
-    parts: Long
+    minimum: Long
+    maximum: Long
+    multiplier: Long
+    divisor: Long
 
-    def __init__(self, column: Column, least: Long, most: Long, times: Long, parts: Long) -> None:
+    def __init__(
+        self,
+        column: AvroColumnBuffer,
+        minimum: Long,
+        maximum: Long,
+        multiplier: Long,
+        divisor: Long,
+    ) -> None:
         self.column = column
-        self.least = least
-        self.most = most
-        self.times = times
-        self.parts = parts
+        self.minimum = minimum
+        self.maximum = maximum
+        self.multiplier = multiplier
+        self.divisor = divisor
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         value: Long = cursor.varint()
-        if value < self.least or value > self.most:
-            cursor.fault = UNFIT
-        if cursor.fault:
-            return cursor.fault
-        if self.parts > 1:
-            value = value // self.parts
-        place: Size = self.column.begin()
-        self.column.longs[place] = value * self.times
+        if value < self.minimum or value > self.maximum:
+            cursor.error = OUT_OF_RANGE
+        if cursor.error:
+            return cursor.error
+        if self.divisor > 1:
+            value = value // self.divisor
+        index: Size = self.column.begin()
+        self.column.longs[index] = value * self.multiplier
         return self.column.end()
 
 
 @cython.cclass
-class IntegerToFloat(Step):
+class AvroIntToFloatReader(AvroReader):
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         value: Long = cursor.varint()
-        if cursor.fault:
-            return cursor.fault
-        place: Size = self.column.begin()
+        if cursor.error:
+            return cursor.error
+        index: Size = self.column.begin()
         if self.column.width == 4:
-            self.column.floats[place] = value
+            self.column.floats[index] = value
         else:
-            self.column.doubles[place] = value
+            self.column.doubles[index] = value
         return self.column.end()
 
 
 @cython.cclass
-class FloatToDouble(Step):
-    single: Column  # where a float is taken out of its bytes
+class AvroFloatToDoubleReader(AvroReader):
+    single: AvroColumnBuffer  # scratch space to convert bytes to a float
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: AvroColumnBuffer) -> None:
         self.column = column
-        self.single = Column(4, False, False, [])
+        self.single = AvroColumnBuffer(4, False, False, [])
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         at: Size = cursor.take(4)
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         _copy(self.single.cells, 0, cursor.data, at, 4)
-        place: Size = self.column.begin()
-        self.column.doubles[place] = self.single.floats[0]
+        index: Size = self.column.begin()
+        self.column.doubles[index] = self.single.floats[0]
         return self.column.end()
 
 
 @cython.cclass
-class Floating(Step):
-    """A float or a double: Avro's bytes are Arrow's."""
+class AvroFloatReader(AvroReader):
+    """A float or a double: Avro and Arrow have the same bytes."""
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         width: cython.int = self.column.width
         at: Size = cursor.take(width)
-        if cursor.fault:
-            return cursor.fault
-        place: Size = self.column.begin()
-        _copy(self.column.cells, place * width, cursor.data, at, width)
+        if cursor.error:
+            return cursor.error
+        index: Size = self.column.begin()
+        _copy(self.column.cells, index * width, cursor.data, at, width)
         return self.column.end()
 
 
 @cython.cclass
-class Bytes(Step):
+class AvroBytesReader(AvroReader):
     is_text: cython.bint
 
-    def __init__(self, column: Column, is_text: cython.bint) -> None:
+    def __init__(self, column: AvroColumnBuffer, is_text: cython.bint) -> None:
         self.column = column
         self.is_text = is_text
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         size: Long = cursor.varint()
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         at: Size = cursor.take(size)
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         if self.is_text and not _is_utf8(cursor.data, at, size):
-            cursor.fault = NOT_TEXT
+            cursor.error = NOT_TEXT
             return NOT_TEXT
         return self.column.append_bytes(cursor.data, at, size)
 
 
 @cython.cclass
-class FixedBytes(Step):
+class AvroFixedReader(AvroReader):
     size: Long
 
-    def __init__(self, column: Column, size: Long) -> None:
+    def __init__(self, column: AvroColumnBuffer, size: Long) -> None:
         self.column = column
         self.size = size
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         at: Size = cursor.take(self.size)
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         return self.column.append_bytes(cursor.data, at, self.size)
 
 
 @cython.cclass
-class Uuid(Step):
-    """Sixteen bytes to the text that is common for them."""
+class AvroUuidReader(AvroReader):
+    """Sixteen bytes, as the usual text of a UUID."""
 
     text: bytearray
     digits: Octets
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: AvroColumnBuffer) -> None:
         self.column = column
         self.text = bytearray(b"-" * 36)
-        self.digits = _room(self.text)
+        self.digits = _pointer(self.text)
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         at: Size = cursor.take(16)
-        if cursor.fault:
-            return cursor.fault
-        place: Size = 0
+        if cursor.error:
+            return cursor.error
+        position: Size = 0
         index: Size
         byte: cython.int
         for index in range(16):
             if index == 4 or index == 6 or index == 8 or index == 10:
-                place += 1
+                position += 1
             byte = cursor.data[at + index]
-            self.digits[place] = _hexadecimal(byte >> 4)
-            self.digits[place + 1] = _hexadecimal(byte & 15)
-            place += 2
+            self.digits[position] = _hexadecimal(byte >> 4)
+            self.digits[position + 1] = _hexadecimal(byte & 15)
+            position += 2
         return self.column.append_bytes(self.digits, 0, 36)
 
 
 @cython.cclass
-class Decimal(Step):
-    """Big-endian two's complement, of a given size or with its length before it.
+class AvroDecimalReader(AvroReader):
+    """Big-endian two's complement, of a fixed size or after its length.
 
     The column has sixteen bytes a value, little-endian: two longs, the low one first.
     """
@@ -521,7 +528,9 @@ class Decimal(Step):
     limit_high: Long
     limit_low: Word
 
-    def __init__(self, column: Column, size: Long, limit_high: Long, limit_low: Word) -> None:
+    def __init__(
+        self, column: AvroColumnBuffer, size: Long, limit_high: Long, limit_low: Word
+    ) -> None:
         """A negative size is read from the payload. The limit is the largest value."""
         self.column = column
         self.size = size
@@ -530,46 +539,48 @@ class Decimal(Step):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         size: Long = self.size
         if size < 0:
             size = cursor.varint()
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         start: Size = cursor.take(size)
-        if cursor.fault:
-            return cursor.fault
-        place: Size = self.column.begin() * 16
+        if cursor.error:
+            return cursor.error
+        position: Size = self.column.begin() * 16
         sign: cython.uchar = 0
         if size and cursor.data[start] >= 0x80:
             sign = 0xFF
-        while size > 16:  # digits that say no more than the sign does
+        while size > 16:  # leading bytes that only repeat the sign
             if cursor.data[start] != sign:
-                cursor.fault = UNFIT
-                return UNFIT
+                cursor.error = OUT_OF_RANGE
+                return OUT_OF_RANGE
             start += 1
             size -= 1
         index: Size
         for index in range(16):
-            self.column.cells[place + index] = (
+            self.column.cells[position + index] = (
                 cursor.data[start + size - 1 - index] if index < size else sign
             )
-        if (sign == 0xFF) != (self.column.cells[place + 15] >= 0x80) or self._is_beyond(place // 8):
-            cursor.fault = UNFIT
-            return UNFIT
+        if (sign == 0xFF) != (self.column.cells[position + 15] >= 0x80) or self._is_out_of_range(
+            position // 8
+        ):
+            cursor.error = OUT_OF_RANGE
+            return OUT_OF_RANGE
         return self.column.end()
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _is_beyond(self, place: Size) -> cython.bint:
-        high: Long = self.column.longs[place + 1]
-        low: Word = self.column.longs[place] & 0xFFFFFFFFFFFFFFFF
+    def _is_out_of_range(self, index: Size) -> cython.bint:
+        high: Long = self.column.longs[index + 1]
+        low: Word = self.column.longs[index] & 0xFFFFFFFFFFFFFFFF
         if high < 0:
             high = ~high
             low = ~low & 0xFFFFFFFFFFFFFFFF
             if low == 0xFFFFFFFFFFFFFFFF:
                 if high == 0x7FFFFFFFFFFFFFFF:
-                    return True  # there is no such positive number
+                    return True  # it has no positive counterpart
                 high += 1
                 low = 0
             else:
@@ -578,80 +589,80 @@ class Decimal(Step):
 
 
 @cython.cclass
-class Symbol(Step):
+class AvroEnumReader(AvroReader):
     """The name of an enum's symbol."""
 
     names: bytearray
     letters: Octets
     count: Size
-    places: Column  # as offsets, where the names begin and end among the letters
+    bounds: AvroColumnBuffer  # the start and end of each name in the letters
 
-    def __init__(self, column: Column, symbols: list) -> None:
-        """In place of a symbol that the reader does not know is None."""
+    def __init__(self, column: AvroColumnBuffer, symbols: list) -> None:
+        """A symbol that the reader's schema does not have is None."""
         self.column = column
         self.names = bytearray()
         self.count = len(symbols)
-        self.places = Column(4, False, False, [])
-        self.places.reset(2 * self.count)
+        self.bounds = AvroColumnBuffer(4, False, False, [])
+        self.bounds.reset(2 * self.count)
         for index, symbol in enumerate(symbols):
-            self.places.ints[2 * index] = -1 if symbol is None else len(self.names)
+            self.bounds.ints[2 * index] = -1 if symbol is None else len(self.names)
             self.names += symbol or b""
-            self.places.ints[2 * index + 1] = len(self.names)
-        self.letters = _room(self.names)
+            self.bounds.ints[2 * index + 1] = len(self.names)
+        self.letters = _pointer(self.names)
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         index: Long = cursor.varint()
-        if cursor.fault:
-            return cursor.fault
-        if index < 0 or index >= self.count or self.places.ints[2 * index] < 0:
-            cursor.fault = NO_SYMBOL
+        if cursor.error:
+            return cursor.error
+        if index < 0 or index >= self.count or self.bounds.ints[2 * index] < 0:
+            cursor.error = NO_SYMBOL
             return NO_SYMBOL
-        start: Size = self.places.ints[2 * index]
-        end: Size = self.places.ints[2 * index + 1]
+        start: Size = self.bounds.ints[2 * index]
+        end: Size = self.bounds.ints[2 * index + 1]
         return self.column.append_bytes(self.letters, start, end - start)
 
 
 @cython.cclass
-class Choice(Step):
-    """A union: the number of a member, and a value of that."""
+class AvroUnionReader(AvroReader):
+    """A union: the number of a branch, and a value of that branch."""
 
-    members: list
+    branches: list
 
-    def __init__(self, members: list) -> None:
-        self.members = members
+    def __init__(self, branches: list) -> None:
+        self.branches = branches
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         index: Long = cursor.varint()
-        if index < 0 or index >= len(self.members):
-            cursor.fault = NO_MEMBER
-        if cursor.fault:
-            return cursor.fault
-        member: Step = cython.cast(Step, self.members[index])
-        return member.read(cursor)
+        if index < 0 or index >= len(self.branches):
+            cursor.error = NO_BRANCH
+        if cursor.error:
+            return cursor.error
+        branch: AvroReader = cython.cast(AvroReader, self.branches[index])
+        return branch.read(cursor)
 
 
 @cython.cclass
-class Member(Step):
-    """One member of a union, which is a struct of all: the others' fields are null."""
+class AvroBranchReader(AvroReader):
+    """One branch of a union, which is a struct of all branches: the other fields are null."""
 
-    inner: Step
+    inner: AvroReader
     others: list
 
-    def __init__(self, column: Column, inner: Step, others: list) -> None:
+    def __init__(self, column: AvroColumnBuffer, inner: AvroReader, others: list) -> None:
         self.column = column
         self.inner = inner
         self.others = others
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
-        other: Column
+    def read(self, cursor: AvroCursor) -> cython.int:
+        other: AvroColumnBuffer
         if self.inner.read(cursor):
-            return cursor.fault
+            return cursor.error
         for other in self.others:
             other.append_null()
         self.column.begin()
@@ -659,27 +670,27 @@ class Member(Step):
 
 
 @cython.cclass
-class RecordFields(Step):
-    """The fields of a record as they were written; there is no column for one that is skipped."""
+class AvroRecordReader(AvroReader):
+    """The fields of a record in the order they were written; a skipped record has no column."""
 
-    steps: list
+    readers: list
     names: list
 
-    def __init__(self, column: object, steps: list, names: list) -> None:
+    def __init__(self, column: object, readers: list, names: list) -> None:
         self.column = column
-        self.steps = steps
+        self.readers = readers
         self.names = names
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         index: Size
-        step: Step
-        for index in range(len(self.steps)):
-            step = cython.cast(Step, self.steps[index])
-            if step.read(cursor):
+        reader: AvroReader
+        for index in range(len(self.readers)):
+            reader = cython.cast(AvroReader, self.readers[index])
+            if reader.read(cursor):
                 cursor.path.append(self.names[index])
-                return cursor.fault
+                return cursor.error
         if self.column is None:
             return 0
         self.column.begin()
@@ -687,55 +698,57 @@ class RecordFields(Step):
 
 
 @cython.cclass
-class Items(Step):
-    """The blocks of an array or a map; what is skipped has no columns."""
+class AvroArrayReader(AvroReader):
+    """The blocks of an array or a map; a skipped one has no columns."""
 
-    items: Column
-    steps: list
+    items: AvroColumnBuffer
+    readers: list
     item_bytes: cython.int
 
-    def __init__(self, column: object, items: object, steps: list, item_bytes: cython.int) -> None:
-        """The steps read an item, which takes at least so many bytes."""
+    def __init__(
+        self, column: object, items: object, readers: list, item_bytes: cython.int
+    ) -> None:
+        """The readers read one item, which takes at least `item_bytes`."""
         self.column = column
         self.items = items
-        self.steps = steps
+        self.readers = readers
         self.item_bytes = item_bytes
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         index: Size
-        step: Step
+        reader: AvroReader
         left: Long = cursor.block(self.item_bytes)
         while left > 0:
             while left > 0:
-                for index in range(len(self.steps)):
-                    step = cython.cast(Step, self.steps[index])
-                    if step.read(cursor):
-                        return cursor.fault
+                for index in range(len(self.readers)):
+                    reader = cython.cast(AvroReader, self.readers[index])
+                    if reader.read(cursor):
+                        return cursor.error
                 left -= 1
             left = cursor.block(self.item_bytes)
-        if cursor.fault:
-            return cursor.fault
+        if cursor.error:
+            return cursor.error
         if self.column is None:
             return 0
         return self.column.append_list(self.items.length)
 
 
 @cython.cclass
-class Default(Step):
-    """A field that was not written: its default, encoded, is read in its place."""
+class AvroDefaultReader(AvroReader):
+    """A field that was not written: its encoded default is read instead."""
 
-    inner: Step
+    inner: AvroReader
     encoded: cython.const[cython.uchar][::1]
 
-    def __init__(self, inner: Step, encoded: bytes) -> None:
+    def __init__(self, inner: AvroReader, encoded: bytes) -> None:
         self.inner = inner
         self.encoded = encoded
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         data: Address = cursor.data
         at: Size = cursor.at
         end: Size = cursor.end
@@ -746,31 +759,31 @@ class Default(Step):
         cursor.data = data
         cursor.at = at
         cursor.end = end
-        return cursor.fault
+        return cursor.error
 
 
 @cython.cclass
-class SkipVarint(Step):
+class AvroVarintSkipper(AvroReader):
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         cursor.varint()
-        return cursor.fault
+        return cursor.error
 
 
 @cython.cclass
-class SkipBytes(Step):
+class AvroBytesSkipper(AvroReader):
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         size: Long = cursor.varint()
-        if not cursor.fault:
+        if not cursor.error:
             cursor.take(size)
-        return cursor.fault
+        return cursor.error
 
 
 @cython.cclass
-class SkipFixed(Step):
+class AvroFixedSkipper(AvroReader):
     size: Long
 
     def __init__(self, size: Long) -> None:
@@ -778,55 +791,57 @@ class SkipFixed(Step):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
+    def read(self, cursor: AvroCursor) -> cython.int:
         cursor.take(self.size)
-        return cursor.fault
+        return cursor.error
 
 
 @cython.cclass
-class Again(Step):
-    """A record within itself. What is nested deeper than the stack bears is a fault."""
+class AvroRecursiveReader(AvroReader):
+    """A record within itself. Nesting beyond MAX_DEPTH is an error."""
 
-    inner: Step
+    inner: AvroReader
 
-    def begin_at(self, inner: Step) -> None:
+    def set_inner(self, inner: AvroReader) -> None:
         self.inner = inner
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
-        if cursor.depth == DEEPEST:
-            cursor.fault = TOO_DEEP
+    def read(self, cursor: AvroCursor) -> cython.int:
+        if cursor.depth == MAX_DEPTH:
+            cursor.error = TOO_DEEP
             return TOO_DEEP
         cursor.depth += 1
         if self.inner.read(cursor):
-            cursor.path.clear()  # names the field that the whole is in
+            cursor.path.clear()  # the error names the outermost field
         cursor.depth -= 1
-        return cursor.fault
+        return cursor.error
 
 
 @cython.cclass
-class Refuse(Step):
-    """A member of a union that the reader's schema has no place for."""
+class AvroMismatchReader(AvroReader):
+    """A branch of a union that the reader's schema cannot represent."""
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read(self, cursor: Cursor) -> cython.int:
-        cursor.fault = NO_PLACE
-        return NO_PLACE
+    def read(self, cursor: AvroCursor) -> cython.int:
+        cursor.error = TYPE_MISMATCH
+        return TYPE_MISMATCH
 
 
 @cython.cclass
-class Program:
-    """Decodes payloads with a tree of steps into the columns they append to."""
+class AvroProgram:
+    """Decodes payloads with a tree of readers into their columns."""
 
-    root: Step
-    column: Column
+    root: AvroReader
+    column: AvroColumnBuffer
     columns: list
     nested: list
 
-    def __init__(self, root: Step, column: Column, columns: list, nested: list) -> None:
-        """`column` is the root's. `columns` are as long as it; `nested` are within lists."""
+    def __init__(
+        self, root: AvroReader, column: AvroColumnBuffer, columns: list, nested: list
+    ) -> None:
+        """`column` is the root's. `columns` have its length; `nested` are within lists."""
         self.root = root
         self.column = column
         self.columns = columns
@@ -841,13 +856,13 @@ class Program:
         count: Size,
         header_bytes: Size,
     ) -> list[tuple[int, int, list[str]]]:
-        """Decodes `count` payloads; each begins after a header of so many bytes.
+        """Decodes `count` payloads, each after `header_bytes`.
 
-        Returns the rows that are null for a fault, which fault, and in which fields.
+        Returns the rows that are null because of an error, the error code, and the field path.
         """
-        faults: list = []
-        cursor: Cursor = Cursor()
-        column: Column
+        errors: list = []
+        cursor: AvroCursor = AvroCursor()
+        column: AvroColumnBuffer
         row: Size
         at: Size
         end: Size
@@ -873,20 +888,20 @@ class Program:
             end = offsets[first + row + 1]
             cursor.open(_address(content), at, end)
             if at < header_bytes or end > size or at > end:
-                cursor.fault = ENDS
+                cursor.error = TRUNCATED
             else:
                 self.root.read(cursor)
-            if cursor.fault:
-                faults.append((row, cursor.fault, cursor.path))
+            if cursor.error:
+                errors.append((row, cursor.error, cursor.path))
                 cursor.path = []
-                self._cut_back(row)
+                self._truncate(row)
                 self.column.append_null()
-        return faults
+        return errors
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _cut_back(self, row: Size) -> cython.int:
-        column: Column
+    def _truncate(self, row: Size) -> cython.int:
+        column: AvroColumnBuffer
         for column in self.columns:
             column.length = row
         for column in self.nested:
@@ -894,7 +909,7 @@ class Program:
         return 0
 
 
-def _larger(room: bytearray, size: Size) -> bytearray:
+def _enlarged(room: bytearray, size: Size) -> bytearray:
     larger = bytearray(size)
     larger[: len(room)] = room
     return larger
@@ -903,8 +918,8 @@ def _larger(room: bytearray, size: Size) -> bytearray:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _room(room: bytearray) -> Octets:
-    """In C its address, which holds while the bytearray keeps its size."""
+def _pointer(room: bytearray) -> Octets:
+    """In C a pointer to the bytes, which is valid while the bytearray keeps its size."""
     return cython.cast(Octets, PyByteArray_AS_STRING(room)) if cython.compiled else memoryview(room)
 
 
@@ -918,22 +933,22 @@ def _address(buffer: cython.const[cython.uchar][::1]) -> Address:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _copy(target: Octets, place: Size, data: Address, start: Size, size: Size) -> cython.int:
+def _copy(target: Octets, index: Size, data: Address, start: Size, size: Size) -> cython.int:
     if not cython.compiled:
-        target[place : place + size] = data[start : start + size]
+        target[index : index + size] = data[start : start + size]
     elif size:
-        memcpy(target + place, data + start, size)
+        memcpy(target + index, data + start, size)
     return 0
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _clear(target: Octets, place: Size, size: Size) -> cython.int:
+def _clear(target: Octets, index: Size, size: Size) -> cython.int:
     if cython.compiled:
-        memset(target + place, 0, size)
+        memset(target + index, 0, size)
     else:
-        target[place : place + size] = bytes(size)
+        target[index : index + size] = bytes(size)
     return 0
 
 
@@ -958,8 +973,8 @@ def _is_utf8(data: Address, start: Size, size: Size) -> cython.bint:
     end: Size = start + size
     more: cython.int
     lead: cython.uchar
-    least: cython.uchar
-    most: cython.uchar
+    minimum: cython.uchar
+    maximum: cython.uchar
     eight: Word = 0
     while at < end:
         if cython.compiled:
@@ -974,8 +989,8 @@ def _is_utf8(data: Address, start: Size, size: Size) -> cython.bint:
         at += 1
         if lead < 0x80:
             continue
-        least = 0x80
-        most = 0xBF
+        minimum = 0x80
+        maximum = 0xBF
         if lead < 0xC2 or lead > 0xF4:
             return False
         if lead < 0xE0:
@@ -983,16 +998,16 @@ def _is_utf8(data: Address, start: Size, size: Size) -> cython.bint:
         elif lead < 0xF0:
             more = 2
             if lead == 0xE0:
-                least = 0xA0
+                minimum = 0xA0
             elif lead == 0xED:
-                most = 0x9F
+                maximum = 0x9F
         else:
             more = 3
             if lead == 0xF0:
-                least = 0x90
+                minimum = 0x90
             elif lead == 0xF4:
-                most = 0x8F
-        if end - at < more or data[at] < least or data[at] > most:
+                maximum = 0x8F
+        if end - at < more or data[at] < minimum or data[at] > maximum:
             return False
         at += 1
         while more > 1:

@@ -1,4 +1,4 @@
-"""A JSON Schema for columns that have none."""
+"""Derives a JSON Schema from an Arrow type."""
 
 from __future__ import annotations
 

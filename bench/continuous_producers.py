@@ -24,16 +24,16 @@ from barnabas.wire.messages.produce import (
 )
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.record import Record
-from bench import raw
+from bench import raw_client
 
-PACE_S = 0.01
+INTERVAL_S = 0.01
 """Between two records of one partition, and before one that failed is sent again."""
 
 
-class Acknowledged:
+class ContinuousProducers:
     """One record every 10 ms to each partition, while it is entered."""
 
-    def __init__(self, brokers: Sequence[raw.Address], topic: str, partitions: int) -> None:
+    def __init__(self, brokers: Sequence[raw_client.Address], topic: str, partitions: int) -> None:
         self._is_over = threading.Event()
         self._producers = [
             _Producer(brokers, topic, index, self._is_over) for index in range(partitions)
@@ -42,7 +42,7 @@ class Acknowledged:
     def __enter__(self) -> Self:
         for producer in self._producers:
             producer.start()
-        self.until_all_after(time.perf_counter(), deadline_s=30)
+        self.wait_for_acknowledgements(time.perf_counter(), deadline_s=30)
         return self
 
     def __exit__(
@@ -52,7 +52,7 @@ class Acknowledged:
         for producer in self._producers:
             producer.join()
 
-    def until_all_after(self, since_s: float, deadline_s: float) -> None:
+    def wait_for_acknowledgements(self, since_s: float, deadline_s: float) -> None:
         """Until every partition has acknowledged a record that was sent after that time."""
         wait_until(
             lambda: min(producer.newest_s for producer in self._producers) > since_s,
@@ -73,7 +73,7 @@ class _Producer(threading.Thread):
     """Of one partition, with acks=all and one record under way."""
 
     def __init__(
-        self, brokers: Sequence[raw.Address], topic: str, index: int, is_over: threading.Event
+        self, brokers: Sequence[raw_client.Address], topic: str, index: int, is_over: threading.Event
     ) -> None:
         super().__init__(daemon=True)
         self.times_s: list[float] = []
@@ -83,8 +83,8 @@ class _Producer(threading.Thread):
         self._topic = topic
         self._index = index
         self._is_over = is_over
-        self._metadata = raw.metadata_frame([topic])
-        self._leader: raw.Connection | None = None
+        self._metadata = raw_client.metadata_frame([topic])
+        self._leader: raw_client.RawConnection | None = None
 
     def run(self) -> None:
         request = _produce_frame(self._topic, self._index)
@@ -97,30 +97,30 @@ class _Producer(threading.Thread):
             else:
                 self.times_s.append(time.perf_counter())
                 self.newest_s = sent_s
-            time.sleep(max(sent_s + PACE_S - time.perf_counter(), 0))
+            time.sleep(max(sent_s + INTERVAL_S - time.perf_counter(), 0))
         if self._leader is not None:
             self._leader.close()
 
     def _send(self, request: bytes) -> None:
         if self._leader is None:
             self._leader = self._find_leader()
-        answer = self._leader.ask(request)
-        response = raw.parse(ApiKey.PRODUCE, raw.PRODUCE_VERSION, ProduceResponse, answer)
+        answer = self._leader.send(request)
+        response = raw_client.parse(ApiKey.PRODUCE, raw_client.PRODUCE_VERSION, ProduceResponse, answer)
         error_code = response.responses[0].partition_responses[0].error_code
         if error_code:
             self._leader.close()
             raise OSError(f"error {error_code}")
 
-    def _find_leader(self) -> raw.Connection:
-        asked = raw.Connection(next(self._brokers))
+    def _find_leader(self) -> raw_client.RawConnection:
+        asked = raw_client.RawConnection(next(self._brokers))
         with contextlib.closing(asked):
-            answer = asked.ask(self._metadata)
-            known = raw.parse(ApiKey.METADATA, raw.METADATA_VERSION, MetadataResponse, answer)
+            answer = asked.send(self._metadata)
+            known = raw_client.parse(ApiKey.METADATA, raw_client.METADATA_VERSION, MetadataResponse, answer)
         partitions = known.topics[0].partitions
         leader_id = next(p.leader_id for p in partitions if p.partition_index == self._index)
         for broker in known.brokers:
             if broker.node_id == leader_id:
-                return raw.Connection((broker.host, broker.port))
+                return raw_client.RawConnection((broker.host, broker.port))
         raise OSError(f"{self._topic}-{self._index} has no leader")
 
 
@@ -132,4 +132,4 @@ def _produce_frame(topic: str, index: int) -> bytes:
         timeout_ms=30_000,
         topic_data=[TopicProduceData(name=topic, partition_data=[produced])],
     )
-    return raw.frame(ApiKey.PRODUCE, raw.PRODUCE_VERSION, request)
+    return raw_client.frame(ApiKey.PRODUCE, raw_client.PRODUCE_VERSION, request)

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The loops over JSON's text: compiled with C types, or run as the Python they are.
+"""Loops over the text of JSON documents: compiled with C types, or run as Python.
 
-`join_objects` puts documents one after the other for Arrow to read at once. That is safe only if
-each is one whole object, or a neighbour's row would be taken for its own: so brackets are counted.
+`join_objects` concatenates documents, so that Arrow reads them all at once. That is safe only if
+each is one whole object, or rows would be mixed up: so brackets are counted.
 
-`write` makes documents of columns. Arrow has turned every scalar into text before; here text is
-quoted where it has to be, and put together.
+`write_documents` writes columns as documents. Arrow has converted every scalar to text before;
+here text is quoted and joined.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def join_objects(
     count: Size,
     header_bytes: Size,
 ) -> bytearray | None:
-    """A document a line, an empty object for a null; None where one is not a whole object."""
+    """Returns one document a line, {} for a null; None if a document is not one whole object."""
     row: Size
     start: Size
     end: Size
@@ -53,7 +53,7 @@ def join_objects(
         or offsets[first + count] > len(content)
     ):
         raise ValueError("The buffers of the payloads do not fit each other.")
-    output: Output = Output(offsets[first + count] - offsets[first] + 3 * count)
+    output: JsonOutput = JsonOutput(offsets[first + count] - offsets[first] + 3 * count)
     data: Address = _address(content)
     for row in range(count):
         if has_nulls and not (validity[(first + row) >> 3] >> ((first + row) & 7)) & 1:
@@ -65,13 +65,13 @@ def join_objects(
             return None
         output.copy(data, start, end - start)
         output.put(10)
-    return output.finished()
+    return output.finish()
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _is_object(data: Address, start: Size, end: Size) -> cython.bint:
-    """Begins with a brace, and the one that closes it is the last of all but white space."""
+    """Whether the text starts with a brace, and only white space follows its closing brace."""
     at: Size = start
     depth: cython.int = 0
     byte: cython.uchar
@@ -112,10 +112,10 @@ def _is_space(byte: cython.uchar) -> cython.bint:
 
 @cython.final
 @cython.cclass
-class Output:
-    """Text while it is written."""
+class JsonOutput:
+    """A growing buffer of text."""
 
-    room: bytearray
+    buffer: bytearray
     octets: Octets
     size: Size
     capacity: Size
@@ -123,20 +123,20 @@ class Output:
     def __init__(self, capacity: Size) -> None:
         self.size = 0
         self.capacity = 0
-        self.room = bytearray()
+        self.buffer = bytearray()
         self._enlarge(max(capacity, 256))
 
-    def finished(self) -> bytearray:
-        """To be used no more after."""
-        del self.room[self.size :]
-        return self.room
+    def finish(self) -> bytearray:
+        """Returns the text; the output must not be used afterwards."""
+        del self.buffer[self.size :]
+        return self.buffer
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _enlarge(self, capacity: Size) -> cython.int:
         larger = bytearray(capacity)
-        larger[: self.size] = memoryview(self.room)[: self.size]
-        self.room = larger
+        larger[: self.size] = memoryview(self.buffer)[: self.size]
+        self.buffer = larger
         self.capacity = capacity
         if cython.compiled:
             self.octets = cython.cast(Octets, PyByteArray_AS_STRING(larger))
@@ -160,7 +160,7 @@ class Output:
         if cython.compiled:
             self.octets[self.size] = byte
         else:
-            self.room[self.size] = byte
+            self.buffer[self.size] = byte
         self.size += 1
         return 0
 
@@ -170,7 +170,7 @@ class Output:
     def copy(self, content: Address, start: Size, size: Size) -> cython.int:
         self.reserve(size)
         if not cython.compiled:
-            self.room[self.size : self.size + size] = content[start : start + size]
+            self.buffer[self.size : self.size + size] = content[start : start + size]
         elif size:
             memcpy(self.octets + self.size, content + start, size)
         self.size += size
@@ -202,14 +202,14 @@ class Output:
 
 
 @cython.cclass
-class Node:
+class JsonWriter:
     """Writes the value at an index of its column, or null."""
 
     bits: cython.const[cython.uchar][::1]
     offset: Size
 
     def __init__(self, bits: cython.const[cython.uchar][::1], offset: Size) -> None:
-        """No bits: none is null."""
+        """Without bits, no value is null."""
         self.bits = bits
         self.offset = offset
 
@@ -222,19 +222,19 @@ class Node:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write(self, index: Size, output: Output) -> cython.int:
+    def write(self, index: Size, output: JsonOutput) -> cython.int:
         if self.is_null(index):
             return output.copy(_address_of(b"null"), 0, 4)
         return self.write_present(index, output)
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: Output) -> cython.int:
+    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
         return output.copy(_address_of(b"null"), 0, 4)
 
 
 @cython.cclass
-class Text(Node):
+class JsonTextWriter(JsonWriter):
     offsets: cython.const[cython.int][::1]
     content: cython.const[cython.uchar][::1]
     is_quoted: cython.bint
@@ -255,7 +255,7 @@ class Text(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: Output) -> cython.int:
+    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
         start: Size = self.offsets[index]
         size: Size = self.offsets[index + 1] - start
         if self.is_quoted:
@@ -264,11 +264,11 @@ class Text(Node):
 
 
 @cython.cclass
-class Fields(Node):
-    """An object. Nulls are left out, except in fields that must be there."""
+class JsonObjectWriter(JsonWriter):
+    """An object. Null fields are left out unless they are required."""
 
     names: list  # with quotes and colon
-    nodes: list
+    writers: list
     required: list
 
     def __init__(
@@ -276,43 +276,43 @@ class Fields(Node):
         bits: cython.const[cython.uchar][::1],
         offset: Size,
         names: list,
-        nodes: list,
+        writers: list,
         required: list,
     ) -> None:
         self.bits = bits
         self.offset = offset
         self.names = names
-        self.nodes = nodes
+        self.writers = writers
         self.required = required
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: Output) -> cython.int:
-        place: Size
-        node: Node
+    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+        position: Size
+        writer: JsonWriter
         name: bytes
         is_first: cython.bint = True
         output.put(123)
-        for place in range(len(self.nodes)):
-            node = cython.cast(Node, self.nodes[place])
-            if node.is_null(index) and not self.required[place]:
+        for position in range(len(self.writers)):
+            writer = cython.cast(JsonWriter, self.writers[position])
+            if writer.is_null(index) and not self.required[position]:
                 continue
             if not is_first:
                 output.put(44)
             is_first = False
-            name = self.names[place]
+            name = self.names[position]
             output.copy(_address_of(name), 0, len(name))
-            node.write(index, output)
+            writer.write(index, output)
         return output.put(125)
 
 
 @cython.cclass
-class Items(Node):
+class JsonArrayWriter(JsonWriter):
     """An array, or with keys an object."""
 
     offsets: cython.const[cython.int][::1]
-    keys: Node
-    items: Node
+    keys: JsonWriter
+    items: JsonWriter
 
     def __init__(
         self,
@@ -320,7 +320,7 @@ class Items(Node):
         offset: Size,
         offsets: cython.const[cython.int][::1],
         keys: object,
-        items: Node,
+        items: JsonWriter,
     ) -> None:
         self.bits = bits
         self.offset = offset
@@ -330,7 +330,7 @@ class Items(Node):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: Output) -> cython.int:
+    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
         item: Size
         start: Size = self.offsets[index]
         output.put(91 if self.keys is None else 123)
@@ -344,12 +344,14 @@ class Items(Node):
         return output.put(93 if self.keys is None else 125)
 
 
-def write(root: Node, header: bytes, offsets: cython.int[::1], capacity: Size) -> bytearray:
-    """The documents, each after the header; fills where they begin, and the last one ends.
+def write_documents(
+    root: JsonWriter, header: bytes, offsets: cython.int[::1], capacity: Size
+) -> bytearray:
+    """Returns the documents, each after the header, and fills `offsets`.
 
-    There is nothing for a row that is null.
+    A row that is null has no document.
     """
-    output: Output = Output(capacity)
+    output: JsonOutput = JsonOutput(capacity)
     row: Size
     offsets[0] = 0
     for row in range(len(offsets) - 1):
@@ -357,7 +359,7 @@ def write(root: Node, header: bytes, offsets: cython.int[::1], capacity: Size) -
             output.copy(_address_of(header), 0, len(header))
             root.write_present(row, output)
         offsets[row + 1] = output.size
-    return output.finished()
+    return output.finish()
 
 
 @cython.cfunc
