@@ -18,7 +18,7 @@ import click
 from barnabas.cli.operations.settings import check_settings, load_settings
 from barnabas.client.admin import AioAdminClient
 from barnabas.config import BrokerSettings
-from barnabas.log.directory.lock import DirectoryInUse, DirectoryLock
+from barnabas.log.directory.directory_files import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
 from barnabas.node.format import QuorumBootstrap, format_storage
 from barnabas.raft import VoterEndpoint, VoterNode, VoterSet
@@ -93,7 +93,9 @@ def _require_unchanged(
         )
     for node in nodes:
         _require_stopped(node)
-        changed = [key for key, value in overrides.items() if node.settings.explicit.get(key) != value]
+        changed = [
+            key for key, value in overrides.items() if node.settings.explicit.get(key) != value
+        ]
         if changed:
             raise NodeError(
                 f"{node.file} has another value of {changed[0]}: change it there, and leave "
@@ -152,12 +154,7 @@ def _new_nodes(
 
 
 def cluster_properties(
-    host: str,
-    port: int,
-    node_id: int,
-    controllers: dict[int, int],
-    brokers: int,
-    directory: Path,
+    host: str, port: int, node_id: int, controllers: dict[int, int], brokers: int, directory: Path
 ) -> dict[str, str]:
     """Returns the server.properties of one node; `controllers` has their ports by node id."""
     replication_factor = min(brokers, 3)

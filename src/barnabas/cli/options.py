@@ -1,10 +1,11 @@
 """Options that several subcommands share: the brokers, `--json`, the listener, `--set`.
 
-`admin_command` gives a subcommand its Connection and its Display.
+`admin_command` gives a subcommand its Connection and its Display, `client_command` the settings of
+a producer or consumer.
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,10 +13,13 @@ import click
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import CommandError
-from barnabas.cli.operations.settings import parse_pairs, read_properties
+from barnabas.cli.operations.settings import client_settings, parse_pairs, read_properties
+from barnabas.cli.signals import exit_on_signal
 
 CONNECT_TIMEOUT_S = 3.0
 """How long a subcommand tries to reach a broker."""
+
+Command = Callable[..., None]
 
 
 def bootstrap_server_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -84,9 +88,6 @@ def parse_pair_options(pairs: Sequence[str]) -> Mapping[str, str]:
         raise click.BadParameter(str(error)) from None
 
 
-Command = Callable[..., None]
-
-
 def listener_options(
     port: int, *, highest: int = 65535, users: str
 ) -> Callable[[Command], Command]:
@@ -135,3 +136,47 @@ def _parse_overrides(
     _context: click.Context, _parameter: click.Parameter, pairs: tuple[str, ...]
 ) -> Mapping[str, str]:
     return parse_pair_options(pairs)
+
+
+def client_command(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of a client; passes its `settings` and a `display`."""
+
+    @bootstrap_server_option
+    @command_config_option
+    @click.option("-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A client setting.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @functools.wraps(command)
+    def run(
+        servers: str,
+        command_config: str | None,
+        pairs: tuple[str, ...],
+        as_json: bool,
+        **options: Any,
+    ) -> None:
+        defaults = {"bootstrap.servers": servers, "client.id": "barnabas-cli"}
+        settings = client_settings(command_config, pairs, defaults)
+        with exit_on_signal():
+            command(settings=settings, display=Display(as_json), **options)
+
+    return run
+
+
+def require_topic(client: Any, topic: str | None = None) -> Collection[int]:
+    """Returns the partitions of the topic.
+
+    Raises an error within seconds if no broker responds or the topic does not exist.
+    """
+    from barnabas.client.errors import KafkaError, KafkaException
+
+    metadata = client.list_topics(topic, timeout=CONNECT_TIMEOUT_S)
+    if topic is None:
+        return ()
+    error = metadata.topics[topic].error
+    if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        raise CommandError(
+            f"Topic {topic} does not exist; create it with `barnabas topics create {topic}`."
+        )
+    if error is not None:
+        raise KafkaException(error)
+    partitions: Collection[int] = metadata.topics[topic].partitions
+    return partitions

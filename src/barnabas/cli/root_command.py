@@ -1,13 +1,17 @@
-"""The `barnabas` command, which imports a subcommand when it is called."""
+"""The `barnabas` command, which imports a subcommand when it is called.
+
+An error is one line that says what to do, and an exit status. A traceback is printed only for bugs.
+"""
 
 from difflib import get_close_matches
+from enum import IntEnum
 from importlib import import_module
 from typing import Any
 
 import click
 
 from barnabas import __version__
-from barnabas.cli.errors import as_cli_error
+from barnabas.cli.operations.errors import describe_error, kafka_error_of
 
 SUBCOMMANDS = {
     "up": "Run one or more brokers on this machine.",
@@ -32,7 +36,16 @@ SUBCOMMANDS = {
     "spark": "Print Spark settings, or start Spark with them.",
     "dump-log": "Print the contents of partition files.",
 }
-"""Each is a module of `barnabas.cli.commands` with a `command`."""
+"""Each is the `command` of a module of `barnabas.cli.commands`, except those of `_MODULES`."""
+
+_MODULES = {
+    "start": "up",
+    "offsets": "partitions",
+    "records": "partitions",
+    "leaders": "partitions",
+    "log-dirs": "partitions",
+}
+"""The modules of the subcommands that share one, in which they have their own names."""
 
 
 class LazyGroup(click.Group):
@@ -44,8 +57,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in SUBCOMMANDS:
             return None
-        module = cmd_name.replace("-", "_")
-        command: click.Command = import_module(f"barnabas.cli.commands.{module}").command
+        name = cmd_name.replace("-", "_")
+        module = import_module(f"barnabas.cli.commands.{_MODULES.get(cmd_name, name)}")
+        command: click.Command = getattr(module, name if cmd_name in _MODULES else "command")
         return command
 
     def resolve_command(
@@ -73,3 +87,46 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="barnabas")
 def barnabas() -> None:
     """Apache Kafka's system in Python: `barnabas up`, and any Kafka client works with it."""
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses. Ctrl-C exits with 130, as Unix has it."""
+
+    OK = 0
+    FAILED = 1
+    """The broker returned an error, or the command is not possible."""
+    USAGE = 2
+    UNREACHABLE = 3
+    """No broker responded in time: the command can be retried."""
+
+
+class CliError(click.ClickException):
+    def __init__(self, message: str, status: ExitStatus) -> None:
+        super().__init__(message)
+        self.exit_code = int(status)  # type: ignore[misc]
+
+
+def as_cli_error(error: Exception) -> CliError | None:
+    """Returns the error to print, or None for a bug."""
+    message = describe_error(error)
+    if message is None:
+        return None
+    if not _is_unreachable(error):
+        return CliError(message, ExitStatus.FAILED)
+    return CliError(
+        f"{message} (is a broker running there? --bootstrap-server sets the address)",
+        ExitStatus.UNREACHABLE,
+    )
+
+
+def _is_unreachable(error: Exception) -> bool:
+    from barnabas.client.errors import KafkaError
+
+    return kafka_error_of(error) in (
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._SSL,
+        KafkaError._AUTHENTICATION,
+    )

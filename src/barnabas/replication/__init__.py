@@ -4,8 +4,8 @@ Begin with `partition.py`: it names the hot path. `Partitions` is Kafka's Replic
 """
 
 from barnabas.replication.alter_partition_manager import SendToController
-from barnabas.replication.log_dir_replicas import LogDirReplica, list_replicas
 from barnabas.replication.partition import NO_EPOCH, LogReadResult, Partition
+from barnabas.replication.partition_folders import LogDirReplica, list_replicas
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.ports import DelayedOperations
 from barnabas.replication.topic_config import TopicConfig, resolve_topic_config

@@ -1,14 +1,20 @@
-"""The folders of partitions in the log directories: opened, created, renamed, measured."""
+"""The folders of partitions in the log directories: opened, created, renamed, measured, listed."""
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.log import Log, LogConfig, LogDirectory, LogDirFailure
 from barnabas.log.segments.log_files import LOG
 from barnabas.replication.log_dirs import LogDirs
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.replication.partitions import Partitions
 
 DELETED = "delete"
 STRAY = "stray"
@@ -92,3 +98,36 @@ def _rename_away(directory: LogDirectory, topic: str, index: int, suffix: str) -
         raise LogDirFailure(directory.path, error) from error
     directory.checkpoints.remove((topic, index))
     return renamed
+
+
+class LogDirReplica(NamedTuple):
+    """A log in a log directory; `is_future` while it is the copy of a move."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    lag: int
+    is_future: bool
+
+
+def list_replicas(
+    directory: LogDirectory, partitions: "Partitions", requested: set[tuple[str, int]] | None
+) -> Iterator[LogDirReplica]:
+    """Yields the logs of `requested` partitions, or of all, for DescribeLogDirs.
+
+    Each step may read a folder.
+    """
+    for topic, index in directory.partitions():
+        if requested is not None and (topic, index) not in requested:
+            continue
+        partition = partitions.find_opened(topic, index)
+        if partition is not None and partition.directory is directory:
+            lag = max(partition.high_watermark - partition.log.log_end_offset, 0)
+            yield LogDirReplica(topic, index, partition.log.size_bytes, lag, False)
+        elif partition is None and partitions.image.topics.by_name(topic) is not None:
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                yield LogDirReplica(topic, index, size_bytes(directory, topic, index), 0, False)
+    for partition, move in list(partitions.replica_moves.in_progress.items()):
+        key = (partition.topic, partition.index)
+        if move.target is directory and (requested is None or key in requested):
+            yield LogDirReplica(*key, move.future.size_bytes, move.lag, True)

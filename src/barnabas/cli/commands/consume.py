@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from barnabas.cli.clients import client_command, require_topic
 from barnabas.cli.display import Display
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.formatters import DEFAULT_FORMAT
+from barnabas.cli.options import client_command, require_topic
 
 _ENDS = ("earliest", "latest")
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.clients import client_command, require_topic
 from barnabas.cli.display import Display, progress_bar
 from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import client_command, require_topic
 
 _MEBIBYTE = 1 << 20
 _INTERVAL_MS = 100
@@ -31,7 +31,7 @@ def produce(
     """Produce to TOPIC, and print throughput and latency."""
     from barnabas import Producer
     from barnabas.cli.operations.console_clients import close_producer
-    from barnabas.cli.operations.produce_perf import (
+    from barnabas.cli.operations.perf import (
         LatencyStats,
         ProduceLoad,
         measure_produce,
@@ -89,7 +89,7 @@ def consume(
 ) -> None:
     """Consume TOPIC from its beginning, and print the throughput."""
     from barnabas import Consumer
-    from barnabas.cli.operations.consume_perf import measure_consume
+    from barnabas.cli.operations.perf import measure_consume
 
     own = {
         "group.id": f"barnabas-perf-{random.randrange(100_000)}",
@@ -136,7 +136,7 @@ def latency(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, acks: str
 ) -> None:
     """Send records to TOPIC one at a time, and print how long each takes to be consumed."""
-    from barnabas.cli.operations.latency_perf import RecordTemplate, measure_latency, open_clients
+    from barnabas.cli.operations.perf import RecordTemplate, measure_latency, open_clients
 
     with (
         open_clients(settings | {"acks": acks}, settings, topic, require_topic) as ends,

@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.clients import client_command, require_topic
 from barnabas.cli.display import Display
 from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import client_command, require_topic
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -76,9 +76,7 @@ def start(
     connection.run(collect)
     done = "reassigned" if wait else "being reassigned"
     display.print_result(
-        f"{len(target.replicas)} partition(s) {done}.",
-        partitions=len(target.replicas),
-        done=wait,
+        f"{len(target.replicas)} partition(s) {done}.", partitions=len(target.replicas), done=wait
     )
 
 

@@ -14,8 +14,7 @@ from barnabas.cli.options import (
 @bootstrap_server_option
 @listener_options(8081, users="clients")
 @click.option(
-    "--advertised-host",
-    help="The host name that other instances connect to.  [default: the host]",
+    "--advertised-host", help="The host name that other instances connect to.  [default: the host]"
 )
 @click.option(
     "--schemas-topic",

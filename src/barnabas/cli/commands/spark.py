@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from barnabas.cli.errors import CliError, ExitStatus
+from barnabas.cli.root_command import CliError, ExitStatus
 
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Arguments after the command belong to Spark."""
@@ -38,7 +38,7 @@ def command(context: click.Context, write: Path | None, as_json: bool) -> None:
         text = json.dumps(session.settings(), indent=2)
     else:
         text = "\n\n".join(
-            f"# {setting.why}\n{setting.name} {setting.value}" for setting in session.SETTINGS
+            f"# {setting.reason}\n{setting.name} {setting.value}" for setting in session.SETTINGS
         )
     if write is None:
         click.echo(text)
@@ -63,12 +63,12 @@ def submit(arguments: tuple[str, ...]) -> None:
 def _exec(program: str, arguments: tuple[str, ...]) -> NoReturn:
     """Replace this process with Spark's program, which then owns Ctrl-C and the exit status."""
     from barnabas.spark import session
-    from barnabas.spark.interpreter import for_workers
+    from barnabas.spark.interpreter import worker_python
 
     _require_all()
     import pyspark
 
-    os.environ.setdefault(session.WORKERS_PYTHON, for_workers())
+    os.environ.setdefault(session.WORKER_PYTHON, worker_python())
     script = Path(pyspark.__file__).parent / "bin" / program
     settings = {**session.settings(), **_driver_shell()}
     options = [f"--conf={name}={value}" for name, value in settings.items()]
@@ -77,9 +77,9 @@ def _exec(program: str, arguments: tuple[str, ...]) -> NoReturn:
 
 def _driver_shell() -> dict[str, str]:
     """Returns the user's driver shell as a setting, so that Spark uses it for the driver only."""
-    from barnabas.spark.session import SHELL
+    from barnabas.spark.session import DRIVER_PYTHON
 
-    program = os.environ.pop(SHELL, None)
+    program = os.environ.pop(DRIVER_PYTHON, None)
     return {} if program is None else {"spark.pyspark.driver.python": program}
 
 

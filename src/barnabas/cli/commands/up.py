@@ -1,4 +1,4 @@
-"""`barnabas up`: run one or more brokers on this machine."""
+"""`barnabas up` and `barnabas start`: run brokers on this machine, or one node from a file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas import __version__
-from barnabas.cli.options import listener_options, override_option
+from barnabas.cli.options import listener_options, override_option, stop_with_stdin_option
 
 if TYPE_CHECKING:
     from barnabas.cli.local_cluster import LocalNode
@@ -84,8 +84,7 @@ def _run_one(
     from barnabas.cli.local_cluster import node_files
     from barnabas.cli.operations.settings import check_settings
     from barnabas.cli.registry_process import RegistryProcess
-    from barnabas.node.format import format_new_directories
-    from barnabas.node.single_node import single_node_properties
+    from barnabas.node.format import format_new_directories, single_node_properties
 
     if files := node_files(directory):
         raise click.ClickException(
@@ -183,3 +182,18 @@ def _commands_to_try(address: str) -> list[str]:
         "  print(consumer.poll(10).value())",
         "",
     ]
+
+
+@click.command("start")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@stop_with_stdin_option
+@override_option
+def start(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
+    """Run a node from a server.properties FILE.
+
+    Its log directories must be formatted: see `barnabas storage format`.
+    """
+    from barnabas.cli.foreground import run_node
+    from barnabas.cli.operations.settings import load_settings
+
+    run_node(load_settings(file, overrides), stop_with_stdin=stop_with_stdin)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _print_versions(admin: "AioAdminClient") -> None:
-    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.kafka.output import java_text
 
     versions = await admin.describe_api_versions()
     for node in sorted(versions, key=lambda node: node.id):

@@ -21,6 +21,7 @@ _SERIALIZERS = frozenset(
 """Settings that the commands choose themselves."""
 
 _CONNECT_TIMEOUT_S = 5
+Value = TypeVar("Value")
 
 
 def java_client_settings(
@@ -50,10 +51,7 @@ def warn_once() -> "Callable[[KafkaError], None]":
 
 
 def warn_of_deprecated(
-    args: Namespace,
-    renamed: Mapping[str, str],
-    fail: Callable[[str], NoReturn],
-    warning: str,
+    args: Namespace, renamed: Mapping[str, str], fail: Callable[[str], NoReturn], warning: str
 ) -> None:
     """Warns of deprecated options, and fails if both the old and the new option are given.
 
@@ -72,9 +70,6 @@ def warn_of_deprecated(
 def has_value(args: Namespace, option: str) -> bool:
     """Whether an option such as `producer.config` has a value."""
     return bool(getattr(args, option.replace("-", "_").replace(".", "_")))
-
-
-Value = TypeVar("Value")
 
 
 def drop_unknown_settings(settings: Mapping[str, Value]) -> dict[str, Value]:

@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import SubcommandParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient

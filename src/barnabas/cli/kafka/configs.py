@@ -1,11 +1,12 @@
 """kafka-configs: describe and alter the configs of topics, brokers, groups and clients."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.operations import configs as operations
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.settings import read_properties
 
@@ -48,6 +49,8 @@ _SOURCES = (
 )
 """Java's names of config sources, by their numbers in the protocol."""
 
+_ENTITY_LABELS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+
 
 class ConfigEntity(NamedTuple):
     """An entity: the name is None for all of a kind, "" for the default."""
@@ -60,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     if parser.only_one_of(args, "alter", "describe") is None:
-        parser.print_usage_and_exit("Command must include exactly one action: --describe, --alter")
+        parser.usage_error("Command must include exactly one action: --describe, --alter")
     parser.forbid_together(args, "describe", "add-config", "delete-config")
     with exit_on_error_to_stderr():
         entities = _entities(args)
@@ -208,9 +211,7 @@ async def _alter(
     deleted = [key.strip() for names in args.delete_config or () for key in names.split(",") if key]
     first = entities[0]
     if first.kind in QUOTAS:
-        from barnabas.cli.kafka import client_configs
-
-        await client_configs.alter_client_configs(admin, entities, added, deleted)
+        await alter_client_configs(admin, entities, added, deleted)
     else:
         kind = configs.EntityType(first.kind)
         await configs.alter_configs(admin, kind, first.name or "", added, deleted)
@@ -227,9 +228,7 @@ async def _describe(
 
     first = entities[0]
     if first.kind in QUOTAS:
-        from barnabas.cli.kafka import client_configs
-
-        return await client_configs.describe_client_configs(admin, entities)
+        return await describe_client_configs(admin, entities)
     kind = configs.EntityType(first.kind)
     names = await configs.entity_names(admin, kind)
     if first.name and first.name not in names:
@@ -259,3 +258,65 @@ def _line(entry: "ConfigEntry") -> str:
 
 def _text(value: str | None) -> str:
     return "null" if value is None else value
+
+
+async def describe_client_configs(
+    admin: "AioAdminClient", entities: Sequence[operations.EntityName]
+) -> None:
+    for entity, quotas in (await operations.describe_quotas(admin, entities)).items():
+        named = ", ".join(
+            f"{label} '{name}'" if (name := entity.entries[kind]) else f"the default {label}"
+            for kind, label in _ENTITY_LABELS.items()
+            if kind in entity.entries
+        )
+        values = ", ".join(f"{key}={value}" for key, value in quotas.items())
+        print(f"Quota configs for {named} are {values}")
+    kind, name = entities[0]
+    if len(entities) > 1 or kind != "users" or name == "":
+        return
+    for user, described in (await operations.describe_credentials(admin, name)).items():
+        names = {mechanism: name for name, mechanism in operations.SCRAM_MECHANISMS.items()}
+        credentials = ", ".join(
+            f"{names[credential.mechanism]}=iterations={credential.iterations}"
+            for credential in described.scram_credential_infos
+        )
+        print(f"SCRAM credential configs for user-principal '{user}' are {credentials}")
+
+
+async def alter_client_configs(
+    admin: "AioAdminClient",
+    entities: Sequence[operations.EntityName],
+    added: Mapping[str, str],
+    deleted: Collection[str],
+) -> None:
+    kind, name = entities[0]
+    names = [*added, *deleted]
+    scram = [name for name in names if name in operations.SCRAM_MECHANISMS]
+    if kind == "ips":
+        _require(names, operations.IP_QUOTAS, "connection quota", kind)
+    elif kind == "users" and len(entities) == 1:
+        allowed = (*operations.USER_QUOTAS, *operations.SCRAM_MECHANISMS)
+        _require(names, allowed, "quota and SCRAM credential", kind)
+    else:
+        _require(names, operations.USER_QUOTAS, "quota", "clients")
+    if not scram:
+        return await operations.alter_quotas(admin, entities, added, deleted)
+    if not name:
+        raise CommandError(
+            "The use of --entity-default or --user-defaults is not allowed with User SCRAM "
+            "Credentials using --bootstrap-server."
+        )
+    if len(scram) < len(names):
+        raise CommandError(
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' "
+            "using --bootstrap-server."
+        )
+    return await operations.alter_credentials(admin, name, added, deleted)
+
+
+def _require(names: Sequence[str], allowed: Sequence[str], what: str, kind: str) -> None:
+    if unknown := [name for name in names if name not in allowed]:
+        raise CommandError(
+            f"Only {what} configs can be added for '{kind}' using --bootstrap-server. Unexpected "
+            f"config names: {','.join(unknown)}"
+        )

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.console_clients import ConsumeTimeout, StopCondition, consume
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.lines import LineFormatter, deserializer
@@ -32,29 +32,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     if (args.topic is None) == (args.include is None):
-        parser.print_usage_and_exit(
-            "Exactly one of the following arguments is required: [topic], [include]"
-        )
+        parser.usage_error("Exactly one of the following arguments is required: [topic], [include]")
     parser.require_options(args, "bootstrap-server")
     _check_partition(parser, args)
-    warn_of_deprecated(args, _RENAMED, parser.print_usage_and_exit, "Option --{} is deprecated")
+    warn_of_deprecated(args, _RENAMED, parser.usage_error, "Option --{} is deprecated")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
 
 def _check_partition(parser: FlatParser, args: Namespace) -> None:
     if args.partition is not None and args.topic is None:
-        parser.print_usage_and_exit("The topic is required when partition is specified.")
+        parser.usage_error("The topic is required when partition is specified.")
     if args.offset is not None and args.partition is None:
-        parser.print_usage_and_exit("The partition is required when offset is specified.")
+        parser.usage_error("The partition is required when offset is specified.")
     if args.from_beginning and args.offset is not None:
-        parser.print_usage_and_exit(
-            "Options from-beginning and offset cannot be specified together."
-        )
+        parser.usage_error("Options from-beginning and offset cannot be specified together.")
     if args.group is not None and args.partition is not None:
-        parser.print_usage_and_exit("Options group and partition cannot be specified together.")
+        parser.usage_error("Options group and partition cannot be specified together.")
     if args.offset not in (None, *_ENDS) and not args.offset.isdigit():
-        parser.print_usage_and_exit(
+        parser.usage_error(
             f"The provided offset value '{args.offset}' is incorrect. Valid values are"
             f" 'earliest', 'latest', or a non-negative long."
         )

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.console_clients import close_producer, input_lines, send
 from barnabas.cli.operations.lines import LineReader
 from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS, client_settings
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _build_parser()
     args = parser.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
     parser.require_options(args, "topic", "bootstrap-server")
-    warn_of_deprecated(args, _RENAMED, parser.print_usage_and_exit, "Warning: --{} is deprecated")
+    warn_of_deprecated(args, _RENAMED, parser.usage_error, "Warning: --{} is deprecated")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 

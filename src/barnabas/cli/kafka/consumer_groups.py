@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import describe_java_error
 from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.output import describe_java_error
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         connection_from(args).run(lambda admin: _act(admin, args))
     except CommandError as error:
-        parser.print_usage_and_exit(str(error))
+        parser.usage_error(str(error))
     except Exception as error:
         # Kafka's command prints the error and exits with 0.
         why = describe_java_error(error)
@@ -118,7 +118,7 @@ def _build_parser() -> FlatParser:
 
 def _check(parser: FlatParser, args: Namespace) -> None:
     if parser.only_one_of(args, *ACTIONS) is None:
-        parser.print_usage_and_exit(
+        parser.usage_error(
             "Command must include exactly one action: --list, --describe, --delete, "
             "--reset-offsets, --delete-offsets"
         )
@@ -127,17 +127,17 @@ def _check(parser: FlatParser, args: Namespace) -> None:
     if args.describe:
         details = ("members", "offsets", "state")
         if sum(is_given(args, detail) for detail in details) > 1:
-            parser.print_usage_and_exit(
+            parser.usage_error(
                 "Option [describe] takes at most one of these options: [members], [offsets], "
                 "[state]"
             )
         if args.state:
-            parser.print_usage_and_exit("Option [describe] does not take a value for [state]")
+            parser.usage_error("Option [describe] does not take a value for [state]")
     for detail in "members", "offsets", "verbose":
         if is_given(args, detail) and not args.describe:
-            parser.print_usage_and_exit(f"Option(s) [{detail}] are unavailable given other options")
+            parser.usage_error(f"Option(s) [{detail}] are unavailable given other options")
     if args.delete and args.topic:
-        parser.print_usage_and_exit(
+        parser.usage_error(
             "The consumer does not support topic-specific offset deletion from a consumer group."
         )
     if args.reset_offsets:
@@ -149,20 +149,16 @@ def _check(parser: FlatParser, args: Namespace) -> None:
 def _check_groups(parser: FlatParser, args: Namespace) -> None:
     for action in "describe", "delete", "reset-offsets":
         if is_given(args, action) and not args.group and not args.all_groups:
-            parser.print_usage_and_exit(
+            parser.usage_error(
                 f"Option [{action}] takes one of these options: [group], [all-groups]"
             )
     if args.delete_offsets and not (args.group and args.topic):
-        parser.print_usage_and_exit(
-            "Option [delete-offsets] takes the following options: [group], [topic]"
-        )
+        parser.usage_error("Option [delete-offsets] takes the following options: [group], [topic]")
 
 
 def _check_reset(parser: FlatParser, args: Namespace) -> None:
     if args.dry_run and args.execute:
-        parser.print_usage_and_exit(
-            "Option [reset-offsets] only accepts one of [execute] and [dry-run]"
-        )
+        parser.usage_error("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not args.dry_run and not args.execute:
         print(
             "WARN: No action will be performed as the --execute option is missing. Use --dry-run "
@@ -173,13 +169,11 @@ def _check_reset(parser: FlatParser, args: Namespace) -> None:
         parser.forbid_together(args, scenario, *(other for other in RESETS if other != scenario))
     if not any(is_given(args, scenario) for scenario in RESETS):
         scenarios = ", ".join(f"[{scenario}]" for scenario in RESETS)
-        parser.print_usage_and_exit(
+        parser.usage_error(
             f"Option '[reset-offsets]' requires one of the following scenarios: [{scenarios}]"
         )
     if not (args.all_topics or args.topic or args.from_file):
-        parser.print_usage_and_exit(
-            "One of the reset scopes should be defined: --all-topics, --topic."
-        )
+        parser.usage_error("One of the reset scopes should be defined: --all-topics, --topic.")
 
 
 async def _act(admin: "AioAdminClient", args: Namespace) -> None:
@@ -244,7 +238,7 @@ def _types(text: str | None) -> "set[ConsumerGroupType]":
 
 
 async def _delete(admin: "AioAdminClient", groups: Sequence[str]) -> None:
-    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.kafka.output import java_text
     from barnabas.cli.operations.groups import delete_groups
 
     outcomes = await delete_groups(admin, groups)
@@ -262,7 +256,7 @@ async def _delete(admin: "AioAdminClient", groups: Sequence[str]) -> None:
 
 
 async def _delete_offsets(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.kafka.errors import java_message, java_text
+    from barnabas.cli.kafka.output import java_message, java_text
     from barnabas.cli.operations.groups import delete_offsets
     from barnabas.client.errors import KafkaError
 

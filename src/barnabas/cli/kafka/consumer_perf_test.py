@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import java_client_settings, require_brokers
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.kafka.output import print_metrics
-from barnabas.cli.operations.consume_perf import MEBIBYTE, ConsumeStats, measure_consume
+from barnabas.cli.kafka.output import exit_on_error_to_stderr, print_metrics
+from barnabas.cli.operations.perf import MEBIBYTE, ConsumeStats, measure_consume
 from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS
 from barnabas.cli.signals import exit_on_signal
 
@@ -29,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.require_options(args, "bootstrap-server")
     for one, other in ("messages", "num-records"), ("topic", "include"):
         if parser.only_one_of(args, one, other) is None:
-            parser.print_usage_and_exit(
+            parser.usage_error(
                 f"Exactly one of the following arguments is required: [{one}], [{other}]"
             )
     for old, new in _RENAMED.items():

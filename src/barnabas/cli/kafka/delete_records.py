@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _delete(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.kafka.output import java_text
     from barnabas.cli.operations.partitions import delete_records, read_offsets
 
     offsets = read_offsets(args.offset_json_file)

@@ -96,7 +96,5 @@ def _class(parser: FlatParser, name: str) -> Callable[[bytes], str]:
 
     decode = DECODER_CLASSES.get(name.rpartition(".")[2])
     if decode is None:
-        parser.print_usage_and_exit(
-            f"Unknown decoder {name}; use one of {', '.join(DECODER_CLASSES)}."
-        )
+        parser.usage_error(f"Unknown decoder {name}; use one of {', '.join(DECODER_CLASSES)}.")
     return decode

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import java_client_settings, require_brokers
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.operations.latency_perf import (
-    TIMEOUT_S,
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.operations.perf import (
+    LATENCY_TIMEOUT_S,
     RecordTemplate,
     measure_latency,
     open_clients,
@@ -29,13 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse(words)
     parser.require_options(args, *_REQUIRED)
     if args.producer_acks not in ("1", "all"):
-        parser.print_usage_and_exit(
+        parser.usage_error(
             "Invalid value for --producer-acks. Latency testing requires synchronous"
             " acknowledgement. Please use '1' or 'all'."
         )
     for name in "num_records", "record_size":
         if getattr(args, name) <= 0:
-            parser.print_usage_and_exit(f"--{name.replace('_', '-')} must be greater than 0.")
+            parser.usage_error(f"--{name.replace('_', '-')} must be greater than 0.")
     with exit_on_error_to_stderr(), exit_on_signal():
         return _run(args)
 
@@ -108,7 +108,7 @@ def _create_topic(settings: dict[str, Any], topic: str) -> None:
 
     admin = AdminClient(settings)
     require_brokers(admin)
-    if topic not in admin.list_topics(timeout=TIMEOUT_S).topics:
+    if topic not in admin.list_topics(timeout=LATENCY_TIMEOUT_S).topics:
         print(
             f'Topic "{topic}" does not exist. Will create topic with 1 partition(s) and'
             " replication factor = 1"
@@ -119,7 +119,7 @@ def _create_topic(settings: dict[str, Any], topic: str) -> None:
 
 def _partitions(consumer: Any, topic: str) -> Iterable[int]:
     partitions: Iterable[int] = (
-        consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+        consumer.list_topics(topic, timeout=LATENCY_TIMEOUT_S).topics[topic].partitions
     )
     return partitions
 

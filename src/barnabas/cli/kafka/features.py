@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import SubcommandParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> int:
 
 
 async def _change(admin: "AioAdminClient", args: Namespace) -> int:
-    from barnabas.cli.kafka.errors import java_message
+    from barnabas.cli.kafka.output import java_message
     from barnabas.cli.operations.features import update_features
 
     levels = _levels(args)

@@ -30,9 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server")
     if args.topic_partitions and (args.topic or args.partitions):
-        parser.print_usage_and_exit(
-            "--topic-partitions cannot be used with --topic or --partitions"
-        )
+        parser.usage_error("--topic-partitions cannot be used with --topic or --partitions")
     with exit_on_error(lambda why: print(f"Error occurred: {why}", file=sys.stderr)):
         connection_from(args).run(lambda admin: _print_offsets(admin, args))
     return 0

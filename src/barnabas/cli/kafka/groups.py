@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server")
     if not args.list:
-        parser.print_usage_and_exit("Command must include exactly one action: --list.")
+        parser.usage_error("Command must include exactly one action: --list.")
     for shortcut in "consumer", "share", "streams":
         others = [other for other in ("consumer", "share", "streams") if other != shortcut]
         parser.forbid_together(args, shortcut, "group-type", "protocol", *others)

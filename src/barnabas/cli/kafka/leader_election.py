@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _check(args: Namespace) -> None:
 
 
 async def _elect(admin: "AioAdminClient", args: Namespace) -> int:
-    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.kafka.output import java_text
     from barnabas.cli.operations.partitions import elect_leaders, read_partitions
     from barnabas.client.admin.model import ElectionType
 

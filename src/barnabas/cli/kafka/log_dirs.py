@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = FlatParser(
-        "kafka-log-dirs",
-        "This tool helps to query log directory usage on the specified brokers.",
+        "kafka-log-dirs", "This tool helps to query log directory usage on the specified brokers."
     )
     parser.add_connection_options()
     parser.add_flag("--describe", "Describe the log directories.")
@@ -61,7 +60,7 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
 
 
 def _directory(path: str, directory: "LogDirDescription", topics: set[str]) -> dict[str, Any]:
-    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.kafka.output import java_text
 
     return {
         "partitions": [

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr, print_tabbed
 from barnabas.cli.kafka.options import SubcommandParser, connection_from
+from barnabas.cli.kafka.output import exit_on_error_to_stderr, print_tabbed
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import CommandError
 

@@ -26,8 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         choices = ", ".join(f"'{command}'" for command in ONE_SHOT_COMMANDS)
         print(f"invalid choice: '{args.command[0]}' (choose from {choices})", file=sys.stderr)
         return 1
-    from barnabas.cli.operations.metadata_shell import MetadataShell, load_image
-    from barnabas.cli.operations.metadata_shell.tree import image_tree
+    from barnabas.cli.operations.metadata_shell import MetadataShell, image_tree, load_image
 
     try:
         shell = MetadataShell(image_tree(load_image(args.snapshot)))

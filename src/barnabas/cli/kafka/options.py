@@ -66,16 +66,16 @@ class FlatParser(ArgumentParser):
     def parse(self, arguments: Sequence[str] | None) -> Namespace:
         words = sys.argv[1:] if arguments is None else list(arguments)
         if not words:
-            self.print_usage_and_exit(self.description or "")
+            self.usage_error(self.description or "")
         args = self.parse_args([self._with_two_dashes(argument) for argument in words])
         if args.help:
-            self.print_usage_and_exit(self.description or "")
+            self.usage_error(self.description or "")
         if args.version:
             print(VERSION)
             sys.exit(0)
         return args
 
-    def print_usage_and_exit(self, message: str) -> NoReturn:
+    def usage_error(self, message: str) -> NoReturn:
         """Prints the message and the help, and exits with status 1."""
         print(message, file=sys.stderr)
         self.description = None
@@ -85,21 +85,19 @@ class FlatParser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         for pattern, words in _JOPT_SIMPLE:
             if match := re.match(pattern, message):
-                self.print_usage_and_exit(words.format(*match.groups()))
-        self.print_usage_and_exit(message)
+                self.usage_error(words.format(*match.groups()))
+        self.usage_error(message)
 
     def require_options(self, args: Namespace, *names: str) -> None:
         for name in names:
             if not is_given(args, name):
-                self.print_usage_and_exit(f'Missing required argument "[{name}]"')
+                self.usage_error(f'Missing required argument "[{name}]"')
 
     def forbid_together(self, args: Namespace, used: str, *names: str) -> None:
         """Fails if `used` is given together with one of `names`."""
         for name in names:
             if is_given(args, used) and is_given(args, name):
-                self.print_usage_and_exit(
-                    f'Option "[{used}]" can\'t be used with option "[{name}]"'
-                )
+                self.usage_error(f'Option "[{used}]" can\'t be used with option "[{name}]"')
 
     def only_one_of(self, args: Namespace, *names: str) -> str | None:
         """Returns the only given option; None for none or several."""

@@ -13,12 +13,11 @@ from barnabas.cli.kafka.clients import (
     require_brokers,
     warn_of_deprecated,
 )
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import PlainParser
-from barnabas.cli.kafka.output import print_metrics
+from barnabas.cli.kafka.output import exit_on_error_to_stderr, print_metrics
 from barnabas.cli.operations.console_clients import close_producer
 from barnabas.cli.operations.errors import CommandError
-from barnabas.cli.operations.produce_perf import (
+from barnabas.cli.operations.perf import (
     LatencyStats,
     ProduceLoad,
     increasing_numbers,

@@ -109,24 +109,20 @@ def _check(parser: FlatParser, args: Namespace) -> str:
     action = parser.only_one_of(args, *ACTIONS)
     if action is None:
         names = ", ".join(f"--{action}" for action in ACTIONS)
-        parser.print_usage_and_exit(f"Command must include exactly one action: {names}")
+        parser.usage_error(f"Command must include exactly one action: {names}")
     if args.bootstrap_server and args.bootstrap_controller:
-        parser.print_usage_and_exit(
+        parser.usage_error(
             "Please don't specify both --bootstrap-server and --bootstrap-controller"
         )
     if not args.bootstrap_server and not args.bootstrap_controller:
-        parser.print_usage_and_exit(
-            "Please specify either --bootstrap-server or --bootstrap-controller"
-        )
+        parser.usage_error("Please specify either --bootstrap-server or --bootstrap-controller")
     parser.require_options(args, *REQUIRED[action])
     possible = {
         name for table in (REQUIRED, PERMITTED) for names in table.values() for name in names
     }
     for name in sorted(possible - {*REQUIRED[action], *PERMITTED[action]}):
         if is_given(args, name):
-            parser.print_usage_and_exit(
-                f'Option "[{name}]" can\'t be used with action "[{action}]"'
-            )
+            parser.usage_error(f'Option "[{name}]" can\'t be used with action "[{action}]"')
     return action
 
 

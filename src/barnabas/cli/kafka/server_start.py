@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 DAEMON = "-daemon"
 
@@ -44,7 +44,7 @@ def _run(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     if args.file is None:
-        parser.print_usage_and_exit("Give a server.properties file.")
+        parser.usage_error("Give a server.properties file.")
     from barnabas.cli.foreground import run_node
     from barnabas.cli.operations.settings import load_settings, parse_pairs
 

@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.features import add_release_verbs
 from barnabas.cli.kafka.options import SubcommandParser
+from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,10 +61,7 @@ def _add_format_options(format_: SubcommandParser) -> None:
         help="Start a quorum with this node as its only voter.",
     )
     quorum.add_argument(
-        "--no-initial-controllers",
-        "-N",
-        action="store_true",
-        help="Join an existing quorum.",
+        "--no-initial-controllers", "-N", action="store_true", help="Join an existing quorum."
     )
     quorum.add_argument(
         "--initial-controllers",

@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import exit_on_error
 from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.output import exit_on_error
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -86,19 +86,19 @@ def _build_parser() -> FlatParser:
 def _check(parser: FlatParser, args: Namespace) -> None:
     action = parser.only_one_of(args, *ACTIONS)
     if action is None:
-        parser.print_usage_and_exit(
+        parser.usage_error(
             "Command must include exactly one action: "
             "--list, --describe, --create, --alter or --delete"
         )
     if not args.bootstrap_server:
-        parser.print_usage_and_exit("--bootstrap-server must be specified")
+        parser.usage_error("--bootstrap-server must be specified")
     if action == "describe" and args.if_exists and not (args.topic or args.topic_id):
-        parser.print_usage_and_exit("--topic or --topic-id is required to describe a topic")
+        parser.usage_error("--topic or --topic-id is required to describe a topic")
     if action in ("create", "alter", "delete"):
         parser.require_options(args, "topic")
     if action == "alter":
         if args.config:
-            parser.print_usage_and_exit(
+            parser.usage_error(
                 'Option combination "[bootstrap-server],[config]" can\'t be used with option '
                 '"[alter]" (the kafka-configs CLI supports altering topic configs with a '
                 "--bootstrap-server option)"

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import describe_java_error, exit_on_error_to_stderr
 from barnabas.cli.kafka.options import VERSION, SubcommandParser, connection_from
-from barnabas.cli.kafka.output import print_tabbed
+from barnabas.cli.kafka.output import describe_java_error, exit_on_error_to_stderr, print_tabbed
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:

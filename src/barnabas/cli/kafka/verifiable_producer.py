@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
-from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.options import PlainParser
-from barnabas.cli.kafka.output import emit
+from barnabas.cli.kafka.output import emit, exit_on_error_to_stderr
 from barnabas.cli.operations.console_clients import close_producer
 from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS
 from barnabas.cli.signals import exit_on_signal

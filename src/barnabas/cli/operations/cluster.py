@@ -1,4 +1,4 @@
-"""An overview of the cluster: its brokers, metadata quorum, partitions and log directories."""
+"""The cluster: its brokers, partitions and log directories, and its metadata quorum with voters."""
 
 import time
 from collections.abc import Sequence
@@ -20,6 +20,12 @@ UNDER_MIN_ISR = "under min.insync.replicas"
 UNDER_REPLICATED = "under-replicated"
 PARTITION_PROBLEMS = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
 """Problems of a partition, the worst first."""
+
+UNRESPONSIVE_MS = 5_000
+"""A voter without a fetch for this long is unresponsive: voters fetch twice a second."""
+
+QUORUM_TIMEOUT_S = 3.0
+"""How long to wait for the active controller, which responds within milliseconds."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -64,12 +70,6 @@ async def describe_log_dirs(
     """Returns the log directories by broker and path."""
     return (await admin.describe_log_dirs(list(brokers))).all()
 
-
-UNRESPONSIVE_MS = 5_000
-"""A voter without a fetch for this long is unresponsive: voters fetch twice a second."""
-
-QUORUM_TIMEOUT_S = 3.0
-"""How long to wait for the active controller, which responds within milliseconds."""
 
 _NO_LEADER_ERRORS = (
     KafkaError._TIMED_OUT,

@@ -52,11 +52,7 @@ async def describe_features(admin: AioAdminClient, node_id: int | None = None) -
 
 
 async def update_features(
-    admin: AioAdminClient,
-    levels: Mapping[str, int],
-    kind: UpgradeType,
-    *,
-    dry_run: bool = False,
+    admin: AioAdminClient, levels: Mapping[str, int], kind: UpgradeType, *, dry_run: bool = False
 ) -> dict[str, KafkaError | None]:
     """Updates all features or none; returns the error of each."""
     updates = {name: FeatureUpdate(level, kind) for name, level in levels.items()}

@@ -9,4 +9,4 @@ from barnabas.replication.replica_fetcher.followed_partition import (
 )
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
 
-__all__ = ["PartitionFetchState", "FollowedPartition", "ReplicaFetcherManager"]
+__all__ = ["FollowedPartition", "PartitionFetchState", "ReplicaFetcherManager"]

@@ -6,9 +6,8 @@ from struct import Struct
 
 from barnabas.cli.operations.dump.records import format_optional_long, read_batches
 from barnabas.log.producers.snapshots import CorruptSnapshot, decode
-from barnabas.log.segments.index import OffsetIndex, TimeIndex
+from barnabas.log.segments.index import OffsetIndex, TimeIndex, TransactionIndex
 from barnabas.log.segments.log_files import LOG
-from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records.batch import HEADER_BYTES, BatchHeader, read_header
 

@@ -1,18 +1,28 @@
-"""Measuring producer throughput and latency, as kafka-producer-perf-test does."""
+"""Measuring producers, consumers and the latency between them.
+
+As kafka-producer-perf-test, kafka-consumer-perf-test and kafka-e2e-latency do.
+"""
 
 import random
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.operations.console_clients import close_producer
 from barnabas.cli.operations.errors import CommandError
 
 _MAX_SAMPLES = 500_000
 """Latencies kept for percentiles; a longer test samples every second, third, ... one."""
+
+MEBIBYTE = 1 << 20
+_MAX_POLL_RECORDS = 10_000
+_POLL_S = 0.1
+LATENCY_TIMEOUT_S = 60
 
 
 @dataclass(slots=True, frozen=True)
@@ -177,3 +187,142 @@ def _poll_for(producer: Any, seconds: float) -> None:
         end_s = time.perf_counter() + seconds
         while (remaining_s := end_s - time.perf_counter()) > 0:
             producer.poll(min(remaining_s, 0.1))
+
+
+@dataclass(slots=True)
+class ConsumeStats:
+    """The records consumed in a period."""
+
+    started_s: float = field(default_factory=time.time)
+    ended_s: float = 0.0
+    records: int = 0
+    size_bytes: int = 0
+    rebalance_ms: float = 0.0
+    """Time spent in rebalances."""
+    has_timed_out: bool = False
+    """No record arrived within the timeout, so there are fewer than requested."""
+
+    def since(self, before: "ConsumeStats") -> "ConsumeStats":
+        """Returns the records consumed after `before`."""
+        return ConsumeStats(
+            before.ended_s or before.started_s,
+            self.ended_s,
+            self.records - before.records,
+            self.size_bytes - before.size_bytes,
+            self.rebalance_ms - before.rebalance_ms,
+        )
+
+    @property
+    def seconds(self) -> float:
+        return max(self.ended_s - self.started_s, 0.001)
+
+    @property
+    def fetch_s(self) -> float:
+        return max(self.seconds - self.rebalance_ms / 1000, 0.001)
+
+
+def measure_consume(
+    consumer: Any,
+    topic: str,
+    records: int,
+    *,
+    timeout_ms: int,
+    interval_ms: int,
+    report: Callable[[ConsumeStats, ConsumeStats], None],
+) -> ConsumeStats:
+    """Consumes `records` records.
+
+    Calls `report` every interval with the current stats and those of the last report.
+    """
+    stats = ConsumeStats()
+    rebalance_started_s = time.time()
+
+    def on_assign(*_: Any) -> None:
+        stats.rebalance_ms += (time.time() - rebalance_started_s) * 1000
+
+    def on_revoke(*_: Any) -> None:
+        nonlocal rebalance_started_s
+        rebalance_started_s = time.time()
+
+    consumer.subscribe([topic], on_assign=on_assign, on_revoke=on_revoke)
+    last_s = stats.ended_s = stats.started_s
+    before = replace(stats)
+    while stats.records < records and not stats.has_timed_out:
+        messages = consumer.consume(min(_MAX_POLL_RECORDS, records - stats.records), _POLL_S)
+        stats.ended_s = time.time()
+        for message in messages:
+            if message.error() is None:
+                stats.size_bytes += len(message.value() or b"") + len(message.key() or b"")
+                stats.records += 1
+                last_s = stats.ended_s
+        stats.has_timed_out = (stats.ended_s - last_s) * 1000 > timeout_ms
+        if (stats.ended_s - before.ended_s) * 1000 >= interval_ms:
+            report(stats, before)
+            before = replace(stats)
+    return stats
+
+
+@dataclass(slots=True, frozen=True)
+class RecordTemplate:
+    """What every record contains."""
+
+    topic: str
+    size: int
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@contextmanager
+def open_clients(
+    producing: dict[str, Any],
+    consuming: dict[str, Any],
+    topic: str,
+    partitions_of: Callable[[Any, str], Iterable[int]],
+) -> Iterator[tuple[Any, Any]]:
+    """Yields a producer, and a consumer at the end of all partitions of the topic."""
+    from barnabas import Consumer, Producer, TopicPartition
+
+    own_group = {"group.id": f"test-group-{int(time.time() * 1000)}", "enable.auto.commit": "false"}
+    consumer = Consumer(consuming | own_group | {"fetch.max.wait.ms": "0"})
+    producer = Producer(producing | {"linger.ms": "0", "max.block.ms": str(2**31 - 1)})
+    try:
+        topic_partitions = [
+            TopicPartition(topic, partition) for partition in partitions_of(consumer, topic)
+        ]
+        for topic_partition in topic_partitions:  # before the first record is sent
+            _, topic_partition.offset = consumer.get_watermark_offsets(topic_partition)
+        consumer.assign(topic_partitions)
+        yield producer, consumer
+    finally:
+        consumer.close()
+        close_producer(producer)
+
+
+def measure_latency(
+    ends: tuple[Any, Any], sent: RecordTemplate, records: int, report: Callable[[int, int], None]
+) -> list[int]:
+    """Returns the latency of each record in ns. Calls `report` with its number and latency."""
+    latencies_ns = []
+    for number in range(records):
+        took_ns = _round_trip(*ends, sent, number)
+        latencies_ns.append(took_ns)
+        report(number, took_ns)
+    return latencies_ns
+
+
+def _round_trip(producer: Any, consumer: Any, sent: RecordTemplate, number: int) -> int:
+    value = str(number).encode().ljust(sent.size, b".")[: sent.size]
+    began_ns = time.perf_counter_ns()
+    producer.produce(sent.topic, value, sent.key, headers=list(sent.headers))
+    producer.flush()
+    message = consumer.poll(LATENCY_TIMEOUT_S)
+    took_ns = time.perf_counter_ns() - began_ns
+    if message is None:
+        raise CommandError(
+            f"poll() timed out before finding a result (timeout:[{LATENCY_TIMEOUT_S}s])"
+        )
+    if message.error() is not None:
+        raise CommandError(message.error().str())
+    if message.value() != value:
+        raise CommandError(f"The record read {message.value()!r} did not match the one sent")
+    return took_ns
