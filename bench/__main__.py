@@ -1,6 +1,6 @@
-"""Measure Barnabas and the real Kafka in one run, each case in turns, and compare.
+"""Measure Barnabas and the real Kafka in one run, alternating case by case, and compare.
 
-A whole run at full scale also writes bench/RESULTS.md; the figures of any run are in
+A complete run at full scale also writes bench/RESULTS.md; the figures of any run are in
 bench/results/latest.json.
 """
 
@@ -25,14 +25,14 @@ def main() -> None:
     options = parse()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=options.dir) as folder:
         brokers = [
-            kind(Path(folder), FIRST_PORT + 10 * index, scale=options.scale)
-            for index, kind in enumerate(BROKERS)
-            if kind.name.lower() in options.brokers
+            broker_type(Path(folder), FIRST_PORT + 10 * index, scale=options.scale)
+            for index, broker_type in enumerate(BROKERS)
+            if broker_type.name.lower() in options.brokers
         ]
         clusters = [
-            kind(Path(folder), scale=options.scale)
-            for kind in CLUSTERS
-            if kind.name.lower() in options.brokers
+            broker_type(Path(folder), scale=options.scale)
+            for broker_type in CLUSTERS
+            if broker_type.name.lower() in options.brokers
         ]
         try:
             run(brokers, options.only, options.repeat)
@@ -48,18 +48,23 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "--only", type=names, default=ALL_SECTIONS, help="sections, or how they begin, by comma"
+        "--only",
+        type=names,
+        default=ALL_SECTIONS,
+        help="sections or prefixes of them, separated by commas",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every count")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each case")
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything, once")
-    parser.add_argument("--dir", type=Path, help="where the brokers keep their data")
-    both = [kind.name.lower() for kind in BROKERS]
-    parser.add_argument("--brokers", type=names, default=both, help="one or both of them, by comma")
+    parser.add_argument("--quick", action="store_true", help="a tenth of all counts, one run")
+    parser.add_argument("--dir", type=Path, help="directory for the brokers' data")
+    broker_names = [broker.name.lower() for broker in BROKERS]
+    parser.add_argument(
+        "--brokers", type=names, default=broker_names, help="one or both, separated by commas"
+    )
     options = parser.parse_args()
-    for wanted in options.only:
-        if not any(name.startswith(wanted) for name in ALL_SECTIONS):
-            parser.error(f"no section {wanted}; there are {', '.join(ALL_SECTIONS)}")
+    for prefix in options.only:
+        if not any(name.startswith(prefix) for name in ALL_SECTIONS):
+            parser.error(f"no section {prefix}; there are {', '.join(ALL_SECTIONS)}")
     options.only = [name for name in ALL_SECTIONS if name.startswith(tuple(options.only))]
     if options.quick:
         options.scale, options.repeat = options.scale / 10, 1
@@ -87,11 +92,11 @@ def run(brokers: list[BrokerUnderTest], sections: list[str], repeat: int) -> Non
 
 
 def run_clusters(clusters: list[ClusterUnderTest], sections: list[str], repeat: int) -> None:
-    chosen = [section for section in CLUSTER_SECTIONS if section in sections]
-    for cluster in clusters if chosen else ():
+    selected = [section for section in CLUSTER_SECTIONS if section in sections]
+    for cluster in clusters if selected else ():
         log(f"== three nodes of {cluster.name}")
         with cluster.running():
-            for section in chosen:
+            for section in selected:
                 if section in NEED_WARM_UP:
                     cluster.warm_up()
                 for case in CLUSTER_SECTIONS[section]:
@@ -99,7 +104,7 @@ def run_clusters(clusters: list[ClusterUnderTest], sections: list[str], repeat: 
 
 
 def measure(case: Case[SystemT], brokers: list[SystemT], repeat: int) -> None:
-    """In turns, and every other time in the other order: what disturbs one disturbs both."""
+    """Alternate brokers and reverse their order each time, so that disturbances affect both."""
     with contextlib.ExitStack() as stack:
         prepared = [(broker, stack.enter_context(case.setup(broker))) for broker in brokers]
         for _ in range(case.repeat or repeat):
@@ -119,8 +124,10 @@ def report(
     lines = list(rows(results.get("Kafka", {}), results.get("Barnabas", {})))
     print(table(lines))
     save_json(FOLDER / "results" / "latest.json", results)
-    whole = len(brokers) == 2 and options.scale == 1 and set(options.only) == set(ALL_SECTIONS)
-    if whole:
+    is_complete = (
+        len(brokers) == 2 and options.scale == 1 and set(options.only) == set(ALL_SECTIONS)
+    )
+    if is_complete:
         (FOLDER / "RESULTS.md").write_text(markdown(lines, repeat=options.repeat))
 
 

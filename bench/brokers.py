@@ -1,4 +1,4 @@
-"""The two brokers, each with everything that $PEERS/bench-broker knows how to measure."""
+"""The two brokers under test, with the measurements of $PEERS/bench-broker."""
 
 import contextlib
 import importlib.util
@@ -21,7 +21,7 @@ def load_peer_bench() -> ModuleType:
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    sys.dont_write_bytecode = True  # the peers' folder is not ours to write in
+    sys.dont_write_bytecode = True  # do not write to the peers' folder
     loader.exec_module(module)
     return module
 
@@ -30,7 +30,7 @@ peer_bench = load_peer_bench()
 
 
 class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
-    """A broker to start, to load and to weigh; its figures collect in `results`."""
+    """A broker that is started, loaded and measured; its figures are in `results`."""
 
     name: str
 
@@ -56,7 +56,7 @@ class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
         return self.directory / "log"
 
     def commands(self) -> tuple[str, str]:
-        """The shell commands that start the broker, printing its pid, and stop it."""
+        """Returns the shell commands that start the broker and print its pid, and that stop it."""
         raise NotImplementedError
 
     def scaled_count(self, records: int) -> int:
@@ -97,7 +97,7 @@ class Barnabas(BrokerUnderTest):
         return f"{sys.executable} -m barnabas.cli {up}", ""
 
     def start(self, partitions: int = 0) -> float:
-        """From before the process exists until it answers."""
+        """Returns the time from before the process exists until it responds."""
         began_s = time.perf_counter()
         with (self.directory / "server.log").open("ab") as log:
             self._child = subprocess.Popen(
@@ -105,7 +105,7 @@ class Barnabas(BrokerUnderTest):
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=_as_installed(),
+                env=_user_environment(),
             )
         while True:
             with contextlib.suppress(OSError, peer_bench.struct.error):
@@ -125,8 +125,8 @@ class Barnabas(BrokerUnderTest):
         self._child = self.process = None
 
 
-def _as_installed() -> dict[str, str]:
-    """The environment of a user, whose Python keeps the bytecode it has compiled."""
+def _user_environment() -> dict[str, str]:
+    """Returns the environment of a user, whose Python writes bytecode files."""
     return {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
 
 

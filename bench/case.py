@@ -1,4 +1,4 @@
-"""A case is one thing to measure on every contender; a section is a list of them."""
+"""A case is one measurement of every system under test; a section is a list of cases."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +9,7 @@ Figures = dict[str, float]
 
 
 class SystemUnderTest(Protocol):
-    """A broker, or a cluster of them."""
+    """A broker, or a cluster."""
 
     name: str
 
@@ -25,10 +25,10 @@ def no_setup(_: object) -> AbstractContextManager[Any]:
 
 @dataclass(slots=True, frozen=True)
 class Case(Generic[SystemT]):
-    """`measure` is repeated, contenders taking turns; `setup` surrounds all the repetitions."""
+    """`measure` runs several times, alternating systems; `setup` is entered once around them."""
 
     name: str
     measure: Callable[[SystemT, Any], Figures]
     setup: Callable[[SystemT], AbstractContextManager[Any]] = no_setup
     repeat: int | None = None
-    """How often, where once is enough or more would take too long."""
+    """The number of runs, if it differs from the option `--repeat`."""

@@ -1,4 +1,4 @@
-"""Three nodes of one implementation, each broker and controller, as one thing to measure."""
+"""A cluster under test: three nodes of one implementation, each broker and controller."""
 
 import contextlib
 import shutil
@@ -20,39 +20,39 @@ from bench.brokers import peer_bench
 
 REPLICATION_FACTOR = 3
 PARTITIONS = 3
-"""Of a topic that is produced to: each broker leads one."""
+"""Partitions of a topic that is produced to: each broker leads one."""
 
 HEAP = "-Xmx1G -Xms1G"
-"""As Kafka's own scripts start a broker."""
+"""The heap of Kafka's own start scripts."""
 
 TIMEOUT_S = 120
 
 
 class ClusterProcesses:
-    """All nodes that run, weighed together."""
+    """CPU and memory of all running nodes together."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def cpu_s(self) -> float:
-        return float(sum(process.cpu_s() for process in self._each()))
+        return float(sum(process.cpu_s() for process in self._processes()))
 
     def rss_mb(self) -> float:
-        return float(sum(process.rss_mb() for process in self._each()))
+        return float(sum(process.rss_mb() for process in self._processes()))
 
-    def _each(self) -> Iterator[peer_bench.Process]:  # type: ignore[name-defined]
+    def _processes(self) -> Iterator[peer_bench.Process]:  # type: ignore[name-defined]
         for node in self._cluster.nodes.values():
             if node.is_running:
                 yield peer_bench.Process(node.pid)
 
 
 class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
-    """A cluster to start, to load, to hurt and to weigh; its figures collect in `results`."""
+    """A cluster that is started, loaded, disturbed and measured; its figures are in `results`."""
 
     name: str
     program: NodeProgram
     warm_up_records: int
-    """Enough for a compiler to have done its work, where there is one."""
+    """Enough for a just-in-time compiler to finish."""
 
     def __init__(self, directory: Path, *, scale: float) -> None:
         self.directory = directory / f"{self.name.lower()}-cluster"
@@ -64,7 +64,7 @@ class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """From nothing to a cluster that has started; afterwards nothing is left of it."""
+        """Create and start the cluster; stop it and delete its data afterwards."""
         self.cluster = Cluster.combined(self.directory, [self.program] * REPLICATION_FACTOR)
         self.bootstrap = self.cluster.bootstrap_servers
         self.process = ClusterProcesses(self.cluster)
@@ -82,22 +82,24 @@ class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
         new = [NewTopic(name, partitions, REPLICATION_FACTOR) for name in names]
         for created in admin.create_topics(new, operation_timeout=TIMEOUT_S).values():
             created.result()
-        wait_until(partial(self._has, names, partitions), "new topics are everywhere", TIMEOUT_S)
+        wait_until(
+            partial(self._has_topics, names, partitions), "new topics are everywhere", TIMEOUT_S
+        )
 
     def elect_preferred_leaders(self) -> None:
-        """Let the preferred leaders lead again, which are spread evenly."""
-        admin = self.admin()  # lives until the answer is in
+        """Elect the preferred leaders, which are evenly distributed."""
+        admin = self.admin()  # must live until the response arrives
         admin.elect_leaders(ElectionType.PREFERRED).result()
-        wait_until(self._is_led_as_preferred, "the preferred leaders lead", TIMEOUT_S)
+        wait_until(self._has_preferred_leaders, "the preferred leaders lead", TIMEOUT_S)
 
-    def other_nodes(self, *left_out: ProcessNode) -> list[ProcessNode]:
-        return [node for node in self.cluster.nodes.values() if node not in left_out]
+    def other_nodes(self, *excluded: ProcessNode) -> list[ProcessNode]:
+        return [node for node in self.cluster.nodes.values() if node not in excluded]
 
     def pause_s(self, seconds: float) -> None:
-        """Let what was begun come to an end."""
+        """Wait for background work to finish; shorter in a scaled-down run."""
         time.sleep(seconds if self.options.scale >= 1 else seconds / 5)
 
-    def _is_led_as_preferred(self) -> bool:
+    def _has_preferred_leaders(self) -> bool:
         with contextlib.suppress(OSError):
             return all(
                 replicas.leader == replicas.replicas[0]
@@ -106,8 +108,8 @@ class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
             )
         return False
 
-    def _has(self, names: list[str], partitions: int) -> bool:
-        """Whether every broker knows the topics, and every replica of them is in sync."""
+    def _has_topics(self, names: list[str], partitions: int) -> bool:
+        """Whether every broker has the topics, and all of their replicas are in sync."""
         with contextlib.suppress(OSError):
             return all(
                 (name, index) in seen.partitions and seen.partitions[name, index].are_all_in_sync
@@ -126,7 +128,7 @@ class KafkaCluster(ClusterUnderTest):
 
 class BarnabasCluster(ClusterUnderTest):
     name = "Barnabas"
-    # As installed: without what the tests put in its way, with the bytecode it has compiled.
+    # As installed: without the settings of tests, and with bytecode files.
     program = replace(
         BARNABAS,
         start=("env", "--unset=PYTHONDONTWRITEBYTECODE", *BARNABAS.start),

@@ -1,6 +1,6 @@
-"""Measure how quickly payloads become columns and come back, beside loops over the same libraries.
+"""Measure decoding and encoding of columns, compared to loops over single records.
 
-A loop here is what a program does without us: fastavro or json for each record, and Arrow's
+A loop is what a program does without Barnabas: fastavro or json for each record, and Arrow's
 conversion of the Python values.
 
     python -m bench.columns [--rows N]
@@ -42,7 +42,7 @@ DOCUMENT = {
         "paid": {"type": "boolean"},
     },
 }
-REPEATED = 3
+REPEATS = 3
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def order(number: int) -> dict[str, Any]:
 
 def measure_avro(orders: list[dict[str, Any]]) -> None:
     source, parsed = SchemaSource(json.dumps(ORDER)), fastavro.parse_schema(ORDER)
-    kind = avro.arrow_type(source, None)
+    arrow_type = avro.arrow_type(source, None)
     decoder = avro.decoder(source, source, None, framed=False)
 
     def write(row: dict[str, Any]) -> bytes:
@@ -83,11 +83,11 @@ def measure_avro(orders: list[dict[str, Any]]) -> None:
 
     payloads = pa.array([write(row) for row in orders], pa.binary())
     rows = decoded(decoder.decode(payloads))
-    encoder = avro.encoder(source, kind, None, schema_id=None)
+    encoder = avro.encoder(source, arrow_type, None, schema_id=None)
     compare(
         "Avro in",
         len(orders),
-        lambda: pa.array([read(payload) for payload in payloads.to_pylist()], kind),
+        lambda: pa.array([read(payload) for payload in payloads.to_pylist()], arrow_type),
         lambda: decoder.decode(payloads),
     )
     compare(
@@ -100,15 +100,15 @@ def measure_avro(orders: list[dict[str, Any]]) -> None:
 
 def measure_json(orders: list[dict[str, Any]]) -> None:
     source = SchemaSource(json.dumps(DOCUMENT))
-    kind = json_text.arrow_type(source, None)
+    arrow_type = json_text.arrow_type(source, None)
     decoder = json_text.decoder(source, source, None, framed=False)
     payloads = pa.array([json.dumps(row).encode() for row in orders], pa.binary())
     rows = decoded(decoder.decode(payloads))
-    encoder = json_text.encoder(source, kind, None, schema_id=None)
+    encoder = json_text.encoder(source, arrow_type, None, schema_id=None)
     compare(
         "JSON in",
         len(orders),
-        lambda: pa.array([json.loads(payload) for payload in payloads.to_pylist()], kind),
+        lambda: pa.array([json.loads(payload) for payload in payloads.to_pylist()], arrow_type),
         lambda: decoder.decode(payloads),
     )
     compare(
@@ -125,10 +125,10 @@ def decoded(result: DecodedColumn) -> pa.Array:
 
 
 def compare(name: str, count: int, loop: Callable[[], Any], columns: Callable[[], Any]) -> None:
-    """Taken in turns; the best of each."""
+    """Prints the best time of each, after alternating runs."""
     slow, fast = (
         min(times)
-        for times in zip(*((timed(loop), timed(columns)) for _ in range(REPEATED)), strict=True)
+        for times in zip(*((timed(loop), timed(columns)) for _ in range(REPEATS)), strict=True)
     )
     print(f"{name:<20}{count / slow / 1e6:>10.2f}{count / fast / 1e6:>10.2f}{slow / fast:>7.1f}x")
 

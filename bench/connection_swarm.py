@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from bench.raw_client import MIB, Address
 
 OnResponse = Callable[[int, memoryview], bytes | None]
-"""Given a connection's number and the answer it got: what it asks next, if anything."""
+"""Called with a connection's number and its response; returns the next request, if any."""
 
 TIMEOUT_S = 60
 
 
 class ConnectionSwarm:
-    """Connections by number."""
+    """Many connections, by number."""
 
     def __init__(self, address: Address, count: int) -> None:
         self._address = address
@@ -26,7 +26,7 @@ class ConnectionSwarm:
             self.add()
 
     def add(self) -> int:
-        """Connect once more; the number of the connection."""
+        """Open a connection; returns its number."""
         number = len(self._sockets)
         connection = socket.create_connection(self._address, timeout=120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -36,63 +36,63 @@ class ConnectionSwarm:
         return number
 
     def send_repeatedly(self, requests: Sequence[bytes], times: int) -> None:
-        """So many requests in all, each connection its own again and again, answers unread."""
+        """Send `times` requests in total; each connection repeats its own, without parsing."""
         missing = [0] * len(self._sockets)
         for number, connection in enumerate(self._sockets):
             connection.sendall(requests[number % len(requests)])
-        unsent, unanswered = times - len(self._sockets), times
+        unsent, pending = times - len(self._sockets), times
         buffer = self._buffer
-        while unanswered:
+        while pending:
             for connection, number in self._ready():
                 count = connection.recv_into(buffer)
                 if not count:
-                    raise ConnectionError("the broker hung up")
+                    raise ConnectionError("the broker closed the connection")
                 left = missing[number] or 4 + struct.unpack_from(">i", buffer)[0]
                 missing[number] = left - count
                 if left > count:
                     continue
-                unanswered -= 1
+                pending -= 1
                 if unsent > 0:
                     unsent -= 1
                     connection.sendall(requests[number % len(requests)])
 
-    def exchange(self, first: Mapping[int, bytes], hear: OnResponse) -> None:
-        """Ask these first, and go on with what `hear` says until nobody waits any more."""
+    def exchange(self, first: Mapping[int, bytes], on_response: OnResponse) -> None:
+        """Send the first requests, then those that `on_response` returns, until there is none."""
         for number, request in first.items():
             self._sockets[number].sendall(request)
         waiting = len(first)
         while waiting:
             for connection, number in self._ready():
-                answer = self._receive(connection, self._received[number])
-                if answer is None:
+                response = self._receive(connection, self._received[number])
+                if response is None:
                     continue
-                request_or_none = hear(number, answer)
-                if request_or_none is None:
+                next_request = on_response(number, response)
+                if next_request is None:
                     waiting -= 1
                 else:
-                    connection.sendall(request_or_none)
+                    connection.sendall(next_request)
 
     def close(self) -> None:
-        for each in self._sockets:
-            each.close()
+        for connection in self._sockets:
+            connection.close()
         self._selector.close()
 
     def _ready(self) -> Iterable[tuple[socket.socket, int]]:
         ready = self._selector.select(TIMEOUT_S)
         if not ready:
-            raise TimeoutError(f"no answer in {TIMEOUT_S} s")
+            raise TimeoutError(f"no response in {TIMEOUT_S} s")
         for key, _ in ready:
             assert isinstance(key.fileobj, socket.socket)
             yield key.fileobj, key.data
 
     def _receive(self, connection: socket.socket, received: bytearray) -> memoryview | None:
-        """The answer, once all of it is there."""
+        """Returns the response when it is complete."""
         count = connection.recv_into(self._buffer)
         if not count:
-            raise ConnectionError("the broker hung up")
+            raise ConnectionError("the broker closed the connection")
         received += memoryview(self._buffer)[:count]
         if len(received) < 4 or len(received) < 4 + struct.unpack_from(">i", received)[0]:
             return None
-        answer = memoryview(bytes(received))[4:]
+        response = memoryview(bytes(received))[4:]
         received.clear()
-        return answer
+        return response

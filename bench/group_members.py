@@ -1,7 +1,7 @@
-"""Groups whose members speak the protocol themselves, as fast as the coordinator lets them.
+"""Groups whose members send raw requests, as fast as the coordinator responds.
 
-A real consumer hears of a rebalance with its next heartbeat, seconds later. These ask again as soon
-as they have an answer, so that what is measured is the coordinator.
+A real consumer learns of a rebalance with its next heartbeat, seconds later. These members send the
+next request as soon as they have a response, so that the coordinator is measured.
 """
 
 import math
@@ -31,8 +31,8 @@ from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from bench.raw_client import Address, frame, parse
 from bench.connection_swarm import ConnectionSwarm
+from bench.raw_client import Address, frame, parse
 
 JOIN_VERSION = 9
 SYNC_VERSION = 5
@@ -40,13 +40,13 @@ HEARTBEAT_VERSION = 4
 CONSUMER_HEARTBEAT_VERSION = 1
 
 SESSION_MS = 300_000
-"""Long: nobody is to be thrown out while something else is measured."""
+"""Long, so that no member is removed during a measurement."""
 
 PROTOCOL = "range"
 
 
 class ClassicGroup:
-    """Members by the number of their connection."""
+    """A group of the classic protocol; members have the number of their connection."""
 
     def __init__(self, address: Address, group_id: str, topic: str, partitions: int) -> None:
         self.group_id = group_id
@@ -54,24 +54,26 @@ class ClassicGroup:
         self.partitions = partitions
         self.members: list[ClassicMember] = []
         self.previous_generation = 0
-        """The generation that everybody is to leave."""
+        """Members of this generation or an older one have to rejoin."""
         self._swarm = ConnectionSwarm(address, 0)
 
     def join(self, count: int) -> None:
-        """Let so many more in; returns when all have their assignment, in one generation."""
-        newcomers = {self._swarm.add(): ClassicMember(self) for _ in range(count)}
+        """Add members; returns when all members have an assignment of one generation."""
+        new_members = {self._swarm.add(): ClassicMember(self) for _ in range(count)}
         self._swarm.exchange(
-            {number: newcomer.join() for number, newcomer in newcomers.items()},
-            lambda number, answer: newcomers[number].on_member_id(answer),
+            {number: new_member.join() for number, new_member in new_members.items()},
+            lambda number, response: new_members[number].on_member_id(response),
         )
-        asked = {number: newcomer.join() for number, newcomer in newcomers.items()}
-        asked |= {number: member.heartbeat() for number, member in enumerate(self.members)}
+        requests = {number: new_member.join() for number, new_member in new_members.items()}
+        requests |= {number: member.heartbeat() for number, member in enumerate(self.members)}
         self.previous_generation = self.generation if self.members else 0
-        self.members += newcomers.values()
-        while asked:
-            self._swarm.exchange(asked, lambda number, answer: self.members[number].on_response(answer))
+        self.members += new_members.values()
+        while requests:
+            self._swarm.exchange(
+                requests, lambda number, response: self.members[number].on_response(response)
+            )
             self.previous_generation = self.generation - 1
-            asked = {
+            requests = {
                 number: member.heartbeat()
                 for number, member in enumerate(self.members)
                 if member.generation <= self.previous_generation
@@ -82,7 +84,7 @@ class ClassicGroup:
         return max(member.generation for member in self.members)
 
     def heartbeats(self) -> list[bytes]:
-        """A frame for each member to send again and again."""
+        """Returns a frame for each member, to send repeatedly."""
         return [member.heartbeat() for member in self.members]
 
     def assignments(
@@ -98,7 +100,7 @@ class ClassicGroup:
         ]
 
     def close(self) -> None:
-        """The connections; the members stay until their sessions end."""
+        """Close the connections; the members stay until their sessions expire."""
         self._swarm.close()
 
     def _assignment(self, partitions: range) -> bytes:
@@ -107,15 +109,15 @@ class ClassicGroup:
 
 
 class ClassicMember:
-    """What one member knows, and what it asks next."""
+    """The state of one member, and its next request."""
 
     def __init__(self, group: ClassicGroup) -> None:
         self.generation = 0
-        """The one it has an assignment of."""
+        """The generation of its assignment."""
         self._group = group
         self._member_id = ""
         self._joining = 0
-        self._asked = ApiKey.JOIN_GROUP
+        self._last_api_key = ApiKey.JOIN_GROUP
 
     def join(self) -> bytes:
         subscription = ConsumerProtocolSubscription(topics=[self._group.topic])
@@ -129,7 +131,7 @@ class ClassicMember:
                 JoinGroupRequestProtocol(name=PROTOCOL, metadata=b"\0\1" + subscription.write(1))
             ],
         )
-        self._asked = ApiKey.JOIN_GROUP
+        self._last_api_key = ApiKey.JOIN_GROUP
         return frame(ApiKey.JOIN_GROUP, JOIN_VERSION, request)
 
     def heartbeat(self) -> bytes:
@@ -138,34 +140,34 @@ class ClassicMember:
             generation_id=self.generation,
             member_id=self._member_id,
         )
-        self._asked = ApiKey.HEARTBEAT
+        self._last_api_key = ApiKey.HEARTBEAT
         return frame(ApiKey.HEARTBEAT, HEARTBEAT_VERSION, request)
 
-    def on_member_id(self, answer: memoryview) -> None:
-        """Who joins for the first time is given an id to join with (KIP-394)."""
-        joined = parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, answer)
+    def on_member_id(self, response: memoryview) -> None:
+        """A new member gets an id to join with (KIP-394)."""
+        joined = parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, response)
         if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-            raise RuntimeError(f"a newcomer was not given an id: error {joined.error_code}")
+            raise RuntimeError(f"a new member has not got an id: error {joined.error_code}")
         self._member_id = joined.member_id
 
-    def on_response(self, answer: memoryview) -> bytes | None:
-        """What to ask next; None at rest, in a new generation."""
-        match self._asked:
+    def on_response(self, response: memoryview) -> bytes | None:
+        """Returns the next request; None if the member is stable in a new generation."""
+        match self._last_api_key:
             case ApiKey.JOIN_GROUP:
                 return self._on_join_response(
-                    parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, answer)
+                    parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, response)
                 )
             case ApiKey.SYNC_GROUP:
-                synced = parse(ApiKey.SYNC_GROUP, SYNC_VERSION, SyncGroupResponse, answer)
+                synced = parse(ApiKey.SYNC_GROUP, SYNC_VERSION, SyncGroupResponse, response)
                 if synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
                     return self.join()
                 expect_success(synced.error_code)
                 self.generation = self._joining
                 return None
-        beaten = parse(ApiKey.HEARTBEAT, HEARTBEAT_VERSION, HeartbeatResponse, answer)
-        if beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+        heartbeat_response = parse(ApiKey.HEARTBEAT, HEARTBEAT_VERSION, HeartbeatResponse, response)
+        if heartbeat_response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             return self.join()
-        expect_success(beaten.error_code)
+        expect_success(heartbeat_response.error_code)
         return self.heartbeat() if self.generation <= self._group.previous_generation else None
 
     def _on_join_response(self, joined: JoinGroupResponse) -> bytes:
@@ -180,12 +182,12 @@ class ClassicMember:
             protocol_name=PROTOCOL,
             assignments=self._group.assignments(joined.members) if leads else [],
         )
-        self._asked = ApiKey.SYNC_GROUP
+        self._last_api_key = ApiKey.SYNC_GROUP
         return frame(ApiKey.SYNC_GROUP, SYNC_VERSION, request)
 
 
 class ConsumerGroup:
-    """The same by KIP-848: the coordinator assigns, and heartbeats are all there is."""
+    """A group of KIP-848: the coordinator assigns, and the only requests are heartbeats."""
 
     def __init__(self, address: Address, group_id: str, topic: str, partitions: int) -> None:
         self.group_id = group_id
@@ -195,16 +197,18 @@ class ConsumerGroup:
         self._swarm = ConnectionSwarm(address, 0)
 
     def join(self, count: int) -> None:
-        """Let so many more in; returns when every partition is where it belongs."""
-        newcomers = [ConsumerMember(self) for _ in range(count)]
-        asked = {self._swarm.add(): newcomer.join() for newcomer in newcomers}
-        self.members += newcomers
-        while asked:
-            self._swarm.exchange(asked, lambda number, answer: self.members[number].on_response(answer))
-            asked = {
+        """Add members; returns when every partition is with its assigned member."""
+        new_members = [ConsumerMember(self) for _ in range(count)]
+        requests = {self._swarm.add(): new_member.join() for new_member in new_members}
+        self.members += new_members
+        while requests:
+            self._swarm.exchange(
+                requests, lambda number, response: self.members[number].on_response(response)
+            )
+            requests = {
                 number: member.heartbeat()
                 for number, member in enumerate(self.members)
-                if not self._is_settled(member)
+                if not self._is_stable(member)
             }
 
     @property
@@ -212,25 +216,25 @@ class ConsumerGroup:
         return max(member.epoch for member in self.members)
 
     def heartbeats(self) -> list[bytes]:
-        """A frame for each member to send again and again."""
+        """Returns a frame for each member, to send repeatedly."""
         return [member.heartbeat() for member in self.members]
 
     def close(self) -> None:
-        """The connections; the members stay until their sessions end."""
+        """Close the connections; the members stay until their sessions expire."""
         self._swarm.close()
 
-    def _is_settled(self, member: "ConsumerMember") -> bool:
+    def _is_stable(self, member: "ConsumerMember") -> bool:
         share = self.partitions / len(self.members)
         return member.epoch == self.epoch and abs(member.owned - share) < 1
 
 
 class ConsumerMember:
-    """What one member knows, and what it asks next."""
+    """The state of one member, and its next request."""
 
     def __init__(self, group: ConsumerGroup) -> None:
         self.epoch = 0
         self.owned = 0
-        """How many partitions it has and has told of."""
+        """The number of partitions that it has and has acknowledged."""
         self._group = group
         self._member_id = str(uuid.uuid4())
         self._unacknowledged: list[TopicPartitions] | None = None
@@ -255,24 +259,24 @@ class ConsumerMember:
         )
         return frame(ApiKey.CONSUMER_GROUP_HEARTBEAT, CONSUMER_HEARTBEAT_VERSION, request)
 
-    def on_response(self, answer: memoryview) -> bytes | None:
-        """What to ask at once: the acknowledgement of an assignment, if there was one."""
-        beaten = parse(
+    def on_response(self, response: memoryview) -> bytes | None:
+        """Returns the acknowledgement of an assignment, if the response has one."""
+        heartbeat_response = parse(
             ApiKey.CONSUMER_GROUP_HEARTBEAT,
             CONSUMER_HEARTBEAT_VERSION,
             ConsumerGroupHeartbeatResponse,
-            answer,
+            response,
         )
-        expect_success(beaten.error_code)
-        self.epoch = beaten.member_epoch
+        expect_success(heartbeat_response.error_code)
+        self.epoch = heartbeat_response.member_epoch
         self._unacknowledged = None
-        if beaten.assignment is None:
+        if heartbeat_response.assignment is None:
             return None
-        self._unacknowledged = beaten.assignment.topic_partitions
+        self._unacknowledged = heartbeat_response.assignment.topic_partitions
         self.owned = sum(len(topic.partitions) for topic in self._unacknowledged)
         return self.heartbeat()
 
 
 def expect_success(code: int) -> None:
     if code:
-        raise RuntimeError(f"a member was refused: {ErrorCode(code).name}")
+        raise RuntimeError(f"a member got an error: {ErrorCode(code).name}")

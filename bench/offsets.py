@@ -1,4 +1,4 @@
-"""What groups commit, in frames built beforehand, and whether their coordinator serves them."""
+"""Frames for the offset commits of groups, and waiting until their coordinator is available."""
 
 import time
 from collections.abc import Sequence
@@ -26,25 +26,27 @@ FETCH_VERSION = 9
 RETRY_INTERVAL_S = 0.005
 
 GROUP, TRANSACTION = 0, 1
-"""What coordinators are found for."""
+"""Key types of FindCoordinator."""
 
 
 def find_coordinator(address: Address, key: str, key_type: int = GROUP) -> None:
-    """Ask until there is one: the first to ask has the internal topic made."""
+    """Send FindCoordinator until it succeeds: the first request creates the internal topic."""
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
-    question = frame(ApiKey.FIND_COORDINATOR, FIND_VERSION, request)
+    request_frame = frame(ApiKey.FIND_COORDINATOR, FIND_VERSION, request)
     connection = RawConnection(address)
     while True:
-        answer = connection.send(question)
-        found = parse(ApiKey.FIND_COORDINATOR, FIND_VERSION, FindCoordinatorResponse, answer)
-        if not found.coordinators[0].error_code:
+        response_bytes = connection.send(request_frame)
+        response = parse(
+            ApiKey.FIND_COORDINATOR, FIND_VERSION, FindCoordinatorResponse, response_bytes
+        )
+        if not response.coordinators[0].error_code:
             break
         time.sleep(RETRY_INTERVAL_S)
     connection.close()
 
 
 def commit_frame(group_id: str, topic: str, partitions: int) -> bytes:
-    """A commit for each of so many partitions, by nobody in particular."""
+    """Returns a commit of `partitions` offsets, without a member id."""
     committed = [
         OffsetCommitRequestPartition(
             partition_index=index, committed_offset=1_000_000 + index, committed_metadata=""
@@ -58,29 +60,29 @@ def commit_frame(group_id: str, topic: str, partitions: int) -> bytes:
     return frame(ApiKey.OFFSET_COMMIT, COMMIT_VERSION, request)
 
 
-def check_commit(answer: memoryview) -> None:
-    """RuntimeError unless all of it was committed."""
-    response = parse(ApiKey.OFFSET_COMMIT, COMMIT_VERSION, OffsetCommitResponse, answer)
+def check_commit(response_bytes: memoryview) -> None:
+    """Raises RuntimeError if an offset was not committed."""
+    response = parse(ApiKey.OFFSET_COMMIT, COMMIT_VERSION, OffsetCommitResponse, response_bytes)
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code:
-                raise RuntimeError(f"a commit was refused: error {partition.error_code}")
+                raise RuntimeError(f"a commit failed: error {partition.error_code}")
 
 
 def wait_for_groups(address: Address, group_ids: Sequence[str], topic: str | None = None) -> None:
-    """Ask until all groups are served, each with an offset for a topic's partition 0 if named."""
+    """Wait until all groups are available; with a topic, they must have an offset there."""
     topics = [] if topic is None else [OffsetFetchRequestTopics(name=topic, partition_indexes=[0])]
-    groups = [OffsetFetchRequestGroup(group_id=each, topics=topics) for each in group_ids]
-    question = frame(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchRequest(groups=groups))
+    groups = [OffsetFetchRequestGroup(group_id=name, topics=topics) for name in group_ids]
+    request_frame = frame(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchRequest(groups=groups))
     connection = RawConnection(address)
     while True:
-        answer = connection.send(question)
-        fetched = parse(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchResponse, answer)
-        if not any(group.error_code for group in fetched.groups):
+        response_bytes = connection.send(request_frame)
+        response = parse(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchResponse, response_bytes)
+        if not any(group.error_code for group in response.groups):
             break
         time.sleep(RETRY_INTERVAL_S)
     connection.close()
     if topic is not None:
-        for group in fetched.groups:
+        for group in response.groups:
             if group.topics[0].partitions[0].committed_offset < 0:
-                raise RuntimeError(f"{group.group_id} has lost what it committed")
+                raise RuntimeError(f"{group.group_id} has lost its committed offsets")

@@ -1,6 +1,6 @@
-"""A client that costs next to nothing: frames built beforehand, answers hardly looked at.
+"""A client of minimal cost: frames are built beforehand, and most responses are not parsed.
 
-What is measured is then the broker, even where broker and client share two cores.
+So the broker is measured, even if broker and client share two cores.
 """
 
 import socket
@@ -26,7 +26,7 @@ from barnabas.wire.records.record import Record
 from barnabas.wire.schema import Buffer, Message
 
 PRODUCE_VERSION = 9
-FETCH_VERSION = 12  # the last that names topics: no ids to look up
+FETCH_VERSION = 12  # the last version with topic names: no ids to look up
 METADATA_VERSION = 12
 MIB = 1024 * 1024
 
@@ -40,10 +40,10 @@ def frame(key: ApiKey, version: int, request: Message) -> bytes:
     return struct.pack(">i", len(out)) + bytes(out)
 
 
-def parse(key: ApiKey, version: int, response: type[Message], answer: Buffer) -> Any:
-    """An answer, read; it may lie in a buffer that is reused."""
-    _, position = read_response_header(answer, key, version)
-    return response.reader(version)(answer, position)[0]
+def parse(key: ApiKey, version: int, response: type[Message], response_bytes: Buffer) -> Any:
+    """Parses a response, which may be in a buffer that is reused."""
+    _, position = read_response_header(response_bytes, key, version)
+    return response.reader(version)(response_bytes, position)[0]
 
 
 def produce_frame(topic: str, partitions: int, value_bytes: int) -> bytes:
@@ -62,7 +62,7 @@ def produce_frame(topic: str, partitions: int, value_bytes: int) -> bytes:
 def fetch_frame(
     topic: str, partitions: int, *, offset: int = 0, max_partition_bytes: int = MIB
 ) -> bytes:
-    wanted = [
+    fetch_partitions = [
         FetchPartition(
             partition=index, fetch_offset=offset, partition_max_bytes=max_partition_bytes
         )
@@ -72,18 +72,20 @@ def fetch_frame(
         max_wait_ms=500,
         min_bytes=1,
         max_bytes=50 * MIB,
-        topics=[FetchTopic(topic=topic, partitions=wanted)],
+        topics=[FetchTopic(topic=topic, partitions=fetch_partitions)],
     )
     return frame(ApiKey.FETCH, FETCH_VERSION, request)
 
 
 def metadata_frame(topics: Sequence[str] | None) -> bytes:
-    named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-    return frame(ApiKey.METADATA, METADATA_VERSION, MetadataRequest(topics=named))
+    request_topics = (
+        None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+    )
+    return frame(ApiKey.METADATA, METADATA_VERSION, MetadataRequest(topics=request_topics))
 
 
 class RawConnection:
-    """One request at a time; the answer lies in a buffer that is reused."""
+    """One request at a time; responses are in a buffer that is reused."""
 
     def __init__(self, address: Address) -> None:
         self.socket = socket.create_connection(address, timeout=120)
@@ -97,28 +99,28 @@ class RawConnection:
         (size,) = struct.unpack(">i", prefix)
         if size > len(self._buffer):
             self._buffer = bytearray(size)
-        answer = memoryview(self._buffer)[:size]
-        self._receive(answer)
-        return answer
+        response = memoryview(self._buffer)[:size]
+        self._receive(response)
+        return response
 
     def send_pipelined(self, request: bytes, times: int, *, in_flight: int) -> None:
-        """The same request so many times, without waiting for each answer."""
+        """Send the same request `times` times, with up to `in_flight` pending responses."""
         self.socket.sendall(request * min(in_flight, times))
-        unsent, unanswered = times - in_flight, times
+        unsent, pending = times - in_flight, times
         received = bytearray()
-        while unanswered:
+        while pending:
             received += self.socket.recv(64 * 1024)
-            position = answered = 0
+            position = completed = 0
             while len(received) - position >= 4:
                 end = position + 4 + struct.unpack_from(">i", received, position)[0]
                 if end > len(received):
                     break
-                position, answered = end, answered + 1
+                position, completed = end, completed + 1
             del received[:position]
-            unanswered -= answered
-            if answered and unsent > 0:
-                self.socket.sendall(request * min(answered, unsent))
-                unsent -= answered
+            pending -= completed
+            if completed and unsent > 0:
+                self.socket.sendall(request * min(completed, unsent))
+                unsent -= completed
 
     def close(self) -> None:
         self.socket.close()
@@ -128,16 +130,16 @@ class RawConnection:
         while received < len(into):
             count = self.socket.recv_into(into[received:])
             if not count:
-                raise ConnectionError("the broker hung up")
+                raise ConnectionError("the broker closed the connection")
             received += count
 
 
 def fetch_everything(address: Address, topic: str, end_offset: int) -> None:
-    """Read a partition from its start to an offset, 1 MiB an answer."""
+    """Read a partition from its start to an offset, 1 MiB a response."""
     connection, offset = RawConnection(address), 0
     while offset < end_offset:
-        answer = connection.send(fetch_frame(topic, 1, offset=offset))
-        response = parse(ApiKey.FETCH, FETCH_VERSION, FetchResponse, answer)
+        response_bytes = connection.send(fetch_frame(topic, 1, offset=offset))
+        response = parse(ApiKey.FETCH, FETCH_VERSION, FetchResponse, response_bytes)
         (partition,) = response.responses[0].partitions
         if partition.error_code:
             raise RuntimeError(f"fetch of {topic} at {offset}: error {partition.error_code}")

@@ -1,4 +1,4 @@
-"""The figures side by side: as a table on the screen, as JSON, and as Markdown."""
+"""Reports the figures side by side: as a table on the screen, as JSON, and as Markdown."""
 
 import json
 import platform
@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.targets import Target, target_for
 
 Results = Mapping[str, Mapping[str, Sequence[float]]]
-"""Case, figure, and the values of its repetitions."""
+"""The values of all runs, by case and figure."""
 
 HIDDEN = {
     "records_per_s",
@@ -20,7 +20,7 @@ HIDDEN = {
     "p50_ms",
     "start_cpu_s",
 }
-"""In the JSON, for whoever doubts a figure."""
+"""Figures that are only in the JSON, to check others."""
 
 COLUMNS = ("figure", "Kafka", "Barnabas", "ratio", "target", "")
 
@@ -78,13 +78,13 @@ def table(lines: Sequence[Row]) -> str:
 
 
 def markdown(lines: Sequence[Row], *, repeat: int) -> str:
-    reached = [row.outcome() for row in lines if row.outcome()]
+    outcomes = [row.outcome() for row in lines if row.outcome()]
     head = [
         "# Barnabas and Kafka side by side",
         "",
         f"Written by `make bench`: medians of {repeat} runs, the two brokers taking turns, on"
         f" {processors()}, Linux {platform.release()}, Python {platform.python_version()}.",
-        f"{reached.count('reached')} of {len(reached)} targets are reached.",
+        f"{outcomes.count('outcomes')} of {len(outcomes)} targets are reached.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "| --- | ---: | ---: | ---: | ---: | --- |",

@@ -1,4 +1,4 @@
-"""What the project promises, figure by figure."""
+"""The project's targets for the figures."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Bound(Enum):
-    """How a figure is held to its target."""
+    """How a figure is compared to its target."""
 
     AT_LEAST_TIMES_KAFKA = "≥ {}x"
     AT_MOST_TIMES_KAFKA = "≤ {}x"
@@ -25,7 +25,7 @@ class Target:
         return self.bound.value.format(self.value)
 
     def is_reached(self, kafka: float | None, barnabas: float) -> bool | None:
-        """None when it cannot be said without Kafka's figure."""
+        """Returns None if Kafka's figure is needed but missing."""
         if self.bound is Bound.AT_MOST:
             return barnabas <= self.value
         if not kafka:

@@ -1,1 +1,1 @@
-"""Client libraries side by side on one broker: each case in a process of its own, in turns."""
+"""Client libraries side by side on one broker: each run in its own process, alternating."""

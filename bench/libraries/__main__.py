@@ -1,6 +1,6 @@
-"""Measure client libraries on one broker, in turns, and compare: `python -m bench.libraries`.
+"""Measure client libraries on one broker, alternating, and compare: `python -m bench.libraries`.
 
-The broker is the real Kafka, or Barnabas with `--broker barnabas`. A whole run writes
+The broker is the real Kafka, or Barnabas with `--broker barnabas`. A complete run writes
 bench/CLIENTS.md.
 """
 
@@ -26,15 +26,15 @@ PLAIN, AIO = "barnabas", "barnabas.aio"
 
 @dataclass(slots=True, frozen=True)
 class Comparison:
-    """The work of a peer and of ours that does the same for its user."""
+    """A workload of another library, and the equivalent one of Barnabas."""
 
     name: str
     peer: tuple[str, str]
-    """The library, and which piece of work."""
+    """The library, and the name of the workload."""
     ours: tuple[str, str]
     records: int
     target: float
-    """Times the peer's records per second."""
+    """The required multiple of the peer's records per second."""
 
     @property
     def reads(self) -> bool:
@@ -57,7 +57,9 @@ COMPARISONS = [
         "consume(), lists of records", (CONFLUENT, "consume"), (PLAIN, "consume"), 2_000_000, 1.0
     ),
     Comparison("aio: produce", (AIOKAFKA, "aio_produce"), (AIO, "aio_produce"), 300_000, 3.0),
-    Comparison("aio: lists of records", (AIOKAFKA, "aio_consume"), (AIO, "aio_consume"), 2_000_000, 3.0),
+    Comparison(
+        "aio: lists of records", (AIOKAFKA, "aio_consume"), (AIO, "aio_consume"), 2_000_000, 3.0
+    ),
     Comparison("aio: async for", (AIOKAFKA, "aio_iterate"), (AIO, "aio_iterate"), 500_000, 3.0),
     Comparison("Arrow: produce", (CONFLUENT, "produce"), (PLAIN, "produce_arrow"), 4_000_000, 3.0),
     Comparison("Arrow: consume", (CONFLUENT, "consume"), (PLAIN, "consume_arrow"), 4_000_000, 4.0),
@@ -68,14 +70,17 @@ Figures = dict[str, float]
 
 def main() -> None:
     options = parse()
-    kind = next(each for each in BROKERS if each.name.lower() == options.broker)
+    broker_type = next(
+        candidate for candidate in BROKERS if candidate.name.lower() == options.broker
+    )
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        broker = kind(Path(folder), PORT, scale=options.scale)
+        broker = broker_type(Path(folder), PORT, scale=options.scale)
         broker.ensure_started()
         try:
             broker.warm_up()
             lines = [
-                row(match, *measure(match, broker, options.repeat)) for match in selected_comparisons(options)
+                row(comparison, *measure(comparison, broker, options.repeat))
+                for comparison in selected_comparisons(options)
             ]
         finally:
             broker.stop()
@@ -87,7 +92,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.libraries", description=__doc__)
-    parser.add_argument("--only", default="", help="matches whose name has this in it")
+    parser.add_argument("--only", default="", help="comparisons whose name contains this")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every count")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each")
     parser.add_argument("--broker", default="kafka", choices=["kafka", "barnabas"])
@@ -95,40 +100,42 @@ def parse() -> argparse.Namespace:
 
 
 def selected_comparisons(options: argparse.Namespace) -> list[Comparison]:
-    return [match for match in COMPARISONS if options.only in match.name]
+    return [comparison for comparison in COMPARISONS if options.only in comparison.name]
 
 
-def measure(match: Comparison, broker: BrokerUnderTest, repeat: int) -> tuple[Figures, Figures]:
-    """The medians of the peer's figures and of ours."""
-    records = broker.scaled_count(match.records)
+def measure(
+    comparison: Comparison, broker: BrokerUnderTest, repeat: int
+) -> tuple[Figures, Figures]:
+    """Returns the medians of the peer's figures and of ours."""
+    records = broker.scaled_count(comparison.records)
     sides: list[list[Figures]] = [[], []]
     with broker.topic() as full:
-        if match.reads:
+        if comparison.reads:
             settings = peer_bench.LARGE_BATCH
             broker.perf_produce(full, records, RECORD_BYTES, **settings)
         for turn in range(repeat):
             order = [0, 1] if turn % 2 == 0 else [1, 0]
             for side in order:
-                library, work = (match.peer, match.ours)[side]
-                if match.reads:
+                library, work = (comparison.peer, comparison.ours)[side]
+                if comparison.reads:
                     figures = run_once(library, work, broker.bootstrap, full, records)
                 else:
                     with broker.topic() as empty:
                         figures = run_once(library, work, broker.bootstrap, empty, records)
-                print(f"{match.name}: {library}: {figures}", file=sys.stderr, flush=True)
+                print(f"{comparison.name}: {library}: {figures}", file=sys.stderr, flush=True)
                 sides[side].append(figures)
     return median(sides[0]), median(sides[1])
 
 
 def run_once(library: str, work: str, bootstrap: str, topic: str, records: int) -> Figures:
     command = [sys.executable, "-m", "bench.libraries.work"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, library, work, bootstrap, topic, str(records)],
         stdout=subprocess.PIPE,
         check=True,
         timeout=300,
     )
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    figures: Figures = json.loads(process.stdout.splitlines()[-1])
     return figures
 
 
@@ -136,16 +143,16 @@ def median(runs: list[Figures]) -> Figures:
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def row(match: Comparison, peer: Figures, ours: Figures) -> str:
+def row(comparison: Comparison, peer: Figures, ours: Figures) -> str:
     ratio = ours["records_per_s"] / peer["records_per_s"]
     cells = [
-        match.name,
-        match.peer[0].replace("_", "-"),
+        comparison.name,
+        comparison.peer[0].replace("_", "-"),
         show(peer["records_per_s"]),
         show(ours["records_per_s"]),
         f"{ratio:.2f}x",
-        f"≥ {match.target}x",
-        "reached" if ratio >= match.target else "NOT REACHED",
+        f"≥ {comparison.target}x",
+        "reached" if ratio >= comparison.target else "NOT REACHED",
         *(
             f"{show(peer[name])} / {show(ours[name])}"
             for name in ("client_cpu_s_per_gb", "peak_rss_mb")

@@ -1,4 +1,4 @@
-"""What is measured of a client library: one piece of work in this process, its figures as JSON.
+"""Runs one workload of a client library in this process, and prints its figures as JSON.
 
     python -m bench.libraries.work confluent_kafka produce 127.0.0.1:9092 topic 1000000
 
@@ -21,7 +21,7 @@ ARROW_ROWS = 100_000
 
 
 def produce(library: Any, bootstrap: str, topic: str, records: int) -> float:
-    """One record a call, as fast as the buffer takes them."""
+    """One record a call, as fast as the buffer accepts them."""
     producer = library.Producer(producer_settings(bootstrap))
     began_s = time.perf_counter()
     for _ in range(records):
@@ -36,7 +36,7 @@ def produce(library: Any, bootstrap: str, topic: str, records: int) -> float:
 
 
 def produce_reported(library: Any, bootstrap: str, topic: str, records: int) -> float:
-    """The same with a key and a delivery report for each record."""
+    """One record a call, with a key and a delivery report for each."""
     producer = library.Producer(producer_settings(bootstrap))
     delivered = 0
 
@@ -195,7 +195,7 @@ def _aiokafka_consumer(library: Any, bootstrap: str, topic: str) -> Any:
 
 
 async def _count(messages: Any, records: int) -> float:
-    """The time from the first of so many records to the last."""
+    """Returns the time from the first record to the last."""
     seen, began_s = 0, 0.0
     async for _ in messages:
         if not seen:

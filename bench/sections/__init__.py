@@ -1,4 +1,4 @@
-"""What is measured, by subject; the order is the order of a whole run."""
+"""The cases by section, in the order of a complete run."""
 
 from bench.brokers import BrokerUnderTest
 from bench.case import Case
@@ -42,7 +42,7 @@ CLUSTER_SECTIONS: dict[str, list[Case[ClusterUnderTest]]] = {
     "cluster-failover": cluster_failover.CASES,
     "cluster-many": cluster_many.CASES,
 }
-"""Of three nodes, which run one implementation at a time: two would not fit the machine."""
+"""Sections with three nodes, of one implementation at a time: two would not fit on the machine."""
 
 NEED_WARM_UP = {
     "produce",
@@ -57,4 +57,4 @@ NEED_WARM_UP = {
     "transactions",
     "cluster-speed",
 }
-"""Sections that would measure a JVM before its compiler has done its work."""
+"""Sections that would otherwise measure a JVM before its compiler has finished."""

@@ -1,4 +1,4 @@
-"""What others measure: Kafka's e2e-latency, and clients by $PEERS/bench-broker."""
+"""Measurements of other tools: Kafka's e2e-latency, and the clients of $PEERS/bench-broker."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ ROUND_TRIPS = 3_000
 RECORD_BYTES = 100
 
 Work = Callable[[Any, str, int], float]
-"""Does so much with a topic of a broker; the seconds it took."""
+"""Processes that many records of a topic, and returns the seconds it took."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A thousand partitions on three brokers: one of them dies, all start, nothing happens."""
+"""A thousand partitions on three brokers: idle, one broker dies, all brokers restart."""
 
 import contextlib
 import time
@@ -43,34 +43,37 @@ def idle(cluster: ClusterUnderTest, _: list[str]) -> Figures:
 
 
 def fail_over(cluster: ClusterUnderTest, _: list[str]) -> Figures:
-    """Kill a broker that is not the active controller, until all it led is led by others."""
+    """Kill a broker that is not the active controller; wait until its partitions have leaders."""
     controller = cluster.cluster.active_controller()
-    victim = cluster.other_nodes(controller)[0]
+    killed = cluster.other_nodes(controller)[0]
     before = _last_offset(controller)
-    led = _led_by(controller, victim)
+    leaders_lost = _led_by(controller, killed)
     ended_s = time.perf_counter()
-    victim.kill()
+    killed.kill()
     wait_until(
-        lambda: not _led_by(controller, victim), "a leader for all", TIMEOUT_S, poll_s=POLL_INTERVAL_S
+        lambda: not _led_by(controller, killed),
+        "a leader for all",
+        TIMEOUT_S,
+        poll_s=POLL_INTERVAL_S,
     )
     led_again_s = time.perf_counter() - ended_s
     batches = [size for size in _elections(controller, before) if size]
     began_s = time.perf_counter()
-    cluster.cluster.start_node(victim)
+    cluster.cluster.start_node(killed)
     cluster.cluster.wait_until_ready()
     cluster.cluster.wait_until_in_sync()
     whole_again_s = time.perf_counter() - began_s
     cluster.elect_preferred_leaders()
     return {
         "led_again_s": led_again_s,
-        "leaders_lost": led,
+        "leaders_lost": leaders_lost,
         "batches_of_elections": len(batches),
         "whole_again_s": whole_again_s,
     }
 
 
 def restart(cluster: ClusterUnderTest, _: list[str]) -> Figures:
-    """Stop all, and start all until every replica of every partition is in sync."""
+    """Stop all brokers, and start them until every replica is in sync."""
     nodes = cluster.cluster
     partitions = len(_partitions(nodes.brokers[0]))
     began_s = time.perf_counter()
@@ -91,7 +94,7 @@ def restart(cluster: ClusterUnderTest, _: list[str]) -> Figures:
 
 
 def _stop(node: ProcessNode) -> None:
-    with contextlib.suppress(TimeoutError):  # the last of Kafka's waits for a quorum for ever
+    with contextlib.suppress(TimeoutError):  # Kafka's last node waits for a quorum forever
         node.stop()
 
 
@@ -99,23 +102,25 @@ def _partitions(node: ProcessNode) -> dict[tuple[str, int], int]:
     return {key: replicas.leader for key, replicas in fetch_metadata(node.port).partitions.items()}
 
 
-def _led_by(asked: ProcessNode, leader: ProcessNode) -> int:
-    return list(_partitions(asked).values()).count(leader.node_id)
+def _led_by(node: ProcessNode, leader: ProcessNode) -> int:
+    return list(_partitions(node).values()).count(leader.node_id)
 
 
 def _all_led(brokers: list[ProcessNode], count: int) -> bool:
-    """Whether each broker knows a leader of every partition."""
-    seen = [_partitions(node) for node in brokers]
-    return all(len(leaders) == count and min(leaders.values()) >= 0 for leaders in seen)
+    """Whether every broker has a leader for every partition."""
+    leaders_by_broker = [_partitions(node) for node in brokers]
+    return all(
+        len(leaders) == count and min(leaders.values()) >= 0 for leaders in leaders_by_broker
+    )
 
 
 def _metadata_batches(node: ProcessNode) -> Iterator[tuple[BatchHeader, list[bytes]]]:
-    """The metadata log as a node has it on disk, which is the same for both implementations."""
+    """Yields the metadata log of a node's disk, whose format is the same for both."""
     for segment in sorted((node.log_dir / "__cluster_metadata-0").glob("*.log")):
         content = segment.read_bytes()
         for position, header in iterate_batches(content):
             if not header.attributes & CONTROL_BIT:
-                yield header, [each.value or b"" for each in read_records(content, position)]
+                yield header, [record.value or b"" for record in read_records(content, position)]
 
 
 def _last_offset(node: ProcessNode) -> int:
@@ -123,7 +128,7 @@ def _last_offset(node: ProcessNode) -> int:
 
 
 def _elections(node: ProcessNode, after_offset: int) -> list[int]:
-    """How many leaders each batch elects, of those behind an offset."""
+    """Returns the number of elected leaders of each batch after an offset."""
     return [
         sum(_is_election(value) for value in values)
         for header, values in _metadata_batches(node)

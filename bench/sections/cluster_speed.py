@@ -1,4 +1,4 @@
-"""What three copies cost: acks=all, min.insync.replicas=2, an idempotent producer."""
+"""The cost of three replicas: acks=all, min.insync.replicas=2, an idempotent producer."""
 
 import statistics
 import time
@@ -29,7 +29,7 @@ def produce(size: int, records: int, cluster: ClusterUnderTest, _: Any) -> Figur
 
 
 def paced(cluster: ClusterUnderTest, _: Any) -> Figures:
-    """From `produce` to the acknowledgement, as the client takes the time of each record."""
+    """Measures from `produce` to the acknowledgement, by the client's latency of each record."""
     producer = Producer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -40,7 +40,7 @@ def paced(cluster: ClusterUnderTest, _: Any) -> Figures:
     )
     latencies_ms: list[float] = []
 
-    def delivered(error: object, message: Message) -> None:
+    def on_delivery(error: object, message: Message) -> None:
         assert error is None, error
         latency_s = message.latency()
         assert latency_s is not None
@@ -49,7 +49,7 @@ def paced(cluster: ClusterUnderTest, _: Any) -> Figures:
     figures: Figures = {}
     value = bytes(VALUE_BYTES)
     with cluster.topic() as topic:
-        send = partial(producer.produce, topic, value, on_delivery=delivered)
+        send = partial(producer.produce, topic, value, on_delivery=on_delivery)
         _at_rate(cluster.scaled_count(RATE * WARM_UP_S), producer, send)
         latencies_ms.clear()
         count = cluster.scaled_count(RATE * PACED_S)

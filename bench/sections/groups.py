@@ -1,4 +1,4 @@
-"""Consumer groups: offsets committed, heartbeats answered, one more member let in."""
+"""Consumer groups: offset commits, heartbeats, and rebalances with one more member."""
 
 import statistics
 import time
@@ -11,10 +11,10 @@ from confluent_kafka.admin import NewTopic
 
 from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
-from bench.group_members import ClassicGroup, ConsumerGroup
-from bench.offsets import wait_for_groups, check_commit, commit_frame, find_coordinator
-from bench.raw_client import RawConnection
 from bench.connection_swarm import ConnectionSwarm
+from bench.group_members import ClassicGroup, ConsumerGroup
+from bench.offsets import check_commit, commit_frame, find_coordinator, wait_for_groups
+from bench.raw_client import RawConnection
 
 COMMITS = 20_000
 COMMITS_IN_FLIGHT = 64
@@ -40,7 +40,7 @@ def topic_for(partitions: int, group_ids: list[str], broker: BrokerUnderTest) ->
 
 
 def create_topic(partitions: int, group_ids: list[str], broker: BrokerUnderTest) -> str:
-    """A topic, and a coordinator that serves the groups."""
+    """Create a topic, and wait for the coordinator of the groups."""
     name = f"groups-{partitions}"
     admin = broker.admin()
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
@@ -56,14 +56,16 @@ def group_ids_of(count: int) -> list[str]:
     return [f"committers-{index}" for index in range(count)]
 
 
-def commit(groups: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str) -> Figures:
-    """Each group by a connection of its own, one commit in flight."""
+def commit(
+    groups: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str
+) -> Figures:
+    """Each group has its own connection, with one commit in flight."""
     figures: Figures = {}
     count = max(broker.scaled_count(times), 2 * groups)
     frames = [commit_frame(group_id, topic, partitions) for group_id in group_ids_of(groups)]
     swarm = ConnectionSwarm(broker.address, groups)
-    swarm.exchange(dict(enumerate(frames)), lambda _, answer: check_commit(answer))
-    swarm.send_repeatedly(frames, count // 2)  # what is compiled or cached on first use
+    swarm.exchange(dict(enumerate(frames)), lambda _, response: check_commit(response))
+    swarm.send_repeatedly(frames, count // 2)  # warm up
     with broker.cpu_per_request(figures, count):
         swarm.send_repeatedly(frames, count)
     swarm.close()
@@ -71,7 +73,7 @@ def commit(groups: int, partitions: int, times: int, broker: BrokerUnderTest, to
 
 
 def commit_ahead(broker: BrokerUnderTest, topic: str) -> Figures:
-    """One group, commits sent without waiting for the answers before."""
+    """One group, which pipelines its commits."""
     figures: Figures = {}
     count = broker.scaled_count(COMMITS)
     (group_id,) = group_ids_of(1)
@@ -89,15 +91,17 @@ def commit_ahead(broker: BrokerUnderTest, topic: str) -> Figures:
 
 
 @contextmanager
-def group_of(kind: type[AnyGroup], members: int, broker: BrokerUnderTest) -> Iterator[AnyGroup]:
-    """A stable group. The last members came one by one, so that a compiler has seen it."""
+def group_of(
+    group_type: type[AnyGroup], members: int, broker: BrokerUnderTest
+) -> Iterator[AnyGroup]:
+    """A stable group. The last members join one by one, to warm up a just-in-time compiler."""
     count = max(broker.scaled_count(members), 2 * ONE_BY_ONE)
     group_id = f"members-{uuid.uuid4().hex[:8]}"
     partitions = PARTITIONS_A_MEMBER * count
     with topic_for(partitions, [group_id], broker) as topic:
-        group = kind(broker.address, group_id, topic, partitions)
+        group = group_type(broker.address, group_id, topic, partitions)
         group.join(count - ONE_BY_ONE)
-        time.sleep(SETTLE_S)  # new partitions give a broker something to do for a while
+        time.sleep(SETTLE_S)  # new partitions cause work for a while
         for _ in range(ONE_BY_ONE):
             join_one(group)
         yield group
@@ -105,7 +109,7 @@ def group_of(kind: type[AnyGroup], members: int, broker: BrokerUnderTest) -> Ite
 
 
 def join_one(group: AnyGroup) -> float:
-    """The milliseconds from its first request until everybody has what is theirs."""
+    """Returns the milliseconds from the first request until every member has its assignment."""
     if isinstance(group, ConsumerGroup):
         time.sleep(ASSIGNMENT_INTERVAL_S)
     began_s = time.perf_counter()
@@ -159,12 +163,17 @@ COMMIT = [
 
 MEMBERSHIP = [
     *(
-        Case(f"{name} group of {count}: one more", rejoin, partial(group_of, kind, count), repeat)
+        Case(
+            f"{name} group of {count}: one more",
+            rejoin,
+            partial(group_of, group_type, count),
+            repeat,
+        )
         for count, repeat in ((MEMBERS, None), (MANY_MEMBERS, 1))
-        for name, kind in KINDS.items()
+        for name, group_type in KINDS.items()
     ),
     *(
-        Case(f"{name} heartbeats of {MEMBERS}", heartbeat, partial(group_of, kind, MEMBERS))
-        for name, kind in KINDS.items()
+        Case(f"{name} heartbeats of {MEMBERS}", heartbeat, partial(group_of, group_type, MEMBERS))
+        for name, group_type in KINDS.items()
     ),
 ]

@@ -1,4 +1,4 @@
-"""Connections that only stay: what each weighs, and whether others notice."""
+"""Idle connections: the memory of each, and the effect on other connections."""
 
 import resource
 import socket
@@ -20,10 +20,10 @@ def idle_connections(broker: BrokerUnderTest, _: Any) -> Figures:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     request_latency_ms(broker, raw_client.metadata_frame([]))
     before_mb, began_s = broker.process.rss_mb(), time.perf_counter()
-    held = [socket.create_connection(broker.address, timeout=60) for _ in range(count)]
-    for each in held[:: max(count // 100, 1)]:  # some have spoken, as real ones have
-        each.sendall(raw_client.metadata_frame([]))
-        each.recv(65_536)
+    connections = [socket.create_connection(broker.address, timeout=60) for _ in range(count)]
+    for connection in connections[:: max(count // 100, 1)]:  # some have sent a request
+        connection.sendall(raw_client.metadata_frame([]))
+        connection.recv(65_536)
     connect_s = time.perf_counter() - began_s
     time.sleep(SETTLE_S)
     figures = {
@@ -32,8 +32,8 @@ def idle_connections(broker: BrokerUnderTest, _: Any) -> Figures:
         "kb_per_connection": (broker.process.rss_mb() - before_mb) * 1000 / count,
         "metadata_ms": request_latency_ms(broker, raw_client.metadata_frame([])),
     }
-    for each in held:
-        each.close()
+    for connection in connections:
+        connection.close()
     return figures
 
 

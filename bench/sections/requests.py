@@ -1,4 +1,4 @@
-"""What a request costs the broker: many small connections, and many partitions in one request."""
+"""The cost of a request: many busy connections, and many partitions in one request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ FEW_CONNECTIONS = 4
 
 @contextmanager
 def topic_with(partitions: int, broker: BrokerUnderTest) -> Iterator[str]:
-    """A topic of so many partitions with a few small batches in each."""
+    """A topic with a few small batches in each partition."""
     name = f"requests-{partitions}"
     admin = broker.admin()
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
@@ -33,7 +33,7 @@ def send_requests(connections: int, times: int, frame: bytes, broker: BrokerUnde
     figures: Figures = {}
     count = max(broker.scaled_count(times), 2 * connections)
     swarm = ConnectionSwarm(broker.address, connections)
-    swarm.send_repeatedly([frame], count // 5)  # what is compiled or cached on first use
+    swarm.send_repeatedly([frame], count // 5)  # warm up
     with broker.cpu_per_request(figures, count):
         swarm.send_repeatedly([frame], count)
     swarm.close()
@@ -43,10 +43,14 @@ def send_requests(connections: int, times: int, frame: bytes, broker: BrokerUnde
 def produce(
     connections: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str
 ) -> Figures:
-    return send_requests(connections, times, raw_client.produce_frame(topic, partitions, 100), broker)
+    return send_requests(
+        connections, times, raw_client.produce_frame(topic, partitions, 100), broker
+    )
 
 
-def fetch(connections: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str) -> Figures:
+def fetch(
+    connections: int, partitions: int, times: int, broker: BrokerUnderTest, topic: str
+) -> Figures:
     frame = raw_client.fetch_frame(topic, partitions, max_partition_bytes=4096)
     return send_requests(connections, times, frame, broker)
 
@@ -66,6 +70,6 @@ PARTITIONS = [
         partial(verb, FEW_CONNECTIONS, PARTITIONS_IN_REQUEST, times),
         partial(topic_with, PARTITIONS_IN_REQUEST),
     )
-    # Kafka takes tens of milliseconds for each of these fetches, most of them waiting.
+    # Kafka takes tens of milliseconds for each of these fetches, most of it waiting.
     for verb, times in ((produce, 8_000), (fetch, 500))
 ]

@@ -1,4 +1,4 @@
-"""From nothing to the first answer, and what the broker weighs when it has nothing to do."""
+"""The time of a cold start until the first response, and the memory of an idle broker."""
 
 import time
 from typing import Any

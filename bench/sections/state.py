@@ -1,4 +1,4 @@
-"""What the coordinators hold in memory, and how long it takes to have it there again."""
+"""The memory of the coordinators' state, and the time to load it after a restart."""
 
 import re
 import subprocess
@@ -11,9 +11,9 @@ from typing import Any
 
 from bench.brokers import BrokerUnderTest, Kafka
 from bench.case import Case, Figures
-from bench.offsets import wait_for_groups, check_commit, commit_frame
-from bench.sections.groups import KINDS, AnyGroup, create_topic
 from bench.connection_swarm import ConnectionSwarm
+from bench.offsets import check_commit, commit_frame, wait_for_groups
+from bench.sections.groups import KINDS, AnyGroup, create_topic
 
 OFFSETS = 1_000_000
 OFFSETS_A_GROUP = 100
@@ -25,7 +25,7 @@ SETTLE_S = 2
 
 
 def memory_mb(broker: BrokerUnderTest) -> float:
-    """What is in use. A JVM keeps what it once took, so of Kafka it is the objects that live."""
+    """Returns memory in use. A JVM keeps its heap, so Kafka's is the size of live objects."""
     time.sleep(SETTLE_S)
     if not isinstance(broker, Kafka):
         return float(broker.process.rss_mb())
@@ -43,22 +43,24 @@ def memory_mb(broker: BrokerUnderTest) -> float:
 # Members
 
 
-def members(kind: type[AnyGroup], broker: BrokerUnderTest, _: Any) -> Figures:
-    """Groups whose members have connections only while they join."""
+def members(group_type: type[AnyGroup], broker: BrokerUnderTest, _: Any) -> Figures:
+    """Measures members, which have connections only while they join."""
     broker.start_empty()
     group_ids = [f"weighed-{index}" for index in range(GROUPS)]
     topic = create_topic(PARTITIONS, group_ids, broker)
     in_each = broker.scaled_count(MEMBERS_A_GROUP)
-    form(kind, broker, group_ids[0], topic)  # code and buffers that all share
+    join_group(group_type, broker, group_ids[0], topic)  # code and buffers that all groups share
     before_mb = memory_mb(broker)
     for group_id in group_ids[1:]:
-        form(kind, broker, group_id, topic)
-    weight_mb = memory_mb(broker) - before_mb
-    return {"kb_per_member": weight_mb * 1000 / (in_each * (GROUPS - 1))}
+        join_group(group_type, broker, group_id, topic)
+    used_mb = memory_mb(broker) - before_mb
+    return {"kb_per_member": used_mb * 1000 / (in_each * (GROUPS - 1))}
 
 
-def form(kind: type[AnyGroup], broker: BrokerUnderTest, group_id: str, topic: str) -> None:
-    group = kind(broker.address, group_id, topic, PARTITIONS)
+def join_group(
+    group_type: type[AnyGroup], broker: BrokerUnderTest, group_id: str, topic: str
+) -> None:
+    group = group_type(broker.address, group_id, topic, PARTITIONS)
     group.join(broker.scaled_count(MEMBERS_A_GROUP))
     group.close()
 
@@ -68,23 +70,23 @@ def form(kind: type[AnyGroup], broker: BrokerUnderTest, group_id: str, topic: st
 
 @contextmanager
 def committed_offsets(broker: BrokerUnderTest) -> Iterator[Figures]:
-    """A broker with nothing but committed offsets; yields what each weighs."""
+    """A broker with only committed offsets; yields the memory of an offset."""
     broker.start_empty()
     group_ids = groups_with_offsets(broker)
     topic = create_topic(OFFSETS_A_GROUP, group_ids[:1], broker)
     wait_for_groups(broker.address, group_ids)
     before_mb = memory_mb(broker)
     commit_for_each(group_ids, topic, broker)
-    weight_mb = memory_mb(broker) - before_mb
-    yield {"bytes_per_offset": weight_mb * 1e6 / (len(group_ids) * OFFSETS_A_GROUP)}
+    used_mb = memory_mb(broker) - before_mb
+    yield {"bytes_per_offset": used_mb * 1e6 / (len(group_ids) * OFFSETS_A_GROUP)}
     broker.start_empty()
 
 
 def commit_for_each(group_ids: list[str], topic: str, broker: BrokerUnderTest) -> None:
     requests = (commit_frame(group_id, topic, OFFSETS_A_GROUP) for group_id in group_ids)
 
-    def next_request(_: int, answer: memoryview) -> bytes | None:
-        check_commit(answer)
+    def next_request(_: int, response: memoryview) -> bytes | None:
+        check_commit(response)
         return next(requests, None)
 
     swarm = ConnectionSwarm(broker.address, COMMITTERS)
@@ -97,7 +99,7 @@ def groups_with_offsets(broker: BrokerUnderTest) -> list[str]:
 
 
 def load(broker: BrokerUnderTest, figures: Figures) -> Figures:
-    """From the start of the process until every group has its offsets again."""
+    """Measures from the start of the process until every group has its offsets."""
     broker.stop()
     began_s = time.perf_counter()
     broker.start()
@@ -122,8 +124,8 @@ def peak_rss_mb(broker: BrokerUnderTest) -> float:
 
 CASES = [
     *(
-        Case(f"memory, {name} members", partial(members, kind), repeat=1)
-        for name, kind in KINDS.items()
+        Case(f"memory, {name} members", partial(members, group_type), repeat=1)
+        for name, group_type in KINDS.items()
     ),
     Case(f"memory, {OFFSETS} committed offsets", load, committed_offsets, repeat=1),
 ]

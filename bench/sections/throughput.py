@@ -1,4 +1,4 @@
-"""Bytes in and out: Kafka's own perf tool for producing, two kinds of consumer."""
+"""Throughput: Kafka's own perf tool produces, two kinds of consumers read."""
 
 import os
 import tempfile
@@ -17,10 +17,10 @@ BATCHES = {"16K": peer_bench.SMALL_BATCH, "256K": peer_bench.LARGE_BATCH}
 
 
 def pretouch(broker: BrokerUnderTest, size_bytes: int) -> None:
-    """Let the kernel have its pages before the clock runs.
+    """Touch pages of the page cache before the measurement.
 
-    The first touch of a page by a virtual machine costs several times a later one, and
-    whoever comes first would pay for it.
+    The first access to a page of a virtual machine costs several times a later one, and only the
+    first broker would pay for it.
     """
     with tempfile.TemporaryFile(dir=broker.directory) as file:
         chunk = bytes(1_000_000)
@@ -58,7 +58,7 @@ def consume(size: int, records: int, broker: BrokerUnderTest, topic: str) -> Fig
 
 
 def consume_raw(size: int, records: int, broker: BrokerUnderTest, topic: str) -> Figures:
-    """A consumer that costs so little that the broker is what is measured."""
+    """A consumer of minimal cost, so that the broker is measured."""
     figures: Figures = {}
     count = broker.scaled_count(records)
     began_s = peer_bench.time.perf_counter()

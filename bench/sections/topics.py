@@ -1,4 +1,4 @@
-"""Topics by the thousand: made one by one, there again after a restart, asked about."""
+"""Thousands of topics: creation one by one, restart, and metadata requests."""
 
 import statistics
 import time
@@ -31,7 +31,7 @@ def create_one_by_one(broker: BrokerUnderTest, _: Any) -> Figures:
 
 @contextmanager
 def many_topics(partitions: int, broker: BrokerUnderTest) -> Iterator[float]:
-    """A broker with nothing but the topics; yields the seconds it took to create them."""
+    """A broker with only these topics; yields the seconds to create them."""
     broker.start_empty()
     names = [f"many-{index}" for index in range(broker.scaled_count(TOPICS))]
     began_s = time.perf_counter()
@@ -46,13 +46,15 @@ def many_topics(partitions: int, broker: BrokerUnderTest) -> Iterator[float]:
 def create(broker: BrokerUnderTest, names: list[str], partitions: int) -> None:
     admin = broker.admin()
     for first in range(0, len(names), CREATED_AT_ONCE):
-        some = [NewTopic(name, partitions, 1) for name in names[first : first + CREATED_AT_ONCE]]
-        for created in admin.create_topics(some, operation_timeout=120).values():
+        new_topics = [
+            NewTopic(name, partitions, 1) for name in names[first : first + CREATED_AT_ONCE]
+        ]
+        for created in admin.create_topics(new_topics, operation_timeout=120).values():
             created.result()
 
 
 def restart(broker: BrokerUnderTest, _: Any) -> Figures:
-    """Until all partitions have leaders again."""
+    """Restart the broker, until all partitions have leaders."""
     partitions, began_s = peer_bench.metadata(broker.address), time.perf_counter()
     broker.stop()
     stop_s = time.perf_counter() - began_s

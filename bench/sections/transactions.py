@@ -1,4 +1,4 @@
-"""Transactions by a stock producer: records written, and records read, processed and written."""
+"""Transactions of confluent-kafka: writing, and reading, processing and writing."""
 
 import time
 import uuid
@@ -12,12 +12,12 @@ from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
 
 TRANSACTIONS = {1: 2_000, 100: 1_000}
-"""How many, by the records in each."""
+"""The number of transactions, by the records of each."""
 
 VALUE = bytes(100)
 MAX_SECONDS = 10
 WARM_UP = 5
-"""So many times fewer transactions before those that count."""
+"""The warm-up has this many times fewer transactions."""
 
 
 def write(records: int, transactions: int, broker: BrokerUnderTest, _: object) -> Figures:
@@ -33,7 +33,7 @@ def write(records: int, transactions: int, broker: BrokerUnderTest, _: object) -
 
 @contextmanager
 def input_topic(records: int, transactions: int, broker: BrokerUnderTest) -> Iterator[str]:
-    """Something to process, enough for one run."""
+    """A topic with enough records for one run."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5})
     with broker.topic() as topic:
         for count in range(records * broker.scaled_count(transactions) * 2):
@@ -45,7 +45,7 @@ def input_topic(records: int, transactions: int, broker: BrokerUnderTest) -> Ite
 
 
 def process(records: int, transactions: int, broker: BrokerUnderTest, source: str) -> Figures:
-    """Read, write as much, and commit what was read with what was written."""
+    """Read records, write as many, and commit the offsets in the same transaction."""
     producer, consumer = transactional_producer(broker), broker.consumer(source, "earliest")
 
     def fill(topic: str) -> None:
@@ -64,21 +64,21 @@ def process(records: int, transactions: int, broker: BrokerUnderTest, source: st
 def consume(consumer: Consumer, records: int) -> Iterator[object]:
     missing = records
     while missing:
-        some = consumer.consume(missing, 10.0)
-        if not some:
+        batch = consumer.consume(missing, 10.0)
+        if not batch:
             raise TimeoutError("nothing to process in 10 s")
-        missing -= len(some)
-        yield from some
+        missing -= len(batch)
+        yield from batch
 
 
 def commit_each(
     fill: Callable[[], None], producer: Producer, transactions: int, broker: BrokerUnderTest
 ) -> Figures:
-    """Transactions one after the other, each begun, filled and committed."""
-    most = broker.scaled_count(transactions)
-    commit_many(fill, producer, max(most // WARM_UP, 1))
+    """Measure transactions one after the other."""
+    max_transactions = broker.scaled_count(transactions)
+    commit_many(fill, producer, max(max_transactions // WARM_UP, 1))
     cpu_s, began_s = broker.process.cpu_s(), time.perf_counter()
-    times_ms = sorted(commit_many(fill, producer, most))
+    times_ms = sorted(commit_many(fill, producer, max_transactions))
     seconds, count = time.perf_counter() - began_s, len(times_ms)
     return {
         "transactions_per_s": count / seconds,
@@ -88,17 +88,17 @@ def commit_each(
     }
 
 
-def commit_many(fill: Callable[[], None], producer: Producer, most: int) -> list[float]:
-    """So many, or fewer if they take too long; the milliseconds of each commit."""
+def commit_many(fill: Callable[[], None], producer: Producer, max_transactions: int) -> list[float]:
+    """Run up to `max_transactions` in MAX_SECONDS; returns the milliseconds of each commit."""
     times_ms: list[float] = []
     began_s = time.perf_counter()
-    while len(times_ms) < most and time.perf_counter() - began_s < MAX_SECONDS:
+    while len(times_ms) < max_transactions and time.perf_counter() - began_s < MAX_SECONDS:
         times_ms.append(commit_once(fill, producer))
     return times_ms
 
 
 def commit_once(fill: Callable[[], None], producer: Producer) -> float:
-    """The milliseconds that the commit took, with what was not sent before."""
+    """Returns the milliseconds of the commit, which includes sending the last records."""
     producer.begin_transaction()
     fill()
     began_s = time.perf_counter()

@@ -1,7 +1,7 @@
 """Measure Spark's Kafka connector and ours by $PEERS/bench-spark: `python -m bench.spark`.
 
-Both do the same work against the same brokers, section by section in turns: Spark's connector
-with Spark's settings, ours with those of `barnabas spark`. A whole run writes bench/SPARK.md.
+Both do the same work on the same brokers, alternating section by section: Spark's connector with
+Spark's settings, ours with those of `barnabas spark`. A complete run writes bench/SPARK.md.
 """
 
 import argparse
@@ -39,14 +39,14 @@ TARGETS = (
     Target("micro-batch latency 100/s", "in_hand_p50_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target("micro-batch latency 100/s", "in_hand_p99_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
 )
-"""Ours write exactly once, the connector at least once."""
+"""Our sink writes exactly once, Spark's connector at least once."""
 
 Results = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 @dataclass(slots=True, frozen=True)
 class ComparedFigure:
-    """One figure of both, on one broker."""
+    """One figure of both connectors, on one broker."""
 
     broker: str
     target: Target
@@ -71,10 +71,10 @@ def main() -> None:
     options = parse()
     rows: list[str] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        for index, kind in enumerate(BROKERS):
-            if kind.name.lower() in options.brokers.split(","):
-                broker = kind(Path(folder), FIRST_PORT + 10 * index, scale=1)
-                rows += [each.row() for each in measure(broker, options)]
+        for index, broker_type in enumerate(BROKERS):
+            if broker_type.name.lower() in options.brokers.split(","):
+                broker = broker_type(Path(folder), FIRST_PORT + 10 * index, scale=1)
+                rows += [compared.row() for compared in measure(broker, options)]
     text = markdown(rows, options.repeat)
     print(text)
     if options.scale == 1 and not options.only:
@@ -84,7 +84,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
     parser.add_argument("--only", default="", help=f"one of {', '.join(SECTIONS)}")
-    parser.add_argument("--brokers", default="kafka,barnabas", help="by comma")
+    parser.add_argument("--brokers", default="kafka,barnabas", help="separated by commas")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every count")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each")
     return parser.parse_args()
@@ -102,7 +102,9 @@ def measure(broker: BrokerUnderTest, options: argparse.Namespace) -> Iterator[Co
         broker.stop()
 
 
-def run_once(name: str, section: str, broker: BrokerUnderTest, options: argparse.Namespace) -> Results:
+def run_once(
+    name: str, section: str, broker: BrokerUnderTest, options: argparse.Namespace
+) -> Results:
     command = [sys.executable, str(PEERS / "bench-spark"), "--bootstrap", broker.bootstrap]
     command += ["--format", name, "--only", section]
     command += ["--repeat", str(options.repeat), "--scale", str(options.scale)]
@@ -110,8 +112,10 @@ def run_once(name: str, section: str, broker: BrokerUnderTest, options: argparse
         command += [f"--conf={key}={value}" for key, value in settings().items()]
     print(f"{broker.name}, {section}: {name}", file=sys.stderr, flush=True)
     env = {**os.environ, WORKER_PYTHON: worker_python()}
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S)
-    results: Results = json.loads(done.stdout.splitlines()[-1])["results"]
+    process = subprocess.run(
+        command, env=env, stdout=subprocess.PIPE, check=True, timeout=TIMEOUT_S
+    )
+    results: Results = json.loads(process.stdout.splitlines()[-1])["results"]
     return results
 
 
