@@ -59,7 +59,7 @@ class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
         """Returns the shell commands that start the broker and print its pid, and that stop it."""
         raise NotImplementedError
 
-    def scaled_count(self, records: int) -> int:
+    def count(self, records: int) -> int:
         return max(int(records * self.options.scale), 10)
 
     def ensure_started(self) -> None:

@@ -59,7 +59,7 @@ class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
         super().__init__(SimpleNamespace(bootstrap="127.0.0.1:0", pid=None, scale=scale))
         self.cluster: Cluster
 
-    def scaled_count(self, records: int) -> int:
+    def count(self, records: int) -> int:
         return max(int(records * self.options.scale), 10)
 
     @contextlib.contextmanager
@@ -75,7 +75,7 @@ class ClusterUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
     def warm_up(self) -> None:
         for settings in peer_bench.SMALL_BATCH, peer_bench.LARGE_BATCH:
             with self.topic() as topic:
-                self.perf_produce(topic, self.scaled_count(self.warm_up_records), 100, **settings)
+                self.perf_produce(topic, self.count(self.warm_up_records), 100, **settings)
 
     def create(self, names: list[str], partitions: int = PARTITIONS) -> None:
         admin = self.admin()

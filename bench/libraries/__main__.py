@@ -107,7 +107,7 @@ def measure(
     comparison: Comparison, broker: BrokerUnderTest, repeat: int
 ) -> tuple[Figures, Figures]:
     """Returns the medians of the peer's figures and of ours."""
-    records = broker.scaled_count(comparison.records)
+    records = broker.count(comparison.records)
     sides: list[list[Figures]] = [[], []]
     with broker.topic() as full:
         if comparison.reads:

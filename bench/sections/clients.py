@@ -26,22 +26,22 @@ def empty_topic(broker: BrokerUnderTest) -> Iterator[str]:
 def full_topic(records: int, broker: BrokerUnderTest) -> Iterator[str]:
     with broker.topic() as topic:
         settings = peer_bench.LARGE_BATCH
-        broker.perf_produce(topic, broker.scaled_count(records), RECORD_BYTES, **settings)
+        broker.perf_produce(topic, broker.count(records), RECORD_BYTES, **settings)
         yield topic
 
 
 def e2e_latency(broker: BrokerUnderTest, topic: str) -> Figures:
-    figures: Figures = broker.perf_latency(topic, broker.scaled_count(LATENCY_RECORDS))
+    figures: Figures = broker.perf_latency(topic, broker.count(LATENCY_RECORDS))
     return figures
 
 
 def round_trip(broker: BrokerUnderTest, topic: str) -> Figures:
-    figures: Figures = broker.round_trips(topic, broker.scaled_count(ROUND_TRIPS))
+    figures: Figures = broker.round_trips(topic, broker.count(ROUND_TRIPS))
     return {"p50_us": figures["p50_ms"] * 1000, "p99_ms": figures["p99_ms"]}
 
 
 def work(do: Work, records: int, broker: BrokerUnderTest, topic: str) -> Figures:
-    figures: Figures = broker.client(do, topic, broker.scaled_count(records))
+    figures: Figures = broker.client(do, topic, broker.count(records))
     figures["mb_per_s"] = figures["records_per_s"] * RECORD_BYTES / 1e6
     return figures
 

@@ -29,7 +29,7 @@ POLL_INTERVAL_S = 0.01
 @contextmanager
 def many_partitions(cluster: ClusterUnderTest) -> Iterator[list[str]]:
     names = [f"many-{uuid.uuid4().hex[:8]}" for _ in range(TOPICS)]
-    cluster.create(names, cluster.scaled_count(PARTITIONS_EACH))
+    cluster.create(names, cluster.count(PARTITIONS_EACH))
     cluster.pause_s(SETTLE_S)
     yield names
     cluster.delete(names)

@@ -20,7 +20,7 @@ VALUE_BYTES = 1000
 
 
 def produce(size: int, records: int, cluster: ClusterUnderTest, _: Any) -> Figures:
-    count = cluster.scaled_count(records)
+    count = cluster.count(records)
     pretouch(cluster, count * size * 6)
     settings = {"acks": "all", "enable.idempotence": "true"} | peer_bench.SMALL_BATCH
     with cluster.topic() as topic:
@@ -50,9 +50,9 @@ def paced(cluster: ClusterUnderTest, _: Any) -> Figures:
     value = bytes(VALUE_BYTES)
     with cluster.topic() as topic:
         send = partial(producer.produce, topic, value, on_delivery=on_delivery)
-        _at_rate(cluster.scaled_count(RATE * WARM_UP_S), producer, send)
+        _at_rate(cluster.count(RATE * WARM_UP_S), producer, send)
         latencies_ms.clear()
-        count = cluster.scaled_count(RATE * PACED_S)
+        count = cluster.count(RATE * PACED_S)
         with cluster.cpu(figures, count * VALUE_BYTES):
             _at_rate(count, producer, send)
     percentiles = statistics.quantiles(latencies_ms, n=100, method="inclusive")

@@ -61,7 +61,7 @@ def commit(
 ) -> Figures:
     """Each group has its own connection, with one commit in flight."""
     figures: Figures = {}
-    count = max(broker.scaled_count(times), 2 * groups)
+    count = max(broker.count(times), 2 * groups)
     frames = [commit_frame(group_id, topic, partitions) for group_id in group_ids_of(groups)]
     swarm = ConnectionSwarm(broker.address, groups)
     swarm.exchange(dict(enumerate(frames)), lambda _, response: check_commit(response))
@@ -75,7 +75,7 @@ def commit(
 def commit_ahead(broker: BrokerUnderTest, topic: str) -> Figures:
     """One group, which pipelines its commits."""
     figures: Figures = {}
-    count = broker.scaled_count(COMMITS)
+    count = broker.count(COMMITS)
     (group_id,) = group_ids_of(1)
     request = commit_frame(group_id, topic, 1)
     connection = RawConnection(broker.address)
@@ -95,7 +95,7 @@ def group_of(
     group_type: type[AnyGroup], members: int, broker: BrokerUnderTest
 ) -> Iterator[AnyGroup]:
     """A stable group. The last members join one by one, to warm up a just-in-time compiler."""
-    count = max(broker.scaled_count(members), 2 * ONE_BY_ONE)
+    count = max(broker.count(members), 2 * ONE_BY_ONE)
     group_id = f"members-{uuid.uuid4().hex[:8]}"
     partitions = PARTITIONS_A_MEMBER * count
     with topic_for(partitions, [group_id], broker) as topic:
@@ -129,7 +129,7 @@ def rejoin(broker: BrokerUnderTest, group: AnyGroup) -> Figures:
 def heartbeat(broker: BrokerUnderTest, group: AnyGroup) -> Figures:
     figures: Figures = {}
     frames = group.heartbeats()
-    count = max(broker.scaled_count(HEARTBEATS), 2 * len(frames))
+    count = max(broker.count(HEARTBEATS), 2 * len(frames))
     swarm = ConnectionSwarm(broker.address, len(frames))
     swarm.send_repeatedly(frames, count // 2)
     with broker.cpu_per_request(figures, count):

@@ -15,7 +15,7 @@ SETTLE_S = 2
 
 
 def idle_connections(broker: BrokerUnderTest, _: Any) -> Figures:
-    count = broker.scaled_count(CONNECTIONS)
+    count = broker.count(CONNECTIONS)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     request_latency_ms(broker, raw_client.metadata_frame([]))

@@ -31,7 +31,7 @@ def topic_with(partitions: int, broker: BrokerUnderTest) -> Iterator[str]:
 
 def send_requests(connections: int, times: int, frame: bytes, broker: BrokerUnderTest) -> Figures:
     figures: Figures = {}
-    count = max(broker.scaled_count(times), 2 * connections)
+    count = max(broker.count(times), 2 * connections)
     swarm = ConnectionSwarm(broker.address, connections)
     swarm.send_repeatedly([frame], count // 5)  # warm up
     with broker.cpu_per_request(figures, count):

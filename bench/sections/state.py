@@ -48,7 +48,7 @@ def members(group_type: type[AnyGroup], broker: BrokerUnderTest, _: Any) -> Figu
     broker.start_empty()
     group_ids = [f"weighed-{index}" for index in range(GROUPS)]
     topic = create_topic(PARTITIONS, group_ids, broker)
-    in_each = broker.scaled_count(MEMBERS_A_GROUP)
+    in_each = broker.count(MEMBERS_A_GROUP)
     join_group(group_type, broker, group_ids[0], topic)  # code and buffers that all groups share
     before_mb = memory_mb(broker)
     for group_id in group_ids[1:]:
@@ -61,7 +61,7 @@ def join_group(
     group_type: type[AnyGroup], broker: BrokerUnderTest, group_id: str, topic: str
 ) -> None:
     group = group_type(broker.address, group_id, topic, PARTITIONS)
-    group.join(broker.scaled_count(MEMBERS_A_GROUP))
+    group.join(broker.count(MEMBERS_A_GROUP))
     group.close()
 
 
@@ -95,7 +95,7 @@ def commit_for_each(group_ids: list[str], topic: str, broker: BrokerUnderTest) -
 
 
 def groups_with_offsets(broker: BrokerUnderTest) -> list[str]:
-    return [f"holder-{index}" for index in range(broker.scaled_count(OFFSETS) // OFFSETS_A_GROUP)]
+    return [f"holder-{index}" for index in range(broker.count(OFFSETS) // OFFSETS_A_GROUP)]
 
 
 def load(broker: BrokerUnderTest, figures: Figures) -> Figures:

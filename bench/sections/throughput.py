@@ -32,7 +32,7 @@ def pretouch(broker: BrokerUnderTest, size_bytes: int) -> None:
 def produce(
     size: int, records: int, settings: dict[str, Any], broker: BrokerUnderTest, _: Any
 ) -> Figures:
-    count = broker.scaled_count(records)
+    count = broker.count(records)
     pretouch(broker, count * size * 2)
     figures: Figures = broker.produce_once(count, size, **settings)
     return figures | {"rss_mb": broker.process.rss_mb()}
@@ -41,26 +41,26 @@ def produce(
 def paced(rate: int, acks: str, broker: BrokerUnderTest, _: Any) -> Figures:
     """Latency at a fixed rate, 1000 B, linger 0."""
     settings = {"acks": acks} | peer_bench.SMALL_BATCH
-    figures: Figures = broker.produce_once(broker.scaled_count(rate * 16), 1000, rate, **settings)
+    figures: Figures = broker.produce_once(broker.count(rate * 16), 1000, rate, **settings)
     return figures
 
 
 @contextmanager
 def stored(size: int, records: int, broker: BrokerUnderTest) -> Iterator[str]:
     with broker.topic() as topic:
-        broker.perf_produce(topic, broker.scaled_count(records), size, **peer_bench.LARGE_BATCH)
+        broker.perf_produce(topic, broker.count(records), size, **peer_bench.LARGE_BATCH)
         yield topic
 
 
 def consume(size: int, records: int, broker: BrokerUnderTest, topic: str) -> Figures:
-    figures: Figures = broker.perf_consume(topic, broker.scaled_count(records), size)
+    figures: Figures = broker.perf_consume(topic, broker.count(records), size)
     return figures | {"rss_mb": broker.process.rss_mb()}
 
 
 def consume_raw(size: int, records: int, broker: BrokerUnderTest, topic: str) -> Figures:
     """A consumer of minimal cost, so that the broker is measured."""
     figures: Figures = {}
-    count = broker.scaled_count(records)
+    count = broker.count(records)
     began_s = peer_bench.time.perf_counter()
     with broker.cpu(figures, count * size):
         raw_client.fetch_everything(broker.address, topic, count)

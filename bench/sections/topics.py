@@ -20,7 +20,7 @@ LATENCY_REQUESTS = 20
 
 def create_one_by_one(broker: BrokerUnderTest, _: Any) -> Figures:
     admin = broker.admin()
-    names = [f"single-{index}" for index in range(broker.scaled_count(TOPICS))]
+    names = [f"single-{index}" for index in range(broker.count(TOPICS))]
     began_s = time.perf_counter()
     for name in names:
         admin.create_topics([NewTopic(name, 1, 1)])[name].result()
@@ -33,7 +33,7 @@ def create_one_by_one(broker: BrokerUnderTest, _: Any) -> Figures:
 def many_topics(partitions: int, broker: BrokerUnderTest) -> Iterator[float]:
     """A broker with only these topics; yields the seconds to create them."""
     broker.start_empty()
-    names = [f"many-{index}" for index in range(broker.scaled_count(TOPICS))]
+    names = [f"many-{index}" for index in range(broker.count(TOPICS))]
     began_s = time.perf_counter()
     create(broker, names, partitions)
     seconds = time.perf_counter() - began_s

@@ -36,7 +36,7 @@ def input_topic(records: int, transactions: int, broker: BrokerUnderTest) -> Ite
     """A topic with enough records for one run."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5})
     with broker.topic() as topic:
-        for count in range(records * broker.scaled_count(transactions) * 2):
+        for count in range(records * broker.count(transactions) * 2):
             producer.produce(topic, VALUE)
             if count % 10_000 == 0:
                 producer.flush()
@@ -75,7 +75,7 @@ def commit_each(
     fill: Callable[[], None], producer: Producer, transactions: int, broker: BrokerUnderTest
 ) -> Figures:
     """Measure transactions one after the other."""
-    max_transactions = broker.scaled_count(transactions)
+    max_transactions = broker.count(transactions)
     commit_many(fill, producer, max(max_transactions // WARM_UP, 1))
     cpu_s, began_s = broker.process.cpu_s(), time.perf_counter()
     times_ms = sorted(commit_many(fill, producer, max_transactions))
