@@ -10,7 +10,7 @@ import pytest
 
 
 def load_uncompiled(compiled: ModuleType, **replaced: ModuleType) -> ModuleType:
-    """Loads the module as plain Python; it imports modules of `replaced` instead of compiled ones."""
+    """Loads the module as plain Python; it imports those in `replaced`."""
     name = compiled.__name__
     path = Path(str(compiled.__file__)).with_name(f"{name.rpartition('.')[2]}.py")
     path = path if path.exists() else Path(str(compiled.__file__))

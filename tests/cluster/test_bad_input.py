@@ -136,7 +136,7 @@ def test_a_broker_without_a_controller_logs_the_configured_addresses(tmp_path: P
         tmp_path, 7, BROKER, controller_quorum_bootstrap_servers=f"127.0.0.1:{port}"
     ).formatted(new_id())
     line = broker_node.logged_line("no active controller for 5 s")
-    assert f"must lead to a controller that runs. 127.0.0.1:{port}: Connection refused" in line
+    assert f"must name a running controller. 127.0.0.1:{port}: Connection refused" in line
 
 
 def test_a_voter_without_a_majority_logs_the_unreachable_voters(tmp_path: Path) -> None:

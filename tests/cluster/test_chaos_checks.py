@@ -10,7 +10,7 @@ from tests.cluster.chaos.observations import (
     Acknowledgement,
     ObservedRecord,
     Outcome,
-    TopicPartitionTuple,
+    PartitionKey,
     Transaction,
 )
 from tests.cluster.chaos.readers import Reader
@@ -19,7 +19,7 @@ from tests.cluster.chaos.writers import IdempotentWriter, TransactionalWriter
 PLAIN, TRANSACTIONAL = ("plain", 0), ("transactional", 0)
 RECORDS = 5
 
-Log = dict[TopicPartitionTuple, list[ObservedRecord]]
+Log = dict[PartitionKey, list[ObservedRecord]]
 
 
 @pytest.fixture

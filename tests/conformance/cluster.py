@@ -40,7 +40,7 @@ EXPECTED_PROBLEMS = re.compile(
             # On a busy machine.
             "Exceptionally slow controller event",
             "controller event queue overloaded",
-            "refused a heartbeat: REQUEST_TIMED_OUT",
+            "rejected a heartbeat: REQUEST_TIMED_OUT",
             # Kafka, for requests while the active controller changes or stops.
             r"\n(org|java).*NotControllerException",
             r"\njava.*NullPointerException: .*RequestMetrics\$ErrorMeter",
@@ -51,7 +51,7 @@ EXPECTED_PROBLEMS = re.compile(
             # Nodes that start before their controllers, and nodes that are killed.
             "No controller has registered broker .* so far",
             "no active controller for",
-            "nobody listens at .* any more: it has died",
+            "is dead: its connection broke and",
         )
     )
 )

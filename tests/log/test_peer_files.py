@@ -186,7 +186,7 @@ def test_we_find_kafkas_records_by_offset(theirs: LogDirectory) -> None:
 def test_we_know_kafkas_producers_and_transactions(theirs: LogDirectory) -> None:
     log = opened(theirs, "transactions")
     (producer,) = log.active_producers()
-    assert producer.transaction_first_offset == log.first_unstable_offset == 12
+    assert producer.transaction_first_offset == log.producers.first_undecided_offset == 12
     aborted = log.aborted_transactions(0, log.log_end_offset)
     assert aborted == [(producer.producer_id, first) for first in (2, 6, 10)]
     (idempotent,) = opened(theirs, "plain").active_producers()

@@ -8,7 +8,7 @@ from tests.cluster.chaos.observations import (
     PARTITIONS,
     ObservedRecord,
     Outcome,
-    TopicPartitionTuple,
+    PartitionKey,
 )
 from tests.cluster.chaos.readers import Reader
 from tests.cluster.chaos.writers import (
@@ -18,7 +18,7 @@ from tests.cluster.chaos.writers import (
 )
 from tests.cluster.node import ProcessNode
 
-Log = Mapping[TopicPartitionTuple, Sequence[ObservedRecord]]
+Log = Mapping[PartitionKey, Sequence[ObservedRecord]]
 MAX_EXAMPLES = 5
 
 
@@ -103,7 +103,7 @@ def find_partial_transactions(
 
 
 def find_different_replicas(
-    nodes: Sequence[ProcessNode], topic_partitions: Sequence[TopicPartitionTuple]
+    nodes: Sequence[ProcessNode], topic_partitions: Sequence[PartitionKey]
 ) -> Iterator[str]:
     """Replicas of stopped nodes are equal, byte for byte."""
     for topic, partition in topic_partitions:

@@ -6,7 +6,7 @@ from enum import Enum
 
 PARTITIONS = 3
 
-TopicPartitionTuple = tuple[str, int]
+PartitionKey = tuple[str, int]
 """Topic and partition."""
 
 

@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from tests.cluster.chaos.observations import (
     PARTITIONS,
     ObservedRecord,
-    TopicPartitionTuple,
+    PartitionKey,
     parse_record,
 )
 from tests.cluster.chaos.writers import CONNECTION
@@ -21,11 +21,11 @@ class Reader(threading.Thread):
     def __init__(self, bootstrap: str, topics: list[str], isolation: str) -> None:
         super().__init__(name=f"{isolation} reader", daemon=True)
         self.isolation = isolation
-        self.observed: dict[TopicPartitionTuple, list[ObservedRecord]] = {
+        self.observed: dict[PartitionKey, list[ObservedRecord]] = {
             (topic, index): [] for topic in topics for index in range(PARTITIONS)
         }
         self.failure: str | None = None
-        self._ends: dict[TopicPartitionTuple, int] | None = None
+        self._ends: dict[PartitionKey, int] | None = None
         self.bootstrap = bootstrap
 
     def finish(self) -> None:
@@ -79,14 +79,14 @@ class Reader(threading.Thread):
 LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 
 
-def positions(consumer: Consumer) -> dict[TopicPartitionTuple, int]:
+def positions(consumer: Consumer) -> dict[PartitionKey, int]:
     at = consumer.position(consumer.assignment())
     return {(position.topic, position.partition): position.offset for position in at}
 
 
 def read_all(
     bootstrap: str, topics: list[str], isolation: str
-) -> dict[TopicPartitionTuple, list[ObservedRecord]]:
+) -> dict[PartitionKey, list[ObservedRecord]]:
     """Returns all records of the topics."""
     reader = Reader(bootstrap, topics, isolation)
     reader.start()
@@ -96,8 +96,8 @@ def read_all(
 
 
 def ends(
-    bootstrap: str, topic_partitions: list[TopicPartitionTuple], isolation: str
-) -> dict[TopicPartitionTuple, int]:
+    bootstrap: str, topic_partitions: list[PartitionKey], isolation: str
+) -> dict[PartitionKey, int]:
     consumer = new_consumer(bootstrap, isolation)
     try:
         return {
