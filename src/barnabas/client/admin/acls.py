@@ -13,8 +13,8 @@ from barnabas.client.admin.model import (
     as_enum,
 )
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
-from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.admin.results import Results, error_of
+from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.acls import (
     AclCreation,
     CreateAclsRequest,
@@ -149,10 +149,7 @@ def create_acls(
             ]
         )
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            acl: error_or_none(result.error_code, result.error_message)
-            for acl, result in zip(batch, response.results, strict=True)
-        }
+        return {acl: error_of(result) for acl, result in zip(batch, response.results, strict=True)}
 
     return admin.route_to_controller(acls, exchange, deadline)
 
@@ -210,9 +207,9 @@ def _filter_fields(acl_filter: AclBindingFilter) -> dict[str, Any]:
 
 
 def _deleted(result: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:
-    if result.error_code:
-        return broker_error(result.error_code, result.error_message)
-    return [_binding(acl, acl) for acl in result.matching_acls if not acl.error_code]
+    return error_of(result) or [
+        _binding(acl, acl) for acl in result.matching_acls if not acl.error_code
+    ]
 
 
 def _binding(resource: Any, acl: Any) -> AclBinding:

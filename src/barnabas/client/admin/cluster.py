@@ -13,7 +13,7 @@ from barnabas.client.admin.model import (
     operations_from_bits,
 )
 from barnabas.client.admin.requests import UNSET, AdminRequests, one_request_per_item
-from barnabas.client.admin.results import Results, error_or_none, raise_on_error
+from barnabas.client.admin.results import Results, error_of, raise_on_error
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.net.handshake import API_VERSIONS_REQUEST
@@ -72,7 +72,7 @@ async def _describe_cluster(
     admin: AdminRequests, request: DescribeClusterRequest, deadline: Deadline
 ) -> DescribeClusterResult:
     response = await admin.send(request, deadline=deadline)
-    raise_on_error(response.error_code, response.error_message)
+    raise_on_error(response)
     nodes = [
         Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in response.brokers
     ]
@@ -159,7 +159,7 @@ def describe_features(
 
     async def describe() -> FeatureMetadata:
         response = await admin.send(API_VERSIONS_REQUEST, node_id, deadline=deadline)
-        raise_on_error(response.error_code)
+        raise_on_error(response)
         epoch = response.finalized_features_epoch
         return FeatureMetadata(
             {
@@ -206,7 +206,7 @@ def update_features(
         outcomes: dict[str, KafkaError | None] = dict.fromkeys(feature_updates)
         # Up to version 1 features have errors of their own.
         for result in response.results:
-            outcomes[result.feature] = error_or_none(result.error_code, result.error_message)
+            outcomes[result.feature] = error_of(result)
         return Results(outcomes)
 
     return update()
@@ -259,7 +259,7 @@ def describe_metadata_quorum(
     async def describe() -> MetadataQuorum:
         response = await admin.send_to_controller(request, deadline)
         described = response.topics[0].partitions[0]
-        raise_on_error(described.error_code, described.error_message)
+        raise_on_error(described)
         return MetadataQuorum(
             described.leader_id,
             described.leader_epoch,

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from barnabas.client.admin.model import AlterConfigOpType, ConfigSource, ResourceType, as_enum
 from barnabas.client.admin.requests import UNSET, AdminRequests, Exchange, require_list
-from barnabas.client.admin.results import Results, error_or_none, raise_on_error
+from barnabas.client.admin.results import Results, error_of, raise_on_error
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, broker_error, fail
+from barnabas.client.errors import KafkaError, fail
 from barnabas.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -157,9 +157,8 @@ def describe_configs(
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
-            _resource_in(result): broker_error(result.error_code, result.error_message)
-            if result.error_code
-            else {entry.name: _entry_from(entry) for entry in result.configs}
+            _resource_in(result): error_of(result)
+            or {entry.name: _entry_from(entry) for entry in result.configs}
             for result in response.results
         }
 
@@ -239,10 +238,7 @@ def _alter(
         node: int | None, batch: list[ConfigResource]
     ) -> Mapping[ConfigResource, KafkaError | None]:
         response = await admin.send(request(batch), node, deadline=deadline)
-        return {
-            _resource_in(result): error_or_none(result.error_code, result.error_message)
-            for result in response.responses
-        }
+        return {_resource_in(result): error_of(result) for result in response.responses}
 
     return _route(admin, resources, exchange, None if admin.has_controllers else broker, deadline)
 
@@ -260,7 +256,7 @@ def list_config_resources(
 
     async def list_resources() -> list[ConfigResource]:
         response = await admin.send(request, deadline=deadline)
-        raise_on_error(response.error_code)
+        raise_on_error(response)
         return [_resource_in(resource) for resource in response.config_resources]
 
     return list_resources()

@@ -18,7 +18,7 @@ from barnabas.client.admin.group_descriptions import (
 from barnabas.client.admin.metadata import BrokerMetadata, deadline_after
 from barnabas.client.admin.model import ConsumerGroupState, ConsumerGroupType, Node
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
-from barnabas.client.admin.results import Results, error_or_none, raise_on_error
+from barnabas.client.admin.results import Results, error_of, raise_on_error
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.wire.errors import ErrorCode
@@ -88,7 +88,7 @@ def list_group_listings(
             *(admin.send(ListGroupsRequest(), broker, deadline=deadline) for broker in brokers)
         )
         for response in responses:
-            raise_on_error(response.error_code)
+            raise_on_error(response)
         return [
             GroupListing(group.group_id, group.group_type, group.protocol_type, group.group_state)
             for response in responses
@@ -122,7 +122,7 @@ async def _groups_coordinated_by(
     admin: AdminRequests, broker: BrokerMetadata, group_id: str | None, deadline: Deadline
 ) -> list[GroupMetadata]:
     listed = await admin.send(ListGroupsRequest(), broker.id, deadline=deadline)
-    raise_on_error(listed.error_code)
+    raise_on_error(listed)
     ids = [group.group_id for group in listed.groups if group_id in (None, group.group_id)]
     if not ids:
         return []
@@ -183,7 +183,7 @@ async def _list_groups_of(
     admin: AdminRequests, broker: int, request: ListGroupsRequest, deadline: Deadline
 ) -> list[ListedGroup]:
     response = await admin.send(request, broker, deadline=deadline)
-    raise_on_error(response.error_code)
+    raise_on_error(response)
     groups: list[ListedGroup] = response.groups
     return groups
 
@@ -265,10 +265,7 @@ def delete_consumer_groups(
     async def exchange(node: int | None, batch: list[str]) -> Mapping[str, KafkaError | None]:
         request = DeleteGroupsRequest(groups_names=batch)
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            group.group_id: error_or_none(group.error_code, group.error_message)
-            for group in response.results
-        }
+        return {group.group_id: error_of(group) for group in response.results}
 
     return admin.route_to_coordinators(CoordinatorType.GROUP, group_ids, exchange, deadline)
 
@@ -325,7 +322,7 @@ async def _remove_members(
             return {group_id: broker_error(response.error_code)}
         return {
             group_id: {
-                member.group_instance_id or member.member_id: error_or_none(member.error_code)
+                member.group_instance_id or member.member_id: error_of(member)
                 for member in response.members
             }
         }

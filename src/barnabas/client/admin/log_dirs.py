@@ -7,9 +7,9 @@ from typing import Any
 
 from barnabas.client.admin.model import by_topic
 from barnabas.client.admin.requests import UNSET, AdminRequests, one_request_per_item, require_list
-from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.results import Results, error_of
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.log_dirs import (
@@ -81,9 +81,9 @@ async def _describe_log_dirs(
     async def described(node: int | None, broker: int) -> LogDirs | KafkaError:
         request = DescribeLogDirsRequest(topics=None if topics is None else topics[broker])
         response = await admin.send(request, node, deadline=deadline)
-        if response.error_code:
-            return broker_error(response.error_code)
-        return {directory.log_dir: _description(directory) for directory in response.results}
+        return error_of(response) or {
+            directory.log_dir: _description(directory) for directory in response.results
+        }
 
     brokers = {broker: broker for broker in broker_ids}
     return await admin.route_to_brokers(brokers, one_request_per_item(described), deadline)
@@ -149,8 +149,8 @@ def alter_replica_log_dirs(
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
-            TopicPartitionReplica(topic.topic_name, partition.partition_index, node): error_or_none(
-                partition.error_code
+            TopicPartitionReplica(topic.topic_name, partition.partition_index, node): error_of(
+                partition
             )
             for topic in response.results
             for partition in topic.partitions
@@ -172,7 +172,7 @@ def _alteration(path: str, replicas: list[TopicPartitionReplica]) -> AlterReplic
 
 def _description(directory: DescribeLogDirsResult) -> LogDirDescription:
     return LogDirDescription(
-        error_or_none(directory.error_code),
+        error_of(directory),
         {
             TopicPartition(topic.name, partition.partition_index): ReplicaInfo(
                 partition.partition_size, partition.offset_lag, partition.is_future_key

@@ -6,7 +6,7 @@ from typing import Any
 
 from barnabas.client.admin.model import Uuid
 from barnabas.client.admin.requests import UNSET, AdminRequests
-from barnabas.client.admin.results import error_or_none
+from barnabas.client.admin.results import error_of
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire import uuid
@@ -138,12 +138,12 @@ def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
             partition.leader_id,
             partition.replica_nodes,
             partition.isr_nodes,
-            error_or_none(partition.error_code),
+            error_of(partition),
         )
         for partition in sorted(topic.partitions, key=lambda entry: entry.partition_index)
     }
     topic_id = Uuid.from_bytes(topic.topic_id or uuid.ZERO)
-    error = error_or_none(topic.error_code)
+    error = error_of(topic)
     return TopicMetadata(topic.name, partitions, error, topic_id, topic.is_internal)
 
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from barnabas.client.admin.model import IsolationLevel, by_topic
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_partitions
-from barnabas.client.admin.results import Results
-from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.admin.results import Results, error_of
+from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
@@ -135,7 +134,8 @@ def list_offsets(
         )
         response = await admin.send(request, leader, deadline=deadline)
         return {
-            TopicPartition(topic.name, partition.partition_index): _result(partition)
+            TopicPartition(topic.name, partition.partition_index): error_of(partition)
+            or ListOffsetsResultInfo(partition.offset, partition.timestamp, partition.leader_epoch)
             for topic in response.topics
             for partition in topic.partitions
         }
@@ -176,11 +176,8 @@ def delete_records(
         )
         response = await admin.send(request, leader, deadline=deadline)
         return {
-            TopicPartition(topic.name, partition.partition_index): broker_error(
-                partition.error_code
-            )
-            if partition.error_code
-            else DeletedRecords(partition.low_watermark)
+            TopicPartition(topic.name, partition.partition_index): error_of(partition)
+            or DeletedRecords(partition.low_watermark)
             for topic in response.topics
             for partition in topic.partitions
         }
@@ -200,9 +197,3 @@ def _require_specs(specs: object) -> None:
             raise ValueError(f"{partition!r} needs a topic and a partition that is not negative")
         if not isinstance(spec, OffsetSpec):
             raise TypeError(f"{spec!r} is not an OffsetSpec")
-
-
-def _result(partition: ListOffsetsPartitionResponse) -> ListOffsetsResultInfo | KafkaError:
-    if partition.error_code:
-        return broker_error(partition.error_code)
-    return ListOffsetsResultInfo(partition.offset, partition.timestamp, partition.leader_epoch)

@@ -6,8 +6,8 @@ from typing import Any
 
 from barnabas.client.admin.model import ElectionType, by_topic
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_partitions
-from barnabas.client.admin.results import Results, error_or_none, raise_on_error
-from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.admin.results import Results, error_of, raise_on_error
+from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from barnabas.wire.messages.partition_reassignments import (
@@ -85,11 +85,9 @@ def alter_partition_reassignments(
             ],
         )
         response = await admin.send(request, node, deadline=deadline)
-        raise_on_error(response.error_code, response.error_message)
+        raise_on_error(response)
         return {
-            TopicPartition(topic.name, partition.partition_index): error_or_none(
-                partition.error_code, partition.error_message
-            )
+            TopicPartition(topic.name, partition.partition_index): error_of(partition)
             for topic in response.responses
             for partition in topic.partitions
         }
@@ -166,7 +164,7 @@ def elect_leaders(
         for topic in response.replica_election_results:
             for result in topic.partition_result:
                 partition = TopicPartition(topic.topic, result.partition_id)
-                partition.error = error_or_none(result.error_code, result.error_message)
+                partition.error = error_of(result)
                 elected[partition] = partition.error
         return elected
 
@@ -209,9 +207,7 @@ def describe_producers(
 
 
 def _described(partition: PartitionResponse) -> list[ProducerState] | KafkaError:
-    if partition.error_code:
-        return broker_error(partition.error_code, partition.error_message)
-    return [
+    return error_of(partition) or [
         ProducerState(
             producer.producer_id,
             producer.producer_epoch,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
-from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.results import Results, error_of
 from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
@@ -141,10 +141,7 @@ def alter_client_quotas(
             entries=[by_entity[entity] for entity in entities], validate_only=validate_only
         )
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            _entity(entry.entity): error_or_none(entry.error_code, entry.error_message)
-            for entry in response.entries
-        }
+        return {_entity(entry.entity): error_of(entry) for entry in response.entries}
 
     return admin.route_to_controller(by_entity, exchange, deadline)
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any, TypeVar
 
 from barnabas.client.admin.model import Node
-from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.results import Results, error_of
 from barnabas.client.cluster import Backoff, ClusterClient, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
@@ -139,8 +139,7 @@ class AdminRequests:
 
         async def exchange(node: int | None, _: list[None]) -> Mapping[None, Any]:
             response = await self.send(request, node, deadline=deadline)
-            message = getattr(response, "error_message", None)
-            return {None: error_or_none(response.error_code, message) or response}
+            return {None: error_of(response) or response}
 
         return (await self.route_to_controller([None], exchange, deadline))[None]
 

@@ -1,7 +1,7 @@
 """The outcomes of admin calls: one value or error for every item of a call."""
 
 from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
 
@@ -43,12 +43,14 @@ class Results(Mapping[K, V], Generic[K, V]):
         return f"Results({self._outcomes!r})"
 
 
-def error_or_none(code: int, message: str | None = None) -> KafkaError | None:
-    """Returns the KafkaError of an error code; None for the code NONE."""
-    return broker_error(code, message) if code else None
+def error_of(result: Any) -> KafkaError | None:
+    """Returns the error of a response, or of a part of one; None for the code NONE."""
+    if not result.error_code:
+        return None
+    return broker_error(result.error_code, getattr(result, "error_message", None))
 
 
-def raise_on_error(code: int, message: str | None = None) -> None:
-    """Raises the KafkaException of an error code, unless it is NONE."""
-    if code:
-        raise KafkaException(broker_error(code, message))
+def raise_on_error(result: Any) -> None:
+    """Raises the error of a response, or of a part of one, as a KafkaException."""
+    if result.error_code:
+        raise KafkaException(error_of(result))

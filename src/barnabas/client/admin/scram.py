@@ -8,8 +8,8 @@ from typing import Any
 
 from barnabas.client.admin.model import ScramMechanism
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
-from barnabas.client.admin.results import Results, error_or_none
-from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.admin.results import Results, error_of
+from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.scram import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsRequest,
@@ -127,10 +127,7 @@ def alter_user_scram_credentials(
             deletions=[change for change in deletions if change.name in left],
         )
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            result.user: error_or_none(result.error_code, result.error_message)
-            for result in response.results
-        }
+        return {result.user: error_of(result) for result in response.results}
 
     users = [alteration.user for alteration in alterations]
     return admin.route_to_controller(users, exchange, deadline)
@@ -173,9 +170,7 @@ def _algorithm(mechanism: ScramMechanism) -> str:
 def _described(
     result: DescribeUserScramCredentialsResult,
 ) -> UserScramCredentialsDescription | KafkaError:
-    if result.error_code:
-        return broker_error(result.error_code, result.error_message)
-    return UserScramCredentialsDescription(
+    return error_of(result) or UserScramCredentialsDescription(
         result.user,
         [
             ScramCredentialInfo(ScramMechanism(info.mechanism), info.iterations)

@@ -15,7 +15,7 @@ from barnabas.client.admin.model import (
     operations_from_bits,
 )
 from barnabas.client.admin.requests import UNSET, AdminRequests, require_list
-from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.results import Results, error_of
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.wire.messages.metadata import (
@@ -151,10 +151,7 @@ def create_topics(
             validate_only=validate_only,
         )
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            topic.name: error_or_none(topic.error_code, topic.error_message)
-            for topic in response.topics
-        }
+        return {topic.name: error_of(topic) for topic in response.topics}
 
     return admin.route_to_controller([topic.name for topic in topics], exchange, deadline)
 
@@ -175,10 +172,7 @@ def delete_topics(
         states = [DeleteTopicState(name=name) for name in names]
         request = DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=wait_ms)
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            topic.name: error_or_none(topic.error_code, topic.error_message)
-            for topic in response.responses
-        }
+        return {topic.name: error_of(topic) for topic in response.responses}
 
     return admin.route_to_controller(topics, exchange, deadline)
 
@@ -208,10 +202,7 @@ def create_partitions(
             validate_only=validate_only,
         )
         response = await admin.send(request, node, deadline=deadline)
-        return {
-            topic.name: error_or_none(topic.error_code, topic.error_message)
-            for topic in response.results
-        }
+        return {topic.name: error_of(topic) for topic in response.results}
 
     return admin.route_to_controller(by_topic, exchange, deadline)
 

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from barnabas.client.admin.requests import UNSET, AdminRequests, one_request_per_item, require_list
-from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.results import Results, error_of
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.producer.transaction_manager import (
@@ -131,9 +131,7 @@ def list_transactions(
 
     async def list_on(node: int | None, _: int) -> list[TransactionListing] | KafkaError:
         response = await admin.send(request, node, deadline=deadline)
-        if response.error_code:
-            return broker_error(response.error_code)
-        return [
+        return error_of(response) or [
             TransactionListing(
                 transaction.transactional_id,
                 transaction.producer_id,
@@ -199,9 +197,7 @@ def abort_transaction(
         request = WriteTxnMarkersRequest(markers=[marker])
         response = await admin.send(request, leader, deadline=deadline)
         return {
-            TopicPartition(topic.name, partition.partition_index): error_or_none(
-                partition.error_code
-            )
+            TopicPartition(topic.name, partition.partition_index): error_of(partition)
             for written in response.markers
             for topic in written.topics
             for partition in topic.partitions
@@ -229,9 +225,7 @@ def fence_producers(
             transaction_timeout_ms=admin.settings.request_timeout_ms,
         )
         response = await admin.send(request, node, deadline=deadline)
-        if response.error_code:
-            return broker_error(response.error_code)
-        return FencedProducer(response.producer_id, response.producer_epoch)
+        return error_of(response) or FencedProducer(response.producer_id, response.producer_epoch)
 
     return admin.route_to_coordinators(
         CoordinatorType.TRANSACTION, transactional_ids, one_request_per_item(fence), deadline
@@ -311,7 +305,7 @@ async def _complete(
             return await _find_outcome(admin, node, transaction, deadline)
         if response.error_code == ErrorCode.INVALID_TXN_STATE:
             return _aborted(transaction)
-        return error_or_none(response.error_code)
+        return error_of(response)
 
     return await _route(admin, prepared, end, deadline)
 
@@ -332,7 +326,7 @@ async def _fence(
         )
         response = await admin.send(request, node, deadline=deadline)
         is_done = response.error_code in {ErrorCode.CONCURRENT_TRANSACTIONS, *_ENDED_ERRORS}
-        return None if is_done else error_or_none(response.error_code)
+        return None if is_done else error_of(response)
 
     return await _route(admin, transactions, fence, deadline)
 
