@@ -8,12 +8,12 @@ import pytest
 from barnabas.columns.format import ColumnFormat, ColumnFormatError
 
 
-def test_a_format_travels_to_other_processes() -> None:
+def test_a_format_can_be_pickled() -> None:
     there = ColumnFormat("avro", "orders-value", {"url": "http://localhost:8081"})
     assert pickle.loads(pickle.dumps(there)) == there
 
 
-def test_bytes_stay_what_they_are() -> None:
+def test_binary_payloads_are_unchanged() -> None:
     payloads = pa.array([b"\xff", None, b""], pa.binary())
     decoder = ColumnFormat("binary").decoder()
     decoded = decoder.decode(payloads)
@@ -23,7 +23,7 @@ def test_bytes_stay_what_they_are() -> None:
     assert ColumnFormat("binary").encoder(pa.binary()).encode(payloads).equals(payloads)
 
 
-def test_text_that_is_not_utf8_is_null_with_a_reason_and_hurts_no_other() -> None:
+def test_text_that_is_not_utf8_is_null_with_a_reason() -> None:
     decoded = ColumnFormat("string").decoder().decode(pa.array([b"a", b"\xff", None, b"\xc3\xa4"]))
     assert decoded.values.to_pylist() == ["a", None, None, "ä"]
     assert decoded.reasons is not None
@@ -45,7 +45,7 @@ def test_a_struct_needs_a_format_with_a_schema() -> None:
         ColumnFormat("string").encoder(pa.struct([("a", pa.int64())]))
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_settings_of_a_format_are_named() -> None:
     with pytest.raises(ColumnFormatError, match="needs a subject"):
         ColumnFormat("avro", registry={"url": "http://localhost:1"}).decoder()
     with pytest.raises(ColumnFormatError, match=r"schema\.registry\.url"):

@@ -87,7 +87,7 @@ def test_payloads_of_several_schemas_come_in_their_order_and_foreign_ones_have_r
     assert "in field 'id'" in reasons[7]
 
 
-def test_what_was_written_with_another_type_has_a_reason(
+def test_a_payload_of_an_incompatible_schema_has_a_reason(
     schema_registry: SchemaRegistry, client: SchemaRegistryClient, subject: str
 ) -> None:
     other = client.register_schema(f"other-{subject}", Schema('"string"', "AVRO"))
@@ -98,7 +98,7 @@ def test_what_was_written_with_another_type_has_a_reason(
     assert "written as string" in decoded.reasons.to_pylist()[0]
 
 
-def test_an_id_that_was_unknown_is_asked_for_again_with_the_next_batch(
+def test_an_unknown_id_is_looked_up_again_with_the_next_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known: dict[int, SchemaSource] = {}
@@ -112,7 +112,7 @@ def test_an_id_that_was_unknown_is_asked_for_again_with_the_next_batch(
     assert decoder.decode(payloads).values.to_pylist() == [{"id": 1}]
 
 
-def test_a_registered_schema_is_used_and_says_what_does_not_fit(
+def test_a_registered_schema_is_used_and_mismatches_are_named(
     schema_registry: SchemaRegistry, client: SchemaRegistryClient, subject: str
 ) -> None:
     schema_id = client.register_schema(subject, Schema(order(), "AVRO"))
@@ -124,12 +124,12 @@ def test_a_registered_schema_is_used_and_says_what_does_not_fit(
         described.encoder(pa.struct([("id", pa.int64()), ("more", pa.int64())]))
 
 
-def test_an_unknown_subject_is_said(schema_registry: SchemaRegistry, subject: str) -> None:
+def test_an_unknown_subject_is_an_error(schema_registry: SchemaRegistry, subject: str) -> None:
     with pytest.raises(ColumnFormatError, match="has no schema yet"):
         ColumnFormat("avro", subject, {"url": schema_registry.url}).decoder()
 
 
-def test_a_registry_that_does_not_answer_is_an_error_and_no_reason() -> None:
+def test_an_unreachable_registry_is_an_error_and_not_a_reason() -> None:
     described = ColumnFormat(
         "avro", None, {"url": "http://127.0.0.1:1", "retries.wait.ms": 1}, schema_text=order()
     )

@@ -53,7 +53,7 @@ def test_spark_has_the_same_types(language: Any, schema: Any) -> None:
     assert str(again) == str(declared)  # equals() does not look at the names of items
 
 
-def test_what_is_decoded_is_exactly_what_was_declared() -> None:
+def test_decoded_values_have_exactly_the_declared_type() -> None:
     source = SchemaSource(json.dumps(EVERYTHING))
     decoded = avro.decoder(source, source, None, framed=False).decode(
         pa.array([None, b""], pa.binary())

@@ -28,7 +28,7 @@ def daemon() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_the_first_thing_it_says_is_its_port_and_a_worker_answers_there(
+def test_the_daemon_first_prints_its_port_and_a_worker_responds_there(
     daemon: subprocess.Popen[bytes],
 ) -> None:
     with connected(daemon) as connection:
@@ -37,7 +37,7 @@ def test_the_first_thing_it_says_is_its_port_and_a_worker_answers_there(
         assert pid != daemon.pid
 
 
-def test_a_worker_has_what_tasks_use_without_reading_it_again(
+def test_a_worker_has_the_modules_of_tasks_without_importing_them(
     daemon: subprocess.Popen[bytes],
 ) -> None:
     with connected(daemon) as connection:
@@ -47,14 +47,16 @@ def test_a_worker_has_what_tasks_use_without_reading_it_again(
     assert "barnabas/wire/records" in mapped
 
 
-def test_it_ends_when_spark_closes_its_standard_input(daemon: subprocess.Popen[bytes]) -> None:
+def test_the_daemon_ends_when_spark_closes_its_standard_input(
+    daemon: subprocess.Popen[bytes],
+) -> None:
     with connected(daemon):
         assert daemon.stdin is not None
         daemon.stdin.close()
         daemon.wait(ANSWER_S)
 
 
-def test_a_worker_on_whom_spark_hangs_up_ends_without_a_word(
+def test_a_worker_ends_silently_when_spark_closes_the_connection(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     def answering_nobody(_: socket.socket, authenticated: bool) -> int:

@@ -28,7 +28,7 @@ def registry(broker: Broker) -> Iterator[SchemaRegistry]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_programs_of_a_page_print_what_it_says(
+def test_the_programs_of_a_page_print_the_documented_output(
     page: Path,
     spark: SparkSession,
     broker: Broker,

@@ -14,7 +14,7 @@ LIBRARIES = Path(pyspark.__file__).parent / "python" / "lib"
 ZIPS = sorted(str(each) for each in LIBRARIES.glob("*.zip"))
 
 
-def test_zips_of_the_pyspark_that_is_installed_are_left_out() -> None:
+def test_zips_of_the_installed_pyspark_are_removed() -> None:
     assert len(ZIPS) == 2
     assert without_zips([*ZIPS, "/jobs", ""], sys.path) == ["/jobs", ""]
 
@@ -24,10 +24,15 @@ def test_zips_of_another_pyspark_stay(tmp_path: Path) -> None:
     assert without_zips([str(other), "/jobs.zip"], sys.path) == [str(other), "/jobs.zip"]
 
 
-def test_the_script_runs_python_with_the_pyspark_that_lies_in_files() -> None:
+def test_the_script_runs_python_with_pyspark_from_files() -> None:
     assert Path(worker_python()).name == SCRIPT_NAME
     done = subprocess.run(
-        [worker_python(), "-c", "import pyspark, sys; print(pyspark.__file__, sys.argv[1])", "told"],
+        [
+            worker_python(),
+            "-c",
+            "import pyspark, sys; print(pyspark.__file__, sys.argv[1])",
+            "told",
+        ],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(ZIPS)},
         capture_output=True,
         text=True,
@@ -52,7 +57,7 @@ def test_a_module_runs_as_python_would_run_it(tmp_path: Path) -> None:
     assert ran[0] == ran[1]
 
 
-def test_a_module_is_run_with_the_pyspark_that_lies_in_files(tmp_path: Path) -> None:
+def test_a_module_runs_with_pyspark_from_files(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("import os, pyspark; print(pyspark.__file__, os.environ)")
     done = subprocess.run(
         [worker_python(), "-m", "job"],
@@ -66,7 +71,7 @@ def test_a_module_is_run_with_the_pyspark_that_lies_in_files(tmp_path: Path) -> 
     assert ZIPS[0] not in done.stdout
 
 
-def test_the_daemon_that_spark_starts_of_itself_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sparks_own_daemon_module_is_replaced_by_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[tuple[str, list[str]]] = []
     monkeypatch.setattr("runpy.run_module", lambda name, **_: ran.append((name, sys.argv[1:])))
     monkeypatch.setattr("sys.argv", [SCRIPT_NAME, "-m", "pyspark.daemon", "pyspark.worker"])

@@ -27,7 +27,9 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     ("package", "found"),
     [("pyspark", "4.2.0"), ("pyspark", "4.3.0.dev1"), ("pyarrow", "26.0.1"), ("pandas", "2.3.3")],
 )
-def test_a_version_that_works_is_taken(versions: dict[str, str], package: str, found: str) -> None:
+def test_a_supported_version_is_accepted(
+    versions: dict[str, str], package: str, found: str
+) -> None:
     versions[package] = found
     require_package(package)
 
@@ -41,7 +43,7 @@ def test_a_version_that_works_is_taken(versions: dict[str, str], package: str, f
         ("pandas", "3.0.0", "pip install 'pandas>=2.2,<3'"),
     ],
 )
-def test_a_version_that_does_not_is_named_with_what_to_install(
+def test_an_unsupported_version_is_named_with_what_to_install(
     versions: dict[str, str], package: str, found: str, advice: str
 ) -> None:
     versions[package] = found
@@ -53,7 +55,7 @@ def test_a_version_that_does_not_is_named_with_what_to_install(
     assert "\n" not in message
 
 
-def test_a_package_that_is_missing_is_named(versions: dict[str, str]) -> None:
+def test_a_missing_package_is_named(versions: dict[str, str]) -> None:
     with pytest.raises(PrerequisiteError, match=r"needs pyspark 4.2 or later.*not installed"):
         require_package("pyspark")
 
@@ -68,7 +70,7 @@ def java(home: Path, says: str) -> None:
 @pytest.mark.parametrize(
     "says", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19']
 )
-def test_java_of_java_home_is_taken_if_it_is_new_enough(
+def test_java_of_java_home_is_accepted_if_it_is_new_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
 ) -> None:
     java(tmp_path, says)
@@ -84,7 +86,7 @@ def test_java_of_java_home_is_taken_if_it_is_new_enough(
         ("no Java runtime present", "does not print its version"),
     ],
 )
-def test_java_that_is_too_old_is_told_with_its_version(
+def test_java_that_is_too_old_is_named_with_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, told: str
 ) -> None:
     java(tmp_path, says)
@@ -94,7 +96,7 @@ def test_java_that_is_too_old_is_told_with_its_version(
     assert told in str(refused.value)
 
 
-def test_java_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PrerequisiteError, match="the PATH has none"):

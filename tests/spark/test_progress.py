@@ -50,7 +50,7 @@ def report(*sources: dict[str, Any], observed: dict[str, Any] | None = None) -> 
     )
 
 
-def test_lag_is_what_was_there_and_not_taken_also_of_partitions_not_seen_before() -> None:
+def test_lag_includes_unread_records_of_new_partitions() -> None:
     (reading,) = batch(report(ORDERS)).sources
     assert reading.lag == {("orders", 0): 10, ("orders", 1): 0, ("orders", 2): 7}
     assert reading.behind == 17
@@ -58,16 +58,16 @@ def test_lag_is_what_was_there_and_not_taken_also_of_partitions_not_seen_before(
     assert reading.rows == 170
 
 
-def test_sources_that_are_no_topics_are_left_out() -> None:
+def test_sources_that_are_not_topics_are_ignored() -> None:
     assert [each.rows for each in batch(report(FILES, ORDERS)).sources] == [170]
 
 
-def test_a_source_that_tells_no_end_has_no_lag() -> None:
+def test_a_source_without_latest_offsets_has_no_lag() -> None:
     (reading,) = batch(report({**ORDERS, "latestOffset": None})).sources
     assert (reading.topics, reading.lag, reading.behind) == (("orders",), {}, 0)
 
 
-def test_bytes_are_those_observed() -> None:
+def test_bytes_are_those_of_the_observation() -> None:
     assert batch(report(ORDERS)).size_bytes is None
     observed = {
         BYTES_PREFIX + "orders": {"bytes": 17_000},
@@ -79,7 +79,7 @@ def test_bytes_are_those_observed() -> None:
     assert done.size_bytes == 17_020
 
 
-def test_the_listener_says_a_line_a_batch() -> None:
+def test_the_listener_prints_a_line_for_each_batch() -> None:
     lines: list[str] = []
     listener = ProgressLines(lines.append)
     listener.onQueryStarted(
@@ -106,6 +106,6 @@ def test_the_listener_says_a_line_a_batch() -> None:
     ]
 
 
-def test_bytes_of_what_is_no_longer_bytes_cannot_be_counted(spark: SparkSession) -> None:
+def test_bytes_of_decoded_columns_cannot_be_counted(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match="'ids' cannot be counted"):
         counting_bytes(spark.range(3), "ids")

@@ -20,7 +20,7 @@ def test_a_session_has_the_settings(spark: SparkSession) -> None:
     assert {name: spark.conf.get(name) for name in settings()} == settings()
 
 
-def test_data_sources_do_not_run_on_the_shell_that_a_user_has_chosen(
+def test_data_sources_do_not_run_on_the_users_driver_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(WORKER_PYTHON, sys.executable)

@@ -89,7 +89,7 @@ def test_runners_after_the_first_are_forked(application: Application) -> None:
     assert "libarrow" in Path(f"/proc/{second.pid}/maps").read_text()
 
 
-def test_a_runner_ends_when_spark_hangs_up(application: Application) -> None:
+def test_a_runner_ends_when_spark_closes_the_connection(application: Application) -> None:
     runners = [application.start(name) for name in ("one", "two")]
     for runner in runners:
         runner.connection.close()
@@ -97,7 +97,7 @@ def test_a_runner_ends_when_spark_hangs_up(application: Application) -> None:
     wait_until(lambda: not any(map(lives, left)))
 
 
-def test_a_forked_runner_ends_with_what_spark_has_started(application: Application) -> None:
+def test_a_forked_runner_ends_with_the_process_that_spark_started(application: Application) -> None:
     application.start("one")
     runner = application.start("two")
     os.kill(runner.started, signal.SIGTERM)
@@ -105,13 +105,13 @@ def test_a_forked_runner_ends_with_what_spark_has_started(application: Applicati
     assert application.start("three").is_forked
 
 
-def test_what_was_left_behind_ends_with_spark(application: Application) -> None:
+def test_the_fork_server_ends_with_spark(application: Application) -> None:
     left = left_by(application.start("one"))
     application.process.kill()
     wait_until(lambda: not lives(left))
 
 
-def test_what_was_left_behind_ends_when_spark_removes_its_files(
+def test_the_fork_server_ends_when_spark_removes_its_files(
     application: Application, tmp_path: Path
 ) -> None:
     left = left_by(application.start("one"))

@@ -47,7 +47,7 @@ def field(name: str, kind: Any, **more: Any) -> Any:
 
 @few
 @given(examples())
-def test_what_fastavro_writes_is_decoded_to_the_same(example: Example) -> None:
+def test_payloads_of_fastavro_are_decoded_to_the_same_values(example: Example) -> None:
     decoded = decode(example.schema, [*example.payloads, None])
     assert decoded.reasons is None
     expected = pa.array([*example.values, None], decoded.values.type)
@@ -56,7 +56,7 @@ def test_what_fastavro_writes_is_decoded_to_the_same(example: Example) -> None:
 
 @few
 @given(examples(max_size=4), st.data())
-def test_a_payload_cut_short_is_null_with_a_reason_and_its_neighbours_are_whole(
+def test_a_truncated_payload_is_null_with_a_reason_and_its_neighbours_are_intact(
     example: Example, data: st.DataObject
 ) -> None:
     payloads: list[bytes | None] = []
@@ -76,7 +76,7 @@ def test_a_payload_cut_short_is_null_with_a_reason_and_its_neighbours_are_whole(
 
 @few
 @given(examples(max_size=1), st.lists(st.binary(max_size=40), max_size=20))
-def test_any_bytes_are_either_values_or_faults(example: Example, payloads: list[bytes]) -> None:
+def test_any_bytes_are_either_values_or_errors(example: Example, payloads: list[bytes]) -> None:
     decoded = decode(example.schema, list(payloads))
     assert len(decoded.values) == len(payloads)
     reasons = decoded.reasons.to_pylist() if decoded.reasons is not None else [None] * len(payloads)
@@ -125,7 +125,7 @@ NEW = record(
 )
 
 
-def test_fields_are_dropped_added_renamed_reordered_and_widened() -> None:
+def test_fields_are_skipped_defaulted_renamed_reordered_and_promoted() -> None:
     written = {
         "id": 3,
         "dropped": [None, {"k": b"v"}],
@@ -163,12 +163,12 @@ def test_fields_are_dropped_added_renamed_reordered_and_widened() -> None:
         ),
     ],
 )
-def test_schemas_that_do_not_fit_say_which_field(written: Any, wanted: Any, says: str) -> None:
+def test_a_schema_mismatch_names_the_field(written: Any, wanted: Any, says: str) -> None:
     with pytest.raises(SchemaError, match=says):
         decode(written, [], wanted)
 
 
-def test_a_union_written_for_a_plain_type_fails_only_where_it_is_something_else() -> None:
+def test_a_writers_union_fails_only_for_branches_that_do_not_match() -> None:
     written = record(field("a", ["null", "long"]))
     decoded = decode(
         written, [write(written, {"a": 5}), write(written, {"a": None})], record(field("a", "long"))
@@ -178,7 +178,7 @@ def test_a_union_written_for_a_plain_type_fails_only_where_it_is_something_else(
     assert "'a'" in decoded.reasons.to_pylist()[1]
 
 
-def test_unions_of_numbers_are_the_wider_and_others_are_structs() -> None:
+def test_unions_of_numbers_are_promoted_and_others_are_structs() -> None:
     schema = record(
         field("n", ["int", "null", "long"]), field("x", ["string", "null", record(name="N")])
     )
@@ -193,7 +193,7 @@ def test_unions_of_numbers_are_the_wider_and_others_are_structs() -> None:
     ]
 
 
-def test_a_union_of_one_type_is_that_type_after_its_number() -> None:
+def test_a_union_of_one_type_is_that_type_after_the_branch_number() -> None:
     schema = record(field("a", ["string"]), field("b", "int"))
     value = {"a": "text", "b": 3}
     assert decode(schema, [write(schema, value)]).values.to_pylist() == [value]
@@ -209,14 +209,14 @@ def test_times_are_read_in_the_unit_they_were_written_in() -> None:
         assert pa.compute.cast(decoded.values.field(0), pa.int64()).to_pylist() == [-1000]
 
 
-def test_a_time_too_far_away_is_a_fault() -> None:
+def test_a_time_out_of_range_is_an_error() -> None:
     schema = record(field("t", {"type": "long", "logicalType": "timestamp-millis"}))
     payload = write(record(field("t", "long")), {"t": 2**62})
     assert decode(schema, [payload]).reasons is not None
 
 
 @pytest.mark.parametrize("digits", ["9999", "-9999", "10000", "-10000", "0"])
-def test_a_decimal_beyond_its_precision_is_a_fault(digits: str) -> None:
+def test_a_decimal_beyond_its_precision_is_an_error(digits: str) -> None:
     schema = record(
         field("d", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
     )
@@ -231,7 +231,7 @@ def test_a_uuid_of_sixteen_bytes_is_text() -> None:
     assert decoded.values.to_pylist() == ["00010203-0405-0607-0809-0a0b0c0d0e0f"]
 
 
-def test_floats_that_are_no_numbers_stay_so() -> None:
+def test_nan_and_infinity_are_decoded() -> None:
     schema = record(field("f", "float"))
     (value,) = decode(
         schema, [write(schema, {"f": math.nan})], record(field("f", "double"))
@@ -239,7 +239,7 @@ def test_floats_that_are_no_numbers_stay_so() -> None:
     assert math.isnan(value["f"])
 
 
-def test_endless_arrays_of_nothing_are_a_fault() -> None:
+def test_arrays_with_too_many_empty_items_are_an_error() -> None:
     schema = {"type": "array", "items": "null"}
     endless = write("long", 2**62) + b"\0"
     many = (write("long", 1000)) * 50 + b"\0"
@@ -247,14 +247,14 @@ def test_endless_arrays_of_nothing_are_a_fault() -> None:
     assert decoded.values.to_pylist() == [None, None, [None] * 3]
 
 
-def test_blocks_that_say_their_size_are_read_and_skipped() -> None:
+def test_blocks_with_a_size_are_read_and_skipped() -> None:
     written = record(field("a", {"type": "array", "items": "int"}), field("b", "int"))
     payload = write("long", -2) + write("long", 2) + b"\x02\x04" + b"\x02\x06\0" + b"\x08"
     assert decode(written, [payload]).values.to_pylist() == [{"a": [1, 2, 3], "b": 4}]
     assert decode(written, [payload], record(field("b", "int"))).values.to_pylist() == [{"b": 4}]
 
 
-def test_a_record_within_itself_is_stepped_over_where_the_reader_leaves_it_out() -> None:
+def test_a_recursive_record_is_skipped_if_the_reader_does_not_have_it() -> None:
     written = record(field("a", "long"), field("next", ["null", "R"]))
     payload = write(written, {"a": 1, "next": {"a": 2, "next": None}})
     decoded = decode(written, [payload, b"\x02\x07", None], record(field("a", "long")))
@@ -268,7 +268,7 @@ def test_a_record_within_itself_has_no_columns() -> None:
         avro.arrow_type(SchemaSource(json.dumps(record(field("next", ["null", "R"])))), None)
 
 
-def test_types_that_other_texts_define_are_found() -> None:
+def test_types_of_references_are_resolved() -> None:
     inner = record(field("x", "int"), name="a.Inner")
     source = SchemaSource(
         json.dumps({**record(field("i", "Inner")), "namespace": "a"}), {"inner": json.dumps(inner)}
@@ -282,7 +282,7 @@ def test_types_that_other_texts_define_are_found() -> None:
 
 
 @pytest.mark.parametrize("kind", ["boolean", "int", "long", "float", "double", "string"])
-def test_columns_grow_as_far_as_lists_do(kind: str) -> None:
+def test_columns_grow_with_long_lists(kind: str) -> None:
     schema = {"type": "array", "items": kind}
     value = {"boolean": True, "string": "some text"}.get(kind, 3)
     wanted = {"float": "double", "long": "float"}.get(kind, kind)

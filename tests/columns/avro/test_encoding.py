@@ -37,7 +37,7 @@ def record(**fields: Any) -> Any:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(examples())
-def test_what_is_encoded_is_what_fastavro_writes_and_reads(example: Example) -> None:
+def test_encoded_payloads_are_those_of_fastavro(example: Example) -> None:
     kind = avro.arrow_type(example.source, None)
     rows = pa.array([None, *example.values, None], kind)
     payloads = encode(example.schema, rows[1:])
@@ -49,7 +49,7 @@ def test_what_is_encoded_is_what_fastavro_writes_and_reads(example: Example) -> 
     assert decoder.decode(pa.array(payloads, pa.binary())).values.equals(rows[1:])
 
 
-def test_the_id_stands_before_each_payload_and_nulls_stay_null() -> None:
+def test_the_id_precedes_each_payload_and_nulls_stay_null() -> None:
     values = pa.array([{"a": 1}, None, {"a": 2}])
     assert encode(record(a="long"), values, 7) == [
         id_prefix(7) + b"\x02",
@@ -58,7 +58,7 @@ def test_the_id_stands_before_each_payload_and_nulls_stay_null() -> None:
     ]
 
 
-def test_bytes_alone_stand_behind_the_id_without_their_length() -> None:
+def test_the_schema_bytes_has_no_length_after_the_id() -> None:
     payloads = pa.array([b"abc", None, b""], pa.binary())
     encoded = encode("bytes", payloads, 7)
     assert encoded == [b"\0\0\0\0\7abc", None, b"\0\0\0\0\7"]
@@ -68,7 +68,7 @@ def test_bytes_alone_stand_behind_the_id_without_their_length() -> None:
     assert decoded.reasons is None
 
 
-def test_a_schema_derived_from_a_type_takes_all_its_values() -> None:
+def test_a_derived_schema_accepts_all_values_of_the_type() -> None:
     inner = pa.struct([pa.field("x", pa.list_(pa.int32())), pa.field("y", pa.string())])
     kind = pa.struct(
         [
@@ -116,7 +116,7 @@ def test_a_schema_derived_from_a_type_takes_all_its_values() -> None:
         (record(a="int", b="int"), pa.array([{"a": 1}]), "Field 'b' is in the schema"),
     ],
 )
-def test_columns_that_do_not_fit_the_schema_are_refused(
+def test_columns_that_do_not_fit_the_schema_are_rejected(
     schema: Any, values: pa.Array, says: str
 ) -> None:
     with pytest.raises(SchemaError, match=says):
@@ -170,7 +170,7 @@ def test_fields_without_a_column_have_their_defaults() -> None:
     assert read(schema, payload) == {"a": 1, "b": "x", "c": None}
 
 
-def test_members_of_a_union_are_chosen_by_what_is_set_or_by_the_type() -> None:
+def test_the_branch_of_a_union_is_selected_by_value_or_type() -> None:
     schema = record(u=["null", "string", "long"])
     members = pa.struct([("member0", pa.string()), ("member1", pa.int64())])
     values = pa.array(

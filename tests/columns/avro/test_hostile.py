@@ -15,7 +15,7 @@ from barnabas.schemas import SchemaError
 LINKED = record(field("a", "long"), field("next", ["null", "R"]))
 
 
-def test_a_record_within_itself_for_longer_than_the_stack_is_a_fault() -> None:
+def test_a_record_nested_beyond_the_stack_is_an_error() -> None:
     endless, short = b"\x02\x02" * 500_000, b"\x02\x02\x04\x00"
     decoded = decode(LINKED, [endless, short], record(field("a", "long")))
     assert decoded.values.to_pylist() == [None, {"a": 1}]
@@ -23,14 +23,14 @@ def test_a_record_within_itself_for_longer_than_the_stack_is_a_fault() -> None:
     assert "in field 'next': a record contains itself too many times" in decoded.reasons[0].as_py()
 
 
-def test_a_record_within_itself_is_read_as_far_as_the_reader_has_columns() -> None:
+def test_a_recursive_record_is_read_to_the_depth_of_the_reader() -> None:
     payload = write(LINKED, {"a": 1, "next": {"a": 2, "next": {"a": 3, "next": None}}})
     inner = record(field("a", "long"), name="S")
     wanted = record(field("next", ["null", inner]), field("a", "long"))
     assert decode(LINKED, [payload], wanted).values.to_pylist() == [{"next": {"a": 2}, "a": 1}]
 
 
-def test_records_within_each_other_are_found_in_other_texts() -> None:
+def test_mutually_recursive_records_are_resolved_in_references() -> None:
     tree = record(field("leaf", ["null", "Leaf"]), name="Tree")
     leaf = record(field("tree", ["null", tree]), field("b", "long"), name="Leaf")
     whole = record(field("first", leaf), field("a", "long"))
@@ -44,7 +44,7 @@ def test_records_within_each_other_are_found_in_other_texts() -> None:
 
 
 @pytest.mark.parametrize("digits", [10, 38])
-def test_the_least_number_of_sixteen_bytes_is_beyond_every_decimal(digits: int) -> None:
+def test_the_minimum_of_sixteen_bytes_is_beyond_every_decimal(digits: int) -> None:
     kind = {"type": "bytes", "logicalType": "decimal", "precision": digits, "scale": 2}
     decoded = decode(record(field("d", kind)), [b"\x20\x80" + bytes(15)])
     assert decoded.values.to_pylist() == [None]
@@ -61,7 +61,7 @@ def test_empty_items_are_counted_across_the_arrays_of_a_payload() -> None:
     assert decoded.values[1].as_py() == {"a": [[{}] * 1000]}
 
 
-def test_a_field_is_found_by_its_own_name_before_its_aliases() -> None:
+def test_a_field_name_has_priority_over_aliases() -> None:
     written = record(field("old", "long"), field("new", "long"))
     payload = write(written, {"old": 1, "new": 2})
     wanted = record(field("new", "long", aliases=["old"]))
@@ -76,7 +76,7 @@ def _bomb(levels: int) -> Any:
     return kind
 
 
-def test_records_that_double_each_other_are_passed_over() -> None:
+def test_records_that_contain_each_other_twice_are_skipped() -> None:
     written = record(field("bomb", _bomb(15)), field("bombs", {"type": "array", "items": "L14"}))
     payload = b"\x00\x00" + b"\x04\x00\x00\x00\x02\x00\x00\x00"
     assert decode(written, [payload], record()).values.to_pylist() == [{}]
@@ -89,7 +89,7 @@ def test_records_that_double_each_other_are_passed_over() -> None:
         (_bomb(15), "more than 5000 types"),
     ],
 )
-def test_schemas_that_columns_cannot_follow_are_refused(schema: Any, says: str) -> None:
+def test_schemas_that_columns_cannot_represent_are_rejected(schema: Any, says: str) -> None:
     source = SchemaSource(json.dumps(schema))
     with pytest.raises(SchemaError, match=says):
         avro.decoder(source, source, None, framed=False)

@@ -78,7 +78,7 @@ def bad_rows(decoded: DecodedColumn) -> list[int]:
 
 @few
 @given(st.lists(st.none() | orders, max_size=6), st.sampled_from([None, 2]))
-def test_documents_are_decoded_to_what_they_say(documents: list[Any], indent: int | None) -> None:
+def test_documents_are_decoded_to_their_values(documents: list[Any], indent: int | None) -> None:
     payloads = [
         None if document is None else id_prefix(3) + json.dumps(document, indent=indent).encode()
         for document in documents
@@ -90,7 +90,7 @@ def test_documents_are_decoded_to_what_they_say(documents: list[Any], indent: in
 
 @few
 @given(st.lists(st.none() | orders, max_size=6))
-def test_what_is_encoded_says_the_same_and_is_valid(documents: list[Any]) -> None:
+def test_encoded_documents_have_the_same_values_and_are_valid(documents: list[Any]) -> None:
     kind = json_text.arrow_type(SchemaSource(json.dumps(ORDER)), None)
     payloads = encode(ORDER, pa.array([None, *documents], kind)[1:])
     for document, payload in zip(documents, payloads, strict=True):
@@ -121,7 +121,9 @@ BAD = [
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_document_is_null_with_a_reason_and_its_neighbours_are_whole(bad: bytes) -> None:
+def test_an_invalid_document_is_null_with_a_reason_and_its_neighbours_are_intact(
+    bad: bytes,
+) -> None:
     good = b'{"id": 7, "more": [1]}'
     decoded = decode(ORDER, [good] * 30 + [bad] + [good] * 30)
     assert bad_rows(decoded) == [30]
@@ -130,7 +132,7 @@ def test_a_bad_document_is_null_with_a_reason_and_its_neighbours_are_whole(bad: 
     assert {value["id"] for value in values} == {7}
 
 
-def test_two_documents_in_one_payload_do_not_stand_in_for_a_missing_one() -> None:
+def test_two_documents_in_one_payload_do_not_replace_a_missing_one() -> None:
     decoded = decode(ORDER, [b'{"id":1}{"id":2}', b" ", b'{"id":3}'])
     assert bad_rows(decoded) == [0, 1]
     assert decoded.values.to_pylist()[2]["id"] == 3
@@ -138,7 +140,7 @@ def test_two_documents_in_one_payload_do_not_stand_in_for_a_missing_one() -> Non
 
 @few
 @given(st.lists(st.binary(max_size=20) | st.text(max_size=20).map(str.encode), max_size=30))
-def test_any_bytes_are_either_values_or_faults(payloads: list[bytes]) -> None:
+def test_any_bytes_are_either_values_or_errors(payloads: list[bytes]) -> None:
     decoded = decode(ORDER, list(payloads))
     null = [row for row, is_null in enumerate(decoded.values.is_null().to_pylist()) if is_null]
     assert set(bad_rows(decoded)) <= set(null)
@@ -146,11 +148,11 @@ def test_any_bytes_are_either_values_or_faults(payloads: list[bytes]) -> None:
         assert json.loads(payloads[row]) is None
 
 
-def test_a_whole_number_written_as_a_fraction_is_an_integer() -> None:
+def test_an_integer_with_a_fraction_of_zero_is_an_integer() -> None:
     assert decode(ORDER, [b'{"id": 3.0}']).values.to_pylist()[0]["id"] == 3
 
 
-def test_what_may_be_anything_is_the_text_of_its_json() -> None:
+def test_a_property_of_any_type_is_the_text_of_its_json() -> None:
     payload = b'{"any": {"x": [1, "\xc3\xa4"]}, "tags": {"a": 1}, "either": 5}'
     decoded = decode(LOOSE, [payload, b'{"either": "s"}', b'{"tags": {"a": "b"}}'])
     assert decoded.values.to_pylist() == [
@@ -166,13 +168,13 @@ def test_what_may_be_anything_is_the_text_of_its_json() -> None:
 
 
 @pytest.mark.parametrize("bad", [b'"\\ud800"', b"[NaN]", b'{"\\udc00": 1}', b"1e999", b"[" * 9999])
-def test_what_may_be_anything_is_text_that_others_can_read(bad: bytes) -> None:
+def test_the_text_of_any_type_is_valid_unicode(bad: bytes) -> None:
     decoded = decode(LOOSE, [b'{"any": 1}', b'{"any": ' + bad + b"}"])
     assert bad_rows(decoded) == [1]
     assert decoded.values.to_pylist()[0]["any"] == "1"
 
 
-def test_a_schema_within_itself_is_text_at_the_second_round() -> None:
+def test_a_recursive_schema_is_text_at_the_second_level() -> None:
     tree = {
         "type": "object",
         "properties": {"next": {"$ref": "#"}, "x": {"type": "integer"}},
@@ -181,7 +183,7 @@ def test_a_schema_within_itself_is_text_at_the_second_round() -> None:
     assert value == {"next": {"next": '{"x":3}', "x": 2}, "x": 1}
 
 
-def test_times_bytes_and_odd_numbers_have_their_text() -> None:
+def test_times_bytes_and_special_numbers_are_encoded() -> None:
     moment = dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC)
     kind = pa.struct(
         [
@@ -213,14 +215,14 @@ def test_times_bytes_and_odd_numbers_have_their_text() -> None:
         ),
     ],
 )
-def test_columns_that_do_not_fit_the_schema_are_refused(
+def test_columns_that_do_not_fit_the_schema_are_rejected(
     schema: Any, values: pa.Array, says: str
 ) -> None:
     with pytest.raises(SchemaError, match=says):
         encode(schema, values)
 
 
-def test_text_that_is_not_json_is_refused_where_any_json_may_stand() -> None:
+def test_text_that_is_not_json_is_rejected_for_a_property_of_any_type() -> None:
     with pytest.raises(ValueError, match=r"Row 1 .* field 'any' .* must be JSON"):
         encode(LOOSE, pa.array([{"any": "1"}, {"any": "x"}]))
     with pytest.raises(ValueError, match=r"Row 0 .* NaN is no number of JSON"):
@@ -237,7 +239,7 @@ def test_references_to_other_texts_are_followed() -> None:
         json_text.arrow_type(SchemaSource('{"$ref": "#/nowhere"}'), None)
 
 
-def test_definitions_that_double_each_other_are_refused() -> None:
+def test_definitions_that_refer_to_each_other_twice_are_rejected() -> None:
     twice = {
         str(level): {"properties": {side: {"$ref": f"#/$defs/{level + 1}"} for side in "ab"}}
         for level in range(30)

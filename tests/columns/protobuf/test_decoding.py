@@ -33,7 +33,7 @@ GOOD = Every(f_int32=7, f_string="good", r_int32=[1, 2]).SerializeToString()
 
 @given(st.lists(st.none() | messages(), max_size=5))
 @settings(deadline=None, max_examples=50)
-def test_what_the_library_writes_is_read_as_it_reads_it(written: list[Message | None]) -> None:
+def test_payloads_are_decoded_as_the_library_does(written: list[Message | None]) -> None:
     payloads = [None if one is None else one.SerializeToString() for one in written]
     decoded = decode(payloads)
     assert decoded.reasons is None
@@ -56,7 +56,9 @@ def test_a_message_in_parts_is_merged_as_the_library_does(parts: list[Message]) 
 
 @given(messages(), st.data())
 @settings(deadline=None, max_examples=80)
-def test_a_damaged_payload_hurts_no_neighbour(message: Message, data: st.DataObject) -> None:
+def test_a_damaged_payload_does_not_affect_its_neighbours(
+    message: Message, data: st.DataObject
+) -> None:
     payload = bytearray(message.SerializeToString())
     for _ in range(data.draw(st.integers(1, 3))):
         if payload:
@@ -121,7 +123,7 @@ def test_unknown_fields_and_fields_of_another_type_are_skipped() -> None:
     assert decoded.values[0]["f_int32"].as_py() == 7
 
 
-def test_what_is_missing_is_zero_or_null() -> None:
+def test_missing_fields_are_zero_or_null() -> None:
     (row,) = decode([b""]).values.to_pylist()
     assert row["f_int32"] == 0
     assert row["f_uint64"] == Decimal(0)
@@ -134,7 +136,7 @@ def test_what_is_missing_is_zero_or_null() -> None:
         assert row[name] is None
 
 
-def test_columns_have_types_that_spark_has() -> None:
+def test_columns_have_types_that_spark_supports() -> None:
     found = arrow_type(SchemaSource(TEXT), "Every")
     assert found.field("f_uint64").type == pa.decimal128(20, 0)
     assert found.field("f_fixed32").type == pa.int64()
@@ -147,7 +149,7 @@ def test_columns_have_types_that_spark_has() -> None:
     assert arrow_type(SchemaSource(TEXT), None) == pa.struct([("only", pa.string())])
 
 
-def test_a_slice_of_payloads_is_read_where_it_is() -> None:
+def test_a_slice_of_payloads_is_read_from_its_offset() -> None:
     payloads = pa.array([None, GOOD, None, b"\xff", GOOD], pa.binary())[1:4]
     decoded = ProtobufDecoder(EVERY, None).decode(payloads)
     assert decoded.values.is_null().to_pylist() == [False, True, True]
@@ -155,7 +157,7 @@ def test_a_slice_of_payloads_is_read_where_it_is() -> None:
     assert decoded.reasons.is_null().to_pylist() == [True, True, False]
 
 
-def test_a_decoder_keeps_nothing_of_the_batch_before() -> None:
+def test_a_decoder_has_no_state_of_earlier_batches() -> None:
     reader = ProtobufDecoder(EVERY, None)
     first = reader.decode(pa.array([GOOD] * 3, pa.binary())).values
     second = reader.decode(pa.array([b""], pa.binary())).values
@@ -163,7 +165,7 @@ def test_a_decoder_keeps_nothing_of_the_batch_before() -> None:
     assert first[2]["f_string"].as_py() == "good"
 
 
-def test_a_message_within_itself_stays_as_it_is_written() -> None:
+def test_a_message_within_itself_stays_bytes() -> None:
     schema = parse('syntax = "proto3"; message Node { int32 n = 1; repeated Node sub = 2; }', {})
     node = GetMessageClass(schema.message("Node"))
     written = node(n=1, sub=[node(n=2, sub=[node(n=3)])])
@@ -175,7 +177,7 @@ def test_a_message_within_itself_stays_as_it_is_written() -> None:
     assert node.FromString(row["sub"][0]) == written.sub[0]
 
 
-def test_a_message_that_would_be_endless_columns_is_refused() -> None:
+def test_a_message_with_too_many_columns_is_rejected() -> None:
     text = "".join(f"message M{i} {{ M{i + 1} a = 1; M{i + 1} b = 2; }}" for i in range(30))
     with pytest.raises(SchemaError, match="more than 5000 columns"):
         arrow_type(SchemaSource(f'syntax = "proto3"; {text} message M30 {{}}'), None)
@@ -212,14 +214,14 @@ def test_proto2_groups_closed_enums_and_presence() -> None:
     assert (closed["color"], closed["colors"], closed["by_name"]) == ("BLUE", ["RED", "BLUE"], [])
 
 
-def test_a_key_that_comes_twice_has_its_last_value() -> None:
+def test_a_duplicate_map_key_has_its_last_value() -> None:
     one = Every(m_text={"k": 1, "j": 3}).SerializeToString()
     two = Every(m_text={"k": 2}).SerializeToString()
     (row,) = decode([one + two]).values.to_pylist()
     assert sorted(row["m_text"]) == [("j", 3), ("k", 2)]
 
 
-def test_of_a_oneof_the_last_that_was_written_counts() -> None:
+def test_the_last_field_of_a_oneof_is_set() -> None:
     one = Every(c_int32=1).SerializeToString()
     two = Every(c_string="x").SerializeToString()
     first, last = decode([one + two, two + one]).values.to_pylist()
@@ -227,7 +229,7 @@ def test_of_a_oneof_the_last_that_was_written_counts() -> None:
     assert (last["c_int32"], last["c_string"]) == (1, None)
 
 
-def test_keys_that_only_look_alike_are_kept() -> None:
+def test_keys_with_similar_hashes_are_kept() -> None:
     """Those whose hashes begin at one place: more of them than are looked at."""
     keys = [number << 40 for number in range(1, 200)]
     message = Every(m_enum=dict.fromkeys(keys, 1))
@@ -236,7 +238,7 @@ def test_keys_that_only_look_alike_are_kept() -> None:
     assert same(columns(decoded.values[0].as_py()), expected(message))
 
 
-def test_old_payloads_are_read_with_the_schema_that_is_wanted() -> None:
+def test_payloads_of_an_old_schema_are_read_with_the_readers_schema() -> None:
     written = 'syntax = "proto3"; package p; message A { int32 a = 1; string gone = 2; }'
     wanted = 'syntax = "proto3"; package p; message A { int64 b = 1; optional bool new = 3; }'
     payload = GetMessageClass(parse(written, {}).message("A"))(a=-5, gone="x").SerializeToString()
@@ -247,7 +249,7 @@ def test_old_payloads_are_read_with_the_schema_that_is_wanted() -> None:
     assert decoded.values.to_pylist() == [{"b": -5, "new": None}]
 
 
-def test_indexes_choose_the_message_in_the_writers_file() -> None:
+def test_message_indexes_select_the_message_in_the_writers_file() -> None:
     wanted = 'syntax = "proto3"; package p; message A { int32 a = 1; } message B {}'
     written = 'syntax = "proto3"; package p; message B {} message A { int32 a = 1; }'
     header = b"\0\0\0\0\x01"
@@ -265,7 +267,7 @@ def test_indexes_choose_the_message_in_the_writers_file() -> None:
     assert all("cut short" in reason for reason in reasons[3:])
 
 
-def test_payloads_of_a_file_without_the_message_are_told() -> None:
+def test_payloads_of_a_file_without_the_message_have_a_reason() -> None:
     written = SchemaSource('syntax = "proto3"; message B {}')
     wanted = SchemaSource('syntax = "proto3"; message A {}')
     decoded = decoder(written, wanted, None, framed=True).decode(
@@ -275,7 +277,7 @@ def test_payloads_of_a_file_without_the_message_are_told() -> None:
     assert "The payload is a B, not a A" in decoded.reasons[0].as_py()
 
 
-def test_the_first_message_may_be_said_in_two_ways() -> None:
+def test_the_indexes_of_the_first_message_have_two_encodings() -> None:
     text = 'syntax = "proto3"; message A { int32 a = 1; }'
     payloads = [b"\0\0\0\0\x01" + indexes + b"\x08\x05" for indexes in (b"\0", b"\x02\0")]
     decoded = decoder(SchemaSource(text), SchemaSource(text), None, framed=True).decode(
@@ -285,7 +287,7 @@ def test_the_first_message_may_be_said_in_two_ways() -> None:
     assert decoded.values.to_pylist() == [{"a": 5}, {"a": 5}]
 
 
-def test_times_are_cut_to_microseconds() -> None:
+def test_times_are_truncated_to_microseconds() -> None:
     payload = Every(at={"seconds": -1, "nanos": 999_999_999}).SerializeToString()
     assert decode([payload]).values[0]["at"].as_py() == datetime(
         1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC

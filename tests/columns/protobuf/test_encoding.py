@@ -63,7 +63,7 @@ def test_payloads_are_framed_with_id_and_indexes(message: str, indexes: bytes) -
     assert framed.decode(encoded).reasons is None
 
 
-def test_columns_of_near_types_are_converted() -> None:
+def test_columns_of_compatible_types_are_converted() -> None:
     rows = [{"f_int64": 5, "f_uint64": 7, "f_double": 1.5, "f_enum": "GREEN", "at": None}]
     wide = pa.struct(
         [
@@ -180,7 +180,7 @@ def test_a_schema_is_derived_from_columns_that_have_none() -> None:
         (pa.int32(), "needs a struct"),
     ],
 )
-def test_what_protobuf_cannot_say_is_not_derived(struct: pa.DataType, told: str) -> None:
+def test_types_without_a_protobuf_equivalent_are_rejected(struct: pa.DataType, told: str) -> None:
     with pytest.raises(SchemaError, match=told):
         derive(struct, "x")
 

@@ -31,7 +31,7 @@ ROW = {
 }
 
 
-def test_what_confluents_serializer_writes_becomes_columns(
+def test_payloads_of_confluents_serializer_are_decoded(
     schema_registry: SchemaRegistry,
 ) -> None:
     order = GetMessageClass(parse(TEXT, {}).message("Order"))
@@ -64,7 +64,7 @@ def test_columns_are_read_by_confluents_deserializer(schema_registry: SchemaRegi
     assert (read.id, read.lines[0].sku, dict(read.tags), read.state) == (7, "a", {"k": "v"}, 1)
 
 
-def test_columns_without_a_schema_get_one(schema_registry: SchemaRegistry) -> None:
+def test_a_schema_is_derived_for_columns(schema_registry: SchemaRegistry) -> None:
     chosen = ColumnFormat("protobuf", "columns-derived-value", {"url": schema_registry.url})
     values = pa.array([{"a": 1, "b": None}], pa.struct([("a", pa.int64()), ("b", pa.string())]))
     payloads = chosen.encoder(values.type).encode(values)

@@ -20,7 +20,7 @@ MASTER = f"local-cluster[{PARTITIONS},1,512]"
 
 
 @pytest.mark.timeout(300)
-def test_executors_read_and_write_as_one_machine_does(tmp_path: Path) -> None:
+def test_executors_of_a_cluster_read_and_write(tmp_path: Path) -> None:
     with Broker() as broker, SchemaRegistry(broker.bootstrap_servers) as registry:
         for topic in TOPICS:
             broker.create_topic(topic, partitions=PARTITIONS)

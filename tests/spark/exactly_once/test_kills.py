@@ -30,7 +30,7 @@ def bootstrap_servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("is_stateful", [False, pytest.param(True, marks=pytest.mark.peer)])
-def test_each_row_is_there_once_whoever_is_killed(
+def test_each_row_is_written_once_after_any_process_is_killed(
     bootstrap_servers: str, tmp_path: Path, is_stateful: bool
 ) -> None:
     trial = Trial(bootstrap_servers, tmp_path, SEED, is_stateful)

@@ -93,7 +93,7 @@ def query(topic: Topic) -> Query:
     return Query(topic)
 
 
-def test_batches_follow_each_other_with_the_same_ids(query: Query) -> None:
+def test_consecutive_batches_reuse_transactional_ids(query: Query) -> None:
     ids = set()
     for batch in range(3):
         reports = [query.task(0, f"{batch}a"), query.task(1, f"{batch}b"), query.task(2)]
@@ -104,7 +104,7 @@ def test_batches_follow_each_other_with_the_same_ids(query: Query) -> None:
     assert len(ids) == 2
 
 
-def test_a_batch_that_was_decided_is_not_written_again(query: Query) -> None:
+def test_a_decided_batch_is_not_written_again(query: Query) -> None:
     query.commit(query.task(0, "a"), query.task(1, "b"))
     query.restart()
     again = [query.task(0, "a"), query.task(1, "b")]
@@ -113,7 +113,7 @@ def test_a_batch_that_was_decided_is_not_written_again(query: Query) -> None:
     assert query.topic.values() == ["a", "b"]
 
 
-def test_what_was_decided_is_carried_out_by_whoever_comes_next(query: Query) -> None:
+def test_the_next_driver_commits_the_transactions_of_a_decision(query: Query) -> None:
     reports = [query.task(0, "a"), query.task(1, "b")]
     ledger = query.ledger()
     ledger.complete = lambda *_, **__: (_ for _ in ()).throw(OSError("gone"))  # type: ignore
@@ -124,7 +124,7 @@ def test_what_was_decided_is_carried_out_by_whoever_comes_next(query: Query) -> 
     assert query.topic.values() == ["a", "b"]
 
 
-def test_aborting_after_the_decision_keeps_what_was_decided(query: Query) -> None:
+def test_an_abort_after_the_decision_commits_its_transactions(query: Query) -> None:
     report = query.task(0, "a")
     ledger = query.ledger()
     ledger.fence_other_drivers()
@@ -133,7 +133,7 @@ def test_aborting_after_the_decision_keeps_what_was_decided(query: Query) -> Non
     assert query.topic.values() == ["a"]
 
 
-def test_an_abort_leaves_nothing(query: Query) -> None:
+def test_an_abort_leaves_no_open_transaction(query: Query) -> None:
     protocol.abort(query.ledger(), query.job, [query.task(0, "never")])
     query.restart()
     query.commit(query.task(0, "a"))
@@ -151,7 +151,7 @@ def test_of_two_drivers_one_decides(query: Query) -> None:
     assert query.topic.values() == ["a"]
 
 
-def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
+def test_open_transactions_of_dead_attempts_are_aborted(query: Query) -> None:
     query.task(0, "dead")
     report = query.task(0, "a", attempt=1)
     query.commit(report)
@@ -160,7 +160,7 @@ def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
     assert query.topic.values() == ["a"]
 
 
-def test_a_batch_is_committed_though_nobody_can_look_for_what_was_left(
+def test_a_batch_is_committed_even_if_orphans_cannot_be_listed(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def loading(_: BrokerTransactionLog) -> list[PreparedTransaction]:
@@ -172,7 +172,7 @@ def test_a_batch_is_committed_though_nobody_can_look_for_what_was_left(
     assert query.topic.values() == ["a"]
 
 
-def test_a_version_without_rows_carries_out_the_one_before(query: Query) -> None:
+def test_a_version_without_rows_commits_the_one_before(query: Query) -> None:
     ledger = query.ledger()
     ledger.fence_other_drivers()
     ledger.decide(query.decision(1, (query.task(0, "a").transaction,)))
@@ -183,7 +183,7 @@ def test_a_version_without_rows_carries_out_the_one_before(query: Query) -> None
     assert query.topic.values() == ["a"]
 
 
-def test_another_querys_transactions_are_none_of_its_business(query: Query) -> None:
+def test_transactions_of_another_query_are_not_aborted(query: Query) -> None:
     other = Query(query.topic)
     other.job = replace(other.job, prefix=f"{query.job.prefix}-2")
     left = other.task(0, "other")
@@ -222,7 +222,7 @@ def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) 
     assert query.topic.values() == ["a", "b"]
 
 
-def test_other_rows_are_not_taken_for_those_that_were_lost(query: Query) -> None:
+def test_a_replay_with_other_rows_does_not_replace_lost_rows(query: Query) -> None:
     report = query.task(0, "a")
     ledger = query.ledger()
     ledger.fence_other_drivers()
@@ -234,7 +234,9 @@ def test_other_rows_are_not_taken_for_those_that_were_lost(query: Query) -> None
     assert query.topic.values() == []
 
 
-def test_an_id_is_never_used_by_two(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_tasks_never_share_a_transactional_id(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = query.task(0, "a")
     monkeypatch.setattr(
         producer_pool, "_pools", LruCache(producer_pool.MAX_CACHED)
@@ -254,7 +256,7 @@ def test_a_batch_has_more_tasks_than_producers_stay_connected(
     assert query.topic.values() == ["00", "01", "02", "10", "11", "12"]
 
 
-def test_a_name_that_another_place_writes_under_is_refused(query: Query) -> None:
+def test_an_application_id_of_another_topic_is_rejected(query: Query) -> None:
     """As two saves with one txnAppId: the second would seem to be done already."""
     query.commit(query.task(0, "a"))
     other = Query(Topic.create(query.topic.bootstrap_servers))
@@ -266,17 +268,19 @@ def test_a_name_that_another_place_writes_under_is_refused(query: Query) -> None
         other.commit(late)
 
 
-def test_a_checkpoint_that_was_set_back_is_noticed(query: Query) -> None:
+def test_a_checkpoint_that_was_set_back_is_an_error(query: Query) -> None:
     """All that it has not seen would seem to be written."""
     query.go_on()
     query.commit(query.task(0, "a"))
     query.restart()
     query.job = replace(query.job, batch=0)
-    with pytest.raises(ConflictingWriterError, match=r"batch 0 comes after batch 1.*set back or copied"):
+    with pytest.raises(
+        ConflictingWriterError, match=r"batch 0 comes after batch 1.*set back or copied"
+    ):
         query.task(0, "b")
 
 
-def test_a_driver_that_was_overtaken_aborts_what_it_has(query: Query) -> None:
+def test_a_driver_behind_a_newer_decision_aborts_its_transactions(query: Query) -> None:
     late = query.task(0, "late")
     query.job = replace(query.job, batch=1)
     query.commit(query.task(0, "a"))
@@ -295,7 +299,7 @@ def test_a_version_below_the_last_is_not_written(query: Query) -> None:
     assert query.topic.values() == ["a"]
 
 
-def test_a_save_that_a_later_version_overtakes_does_not_seem_to_be_done(query: Query) -> None:
+def test_a_save_behind_a_later_version_fails(query: Query) -> None:
     query.job = replace(query.job, in_order=False)
     report = query.task(0, "late")
     later = replace(query.job, batch=1)
@@ -314,7 +318,7 @@ def test_decisions_are_made_again_after_their_topic_was_deleted(query: Query) ->
     assert query.topic.values() == ["a", "b"]
 
 
-def test_a_task_that_fails_aborts_what_it_has_written(query: Query) -> None:
+def test_a_failed_task_aborts_its_transaction(query: Query) -> None:
     def rows() -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"value": ["x"]})
         raise OSError("the source is gone")

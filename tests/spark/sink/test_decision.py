@@ -39,23 +39,23 @@ def test_a_decision_is_read_as_it_was_written(tasks: int) -> None:
     assert all(len(piece.encode()) <= MOST_BYTES for piece in pieces)
 
 
-def test_pieces_of_an_older_and_longer_one_are_passed_over() -> None:
+def test_chunks_of_an_older_and_longer_decision_are_ignored() -> None:
     longer, shorter = encode(PREFIX, decision(1_000)), encode(PREFIX, decision(3))
     assert decode(PREFIX, [*shorter, *longer[len(shorter) :]]) == decision(3)
 
 
-def test_what_is_too_much_for_one_decision_is_said() -> None:
+def test_too_many_tasks_for_one_decision_are_an_error() -> None:
     with pytest.raises(DecisionError, match=r"coalesce\(\)"):
         encode(PREFIX, decision(20_000))
 
 
 @pytest.mark.parametrize("metadata", ["", "x", "1:", "1:!!!", "9:abc", "1:abc"])
-def test_what_is_no_decision_is_not_taken_for_one(metadata: str) -> None:
+def test_other_metadata_is_not_decoded_as_a_decision(metadata: str) -> None:
     with pytest.raises(DecisionError, match="group barnabas-sink-0b1c"):
         decode(PREFIX, {0: metadata})
 
 
-def test_ids_of_a_prefix_are_told_from_those_of_another() -> None:
+def test_task_ids_of_a_prefix_do_not_match_another_prefix() -> None:
     import re
 
     worker = transactional_ids.random_worker_id()

@@ -60,7 +60,7 @@ def save(frame: DataFrame, topic: Topic) -> None:
     frame.write.format("barnabas").options(**topic.options).mode("append").save()
 
 
-def test_of_a_save_whose_task_fails_half_way_nothing_is_seen(
+def test_a_save_with_a_failed_task_writes_nothing(
     spark: SparkSession, topic: Topic, tmp_path: Path
 ) -> None:
     go_on = tmp_path / "go on"
@@ -83,7 +83,7 @@ def test_of_a_save_whose_task_fails_half_way_nothing_is_seen(
     assert topic.values() == ["0", "1", "2"]
 
 
-def test_a_query_that_is_stopped_in_a_batch_writes_it_once_when_it_goes_on(
+def test_a_query_stopped_in_a_batch_writes_it_once_after_restart(
     spark: SparkSession, topic: Topic, tmp_path: Path
 ) -> None:
     texts, may_go_on = tmp_path / "texts", tmp_path / "go on"

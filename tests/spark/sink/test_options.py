@@ -31,12 +31,12 @@ VALUE = StructType().add("value", "binary")
         (ADDRESS | {"kafka.lingr.ms": "5"}, "lingr.ms"),
     ],
 )
-def test_an_option_that_is_wrong_is_named(options: dict[str, str], said: str) -> None:
+def test_an_invalid_option_is_named(options: dict[str, str], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         read_options(options)
 
 
-def test_a_format_is_asked_for_as_in_reading() -> None:
+def test_the_sink_has_the_format_options_of_the_source() -> None:
     typed = {"valueFormat": "Protobuf", "valueMessage": "shop.Order"}
     asked = read_options(ADDRESS | typed | {"schema.registry.url": "http://localhost:8081"}).value
     assert asked is not None
@@ -44,7 +44,7 @@ def test_a_format_is_asked_for_as_in_reading() -> None:
     assert asked.registry == {"url": "http://localhost:8081"}
 
 
-def test_names_are_taken_in_any_case() -> None:
+def test_option_names_are_case_insensitive() -> None:
     told = read_options(ADDRESS | {"TOPIC": "t", "DeliveryGuarantee": "At-Least-Once"})
     assert (told.topic, told.guarantee) == ("t", Guarantee.AT_LEAST_ONCE)
     assert told.conf["bootstrap.servers"] == "localhost:9092"
@@ -58,7 +58,7 @@ def test_names_are_taken_in_any_case() -> None:
         {"kafka.enable.idempotence": "false", "deliveryGuarantee": "at-least-once"},
     ],
 )
-def test_acknowledgements_are_as_many_as_the_guarantee_needs(settings: dict[str, str]) -> None:
+def test_exactly_once_rejects_fewer_acknowledgements(settings: dict[str, str]) -> None:
     read_options(ADDRESS | settings)
 
 
@@ -71,11 +71,15 @@ def test_acknowledgements_are_as_many_as_the_guarantee_needs(settings: dict[str,
         ({"value": "binary", "partition": "long"}, {"topic": "t"}, "partition is bigint"),
         ({"value": "binary", "headers": "string"}, {"topic": "t"}, "headers is string"),
         ({"value": "binary", "topic": "long"}, {}, "topic is bigint and must be string"),
-        ({"topic": "string"}, {"valueFormat": "json"}, "no column value, and no other column to encode"),
+        (
+            {"topic": "string"},
+            {"valueFormat": "json"},
+            "no column value, and no other column to encode",
+        ),
         ({"value": "long"}, {"topic": "t", "valueFormat": "xml"}, "valueFormat must be one of"),
     ],
 )
-def test_a_column_that_is_wrong_is_named(
+def test_an_invalid_column_is_named(
     columns: dict[str, str], options: dict[str, str], said: str
 ) -> None:
     schema = StructType()
@@ -85,22 +89,24 @@ def test_a_column_that_is_wrong_is_named(
         resolve_layout(schema, read_options(ADDRESS | options))
 
 
-def test_other_columns_are_left_out_as_the_connector_does() -> None:
+def test_other_columns_are_ignored_as_in_sparks_connector() -> None:
     schema = VALUE.add("offset", "long").add("note", "string")
-    assert resolve_layout(schema, read_options(ADDRESS | {"topic": "t"})).plain_columns == ("value",)
+    assert resolve_layout(schema, read_options(ADDRESS | {"topic": "t"})).plain_columns == (
+        "value",
+    )
 
 
-def test_a_topic_is_not_overwritten() -> None:
+def test_overwriting_a_topic_is_an_error() -> None:
     with pytest.raises(OptionError, match=r"mode\('append'\)"):
         batch_writer(ADDRESS | {"topic": "t"}, VALUE, True)
 
 
-def test_a_stream_has_its_own_versions(topic: Topic) -> None:
+def test_a_stream_rejects_txn_app_id_and_version(topic: Topic) -> None:
     with pytest.raises(OptionError, match="txnAppId"):
         stream_writer(topic.options | {"txnAppId": "a", "txnVersion": "1"}, VALUE)
 
 
-def test_a_topic_that_does_not_exist_is_said_where_none_is_made_by_writing() -> None:
+def test_a_missing_topic_is_an_error_without_auto_creation() -> None:
     with Broker({"auto.create.topics.enable": "false"}) as broker:
         options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "nowhere"}
         with pytest.raises(OptionError, match="no topic 'nowhere': create it"):

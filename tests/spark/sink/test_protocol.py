@@ -9,7 +9,7 @@ AT_A_TIME = 500
 
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_A_TIME))
 @pytest.mark.parametrize("kind", [Spark, Jobs])
-def test_each_row_is_committed_once_whoever_dies(kind: type[Spark], first: int) -> None:
+def test_each_row_is_committed_once_after_any_process_dies(kind: type[Spark], first: int) -> None:
     for seed in range(first, first + AT_A_TIME):
         spark = kind(seed)
         try:

@@ -45,21 +45,21 @@ def test_rows_go_to_the_topics_they_name_in_their_order() -> None:
     }
 
 
-def test_the_option_wins_over_the_column() -> None:
+def test_the_option_topic_has_priority_over_the_column() -> None:
     schema = StructType().add("topic", "string").add("value", "string")
     rows = pa.RecordBatch.from_pydict({"topic": ["b", None], "value": ["1", "2"]})
     ((topic, part),) = shape(schema, topic="t").encoder().by_topic(rows)
     assert (topic, part.schema.names, part.num_rows) == ("t", ["value"], 2)
 
 
-def test_a_row_without_a_topic_is_refused() -> None:
+def test_a_row_without_a_topic_is_an_error() -> None:
     schema = StructType().add("topic", "string").add("value", "string")
     rows = pa.RecordBatch.from_pydict({"topic": ["b", None], "value": ["1", "2"]})
     with pytest.raises(ValueError, match="A row has no topic"):
         list(shape(schema).encoder().by_topic(rows))
 
 
-def test_all_other_columns_are_the_value_where_there_is_none() -> None:
+def test_without_a_value_column_all_other_columns_are_its_fields() -> None:
     schema = StructType().add("key", "string").add("id", "long").add("item", "string")
     rows = pa.RecordBatch.from_pydict({"key": ["k"], "id": [1], "item": ["ink"]})
     encoded = only(shape(schema, topic="t", valueFormat="json"), rows)
@@ -68,7 +68,7 @@ def test_all_other_columns_are_the_value_where_there_is_none() -> None:
 
 
 @pytest.mark.parametrize("name", ["avro", "json", "protobuf"])
-def test_a_schema_is_registered_for_what_the_frame_has(name: str, registry: str) -> None:
+def test_a_schema_is_registered_for_the_columns_of_the_frame(name: str, registry: str) -> None:
     schema = StructType().add("value", ORDER)
     topic = f"typed-{name}"
     values = pa.array(
@@ -82,7 +82,7 @@ def test_a_schema_is_registered_for_what_the_frame_has(name: str, registry: str)
     assert second is None
 
 
-def test_a_registry_that_does_not_answer_is_said() -> None:
+def test_an_unreachable_registry_is_an_error() -> None:
     schema = StructType().add("value", ORDER)
     options = {"topic": "t", "valueFormat": "avro", "schema.registry.url": "http://127.0.0.1:1"}
     with pytest.raises((OptionError, OSError), match=r"127\.0\.0\.1"):

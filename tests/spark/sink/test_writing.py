@@ -29,7 +29,9 @@ def test_each_row_is_a_record(spark: SparkSession, topic: Topic, guarantee: str)
     assert topic.values() == sorted(map(str, range(500)))
 
 
-def test_a_save_that_nobody_can_repeat_leaves_no_group(spark: SparkSession, topic: Topic) -> None:
+def test_a_save_without_an_application_id_leaves_no_group(
+    spark: SparkSession, topic: Topic
+) -> None:
     save(spark.range(3).selectExpr("cast(id as string) as value"), topic, transactionalIdPrefix="x")
     with AdminClient({"bootstrap.servers": topic.bootstrap_servers}) as admin:
         listed = admin.list_consumer_groups().result(30).valid
@@ -103,7 +105,7 @@ def test_a_stream_is_written_batch_by_batch(
     assert topic.values() == sorted(map(str, range(30)))
 
 
-def test_typed_columns_come_back_as_they_were(
+def test_typed_columns_are_read_as_they_were_written(
     spark: SparkSession, topic: Topic, broker: Broker
 ) -> None:
     columns = "id long, item string, price decimal(9,2), at timestamp, tags array<string>"

@@ -40,7 +40,7 @@ def test_a_batch_has_the_columns_of_sparks_own_connector(topic_of, reads) -> Non
     assert numbers(rows) == list(range(10))
 
 
-def test_a_batch_is_as_long_as_its_offsets_say(topic_of, reads) -> None:
+def test_a_batch_reads_between_its_offsets(topic_of, reads) -> None:
     topic = topic_of(30, partitions=2)
     starting = json.dumps({topic.name: {"0": 5, "1": -2}})
     ending = json.dumps({topic.name: {"0": -1, "1": 3}})
@@ -48,7 +48,7 @@ def test_a_batch_is_as_long_as_its_offsets_say(topic_of, reads) -> None:
     assert numbers(rows) == sorted([1, 3, 5, *range(10, 30, 2)])
 
 
-def test_a_batch_is_as_long_as_its_times_say(topic_of, reads) -> None:
+def test_a_batch_reads_between_its_timestamps(topic_of, reads) -> None:
     topic = topic_of(30, partitions=2)
     times = {"startingTimestamp": topic.began_ms + 20, "endingTimestamp": topic.began_ms + 25}
     assert numbers(reads.batch(topic.name, **times)) == [20, 21, 22, 23, 24]
@@ -59,13 +59,13 @@ def test_a_batch_is_as_long_as_its_times_say(topic_of, reads) -> None:
     assert numbers(reads.batch(topic.name, **late)) == [29]
 
 
-def test_topics_may_be_assigned_or_matched(topic_of, reads) -> None:
+def test_topics_can_be_assigned_or_matched(topic_of, reads) -> None:
     topic = topic_of(9)
     assert numbers(reads.batch(assign=json.dumps({topic.name: [0, 2]}))) == [0, 2, 3, 5, 6, 8]
     assert numbers(reads.batch(subscribePattern=topic.name[:-1] + ".")) == [*range(9)]
 
 
-def test_headers_are_a_column_if_asked_for(broker: Broker, topic_of, reads) -> None:
+def test_headers_are_a_column_with_include_headers(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(partitions=1)
     with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
         producer.produce(topic.name, "with", headers=[("a", b"1"), ("b", None)])
@@ -84,7 +84,7 @@ def test_many_partitions_are_read_by_one_task(topic_of, reads) -> None:
     assert numbers(reads.batch(topic.name)) == list(range(400))
 
 
-def test_a_task_may_read_a_part_of_a_batch_of_records(topic_of, reads) -> None:
+def test_a_task_can_read_part_of_a_record_batch(topic_of, reads) -> None:
     topic = topic_of(40, partitions=2)
     assert len(reads.tasks(topic.name, minPartitions=5)) == 5
     assert numbers(reads.batch(topic.name, minPartitions=5)) == list(range(40))
@@ -98,9 +98,7 @@ def test_compressed_records_are_read(codec: str, topic_of, reads) -> None:
     assert numbers(reads.batch(topic.name)) == list(range(100))
 
 
-def test_only_what_was_committed_is_read_unless_asked_otherwise(
-    broker: Broker, topic_of, reads
-) -> None:
+def test_only_committed_records_are_read_by_default(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(3, partitions=1)
     conf = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": uuid4().hex}
     with Producer(conf) as producer:
@@ -115,9 +113,7 @@ def test_only_what_was_committed_is_read_unless_asked_otherwise(
     assert numbers(reads.batch(topic.name, **dirty)) == [0, 1, 2, 90, 91]
 
 
-def test_records_that_are_gone_end_the_read_or_are_passed_over(
-    broker: Broker, topic_of, reads
-) -> None:
+def test_deleted_records_fail_the_read_or_are_skipped(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(10, partitions=1)
     with AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
         (deleted,) = admin.delete_records([TopicPartition(topic.name, 0, 4)]).values()
@@ -128,7 +124,7 @@ def test_records_that_are_gone_end_the_read_or_are_passed_over(
     assert numbers(reads.batch(topic.name, failOnDataLoss="false", **starting)) == [*range(4, 10)]
 
 
-def test_an_end_that_is_not_there_yet_is_told_or_passed_over(topic_of, reads) -> None:
+def test_an_end_after_the_log_end_is_data_loss_or_limited(topic_of, reads) -> None:
     topic = topic_of(10, partitions=1)
     ending = {"endingOffsets": json.dumps({topic.name: {"0": 11}})}
     with pytest.raises(SourceError, match=r"has 11 for .* \[0\], which ends at offset 10"):
@@ -137,7 +133,7 @@ def test_an_end_that_is_not_there_yet_is_told_or_passed_over(topic_of, reads) ->
 
 
 @pytest.mark.parametrize("ending", ["3", "-1"])
-def test_an_end_before_the_start_is_told(topic_of, reads, ending: str) -> None:
+def test_an_end_before_the_start_is_an_error(topic_of, reads, ending: str) -> None:
     topic = topic_of(10, partitions=1)
     bounds = {
         "startingOffsets": f'{{"{topic.name}": {{"0": 15}}}}',
@@ -147,7 +143,7 @@ def test_an_end_before_the_start_is_told(topic_of, reads, ending: str) -> None:
         reads.batch(topic.name, **bounds)
 
 
-def test_a_schema_names_the_columns_that_are_wanted(topic_of, reads) -> None:
+def test_a_schema_selects_columns(topic_of, reads) -> None:
     topic = topic_of(5)
     source = reads.source(topic.name, {})
     reader = source.reader(StructType().add("offset", "long").add("value", "binary"))
@@ -162,7 +158,7 @@ def test_a_topic_that_does_not_exist_is_named(reads) -> None:
         reads.batch("nowhere")
 
 
-def test_a_topic_that_is_not_known_everywhere_yet_is_asked_for_again(
+def test_a_topic_that_some_brokers_do_not_have_yet_is_retried(
     broker: Broker, reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = f"late-{uuid4().hex[:8]}"
@@ -175,7 +171,7 @@ def test_a_topic_that_is_not_known_everywhere_yet_is_asked_for_again(
     assert reads.tasks(topic) == []
 
 
-def test_a_partition_that_its_leader_does_not_know_yet_is_asked_for_again(
+def test_a_partition_that_its_leader_does_not_have_yet_is_retried(
     broker: Broker, topic_of, reads
 ) -> None:
     topic = topic_of(3)
@@ -183,7 +179,7 @@ def test_a_partition_that_its_leader_does_not_know_yet_is_asked_for_again(
         assert numbers(reads.batch(topic.name)) == [0, 1, 2]
 
 
-def test_a_broker_that_does_not_answer_is_named(reads) -> None:
+def test_an_unreachable_broker_is_named(reads) -> None:
     away = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "3000"}
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1: .*refused"):
         reads.batch("t", **away)

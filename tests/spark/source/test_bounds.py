@@ -35,23 +35,23 @@ def resolved(bound: Bound, *, is_late_latest: bool = False) -> dict[SourcePartit
     return resolve(bound, {A, B}, ask, option="startingOffsets", is_late_latest=is_late_latest)
 
 
-def test_offsets_are_taken_and_words_are_asked() -> None:
+def test_given_offsets_are_used_and_symbolic_ones_looked_up() -> None:
     assert resolved(SameOffset(EARLIEST)) == {A: 0, B: 0}
     assert resolved(PartitionOffsets({A: 7, B: LATEST})) == {A: 7, B: 100}
 
 
-def test_times_are_asked() -> None:
+def test_timestamps_are_looked_up() -> None:
     assert resolved(Timestamp(40)) == {A: 40, B: 40}
     assert resolved(PartitionTimestamps({A: 40, B: 50})) == {A: 40, B: 50}
 
 
-def test_a_time_after_the_last_record_is_the_end_if_that_was_asked_for() -> None:
+def test_a_timestamp_after_the_last_record_is_the_end_if_the_strategy_is_latest() -> None:
     assert resolved(PartitionTimestamps({A: 40, B: 500}), is_late_latest=True) == {A: 40, B: 100}
     with pytest.raises(SourceError, match=r"t \[1\] has no record at or after 500 ms"):
         resolved(PartitionTimestamps({A: 40, B: 500}))
 
 
-def test_all_partitions_are_named_and_no_others() -> None:
+def test_an_option_must_name_exactly_the_partitions() -> None:
     with pytest.raises(OptionError, match=r"t \[1\] is missing"):
         resolved(PartitionOffsets({A: 7}))
     with pytest.raises(OptionError, match=r"not read or do not exist: t \[9\]"):
@@ -69,7 +69,7 @@ def test_a_partition_that_does_not_exist_is_named() -> None:
         )
 
 
-def test_only_what_is_latest_depends_on_when_it_is_asked() -> None:
+def test_only_bounds_with_latest_depend_on_now() -> None:
     assert depends_on_now(SameOffset(LATEST))
     assert depends_on_now(Timestamp(5))
     assert not depends_on_now(SameOffset(EARLIEST))

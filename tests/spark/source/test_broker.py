@@ -19,7 +19,7 @@ def driver(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Driver:
     return Driver(connect({"bootstrap.servers": broker.bootstrap_servers}))
 
 
-def test_an_end_before_what_was_read_is_asked_for_again_before_it_is_believed(
+def test_an_end_before_the_read_offset_is_looked_up_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = iter([3, 6, 2, 2, 2, 2, 2])
@@ -32,7 +32,7 @@ def test_an_end_before_what_was_read_is_asked_for_again_before_it_is_believed(
     assert driver.latest([A], read={A: 6}) == {A: 2}
 
 
-def test_a_partition_that_came_back_is_asked_for_again_before_it_is_taken_for_gone(
+def test_a_partition_that_reappeared_is_retried_before_it_counts_as_deleted(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = iter([*[{}] * 5, {A: 0}, {}, {A: 1}])

@@ -42,21 +42,19 @@ def numbers(rows) -> list[int]:
 
 
 @pytest.mark.parametrize("error", ["NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_ID"])
-def test_a_leader_that_moves_is_found_again(error: str, broker: Broker, topic_of, reads) -> None:
+def test_a_moved_leader_is_found(error: str, broker: Broker, topic_of, reads) -> None:
     topic = topic_of(10)
     with broker.faults.fail("Fetch", error, times=2):
         assert numbers(reads.batch(topic.name)) == [*range(10)]
 
 
-def test_a_connection_that_breaks_is_made_again(broker: Broker, topic_of, reads) -> None:
+def test_a_broken_connection_is_reconnected(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(10)
     with broker.faults.drop("Fetch", times=3):
         assert numbers(reads.batch(topic.name)) == [*range(10)]
 
 
-def test_what_does_not_pass_is_told_after_the_time_that_was_given(
-    broker: Broker, topic_of, reads
-) -> None:
+def test_a_retriable_error_is_raised_after_the_timeout(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(1, partitions=1)
     patience = {"kafkaConsumer.pollTimeoutMs": 300}
     with (
@@ -66,7 +64,7 @@ def test_what_does_not_pass_is_told_after_the_time_that_was_given(
         reads.batch(topic.name, **patience)
 
 
-def test_what_may_not_be_read_is_told_at_once(broker: Broker, topic_of, reads) -> None:
+def test_an_authorization_error_is_raised_at_once(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(1, partitions=1)
     with (
         broker.faults.fail("Fetch", "TOPIC_AUTHORIZATION_FAILED"),
@@ -75,7 +73,7 @@ def test_what_may_not_be_read_is_told_at_once(broker: Broker, topic_of, reads) -
         reads.batch(topic.name)
 
 
-def test_many_partitions_cost_few_requests(broker: Broker, topic_of, reads) -> None:
+def test_many_partitions_need_few_requests(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(200, partitions=100)
     before = broker.faults.request_counts.copy()
     rows = reads.batch(topic.name)
@@ -85,13 +83,13 @@ def test_many_partitions_cost_few_requests(broker: Broker, topic_of, reads) -> N
     assert asked["Fetch"] <= 5
 
 
-def test_no_more_is_fetched_than_there_is_room_for(broker: Broker, topic_of, reads) -> None:
+def test_no_more_is_fetched_than_the_buffer_allows(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(2000, partitions=1)
     small = {"kafka.max.partition.fetch.bytes": 200, "kafka.fetch.max.bytes": 200}
     assert numbers(reads.batch(topic.name, **small)) == [*range(2000)]
 
 
-def test_many_topics_cost_few_requests(broker: Broker, topic_of, reads) -> None:
+def test_many_topics_need_few_requests(broker: Broker, topic_of, reads) -> None:
     topics = ",".join(topic_of(1, partitions=1).name for _ in range(20))
     before = broker.faults.request_counts.copy()
     own = {"kafka.client.id": "knows no topic yet"}
@@ -113,7 +111,7 @@ def test_the_metadata_of_a_deleted_topic_is_no_longer_requested(
     assert gone not in cluster._updater._topics
 
 
-def test_time_in_which_nobody_takes_records_is_not_the_brokers(
+def test_time_without_a_consumer_does_not_count_to_the_timeout(
     broker: Broker, topic_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(range_reader, "READ_AHEAD_BYTES", 1)
@@ -162,7 +160,7 @@ def read_scripted(count: int, *brokers: ScriptedBroker, **client: str) -> list[i
 
 
 @pytest.mark.parametrize("follower_fails", [False, True])
-def test_records_are_read_from_the_replica_that_the_leader_says_is_near(
+def test_records_are_read_from_the_preferred_replica_of_the_leader(
     follower_fails: bool,
 ) -> None:
     def lead(request: FetchRequest) -> FetchResponse:
@@ -184,7 +182,7 @@ def test_records_are_read_from_the_replica_that_the_leader_says_is_near(
     assert len(leader.requests_of(ApiKey.FETCH)) == 1 + follower_fails
 
 
-def test_an_offset_that_is_in_the_log_after_all_is_asked_for_again() -> None:
+def test_an_offset_that_is_in_range_after_all_is_fetched_again() -> None:
     def fetch(request: FetchRequest) -> FetchResponse:
         if len(broker.requests_of(ApiKey.FETCH)) == 2:
             return answer(told(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
@@ -201,7 +199,7 @@ def test_an_offset_that_is_in_the_log_after_all_is_asked_for_again() -> None:
     assert read_scripted(1, broker) == [0, 1]
 
 
-def test_a_topic_that_vanishes_while_it_is_read_is_told() -> None:
+def test_a_topic_that_is_deleted_while_it_is_read_is_data_loss() -> None:
     def fetch(request: FetchRequest) -> FetchResponse:
         broker.topics.clear()
         left = [each.partition for each in request.topics[0].partitions]
@@ -213,7 +211,7 @@ def test_a_topic_that_vanishes_while_it_is_read_is_told() -> None:
         read_scripted(2, broker)
 
 
-def test_a_topic_that_was_found_again_has_as_many_looks_as_before(
+def test_a_topic_that_reappears_has_all_of_its_attempts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fetch(request: FetchRequest) -> FetchResponse:

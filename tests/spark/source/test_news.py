@@ -22,7 +22,7 @@ def driver(broker: Broker, ends: Offsets) -> Driver:
     return made
 
 
-def test_whoever_waits_is_told_where_partitions_end_now(broker: Broker, topic_of) -> None:
+def test_a_wait_returns_the_new_ends_of_partitions(broker: Broker, topic_of) -> None:
     topic = topic_of(4, partitions=2)
     ends = {(topic.name, 0): 2, (topic.name, 1): 2}
     waits = driver(broker, ends)
@@ -33,7 +33,7 @@ def test_whoever_waits_is_told_where_partitions_end_now(broker: Broker, topic_of
     assert waits.wait_for_records(ends | {(topic.name, 0): 3}, 1) == {}
 
 
-def test_waiting_on_says_no_partition_twice(broker: Broker, topic_of) -> None:
+def test_a_repeated_wait_reports_no_partition_twice(broker: Broker, topic_of) -> None:
     topic = topic_of(partitions=50)
     ends = {(topic.name, index): 0 for index in range(50)}
     said: list[int] = []
@@ -51,7 +51,7 @@ def test_waiting_on_says_no_partition_twice(broker: Broker, topic_of) -> None:
     assert set(said[1:]) == {0}
 
 
-def test_whoever_waits_is_sent_to_look_where_a_broker_cannot_tell(broker: Broker, topic_of) -> None:
+def test_a_wait_returns_none_if_a_broker_responds_with_an_error(broker: Broker, topic_of) -> None:
     topic = topic_of(1, partitions=1)
     ends = {(topic.name, 0): 1}
     waits = driver(broker, ends)

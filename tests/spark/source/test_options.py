@@ -28,12 +28,12 @@ def stream(**more: str) -> SourceOptions:
     return stream_options({"kafka.bootstrap.servers": "a:1", "subscribe": "t"} | more)
 
 
-def test_a_batch_reads_everything_and_a_stream_what_comes() -> None:
+def test_a_batch_starts_at_earliest_and_a_stream_at_latest() -> None:
     assert (batch().starting, batch().ending) == (SameOffset(EARLIEST), SameOffset(LATEST))
     assert stream().starting == SameOffset(LATEST)
 
 
-def test_names_and_words_are_read_in_any_case() -> None:
+def test_option_names_and_words_are_case_insensitive() -> None:
     read = batch(STARTINGOFFSETS="Earliest", failondataloss="FALSE")
     assert read.starting == SameOffset(EARLIEST)
     assert not read.fail_on_data_loss
@@ -44,7 +44,7 @@ def test_offsets_are_given_as_json() -> None:
     assert given.starting == PartitionOffsets({("t", 0): 23, ("t", 1): -2, ("t", 2): -1})
 
 
-def test_a_time_for_all_stands_before_times_and_those_before_offsets() -> None:
+def test_one_timestamp_has_priority_over_partition_timestamps_and_offsets() -> None:
     times = {"startingOffsetsByTimestamp": '{"t":{"0":5}}', "startingOffsets": "earliest"}
     assert batch(**times).starting == PartitionTimestamps({("t", 0): 5})
     assert batch(**times, startingTimestamp="7").starting == Timestamp(7)
@@ -63,13 +63,13 @@ def test_topics_are_named_matched_or_assigned() -> None:
     assert assigned == TopicSelection(partitions=frozenset({("t", 0), ("t", 2)}))
 
 
-def test_what_begins_with_kafka_is_passed_on() -> None:
+def test_options_with_the_kafka_prefix_are_passed_to_the_client() -> None:
     client = batch(**{"kafka.isolation.level": "read_uncommitted"}).client
     assert client["isolation.level"] == "read_uncommitted"
     assert client["bootstrap.servers"] == "a:1"
 
 
-def test_times_are_written_as_spark_writes_them() -> None:
+def test_durations_have_sparks_syntax() -> None:
     for text, ms in {"500ms": 500, "30s": 30_000, "15m": 900_000, "2h": 7_200_000, "9": 9}.items():
         assert stream(maxTriggerDelay=text).limits.max_delay_ms == ms
 
@@ -100,7 +100,7 @@ def test_times_are_written_as_spark_writes_them() -> None:
         ("kafka.isolation.level", "dirty", "isolation.level"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_with_the_reason(
+def test_an_invalid_option_is_an_error_with_the_reason(
     option: str, value: str, reason: str
 ) -> None:
     with pytest.raises(OptionError, match=reason):
@@ -115,17 +115,17 @@ def test_assigned_partitions_are_numbers(text: str) -> None:
         batch_options({"kafka.bootstrap.servers": "a:1", "assign": text})
 
 
-def test_something_has_to_be_read() -> None:
+def test_exactly_one_topic_option_is_required() -> None:
     with pytest.raises(OptionError, match="none is set"):
         batch_options({"kafka.bootstrap.servers": "a:1"})
 
 
 @pytest.mark.parametrize("option", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
-def test_a_stream_has_no_end(option: str) -> None:
+def test_a_stream_rejects_ending_offsets(option: str) -> None:
     with pytest.raises(OptionError, match=f"{option} is not for streams"):
         stream(**{option: "5"})
 
 
-def test_the_least_is_not_more_than_the_most() -> None:
+def test_the_minimum_must_not_exceed_the_maximum() -> None:
     with pytest.raises(OptionError, match="must not be greater"):
         stream(minOffsetsPerTrigger="5", maxOffsetsPerTrigger="4")

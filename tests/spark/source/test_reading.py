@@ -27,7 +27,7 @@ def test_a_batch_is_a_data_frame(spark: SparkSession, topic_of, reads) -> None:
     assert row.timestamp.timestamp() * 1000 == topic.began_ms + 4
 
 
-def test_what_is_wrong_is_told_in_sparks_own_exception(spark: SparkSession, reads) -> None:
+def test_errors_are_in_sparks_own_exception(spark: SparkSession, reads) -> None:
     reader = spark.read.format("barnabas").options(**reads.options("nowhere", {}))
     with pytest.raises(PySparkException, match="There is no topic 'nowhere'"):
         reader.load().collect()
@@ -35,7 +35,7 @@ def test_what_is_wrong_is_told_in_sparks_own_exception(spark: SparkSession, read
         reader.option("startingOffset", "earliest").load()
 
 
-def test_a_stream_of_what_is_available_goes_on_from_its_checkpoint(
+def test_an_available_now_stream_continues_from_its_checkpoint(
     spark: SparkSession, topic_of, reads, tmp_path: Path
 ) -> None:
     topic = topic_of(9)
@@ -55,7 +55,7 @@ def test_a_stream_of_what_is_available_goes_on_from_its_checkpoint(
     assert batches[2:] == [[9, 10, 11]]
 
 
-def test_a_running_stream_reads_what_comes_and_tells_how_far_it_is(
+def test_a_running_stream_reads_new_records_and_reports_its_lag(
     spark: SparkSession, broker: Broker, topic_of, reads, tmp_path: Path
 ) -> None:
     topic = topic_of(6, partitions=2)

@@ -21,7 +21,7 @@ DEADLINE_S = 30.0
 EVERYTHING = ReadAllAvailable()
 
 
-def test_a_stream_goes_on_from_its_checkpoint(topic_of, reads) -> None:
+def test_a_stream_continues_from_its_checkpoint(topic_of, reads) -> None:
     topic = topic_of(10)
     assert reads.available(topic.name, startingOffsets="earliest") == [[*range(10)]]
     assert reads.checkpoint == {topic.name: {"0": 4, "1": 3, "2": 3}}
@@ -29,14 +29,14 @@ def test_a_stream_goes_on_from_its_checkpoint(topic_of, reads) -> None:
     assert reads.available(topic.name, startingOffsets="earliest") == [[*range(10, 15)]]
 
 
-def test_a_batch_takes_no_more_than_it_may(topic_of, reads) -> None:
+def test_a_micro_batch_respects_the_rate_limit(topic_of, reads) -> None:
     topic = topic_of(30)
     batches = reads.available(topic.name, startingOffsets="earliest", maxOffsetsPerTrigger=12)
     assert [len(each) for each in batches] == [12, 12, 6]
     assert sorted(chain(*batches)) == [*range(30)]
 
 
-def test_what_is_to_be_read_at_once_is_not_limited(topic_of, reads) -> None:
+def test_read_all_available_ignores_the_rate_limit(topic_of, reads) -> None:
     topic = topic_of(30)
     stream = reads.stream(topic.name, startingOffsets="earliest", maxOffsetsPerTrigger=12)
     assert stream.latestOffset(stream.initialOffset(), EVERYTHING) == {
@@ -44,7 +44,7 @@ def test_what_is_to_be_read_at_once_is_not_limited(topic_of, reads) -> None:
     }
 
 
-def test_too_few_are_waited_for_but_not_when_the_stream_ends(topic_of, reads) -> None:
+def test_a_stream_waits_for_the_minimum_unless_it_ends(topic_of, reads) -> None:
     topic = topic_of(3)
     options = {"startingOffsets": "earliest", "minOffsetsPerTrigger": 5}
     stream = reads.stream(topic.name, **options)
@@ -71,9 +71,7 @@ def test_new_partitions_and_topics_of_a_pattern_are_found(broker: Broker, topic_
     assert reads.available(**options) == [[4, 5, 6]]
 
 
-def test_a_topic_that_is_gone_ends_the_stream_or_is_passed_over(
-    broker: Broker, topic_of, reads
-) -> None:
+def test_a_deleted_topic_fails_the_stream_or_is_skipped(broker: Broker, topic_of, reads) -> None:
     kept, gone = topic_of(3), topic_of(2)
     both = f"{kept.name},{gone.name}"
     assert [len(each) for each in reads.available(both, startingOffsets="earliest")] == [5]
@@ -84,7 +82,7 @@ def test_a_topic_that_is_gone_ends_the_stream_or_is_passed_over(
     assert reads.available(both, failOnDataLoss="false") == [[3]]
 
 
-def test_a_topic_that_was_created_anew_is_told_or_begun_again(
+def test_a_recreated_topic_is_data_loss_or_read_from_its_start(
     broker: Broker, topic_of, reads
 ) -> None:
     topic = topic_of(5, partitions=1)
@@ -99,7 +97,7 @@ def test_a_topic_that_was_created_anew_is_told_or_begun_again(
     assert reads.available(topic.name, failOnDataLoss="false") == [[7]]
 
 
-def test_what_was_latest_is_written_down_before_anything_is_read(topic_of, reads) -> None:
+def test_the_initial_latest_offsets_are_recorded_before_anything_is_read(topic_of, reads) -> None:
     topic = topic_of(3, partitions=1)
     stream = reads.stream(topic.name)
     start = stream.initialOffset()
@@ -111,7 +109,7 @@ def test_what_was_latest_is_written_down_before_anything_is_read(topic_of, reads
 
 
 @pytest.mark.parametrize("starting", ["earliest", "latest"])
-def test_a_first_batch_is_run_again_without_partitions_made_since(
+def test_a_repeated_first_batch_ignores_newer_partitions(
     broker: Broker, topic_of, reads, starting: str
 ) -> None:
     topic = topic_of(3, partitions=1)
@@ -125,7 +123,7 @@ def test_a_first_batch_is_run_again_without_partitions_made_since(
     assert [each.value for each in again.partitions(again.initialOffset(), end)] == tasks
 
 
-def test_a_partition_made_while_a_stream_that_ends_begins_is_part_of_it(
+def test_a_partition_created_while_an_available_now_stream_starts_is_read(
     broker: Broker, topic_of, reads
 ) -> None:
     topic = topic_of(3, partitions=1)
@@ -138,7 +136,7 @@ def test_a_partition_made_while_a_stream_that_ends_begins_is_part_of_it(
     assert stream.latestOffset(start, EVERYTHING) == start == {topic.name: {"0": 3, "1": 0}}
 
 
-def test_news_are_waited_for(topic_of, reads) -> None:
+def test_a_stream_waits_for_new_records(topic_of, reads) -> None:
     topic = topic_of(3, partitions=2)
     too_long_ms = 10 * int(DEADLINE_S * 1000)
     stream = reads.stream(topic.name, startingOffsets="earliest", longPollMs=too_long_ms)
@@ -151,7 +149,7 @@ def test_news_are_waited_for(topic_of, reads) -> None:
     assert stream.reportLatestOffset() == {topic.name: {"0": 2, "1": 2}}
 
 
-def test_a_source_does_not_wait_while_others_keep_the_query_busy(topic_of, reads) -> None:
+def test_a_source_does_not_wait_while_other_sources_have_records(topic_of, reads) -> None:
     topic = topic_of(3, partitions=1)
     stream = reads.stream(topic.name, startingOffsets="earliest", longPollMs=3_600_000)
     start = stream.latestOffset(stream.initialOffset(), EVERYTHING)
@@ -174,7 +172,7 @@ def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
     return {(each.topic, each.partition): each.offset for each in places}
 
 
-def test_a_stream_that_waits_asks_for_nothing_else(
+def test_a_waiting_stream_sends_no_other_requests(
     topic_of, reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[object] = []

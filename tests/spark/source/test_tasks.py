@@ -12,16 +12,16 @@ def ranges(*sizes: int) -> list[OffsetRange]:
     return [OffsetRange("t", index, 10, 10 + size) for index, size in enumerate(sizes)]
 
 
-def test_many_partitions_with_little_are_one_task() -> None:
+def test_many_small_partitions_are_one_task() -> None:
     (task,) = plan(ranges(*[10] * 200), TaskSizing())
     assert len(task) == 200
 
 
-def test_nothing_is_no_task() -> None:
+def test_empty_ranges_need_no_task() -> None:
     assert plan(ranges(0, 0), TaskSizing()) == []
 
 
-def test_a_large_partition_each_is_a_task_each() -> None:
+def test_each_large_partition_is_a_task() -> None:
     assert [len(task) for task in plan(ranges(*[500_000] * 4), TaskSizing())] == [1, 1, 1, 1]
 
 
@@ -37,7 +37,7 @@ def test_min_partitions_splits_the_largest() -> None:
     assert sum(each.partition for task in tasks for each in task) == 7
 
 
-def test_max_records_bounds_each_task() -> None:
+def test_max_records_limits_each_task() -> None:
     tasks = plan(ranges(1000, 30, 30), TaskSizing(max_records=300))
     assert max(sum(map(len, task)) for task in tasks) <= 300
 

@@ -70,12 +70,12 @@ def test_the_registrys_schema_gives_the_columns(orders: str, registry: str, read
     ]
 
 
-def test_what_cannot_be_decoded_ends_the_read(orders: str, registry: str, reads) -> None:
+def test_a_record_that_cannot_be_decoded_fails_the_read(orders: str, registry: str, reads) -> None:
     with pytest.raises(SourceError, match=rf"{orders} \[0\] offset 1 cannot be decoded: value: "):
         reads.batch(orders, **typed(registry))
 
 
-def test_what_cannot_be_decoded_has_a_column_if_asked_for(
+def test_a_record_that_cannot_be_decoded_has_a_column_in_permissive_mode(
     orders: str, registry: str, reads
 ) -> None:
     options = typed(registry, mode="PERMISSIVE", columnNameOfCorruptRecord="broken")
@@ -89,7 +89,7 @@ def test_what_cannot_be_decoded_has_a_column_if_asked_for(
     assert "1000000000" in fourth["broken"]["reason"]
 
 
-def test_the_size_of_what_was_decoded_is_a_column_if_asked_for(
+def test_the_size_before_decoding_is_a_column_with_include_size(
     orders: str, registry: str, reads
 ) -> None:
     options = typed(registry, mode="PERMISSIVE", includeSize="true")
@@ -99,7 +99,7 @@ def test_the_size_of_what_was_decoded_is_a_column_if_asked_for(
     assert rows.column("size").to_pylist() == [1 + 10, 1 + 8, 1 + 10, 1 + 6]
 
 
-def test_all_that_cannot_be_decoded_is_told(orders: str, registry: str, reads) -> None:
+def test_reasons_of_key_and_value_are_joined(orders: str, registry: str, reads) -> None:
     options = typed(registry, mode="PERMISSIVE", keyFormat="avro", keySchema=ORDER)
     rows = reads.batch(orders, **options).to_pylist()
     reasons = [row["_corrupt_record"]["reason"] for row in rows]
@@ -107,7 +107,7 @@ def test_all_that_cannot_be_decoded_is_told(orders: str, registry: str, reads) -
     assert ["value: " in reason for reason in reasons] == [False, True, False, True]
 
 
-def test_a_column_of_what_cannot_be_decoded_is_none_of_the_others(reads) -> None:
+def test_the_corrupt_record_column_must_have_its_own_name(reads) -> None:
     options = {"valueFormat": "string", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": "offset"}
     with pytest.raises(OptionError, match="must not be 'offset'"):
         reads.batch("t", **options)
@@ -131,7 +131,7 @@ def test_a_frame_keeps_its_columns_when_another_schema_is_registered(
 
 
 @pytest.mark.parametrize("name", ["avro", "json", "protobuf"])
-def test_what_was_written_in_a_format_is_read_in_it(
+def test_a_format_reads_what_it_has_written(
     name: FormatName, broker: Broker, registry: str, topic_of, reads
 ) -> None:
     topic = topic_of(partitions=1).name
@@ -148,9 +148,7 @@ def test_what_was_written_in_a_format_is_read_in_it(
     assert rows.column("value").to_pylist() == orders
 
 
-def test_json_without_a_registry_has_the_schema_that_is_given(
-    broker: Broker, topic_of, reads
-) -> None:
+def test_json_without_a_registry_uses_the_schema_option(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(partitions=1).name
     with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
         producer.produce(topic, '{"id": 7}')
