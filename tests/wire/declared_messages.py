@@ -8,15 +8,15 @@ from barnabas.wire.schema import Message
 
 
 def declared_messages() -> list[type[Message]]:
-    found = []
+    messages = []
     for module in pkgutil.iter_modules(barnabas.wire.messages.__path__):
         contents = vars(importlib.import_module(f"barnabas.wire.messages.{module.name}"))
-        found += [
+        messages += [
             it
             for it in contents.values()
             if isinstance(it, type) and issubclass(it, Message) and it is not Message
         ]
-    return found
+    return messages
 
 
 MESSAGES = declared_messages()

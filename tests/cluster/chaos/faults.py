@@ -168,8 +168,8 @@ def target(cluster: Cluster, rng: random.Random, topic: str) -> ProcessNode:
             view = cluster.quorum_view()
             node_id = view.leader if view else -1
         case "leader":
-            view = cluster.metadata()
-            replicas = view.partitions.get((topic, 0)) if view else None
+            metadata = cluster.metadata()
+            replicas = metadata.partitions.get((topic, 0)) if metadata else None
             node_id = replicas.leader if replicas else -1
         case _:
             node_id = -1

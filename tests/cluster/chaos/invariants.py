@@ -30,15 +30,15 @@ def find_lost_records(writers: Sequence[Writer], everything: Log) -> Iterator[st
     }
     for writer in writers:
         for acknowledgement in writer.acknowledged:
-            found = by_offset[writer.topic, acknowledgement.partition].get(acknowledgement.offset)
+            record = by_offset[writer.topic, acknowledgement.partition].get(acknowledgement.offset)
             if (
-                found is None
-                or found.checksum != acknowledgement.checksum
-                or found.writer != writer.name
+                record is None
+                or record.checksum != acknowledgement.checksum
+                or record.writer != writer.name
             ):
                 yield (
                     f"{writer.name}: offset {acknowledgement.offset} of {writer.topic}-"
-                    f"{acknowledgement.partition} was acknowledged, and now has {found}"
+                    f"{acknowledgement.partition} was acknowledged, and now has {record}"
                 )
 
 
@@ -77,7 +77,7 @@ def find_partial_transactions(
 ) -> Iterator[str]:
     """Committed transactions are complete, aborted ones absent, unknown ones either."""
     for writer in writers:
-        found: dict[int, list[int]] = defaultdict(list)
+        indexes_by_transaction: dict[int, list[int]] = defaultdict(list)
         for (topic, partition), log in committed.items():
             own = [
                 observed.numbers
@@ -87,9 +87,9 @@ def find_partial_transactions(
             if own != sorted(own):
                 yield f"{writer.name}: out of order in {topic}-{partition}"
             for number, index, _ in own:
-                found[number].append(index)
+                indexes_by_transaction[number].append(index)
         for transaction in writer.transactions:
-            indexes = sorted(found[transaction.number])
+            indexes = sorted(indexes_by_transaction[transaction.number])
             is_whole, is_absent = indexes == list(range(transaction.records)), not indexes
             if not {
                 Outcome.COMMITTED: is_whole,

@@ -54,13 +54,13 @@ def find_silences(
             times.setdefault((writer.topic, acknowledgement.partition), []).append(
                 acknowledgement.at_s
             )
-    found = []
+    silences = []
     for (topic, partition), acknowledged in times.items():
         ordered = sorted(acknowledged)
         for before, after in pairwise(ordered):
             if after - before > SILENCE_S:
-                found.append((before - timeline.began_s, topic, partition, after - before))
-    return found
+                silences.append((before - timeline.began_s, topic, partition, after - before))
+    return silences
 
 
 def clients(writers: Sequence[Writer]) -> list[str]:

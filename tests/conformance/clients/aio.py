@@ -118,10 +118,10 @@ class AiokafkaClient(AlterConfigsClient):
         async def find() -> int | None:
             topic_partition = TopicPartition(topic, partition)
             async with self._consumer(topic_partition) as consumer:
-                found = (await consumer.offsets_for_times({topic_partition: timestamp_ms}))[
+                result = (await consumer.offsets_for_times({topic_partition: timestamp_ms}))[
                     topic_partition
                 ]
-                return found.offset if found else None
+                return result.offset if result else None
 
         return self._run(find())
 

@@ -152,10 +152,10 @@ class AiokafkaGroups(AiokafkaClient, GroupClient):
         return GroupDescription(state, assignor, [describe(member) for member in members])
 
     def group_offsets(self, group: str) -> dict[PartitionKey, Committed]:
-        found = self._run(self._admin.list_consumer_group_offsets(group))
+        offsets = self._run(self._admin.list_consumer_group_offsets(group))
         return {
             PartitionKey(*topic_partition): Committed(at.offset, at.metadata)
-            for topic_partition, at in found.items()
+            for topic_partition, at in offsets.items()
         }
 
 

@@ -125,8 +125,8 @@ class ConfluentClient(AlterConfigsClient, IncrementalAlterConfigsClient, ListOff
         with self._consumer() as consumer:
             requested = TopicPartition(topic, partition, timestamp_ms)
             with translated_errors():
-                (found,) = consumer.offsets_for_times([requested], timeout=DEADLINE_S)
-            return found.offset if found.offset >= 0 else None
+                (result,) = consumer.offsets_for_times([requested], timeout=DEADLINE_S)
+            return result.offset if result.offset >= 0 else None
 
     def watermarks(
         self, topic: str, *, partition: int = 0, reads_committed: bool = False

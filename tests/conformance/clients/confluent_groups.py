@@ -70,15 +70,17 @@ class ConfluentMember(Member):
 
     def committed(self, topic_partition: PartitionKey) -> Committed | None:
         with translated_errors():
-            (found,) = self.consumer.committed(
+            (result,) = self.consumer.committed(
                 [TopicPartition(*topic_partition)], timeout=DEADLINE_S
             )
-        raise_first_error([found])
-        return None if found.offset == NO_OFFSET else Committed(found.offset, found.metadata or "")
+        raise_first_error([result])
+        return (
+            None if result.offset == NO_OFFSET else Committed(result.offset, result.metadata or "")
+        )
 
     def position(self, topic_partition: PartitionKey) -> int:
-        (found,) = self.consumer.position([TopicPartition(*topic_partition)])
-        return found.offset
+        (result,) = self.consumer.position([TopicPartition(*topic_partition)])
+        return result.offset
 
     def seek(self, topic_partition: PartitionKey, offset: int) -> None:
         with translated_errors():

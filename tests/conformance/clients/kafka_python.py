@@ -117,8 +117,8 @@ class KafkaPythonClient(IncrementalAlterConfigsClient, ListOffsetsClient, LogDir
     def offset_for_time(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> int | None:
         with self._consumer() as consumer:
             topic_partition = TopicPartition(topic, partition)
-            found = consumer.offsets_for_times({topic_partition: timestamp_ms})[topic_partition]
-            return found.offset if found else None
+            result = consumer.offsets_for_times({topic_partition: timestamp_ms})[topic_partition]
+            return result.offset if result else None
 
     def watermarks(
         self, topic: str, *, partition: int = 0, reads_committed: bool = False

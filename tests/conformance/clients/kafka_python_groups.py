@@ -90,8 +90,8 @@ class KafkaPythonMember(Member, ConsumerRebalanceListener):
 
     def committed(self, topic_partition: PartitionKey) -> Committed | None:
         with translated_errors():
-            found = self.consumer.committed(TopicPartition(*topic_partition), metadata=True)
-        return found and Committed(found.offset, found.metadata)
+            result = self.consumer.committed(TopicPartition(*topic_partition), metadata=True)
+        return result and Committed(result.offset, result.metadata)
 
     def position(self, topic_partition: PartitionKey) -> int:
         return self.consumer.position(TopicPartition(*topic_partition))
@@ -198,10 +198,10 @@ class KafkaPythonGroups(KafkaPythonClient, GroupOffsetAdminClient):
 
     def group_offsets(self, group: str) -> dict[PartitionKey, Committed]:
         with translated_errors():
-            found = self._admin.list_group_offsets(group)[group]
+            offsets = self._admin.list_group_offsets(group)[group]
         return {
             PartitionKey(*topic_partition): Committed(at.offset, at.metadata)
-            for topic_partition, at in found.items()
+            for topic_partition, at in offsets.items()
         }
 
     def alter_group_offsets(self, group: str, offsets: Mapping[PartitionKey, Committed]) -> None:

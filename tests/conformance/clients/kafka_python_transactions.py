@@ -89,10 +89,10 @@ class KafkaPythonTransactions(KafkaPythonGroups, TransactionAdminClient):
 
     def open_producers(self, topic_partition: PartitionKey) -> dict[int, int]:
         with translated_errors():
-            found = self._admin.describe_producers([TopicPartition(*topic_partition)])
+            producers = self._admin.describe_producers([TopicPartition(*topic_partition)])
         return {
             producer.producer_id: producer.current_transaction_start_offset
-            for producer in found[TopicPartition(*topic_partition)].active_producers
+            for producer in producers[TopicPartition(*topic_partition)].active_producers
             if producer.current_transaction_start_offset >= 0
         }
 

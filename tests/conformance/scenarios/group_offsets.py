@@ -95,13 +95,13 @@ class OffsetScenarios:
         client.produce(
             topic, [SentRecord(b"%d" % n, timestamp_ms=start_ms + n * MINUTE_MS) for n in minutes]
         )
-        topic_partition, found = (
+        topic_partition, offset_of_time = (
             PartitionKey(topic, 0),
             client.offset_for_time(topic, start_ms + 6 * MINUTE_MS),
         )
-        assert found == 6
+        assert offset_of_time == 6
         with joined_members(client.assigned_consumer(topic, [topic_partition])) as group_members:
-            group_members.members[0].commit({topic_partition: Committed(found)})
+            group_members.members[0].commit({topic_partition: Committed(offset_of_time)})
         with joined_members(
             client.join(topic, [topic], ConsumerOptions(client.protocols[0]))
         ) as group_members:

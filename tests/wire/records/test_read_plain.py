@@ -39,12 +39,12 @@ def test_plain_batches_are_read_together(batches: list[list[Record]]) -> None:
 @given(st.lists(records(), min_size=2, max_size=6), st.integers(1, 20))
 def test_reading_continues_after_the_limit(batches: list[list[Record]], limit: int) -> None:
     log = appended(batches)
-    found, position = [], 0
+    pairs_read, position = [], 0
     while position < len(log):
         pairs, position, _ = read_plain(log, position, limit)
         assert len(pairs) < limit + 12  # no batch of the sample has more
-        found += pairs
-    assert found == pairs_of(batches)
+        pairs_read += pairs
+    assert pairs_read == pairs_of(batches)
 
 
 @pytest.mark.parametrize(
