@@ -40,6 +40,12 @@ class LogTestDirectory:
     def files_named(self, pattern: str) -> list[str]:
         return sorted(path.name for path in self.folder().glob(pattern))
 
+    def delete_due(self, now_ms: int) -> int:
+        """Runs the deletes that are due; returns how many."""
+        deletes = self.directory.begin_deletes(now_ms)
+        deletes.run()
+        return len(deletes)
+
     def stop(self) -> None:
         self.directory.close()
 

@@ -155,8 +155,8 @@ def test_a_slice_outlives_its_segment(log_dir: LogTestDirectory) -> None:
     expected = piece.read()
     log.advance_log_start_offset(90)
     assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) > 0
-    log_dir.directory.delete_due(NOW_MS)
-    log_dir.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
+    log_dir.delete_due(NOW_MS)
+    log_dir.delete_due(NOW_MS + SMALL.delete_delay_ms)
     assert log_dir.files_named("*.deleted") == []
     assert piece.read() == expected
 

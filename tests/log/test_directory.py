@@ -235,9 +235,9 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(
     (renamed,) = log_dir.path.glob("orders-0.*-delete")
     assert len(renamed.name) == len("orders-0.") + 32 + len("-delete")
     assert read_all(log_dir.create()) == []
-    log_dir.directory.delete_due(NOW_MS)
+    log_dir.delete_due(NOW_MS)
     assert renamed.exists()
-    log_dir.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
+    log_dir.delete_due(NOW_MS + SMALL.delete_delay_ms)
     assert not renamed.exists()
     assert log_dir.folder().exists()
 
@@ -252,7 +252,7 @@ def test_pending_deletes_of_an_earlier_process_are_removed(log_dir: LogTestDirec
     log_dir.directory.delete_log(log_dir.create())
     log_dir.stop()
     log_dir.restart()
-    log_dir.directory.delete_due(NOW_MS)
+    log_dir.delete_due(NOW_MS)
     assert list(log_dir.path.glob("*-delete")) == []
 
 

@@ -92,6 +92,6 @@ def test_a_deleted_log_closes_its_files(log_dir: LogTestDirectory) -> None:
     read_all(log)
     log_dir.directory.delete_log(log)
     assert open_descriptors(log_dir.path) == 1  # the lock
-    log_dir.directory.delete_due(NOW_MS)
-    log_dir.directory.delete_due(NOW_MS + 60_000)
+    log_dir.delete_due(NOW_MS)
+    log_dir.delete_due(NOW_MS + 60_000)
     assert not list(log_dir.path.glob("orders-0*"))

@@ -44,7 +44,7 @@ def producer_state_of(log: Log) -> ProducerStates:
         for producer in log.active_producers()
     }
     aborted = sorted(log.aborted_transactions(0, log.log_end_offset))
-    return producers, log.first_unstable_offset, aborted
+    return producers, log.producers.first_undecided_offset, aborted
 
 
 def perform(

@@ -93,10 +93,10 @@ def test_an_open_transaction_limits_the_last_stable_offset(log: Log) -> None:
     append(log, b"before")
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     append(log, b"after")
-    assert log.first_unstable_offset == 1
+    assert log.producers.first_undecided_offset == 1
     assert log.last_stable_offset(log.log_end_offset) == 1
     write(log, marker(1, 0, committed=True), from_client=False)
-    assert log.first_unstable_offset is None
+    assert log.producers.first_undecided_offset is None
     assert log.last_stable_offset(log.log_end_offset) == log.log_end_offset
 
 
@@ -122,7 +122,7 @@ def test_aborted_transactions_are_found_in_later_segments(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     for _ in range(3):
         append(log, b"x")
-        log.maintenance.roll()
+        log.maintenance.roll_at(log.log_end_offset)
     write(log, marker(1, 0, committed=False), from_client=False)
     assert log.aborted_transactions(0, 2) == [(1, 0)]
 

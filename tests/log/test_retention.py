@@ -17,7 +17,7 @@ def hourly(log: Log, hours: int) -> None:
     for hour in range(hours, 0, -1):
         append(log, b"x", timestamp=NOW_MS - hour * HOUR_MS)
         if hour > 1:
-            log.maintenance.roll()
+            log.maintenance.roll_at(log.log_end_offset)
 
 
 def test_segments_older_than_retention_ms_are_deleted(log_dir: LogTestDirectory) -> None:
@@ -33,16 +33,16 @@ def test_a_segment_is_as_old_as_its_newest_record(log_dir: LogTestDirectory) -> 
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
     append(log, b"new", timestamp=NOW_MS)
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 0
 
 
 def test_a_young_segment_protects_those_after_it(log_dir: LogTestDirectory) -> None:
     log = log_dir.create(config(retention_ms=HOUR_MS))
     append(log, b"new", timestamp=NOW_MS)
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 0
 
 
@@ -84,7 +84,7 @@ def test_a_compacted_log_deletes_nothing_by_time_or_size(log_dir: LogTestDirecto
 def test_records_without_time_are_as_old_as_the_file(log_dir: LogTestDirectory) -> None:
     log = log_dir.create(config(retention_ms=HOUR_MS))
     append(log, b"x", timestamp=-1)
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     written_ms = int((log_dir.folder() / "00000000000000000000.log").stat().st_mtime * 1000)
     assert log.maintenance.delete_old_segments(written_ms + HOUR_MS, log.log_end_offset) == 0
     assert log.maintenance.delete_old_segments(written_ms + HOUR_MS + 1, log.log_end_offset) == 1
@@ -96,9 +96,9 @@ def test_files_are_renamed_first_and_removed_later(log_dir: LogTestDirectory) ->
     log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
     assert "00000000000000000000.log.deleted" in log_dir.files_named("*.deleted")
     assert log_dir.files_named("*.log") == ["00000000000000000001.log"]
-    assert log_dir.directory.delete_due(NOW_MS) == 0
-    assert log_dir.directory.delete_due(NOW_MS + 59_999) == 0
-    assert log_dir.directory.delete_due(NOW_MS + 60_000) > 0
+    assert log_dir.delete_due(NOW_MS) == 0
+    assert log_dir.delete_due(NOW_MS + 59_999) == 0
+    assert log_dir.delete_due(NOW_MS + 60_000) > 0
     assert log_dir.files_named("*.deleted") == []
 
 

@@ -94,7 +94,7 @@ def test_rolling_completes_the_time_index_and_writes_a_snapshot(log_dir: LogTest
     log = log_dir.create()
     append(log, b"late", timestamp=NOW_MS + 9)
     append(log, b"early", timestamp=NOW_MS)
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     entry = (log_dir.folder() / "00000000000000000000.timeindex").read_bytes()
     assert struct.unpack(">qi", entry) == (NOW_MS + 9, 0)
     assert log_dir.files_named("*.snapshot") == ["00000000000000000002.snapshot"]
@@ -103,10 +103,10 @@ def test_rolling_completes_the_time_index_and_writes_a_snapshot(log_dir: LogTest
 
 def test_rolling_an_empty_segment_does_nothing(log_dir: LogTestDirectory) -> None:
     log = log_dir.create()
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     append(log, b"x")
-    log.maintenance.roll()
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
+    log.maintenance.roll_at(log.log_end_offset)
     assert log_dir.files_named("*.log") == [
         "00000000000000000000.log",
         "00000000000000000001.log",
@@ -117,7 +117,7 @@ def test_a_preallocated_segment_is_trimmed_when_it_is_sealed(log_dir: LogTestDir
     config = LogConfig(segment_bytes=100_000, preallocate=True)
     log = log_dir.create(config)
     fill(log, 3)
-    log.maintenance.roll()
+    log.maintenance.roll_at(log.log_end_offset)
     first, second = sorted(log_dir.folder().glob("*.log"))
     assert first.stat().st_size < 1000
     assert second.stat().st_size == 100_000

@@ -68,7 +68,7 @@ def test_a_verified_batch_begins_a_transaction_and_later_ones_need_no_verificati
     assert append_verified(log, of_transaction(0), verify(log, of_transaction(0))).first_offset == 0
     assert verify(log, of_transaction(1)) is None
     assert append_verified(log, of_transaction(1), None).first_offset == 1
-    assert log.first_unstable_offset == 0
+    assert log.producers.first_undecided_offset == 0
 
 
 def test_a_batch_after_the_abort_of_its_transaction_is_rejected(log: Log) -> None:
@@ -76,7 +76,7 @@ def test_a_batch_after_the_abort_of_its_transaction_is_rejected(log: Log) -> Non
     end(log, committed=False)
     with rejects_with(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(1), None)
-    assert log.first_unstable_offset is None
+    assert log.producers.first_undecided_offset is None
 
 
 def test_a_marker_between_verification_and_append_revokes_the_verification(log: Log) -> None:
@@ -147,7 +147,7 @@ def test_without_verification_a_transaction_begins_at_once(log_dir: LogTestDirec
 def test_a_coordinator_needs_no_verification(log: Log) -> None:
     written = of_transaction(-1)
     log.append_as_leader(written, 0, NOW_MS, from_client=False)
-    assert log.first_unstable_offset == 0
+    assert log.producers.first_undecided_offset == 0
 
 
 def test_plain_batches_of_a_producer_that_is_being_verified_stay_in_order(log: Log) -> None:
@@ -185,7 +185,7 @@ def test_with_version_two_a_marker_has_a_greater_epoch_and_the_next_transaction_
     with rejects_with(ErrorCode.INVALID_PRODUCER_EPOCH):
         end(log, 0, version=2)
     end(log, 1, version=2)
-    assert log.first_unstable_offset is None
+    assert log.producers.first_undecided_offset is None
     with rejects_with(ErrorCode.INVALID_PRODUCER_EPOCH):
         write(log, of_transaction(2, epoch=0))
     with rejects_with(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
@@ -206,7 +206,7 @@ def test_a_marker_of_version_two_may_be_written_again(log: Log) -> None:
 def test_before_version_two_a_marker_has_the_epoch_of_the_batches(log: Log, version: int) -> None:
     write(log, of_transaction(0))
     end(log, 0, version=version)
-    assert log.first_unstable_offset is None
+    assert log.producers.first_undecided_offset is None
     assert write(log, of_transaction(1)).first_offset == 2
 
 
@@ -217,7 +217,7 @@ def test_a_marker_of_a_replaced_coordinator_is_rejected(log: Log, version: int) 
     write(log, of_transaction(0, epoch=1))
     with rejects_with(ErrorCode.TRANSACTION_COORDINATOR_FENCED):
         end(log, 2, version=version, coordinator_epoch=4)
-    assert log.first_unstable_offset == 2
+    assert log.producers.first_undecided_offset == 2
 
 
 def test_a_marker_without_records_is_appended_and_fences(log: Log) -> None:
@@ -239,7 +239,7 @@ def test_open_transactions_are_open_after_a_shutdown(
     write(log, of_transaction(0, producer_id=2))
     end(log, 1, committed=False, version=2)
     log = getattr(log_dir, stop)()
-    assert log.first_unstable_offset == 2
+    assert log.producers.first_undecided_offset == 2
     assert log.aborted_transactions(0, log.log_end_offset) == [(1, 1)]
     assert verify(log, of_transaction(1, producer_id=2)) is None
     with rejects_with(ErrorCode.INVALID_TXN_STATE):

@@ -330,11 +330,6 @@ class Log:
         """Returns the largest epoch up to `epoch` and where it ends; (-1, -1) if unknown."""
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """The first offset of the oldest open transaction."""
-        return self.producers.first_undecided_offset
-
     def last_stable_offset(self, high_watermark: int) -> int:
         """Returns the offset up to which a reader of committed records may read."""
         return self.producers.last_stable_offset(high_watermark)

@@ -32,12 +32,6 @@ class LogMaintenance:
         self.snapshot_offset = snapshot_offset
         """The offset of the newest producer snapshot."""
 
-    @raises_log_dir_failure
-    def roll(self) -> None:
-        """Begins a new segment, unless the active one is empty."""
-        if self._log.segments.active.size_bytes:
-            self.roll_at(self._log.log_end_offset)
-
     def roll_at(self, base_offset: int) -> LogSegment:
         """Makes the segment that begins at `base_offset` the active one, and returns it."""
         log = self._log

@@ -196,8 +196,7 @@ def _explain(failure: OSError) -> OSError:
         return ssl.SSLError(errno.EPROTO, f"the certificate is not valid: {failure.verify_message}")
     if isinstance(failure, ConnectionError | ssl.SSLEOFError):
         return ssl.SSLError(
-            errno.EPROTO,
-            "disconnected during the TLS handshake: does it expect plain text?",
+            errno.EPROTO, "disconnected during the TLS handshake: does it expect plain text?"
         )
     if isinstance(failure, ssl.SSLError):
         reason = (failure.reason or str(failure)).replace("_", " ").lower()

@@ -31,7 +31,7 @@ def open_quorum(
     environment: Environment,
 ) -> Quorum:
     """Opens the quorum. `listeners` are the controller's; an observer has none."""
-    return Quorum.open(
+    return Quorum(
         directory,
         own_voter(settings.node_id, listeners, directory.directory_id),
         static_voters=_static_voters(settings),

@@ -191,12 +191,6 @@ class LogDirectory:
         """Returns the deletes that are due, which may run in any thread."""
         return DueDeletes(self._pending_deletes.take_due(now_ms))
 
-    def delete_due(self, now_ms: int) -> int:
-        """Runs the deletes that are due on the calling thread; returns how many."""
-        deletes = self.begin_deletes(now_ms)
-        deletes.run()
-        return len(deletes)
-
     # Recovery and checkpoints
 
     def unrecovered_partitions(self) -> list[PartitionKey]:
@@ -326,9 +320,6 @@ class PendingDeletes:
     def __init__(self) -> None:
         self._new: list[tuple[str, int]] = []  # path, delay
         self._due: list[tuple[int, str]] = []
-
-    def __len__(self) -> int:
-        return len(self._new) + len(self._due)
 
     def add(self, paths: Iterable[str], delay_ms: int) -> None:
         self._new += [(path, delay_ms) for path in paths]

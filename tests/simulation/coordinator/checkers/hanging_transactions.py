@@ -32,7 +32,7 @@ class HangingTransactions:
         offsets = [(GROUPS_TOPIC, index) for index in range(INTERNAL_PARTITIONS)]
         for topic_partition in [*self._world.output_partitions, *offsets]:
             partition = self._world.node.partition(*topic_partition)
-            open_since = partition.log.first_unstable_offset
+            open_since = partition.log.producers.first_undecided_offset
             if open_since is None and partition.last_stable_offset < partition.log.log_end_offset:
                 unreadable.append(
                     f"{topic_partition} is stable to {partition.last_stable_offset} only"
