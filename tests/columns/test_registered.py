@@ -81,7 +81,7 @@ def test_payloads_of_several_schemas_come_in_their_order_and_foreign_ones_have_r
     assert decoded.reasons is not None
     reasons = decoded.reasons.to_pylist()
     assert [row for row, reason in enumerate(reasons) if reason] == [3, 4, 6, 7]
-    assert "begins with 0x7b" in reasons[3]
+    assert "starts with 0x7b" in reasons[3]
     assert "has no schema 2147483647" in reasons[4]
     assert "has 1 bytes, too few" in reasons[6]
     assert "in field 'id'" in reasons[7]
@@ -103,7 +103,7 @@ def test_an_unknown_id_is_looked_up_again_with_the_next_batch(
 ) -> None:
     known: dict[int, SchemaSource] = {}
     monkeypatch.setattr(
-        registered_schemas, "by_id", lambda _conf, number, _subject: known.get(number)
+        registered_schemas, "schema_by_id", lambda _conf, number, _subject: known.get(number)
     )
     decoder = ColumnFormat("avro", None, {"url": "http://here"}, schema_text=order()).decoder()
     payloads = pa.array([id_prefix(1) + b"\x02"])

@@ -17,8 +17,8 @@ EVERYTHING = {
     "name": "Everything",
     "fields": [
         *(
-            {"name": f"{word}{place}", "type": form(kind)}
-            for place, (kind, _) in enumerate(SIMPLE)
+            {"name": f"{word}{index}", "type": form(kind)}
+            for index, (kind, _) in enumerate(SIMPLE)
             for word, form in [
                 ("plain", lambda kind: kind),
                 ("nullable", lambda kind: ["null", kind]),

@@ -1,4 +1,4 @@
-"""One Spark session and one broker for all tests of pipelines in this process."""
+"""One Spark session and one broker for all Spark tests of this process."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from barnabas.spark.prerequisites import PrerequisiteError, require_java
 from barnabas.spark.session import configure
 from barnabas.testing import Broker
 
-QUIET = """
+LOG_SETTINGS = """
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -20,7 +20,7 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
 """
 
-PROMPT = {
+SHORT_INTERVALS = {
     "group.consumer.assignment.interval.ms": 0,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 100,
 }
@@ -28,8 +28,8 @@ PROMPT = {
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    """In this process; tests share it and use topics of their own."""
-    with Broker(PROMPT) as running:
+    """A broker in this process; tests share it and use their own topics."""
+    with Broker(SHORT_INTERVALS) as running:
         yield running
 
 
@@ -42,14 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """On this machine with two cores; whoever starts a query stops it."""
+    """A session on this machine with two cores; a test that starts a query stops it."""
     try:
         require_java()
-    except PrerequisiteError as missing:
-        pytest.fail(str(missing))
+    except PrerequisiteError as error:
+        pytest.fail(str(error))
     directory = tmp_path_factory.mktemp("spark")
     log_settings = directory / "log4j2.properties"
-    log_settings.write_text(QUIET)
+    log_settings.write_text(LOG_SETTINGS)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYSPARK_PYTHON", raising=False)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

@@ -31,21 +31,21 @@ def test_the_script_runs_python_with_pyspark_from_files() -> None:
             worker_python(),
             "-c",
             "import pyspark, sys; print(pyspark.__file__, sys.argv[1])",
-            "told",
+            "argument",
         ],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(ZIPS)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == [pyspark.__file__, "told"]
+    assert done.stdout.split() == [pyspark.__file__, "argument"]
 
 
 def test_a_module_runs_as_python_would_run_it(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("import sys; print(__name__, sys.argv, sys.path)")
     ran = [
         subprocess.run(
-            [python, "-m", "job", "-m", "told"],
+            [python, "-m", "job", "-m", "argument"],
             env={**os.environ, "PYTHONPATH": "/jobs"},
             cwd=tmp_path,
             capture_output=True,

@@ -47,9 +47,9 @@ def test_an_unsupported_version_is_named_with_what_to_install(
     versions: dict[str, str], package: str, found: str, advice: str
 ) -> None:
     versions[package] = found
-    with pytest.raises(PrerequisiteError) as refused:
+    with pytest.raises(PrerequisiteError) as error:
         require_package(package)
-    message = str(refused.value)
+    message = str(error.value)
     assert f"{found} is installed" in message
     assert message.endswith(advice)
     assert "\n" not in message
@@ -60,26 +60,26 @@ def test_a_missing_package_is_named(versions: dict[str, str]) -> None:
         require_package("pyspark")
 
 
-def java(home: Path, says: str) -> None:
+def java(home: Path, output: str) -> None:
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.write_text(f"#!/bin/sh\necho '{output}' >&2\n")
     program.chmod(0o755)
 
 
 @pytest.mark.parametrize(
-    "says", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19']
+    "output", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19']
 )
 def test_java_of_java_home_is_accepted_if_it_is_new_enough(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
-    java(tmp_path, says)
+    java(tmp_path, output)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     require_java()
 
 
 @pytest.mark.parametrize(
-    ("says", "told"),
+    ("output", "message"),
     [
         ('java version "1.8.0_402"', "has 8:"),
         ('openjdk version "11.0.22" 2024-01-16', "has 11:"),
@@ -87,13 +87,13 @@ def test_java_of_java_home_is_accepted_if_it_is_new_enough(
     ],
 )
 def test_java_that_is_too_old_is_named_with_its_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, message: str
 ) -> None:
-    java(tmp_path, says)
+    java(tmp_path, output)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(PrerequisiteError, match="install Java 17 or 21") as refused:
+    with pytest.raises(PrerequisiteError, match="install Java 17 or 21") as error:
         require_java()
-    assert told in str(refused.value)
+    assert message in str(error.value)
 
 
 def test_missing_java_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,12 +126,12 @@ def nullables(draw: st.DrawFn, name: str) -> tuple[Any, st.SearchStrategy[Any]]:
 
 @st.composite
 def records(draw: st.DrawFn, name: str) -> tuple[Any, st.SearchStrategy[Any]]:
-    fields = [draw(nullables(f"{name}{place}")) for place in range(draw(st.integers(1, 4)))]
+    fields = [draw(nullables(f"{name}{index}")) for index in range(draw(st.integers(1, 4)))]
     kind = {
         "type": "record",
         "name": name,
-        "fields": [{"name": f"f{place}", "type": each} for place, (each, _) in enumerate(fields)],
+        "fields": [{"name": f"f{index}", "type": each} for index, (each, _) in enumerate(fields)],
     }
     return kind, st.fixed_dictionaries(
-        {f"f{place}": values for place, (_, values) in enumerate(fields)}
+        {f"f{index}": values for index, (_, values) in enumerate(fields)}
     )

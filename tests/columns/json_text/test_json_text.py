@@ -225,7 +225,7 @@ def test_columns_that_do_not_fit_the_schema_are_rejected(
 def test_text_that_is_not_json_is_rejected_for_a_property_of_any_type() -> None:
     with pytest.raises(ValueError, match=r"Row 1 .* field 'any' .* must be JSON"):
         encode(LOOSE, pa.array([{"any": "1"}, {"any": "x"}]))
-    with pytest.raises(ValueError, match=r"Row 0 .* NaN is no number of JSON"):
+    with pytest.raises(ValueError, match=r"Row 0 .* NaN is not a number of JSON"):
         encode(LOOSE, pa.array([{"any": "[NaN]"}]))
 
 

@@ -264,7 +264,7 @@ def test_message_indexes_select_the_message_in_the_writers_file() -> None:
     assert reasons[0] is None
     assert reasons[1].startswith("The payload is a p.B, not a p.A")
     assert reasons[2] == "There is no message at [2] in the schema."
-    assert all("cut short" in reason for reason in reasons[3:])
+    assert all("truncated" in reason for reason in reasons[3:])
 
 
 def test_payloads_of_a_file_without_the_message_have_a_reason() -> None:

@@ -81,7 +81,7 @@ def test_columns_of_compatible_types_are_converted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ({"f_uint32": -1}, "Field f_uint32: -1 is not within"),
         ({"f_uint32": 2**32}, "Field f_uint32: 4294967296 is not within"),
@@ -95,15 +95,17 @@ def test_columns_of_compatible_types_are_converted() -> None:
         ({"at": -(2**62)}, "Field at: the time is outside the years 1 to 9999"),
     ],
 )
-def test_values_that_do_not_fit_are_errors_naming_the_field(row: dict[str, Any], told: str) -> None:
+def test_values_that_do_not_fit_are_errors_naming_the_field(
+    row: dict[str, Any], message: str
+) -> None:
     (name,) = row
     column = ProtobufDecoder(EVERY, None).arrow_type.field(name)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         only([row], pa.struct([column]))
 
 
 @pytest.mark.parametrize(
-    ("struct", "told"),
+    ("struct", "message"),
     [
         (pa.struct([("f_strin", pa.string())]), "no field 'f_strin'; it has f_double, "),
         (pa.struct([("f_int32", pa.list_(pa.int32()))]), "Field sample.Every.f_int32 is a int32"),
@@ -115,9 +117,9 @@ def test_values_that_do_not_fit_are_errors_naming_the_field(row: dict[str, Any],
     ],
 )
 def test_columns_that_do_not_fit_are_errors_before_anything_is_written(
-    struct: pa.DataType, told: str
+    struct: pa.DataType, message: str
 ) -> None:
-    with pytest.raises(SchemaError, match=told):
+    with pytest.raises(SchemaError, match=message):
         ProtobufEncoder(EVERY, struct, b"")
 
 
@@ -172,7 +174,7 @@ def test_a_schema_is_derived_from_columns_that_have_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("struct", "told"),
+    ("struct", "message"),
     [
         (pa.struct([("a b", pa.int32())]), "cannot be named 'a b'"),
         (pa.struct([("a", pa.list_(pa.list_(pa.int32())))]), "Protobuf has no type for list"),
@@ -180,8 +182,10 @@ def test_a_schema_is_derived_from_columns_that_have_none() -> None:
         (pa.int32(), "needs a struct"),
     ],
 )
-def test_types_without_a_protobuf_equivalent_are_rejected(struct: pa.DataType, told: str) -> None:
-    with pytest.raises(SchemaError, match=told):
+def test_types_without_a_protobuf_equivalent_are_rejected(
+    struct: pa.DataType, message: str
+) -> None:
+    with pytest.raises(SchemaError, match=message):
         derive(struct, "x")
 
 

@@ -1,8 +1,8 @@
-"""A pipeline of each kind as a user writes it, which does not know what its master is.
+"""One pipeline of each kind, as a user writes it, on any master.
 
 python -m tests.spark.cluster.journey MASTER SERVERS REGISTRY DIRECTORY
 
-Prints as JSON what came of each.
+Prints the results as JSON.
 """
 
 import json
@@ -23,7 +23,7 @@ TOPICS = ("first", "second", "third", "sales")
 def main(master: str, servers: str, registry: str, directory: str) -> None:
     spark = session(master)
     pipeline = Journey(spark, servers, registry, Path(directory))
-    done = {
+    results = {
         "imported": pipeline.imported(),
         "batch": pipeline.batch(),
         "available now": pipeline.available_now(),
@@ -31,7 +31,7 @@ def main(master: str, servers: str, registry: str, directory: str) -> None:
         "typed": pipeline.typed(),
     }
     spark.stop()
-    print(json.dumps(done))
+    print(json.dumps(results))
 
 
 def session(master: str, **settings: str) -> SparkSession:
@@ -57,32 +57,34 @@ class Journey:
 
     def __init__(self, spark: SparkSession, servers: str, registry: str, directory: Path) -> None:
         self._spark = spark
-        self._at = {"kafka.bootstrap.servers": servers}
-        self._typed = {**self._at, "schema.registry.url": registry, "valueFormat": "avro"}
+        self._address = {"kafka.bootstrap.servers": servers}
+        self._typed = {**self._address, "schema.registry.url": registry, "valueFormat": "avro"}
         self._directory = directory
 
     def imported(self) -> list[bool]:
-        """Of each executor's Python: whether the sink was there before anybody asked for it."""
+        """Whether the sink was imported in each executor's Python before the first task."""
         tasks = self._spark.sparkContext.parallelize(range(PARTITIONS), PARTITIONS)
         return tasks.mapPartitions(_has_imported).collect()
 
     def batch(self) -> list[int]:
         numbers = self._spark.range(0, ROWS, 1, PARTITIONS).selectExpr("cast(id as string) value")
-        numbers.write.format("barnabas").options(**self._at, topic="first").mode("append").save()
-        return self._found("first")
+        numbers.write.format("barnabas").options(**self._address, topic="first").mode(
+            "append"
+        ).save()
+        return self._count_rows("first")
 
     def available_now(self) -> list[int]:
         writer = self._from("first").writeStream.format("barnabas")
-        writer = writer.options(**self._at, topic="second", **self._checkpoint("second"))
+        writer = writer.options(**self._address, topic="second", **self._checkpoint("second"))
         writer.trigger(availableNow=True).start().awaitTermination()
-        return self._found("second")
+        return self._count_rows("second")
 
     def stream(self) -> list[int]:
         writer = self._from("second").writeStream.format("barnabas")
-        query = writer.options(**self._at, topic="third", **self._checkpoint("third")).start()
+        query = writer.options(**self._address, topic="third", **self._checkpoint("third")).start()
         query.processAllAvailable()
         query.stop()
-        return self._found("third")
+        return self._count_rows("third")
 
     def typed(self) -> int:
         sales = self._spark.createDataFrame([("tea", 250), ("jam", 1200)], "what string, cents int")
@@ -92,16 +94,16 @@ class Journey:
 
     def _from(self, topic: str) -> DataFrame:
         source = {"subscribe": topic, "startingOffsets": "earliest"}
-        reader = self._spark.readStream.format("barnabas").options(**self._at, **source)
+        reader = self._spark.readStream.format("barnabas").options(**self._address, **source)
         return reader.option("maxOffsetsPerTrigger", ROWS // 2).load().select("value")
 
-    def _found(self, topic: str) -> list[int]:
-        """Rows, and different ones."""
-        reader = self._spark.read.format("barnabas").options(**self._at, subscribe=topic)
-        found = [
+    def _count_rows(self, topic: str) -> list[int]:
+        """Returns the number of rows, and of distinct rows."""
+        reader = self._spark.read.format("barnabas").options(**self._address, subscribe=topic)
+        values = [
             row.value for row in reader.option("minPartitions", 2 * PARTITIONS).load().collect()
         ]
-        return [len(found), len(set(found))]
+        return [len(values), len(set(values))]
 
     def _checkpoint(self, topic: str) -> dict[str, str]:
         return {"checkpointLocation": str(self._directory / topic)}

@@ -1,10 +1,10 @@
-"""Two attempts of one task at a time, as Spark runs them for stragglers: each row once.
+"""Two concurrent attempts of one task, as Spark's speculation runs them: each row is written once.
 
 python -m tests.spark.cluster.speculation MASTER SERVERS DIRECTORY
 
-One of the attempts is slow when it has handed over its rows and before it is done, so that they
-lie in an open transaction. Then each row must be there once, and no transaction may be open, long
-before the slow attempt would have ended. (Spark speculates on clusters only, and on another host.)
+One attempt is slow after it has written its rows, so that they are in an open transaction. Each row
+must be written once, and no transaction may be open, long before the slow attempt would have ended.
+(Spark speculates only on clusters, and on another host.)
 """
 
 import itertools
@@ -28,8 +28,8 @@ ROWS = 2 * TASKS * 10_000
 """A task has two of Arrow's batches, so that the first is written before the last comes."""
 
 WINS_S, LOSES_S = 5.0, 120.0
-END_S = 30.0
-"""That anybody may take to see to what a loser has left."""
+TIMEOUT_S = 30.0
+"""Until the open transaction of the slower attempt must be aborted."""
 
 SPECULATING = {
     "spark.speculation": "true",
@@ -58,24 +58,24 @@ CASES = [
 def main(master: str, servers: str, directory: str) -> None:
     spark = session(master, **SPECULATING)
     for number, case in enumerate(CASES):
-        home = Path(directory) / str(number)
-        home.mkdir()
+        folder = Path(directory) / str(number)
+        folder.mkdir()
         topic = Topic.create(servers)
-        began = time.monotonic()
-        write(spark, case, topic, home)
-        took_s = time.monotonic() - began
-        wait_until(lambda: not still_open(servers), f"{case}: nothing is open", END_S)
+        started_s = time.monotonic()
+        write(spark, case, topic, folder)
+        took_s = time.monotonic() - started_s
+        wait_until(lambda: not open_transactions(servers), f"{case}: nothing is open", TIMEOUT_S)
         values = topic.values()
         assert len(values) == len(set(values)) == ROWS, f"{case}: {len(values):,} rows"
         assert took_s < LOSES_S, f"{case}: the slow attempt was waited for"
-        assert (home / "attempt 1").exists(), f"{case}: Spark has not speculated"
+        assert (folder / "attempt 1").exists(), f"{case}: Spark has not speculated"
         print(f"{case}: {ROWS:,} rows, each once, in {took_s:.0f} s", flush=True)
     spark.stop()
 
 
-def write(spark: SparkSession, case: Case, topic: Topic, home: Path) -> None:
+def write(spark: SparkSession, case: Case, topic: Topic, folder: Path) -> None:
     numbers = spark.range(0, ROWS, 1, TASKS).selectExpr("cast(id as string) as value")
-    slow = straggling(case, home)
+    slow = slow_attempts(case, folder)
     if not case.is_stream:
         slowed = numbers.mapInArrow(slow, "value string")
         slowed.write.format("barnabas").options(**topic.options).mode("append").save()
@@ -87,31 +87,31 @@ def write(spark: SparkSession, case: Case, topic: Topic, home: Path) -> None:
     stream = reader.options(startingOffsets="earliest", minPartitions=TASKS).load()
     slowed = stream.selectExpr("cast(value as string) as value").mapInArrow(slow, "value string")
     writer = slowed.writeStream.format("barnabas").options(**topic.options)
-    writer = writer.option("checkpointLocation", str(home / "checkpoint"))
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     writer.trigger(availableNow=True).start().awaitTermination()
 
 
-def straggling(
-    case: Case, home: Path
+def slow_attempts(
+    case: Case, folder: Path
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The rows as they are; the first task's attempts are slow, and leave a file behind."""
+    """Returns a function that passes rows on; the attempts of the first task are slow."""
     slow_s = (case.first_s, case.second_s)
 
-    def passed_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
         context = TaskContext.get()
         if context is not None and context.partitionId() == 0:
             attempt = context.attemptNumber()
-            (home / f"attempt {attempt}").touch()
+            (folder / f"attempt {attempt}").touch()
             time.sleep(slow_s[attempt])
 
-    return passed_on
+    return pass_on
 
 
-def still_open(servers: str) -> list[str]:
+def open_transactions(servers: str) -> list[str]:
     with AdminClient({"bootstrap.servers": servers}) as admin:
         listed = admin.list_transactions(states=[TransactionState.ONGOING]).result(20).all()
-    return [each.transactional_id for found in listed.values() for each in found]
+    return [listing.transactional_id for listings in listed.values() for listing in listings]
 
 
 if __name__ == "__main__":

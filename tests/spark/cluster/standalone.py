@@ -1,4 +1,4 @@
-"""A Spark cluster on loopback: a master and workers as processes; workers that die come back."""
+"""A Spark cluster on loopback: a master and workers as processes; dead workers are restarted."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from tests.wait import wait_until
 
 from barnabas.testing.ports import LOOPBACK, free_port
 
-START_S = 120.0
+START_TIMEOUT_S = 120.0
 
 _Process = subprocess.Popen[bytes]
 
@@ -29,14 +29,14 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 """
 QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""A JVM that lives for seconds had better not optimise for hours."""
+"""A JVM that runs for seconds should not spend time on optimization."""
 
 
 @dataclass(slots=True)
 class Standalone:
-    """Workers of one core each, on hosts of their own, as far as Spark can tell from addresses.
+    """Workers of one core each, with addresses of their own, so that Spark sees several hosts.
 
-    They and their executors bear the mark, the master does not.
+    They and their executors have the mark in their environment, the master does not.
     """
 
     directory: Path
@@ -46,7 +46,7 @@ class Standalone:
     _running: dict[str, _Process] = field(default_factory=dict)
     """By address; the master is on the first."""
     _closing: threading.Event = field(default_factory=threading.Event)
-    _keeper: threading.Thread | None = None
+    _restarter: threading.Thread | None = None
 
     @property
     def url(self) -> str:
@@ -56,12 +56,12 @@ class Standalone:
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "log4j2.properties").write_text(_LOG)
         self._running[LOOPBACK] = self._start(LOOPBACK)
-        wait_until(self._answers, "the master answers", START_S)
+        wait_until(self._responds, "the master responds", START_TIMEOUT_S)
         for number in range(self.workers):
             host = f"127.0.0.{number + 2}"
             self._running[host] = self._start(host)
-        self._keeper = threading.Thread(target=self._keep, name="keeper")
-        self._keeper.start()
+        self._restarter = threading.Thread(target=self._restart_dead, name="restarter")
+        self._restarter.start()
         return self
 
     def __exit__(
@@ -71,14 +71,14 @@ class Standalone:
         traceback: TracebackType | None,
     ) -> None:
         self._closing.set()
-        if self._keeper is not None:
-            self._keeper.join()
-        for each in self._running.values():
-            each.terminate()
-        for each in self._running.values():
-            each.wait()
+        if self._restarter is not None:
+            self._restarter.join()
+        for process in self._running.values():
+            process.terminate()
+        for process in self._running.values():
+            process.wait()
 
-    def _keep(self) -> None:
+    def _restart_dead(self) -> None:
         while not self._closing.wait(0.2):
             for host, process in self._running.items():
                 if process.poll() is not None:
@@ -109,7 +109,7 @@ class Standalone:
                 cwd=self.directory,
             )
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         master_log = self.directory / f"{LOOPBACK}.log"
         assert self._running[LOOPBACK].poll() is None, master_log.read_text()
         with socket.socket() as connection:

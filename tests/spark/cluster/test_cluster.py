@@ -1,4 +1,4 @@
-"""On a cluster a pipeline changes in nothing but the master."""
+"""A pipeline runs on a cluster with only the master changed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from barnabas.testing.ports import LOOPBACK
 ROOT = Path(__file__).parents[3]
 
 MASTER = f"local-cluster[{PARTITIONS},1,512]"
-"""Executors are JVMs of their own, as on any cluster; only their machines are one."""
+"""Executors are separate JVMs, as on any cluster, on one machine."""
 
 
 @pytest.mark.timeout(300)
@@ -24,17 +24,17 @@ def test_executors_of_a_cluster_read_and_write(tmp_path: Path) -> None:
     with Broker() as broker, SchemaRegistry(broker.bootstrap_servers) as registry:
         for topic in TOPICS:
             broker.create_topic(topic, partitions=PARTITIONS)
-        told = [MASTER, broker.bootstrap_servers, registry.url, str(tmp_path)]
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.spark.cluster.journey", *told],
+        args = [MASTER, broker.bootstrap_servers, registry.url, str(tmp_path)]
+        process = subprocess.run(
+            [sys.executable, "-m", "tests.spark.cluster.journey", *args],
             env={**os.environ, "SPARK_LOCAL_IP": LOOPBACK},
             capture_output=True,
             text=True,
             cwd=ROOT,
             check=False,
         )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout) == {
         "imported": [True] * PARTITIONS,
         "batch": [ROWS, ROWS],
         "available now": [ROWS, ROWS],

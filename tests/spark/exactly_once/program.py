@@ -32,10 +32,10 @@ def main() -> int:
     parser.add_argument("--master", default=MASTER)
     parser.add_argument("--stateful", action="store_true", help="write how often a value was seen")
     parser.add_argument("--drain", action="store_true", help="end when all is written")
-    told = parser.parse_args()
-    spark = _session(told.master, told.checkpoint.parent)
+    options = parser.parse_args()
+    spark = _session(options.master, options.checkpoint.parent)
     while True:
-        query = _start(spark, told)
+        query = _start(spark, options)
         try:
             query.awaitTermination()
             break
@@ -45,23 +45,23 @@ def main() -> int:
     return 0
 
 
-def _start(spark: SparkSession, told: argparse.Namespace) -> StreamingQuery:
-    address = {"kafka.bootstrap.servers": told.bootstrap}
-    source = {"subscribe": told.source, "startingOffsets": "earliest"}
+def _start(spark: SparkSession, options: argparse.Namespace) -> StreamingQuery:
+    address = {"kafka.bootstrap.servers": options.bootstrap}
+    source = {"subscribe": options.source, "startingOffsets": "earliest"}
     stream = (
         spark.readStream.format("barnabas")
         .options(**address, **source, maxOffsetsPerTrigger=str(ROWS_A_BATCH))
         .load()
         .selectExpr("key", "cast(value as string) as value")
     )
-    written = {**address, "topic": told.sink}
+    written = {**address, "topic": options.sink}
     writing = (
         _seen(stream).writeStream.outputMode("update").foreachBatch(_saving(written))
-        if told.stateful
+        if options.stateful
         else stream.writeStream.format("barnabas").options(**written)
     )
-    writing = writing.option("checkpointLocation", str(told.checkpoint))
-    return (writing.trigger(availableNow=True) if told.drain else writing).start()
+    writing = writing.option("checkpointLocation", str(options.checkpoint))
+    return (writing.trigger(availableNow=True) if options.drain else writing).start()
 
 
 def _seen(stream: DataFrame) -> DataFrame:

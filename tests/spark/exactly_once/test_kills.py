@@ -1,4 +1,4 @@
-"""Each row once after kills (-9) of the driver, its JVM and its Python processes, by a seed."""
+"""Each row is written once after kills (-9) of the driver, its JVM and its Python processes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from barnabas.testing import Broker
 SEED = 7
 LIVES = 2
 KILLS_A_LIFE = len(SURVIVED) // LIVES
-"""That it survives; each kind once in all."""
+"""Kills that the pipeline survives; each kind once in total."""
 
 
 @pytest.fixture(params=["barnabas", pytest.param("kafka", marks=pytest.mark.peer)])

@@ -1,8 +1,8 @@
-"""Lives of a pipeline that is killed at moments of a seed's choice, and what is left in the end.
+"""Runs a pipeline whose processes are killed at random moments of a seed, and checks its output.
 
-In each life some of its processes are killed, which the pipeline survives, and then its driver or
-its JVM. The last life is left in peace. Then whoever reads what is committed must find each
-record once, and no transaction may be open.
+In each life some processes are killed, which the pipeline survives, and then its driver or its
+JVM. In the last life nothing is killed. Then a read_committed consumer must find each record once,
+and no transaction may be open.
 """
 
 import os
@@ -26,13 +26,13 @@ from barnabas import Producer
 from barnabas.admin import AdminClient, TransactionState
 
 PARTITIONS = 3
-LONGEST_S = 240.0
-"""That anything may take before it is a fault."""
+TIMEOUT_S = 240.0
+"""The longest that any step may take."""
 
-MOST_BATCHES = 2
-"""That begin before a kill; it then comes at some moment of the last."""
+MAX_BATCHES_BEFORE_KILL = 2
+"""Batches that start before a kill, which comes at a random moment of the last."""
 
-LATEST_KILL_S = 0.6
+MAX_KILL_DELAY_S = 0.6
 
 SURVIVED = {Kind.WORKER: 3, Kind.COMMITTER: 3, Kind.SOURCE: 1, Kind.DAEMON: 0}
 """Kills that end a task or the query, and how likely each is after the first of its kind. (Spark
@@ -59,28 +59,28 @@ class Trial:
     master: str = MASTER
     survived: Mapping[Kind, int] = field(default_factory=lambda: SURVIVED)
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """What all processes bear that may be killed."""
+    """The environment variable of all processes that may be killed."""
     deaths: Counter[Kind] = field(default_factory=Counter)
     lives: int = 0
     produced: int = 0
     _fed: int = 0
-    """Batches that there are rows for."""
+    """The number of batches with rows."""
 
     def run(self, *, kills_a_life: int, lives: int = 2, until_s: float | None = None) -> None:
-        """At least so many lives, and more while there is time (of the monotonic clock)."""
-        chance = random.Random(self.seed)
-        doomed = _doomed(chance, self.survived)
+        """Run at least `lives` lives, and more until `until_s` (of the monotonic clock)."""
+        rng = random.Random(self.seed)
+        victims = _victims(rng, self.survived)
         source = Topic.create(self.bootstrap_servers, PARTITIONS)
         sink = Topic.create(self.bootstrap_servers, PARTITIONS)
         try:
             while self.lives < lives or (until_s is not None and time.monotonic() < until_s):
                 ending = (Kind.JVM, Kind.DRIVER)[(self.seed + self.lives) % 2]
-                self._live(source, sink, [*islice(doomed, kills_a_life), ending], chance)
+                self._live(source, sink, [*islice(victims, kills_a_life), ending], rng)
                 self.lives += 1
             self._produce(source, ROWS_A_BATCH)
             self._last_life(source, sink)
         finally:
-            self._bury()
+            self._kill_all()
         self._verify(sink)
 
     def __str__(self) -> str:
@@ -93,14 +93,14 @@ class Trial:
             f"after {self.deaths.total()} kills in {self.lives} lives ({killed})"
         )
 
-    def _live(self, source: Topic, sink: Topic, doomed: list[Kind], chance: random.Random) -> None:
-        """From the start to the death of the driver or of its JVM."""
+    def _live(self, source: Topic, sink: Topic, victims: list[Kind], rng: random.Random) -> None:
+        """Run from the start until the driver or its JVM is killed."""
         pipeline = self._start(source, sink)
         try:
-            for kind in doomed:
-                self._let_run(pipeline, source, batches=chance.randint(0, MOST_BATCHES))
-                time.sleep(chance.uniform(0, LATEST_KILL_S))
-                self._kill(kind, pipeline, source, chance)
+            for kind in victims:
+                self._let_run(pipeline, source, batches=rng.randint(0, MAX_BATCHES_BEFORE_KILL))
+                time.sleep(rng.uniform(0, MAX_KILL_DELAY_S))
+                self._kill(kind, pipeline, source, rng)
         finally:
             # A JVM that has lost its driver ends by itself, beside the next one.
             pipeline.kill()
@@ -113,51 +113,53 @@ class Trial:
             self._keep_busy(pipeline, source)
             return self._begun() >= enough
 
-        wait_until(has_run, "a batch begins", LONGEST_S, poll_s=0.02)
+        wait_until(has_run, "a batch begins", TIMEOUT_S, poll_s=0.02)
 
-    def _kill(self, kind: Kind, pipeline: _Process, source: Topic, chance: random.Random) -> None:
-        """One of the kind, as soon as there is any."""
+    def _kill(self, kind: Kind, pipeline: _Process, source: Topic, rng: random.Random) -> None:
+        """Kill a process of the kind, as soon as there is one."""
 
         def is_done() -> bool:
             self._keep_busy(pipeline, source)
             found = [pipeline.pid] if kind is Kind.DRIVER else living(self.mark)[kind]
-            return bool(found) and kill(chance.choice(sorted(found)))
+            return bool(found) and kill(rng.choice(sorted(found)))
 
-        wait_until(is_done, f"a {kind} lives", LONGEST_S, poll_s=0.02)
+        wait_until(is_done, f"a {kind} lives", TIMEOUT_S, poll_s=0.02)
         self.deaths[kind] += 1
 
     def _keep_busy(self, pipeline: _Process, source: Topic) -> None:
-        """There are rows for one batch more, whatever has begun."""
-        assert pipeline.poll() is None, f"{self._faulty} has ended\n{self._log}"
+        """Make sure that there are rows for one more batch."""
+        assert pipeline.poll() is None, f"{self._description} has ended\n{self._log}"
         begun = self._begun()
         if begun >= self._fed:
             self._produce(source, ROWS_A_BATCH)
             self._fed = begun + 1
 
     def _begun(self) -> int:
-        """Batches, by the checkpoint's log of offsets."""
+        """Returns the number of batches in the checkpoint's offset log."""
         entries = (self.directory / "checkpoint" / "offsets").glob("[0-9]*")
         return max((int(entry.name) + 1 for entry in entries), default=0)
 
     def _last_life(self, source: Topic, sink: Topic) -> None:
         pipeline = self._start(source, sink, "--drain")
         try:
-            status = pipeline.wait(LONGEST_S)
+            status = pipeline.wait(TIMEOUT_S)
         finally:
             pipeline.kill()
-        assert status == 0, f"{self._faulty} fails\n{self._log}"
+        assert status == 0, f"{self._description} fails\n{self._log}"
 
-    def _bury(self) -> None:
-        """Nobody is left but the machines of a cluster."""
+    def _kill_all(self) -> None:
+        """Kill all processes, except the machines of a cluster."""
 
         def is_quiet() -> bool:
-            found = living(self.mark)
-            left = [pid for kind in found if kind is not Kind.MACHINE for pid in found[kind]]
-            for pid in left:
+            processes = living(self.mark)
+            pids = [
+                pid for kind in processes if kind is not Kind.MACHINE for pid in processes[kind]
+            ]
+            for pid in pids:
                 kill(pid)
-            return not left
+            return not pids
 
-        wait_until(is_quiet, "nobody is left", LONGEST_S)
+        wait_until(is_quiet, "nobody is left", TIMEOUT_S)
 
     def _produce(self, source: Topic, rows: int) -> None:
         with Producer({"bootstrap.servers": self.bootstrap_servers}) as producer:
@@ -167,30 +169,32 @@ class Trial:
         self.produced += rows
 
     def _verify(self, sink: Topic) -> None:
-        found = Counter(record.value.decode() for record in sink.records() if record.value)
+        counts = Counter(record.value.decode() for record in sink.records() if record.value)
         last, earlier = ("{}:2", "{}:1") if self.is_stateful else ("{}", "{}")
         expected = {last.format(value) for value in range(self.produced)}
         allowed = expected | {earlier.format(value) for value in range(self.produced)}
-        missing = sorted(expected - found.keys())
-        twice = sorted(value for value, count in found.items() if count > 1)
-        strange = sorted(found.keys() - allowed)
-        assert not missing, f"{self._faulty}: {len(missing)} rows are missing: {missing[:10]}"
-        assert not twice, f"{self._faulty}: {len(twice)} rows are there twice: {twice[:10]}"
-        assert not strange, f"{self._faulty}: rows that nobody produced: {strange[:10]}"
+        missing = sorted(expected - counts.keys())
+        twice = sorted(value for value, count in counts.items() if count > 1)
+        unexpected = sorted(counts.keys() - allowed)
+        assert not missing, f"{self._description}: {len(missing)} rows are missing: {missing[:10]}"
+        assert not twice, f"{self._description}: {len(twice)} rows are there twice: {twice[:10]}"
+        assert not unexpected, (
+            f"{self._description}: rows that were not produced: {unexpected[:10]}"
+        )
         with AdminClient({"bootstrap.servers": self.bootstrap_servers}) as admin:
             listed = admin.list_transactions(states=_OPEN).result(20).all()
-        assert not any(listed.values()), f"{self._faulty}: left open: {listed}"
+        assert not any(listed.values()), f"{self._description}: left open: {listed}"
 
     def _start(self, source: Topic, sink: Topic, *more: str) -> _Process:
         command = [sys.executable, "-m", "tests.spark.exactly_once.program", *more]
-        told = {
+        arguments = {
             "--bootstrap": self.bootstrap_servers,
             "--source": source.name,
             "--sink": sink.name,
             "--checkpoint": str(self.directory / "checkpoint"),
             "--master": self.master,
         }
-        command += [word for pair in told.items() for word in pair]
+        command += [word for pair in arguments.items() for word in pair]
         if self.is_stateful:
             command.append("--stateful")
         with self._log_file.open("a") as log:
@@ -199,7 +203,7 @@ class Trial:
             )
 
     @property
-    def _faulty(self) -> str:
+    def _description(self) -> str:
         return f"seed {self.seed}, life {self.lives}: the pipeline"
 
     @property
@@ -214,8 +218,8 @@ class Trial:
 _ROOT = Path(__file__).parents[3]
 
 
-def _doomed(chance: random.Random, survived: Mapping[Kind, int]) -> Iterator[Kind]:
-    """Each kind once, in any order, then as likely as they are."""
-    yield from chance.sample(list(survived), len(survived))
+def _victims(rng: random.Random, survived: Mapping[Kind, int]) -> Iterator[Kind]:
+    """Yields each kind once, in any order, then by likelihood."""
+    yield from rng.sample(list(survived), len(survived))
     while True:
-        yield from chance.choices(list(survived), list(survived.values()))
+        yield from rng.choices(list(survived), list(survived.values()))

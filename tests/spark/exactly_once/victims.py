@@ -1,4 +1,4 @@
-"""The processes of a pipeline, found by a mark that all of them inherit."""
+"""The processes of a pipeline, found by an environment variable that all of them inherit."""
 
 import os
 import signal
@@ -7,14 +7,14 @@ from enum import StrEnum
 from pathlib import Path
 
 MARK = "BARNABAS_TRIAL"
-"""A variable of their environment. Parents would not do: a JVM outlives its driver."""
+"""The variable. The process tree would not do: a JVM outlives its driver."""
 
 
 class Kind(StrEnum):
     DRIVER = "driver"
     """The Python program."""
     JVM = "jvm"
-    """The driver's."""
+    """The JVM of the driver."""
     EXECUTOR = "executor"
     """A JVM that runs tasks, on a cluster."""
     MACHINE = "machine"
@@ -25,24 +25,30 @@ class Kind(StrEnum):
     COMMITTER = "committer"
     """Runs `commit` and `abort` of the sink."""
     SOURCE = "source"
-    """Tells Spark what there is to read."""
+    """Plans the micro-batches of the source."""
     OTHER = "other"
-    """As those that look at options, once a query."""
+    """For example those that parse options, once for each query."""
 
 
 def living(mark: str) -> dict[Kind, list[int]]:
-    """All that live now and have the mark."""
-    wanted = f"{MARK}={mark}".encode()
-    seen = [_seen(entry) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    ours = {each.pid: each for each in seen if each is not None and wanted in each.environment}
-    found: dict[Kind, list[int]] = {kind: [] for kind in Kind}
-    for each in ours.values():
-        found[_kind(each, ours.get(each.parent))].append(each.pid)
-    return found
+    """Returns the ids of all running processes with the mark."""
+    variable = f"{MARK}={mark}".encode()
+    processes = [
+        _process_info(entry) for entry in Path("/proc").iterdir() if entry.name.isdecimal()
+    ]
+    marked = {
+        process.pid: process
+        for process in processes
+        if process is not None and variable in process.environment
+    }
+    pids: dict[Kind, list[int]] = {kind: [] for kind in Kind}
+    for process in marked.values():
+        pids[_kind(process, marked.get(process.parent))].append(process.pid)
+    return pids
 
 
 def kill(pid: int) -> bool:
-    """With signal 9; whether it lived."""
+    """Kill with signal 9; returns whether the process existed."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -51,21 +57,21 @@ def kill(pid: int) -> bool:
 
 
 @dataclass(slots=True, frozen=True)
-class _Seen:
+class _ProcessInfo:
     pid: int
     parent: int
     environment: list[bytes]
     words: list[str]
 
 
-def _seen(entry: Path) -> _Seen | None:
+def _process_info(entry: Path) -> _ProcessInfo | None:
     try:
         parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
         environment = (entry / "environ").read_bytes().split(b"\0")
         words = (entry / "cmdline").read_text().split("\0")
     except OSError:
-        return None  # it has just ended, or is not ours to look at
-    return _Seen(int(entry.name), parent, environment, words)
+        return None  # it has just ended, or belongs to another user
+    return _ProcessInfo(int(entry.name), parent, environment, words)
 
 
 _PROGRAMS = {
@@ -75,11 +81,11 @@ _PROGRAMS = {
 _COMMITTERS = {"python_streaming_sink_runner", "commit_data_source_write"}
 
 
-def _kind(it: _Seen, parent: _Seen | None) -> Kind:
+def _kind(it: _ProcessInfo, parent: _ProcessInfo | None) -> Kind:
     modules = {word.rpartition(".")[2] for word in it.words}
     if _is_java(it):
         return next((kind for name, kind in _PROGRAMS.items() if name in modules), Kind.JVM)
-    # Workers whose daemon has died are used on.
+    # Spark keeps using workers whose daemon has died.
     is_forked = parent is None or not _is_java(parent)
     if "program" in modules:
         return Kind.DRIVER
@@ -90,5 +96,5 @@ def _kind(it: _Seen, parent: _Seen | None) -> Kind:
     return Kind.SOURCE if "python_streaming_source_runner" in modules else Kind.OTHER
 
 
-def _is_java(it: _Seen) -> bool:
+def _is_java(it: _ProcessInfo) -> bool:
     return it.words[0].endswith("java")

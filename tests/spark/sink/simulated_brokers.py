@@ -1,7 +1,7 @@
-"""Brokers as far as the sink's protocol meets them: transactions by their ids, and decisions.
+"""A simulation of brokers for the sink's protocol: transactions by id, and decisions.
 
-They keep transactions (by id: producer id, epoch, state, rows) and a group's decision as Kafka
-does, in either flow. Epochs run out soon, and another producer id follows.
+It has transactions (by id: producer id, epoch, state, rows) and a group's decision as Kafka has,
+with transactions V1 or V2. Epochs are exhausted soon, and a new producer id follows.
 """
 
 import random
@@ -16,19 +16,19 @@ from barnabas.spark.sink.commit_decision import CommitDecision, decode, encode
 PREFIX = "query"
 LAST_EPOCH = 6
 Row = tuple[int, int, int]
-"""A batch, the run that has made it, and a row of it."""
+"""A batch, the run that wrote it, and a row of it."""
 
 
 class Death(Exception):  # noqa: N818 - not an error: it is what the simulation is about
-    """Of whoever makes a request."""
+    """The process that sends a request dies."""
 
 
 class Fenced(Exception):  # noqa: N818
-    """By who has taken over."""
+    """A newer driver has fenced this one."""
 
 
 class Forgotten(Exception):  # noqa: N818
-    """How a transaction has ended: nobody can tell."""
+    """The brokers no longer know how a transaction ended."""
 
 
 class State(Enum):
@@ -45,25 +45,25 @@ class Transactional:
     state: State = State.EMPTY
     rows: list[Row] = field(default_factory=list)
     ended: tuple[int, int] | None = None
-    """Who has had the last one that has ended."""
+    """Producer id and epoch of the last transaction that ended."""
 
 
 @dataclass(slots=True)
 class Brokers:
     ends_with_new_epoch: bool
-    """The new flow."""
+    """Transactions V2 (KIP-890)."""
     ids: dict[str, Transactional] = field(default_factory=dict)
-    pieces: list[str] = field(default_factory=list)
+    chunks: list[str] = field(default_factory=list)
     decided: set[int] = field(default_factory=set)
-    """Batches that ever were."""
+    """All batches that were ever decided."""
     driver_epoch: int = 0
     log: list[Row] = field(default_factory=list)
-    """What readers of what is committed see."""
+    """The committed rows, as readers see them."""
     _producer_ids: "count[int]" = field(default_factory=count)
 
     @property
     def last(self) -> CommitDecision | None:
-        return decode(PREFIX, self.pieces) if self.pieces else None
+        return decode(PREFIX, self.chunks) if self.chunks else None
 
     def init(self, transactional_id: str) -> PreparedTransaction:
         it = self.ids.get(transactional_id)
@@ -85,11 +85,11 @@ class Brokers:
 
     def is_open(self, transaction: PreparedTransaction) -> bool:
         it = self.ids[transaction.transactional_id]
-        is_its = (it.producer_id, it.epoch) == (transaction.producer_id, transaction.epoch)
-        return is_its and it.state is State.OPEN
+        is_same = (it.producer_id, it.epoch) == (transaction.producer_id, transaction.epoch)
+        return is_same and it.state is State.OPEN
 
     def end(self, transaction: PreparedTransaction, committed: bool) -> bool:
-        """Whether it has ended so, by this or before."""
+        """Returns whether it has ended so, now or before."""
         it = self.ids[transaction.transactional_id]
         if self.is_open(transaction):
             self._end(it, committed)
@@ -97,7 +97,7 @@ class Brokers:
                 self._bump(it)
             return True
         if not committed:
-            return True  # there is nothing left to abort
+            return True  # it is aborted already
         if it.ended != (transaction.producer_id, transaction.epoch):
             raise Forgotten
         return it.state is State.COMMITTED
@@ -107,7 +107,7 @@ class Brokers:
         if self.ends_with_new_epoch:
             self.end(transaction, committed=False)
         elif it.state is State.OPEN:
-            self.time_out(transaction.transactional_id)  # whosever it is by now
+            self.time_out(transaction.transactional_id)  # also if it is another transaction by now
         elif (it.producer_id, it.epoch) == (transaction.producer_id, transaction.epoch):
             self.init(transaction.transactional_id)
 
@@ -137,25 +137,28 @@ class Brokers:
             it.producer_id, it.epoch = next(self._producer_ids), 0
 
 
-class Fate:
-    """When whoever makes a request dies: before it is heard, or before it is answered."""
+class FailureInjector:
+    """When the sender of a request dies: before the broker gets it, or before the response."""
 
-    def __init__(self, seed: random.Random, likelihood: float) -> None:
-        self._seed = seed
+    def __init__(self, rng: random.Random, likelihood: float) -> None:
+        self._rng = rng
         self.likelihood = likelihood
 
-    def strikes(self) -> bool:
-        return self._seed.random() < self.likelihood
+    def fails(self) -> bool:
+        return self._rng.random() < self.likelihood
 
 
-class SimulatedLedger:
-    """`protocol.Ledger`, of one driver or task. Something else may happen before each request."""
+class SimulatedTransactionLog:
+    """A `protocol.TransactionLog` of one driver or task. `meanwhile` runs before each request."""
 
     def __init__(
-        self, brokers: Brokers, fate: Fate, meanwhile: Callable[[], None] = lambda: None
+        self,
+        brokers: Brokers,
+        failures: FailureInjector,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         self._brokers = brokers
-        self._fate = fate
+        self._failures = failures
         self._meanwhile = meanwhile
         self._epoch: int | None = None
 
@@ -170,15 +173,15 @@ class SimulatedLedger:
             self._epoch = self._brokers.driver_epoch
         return self.read()
 
-    def hand_over(self) -> None:
+    def reset(self) -> None:
         self._epoch = None
 
     def decide(self, decision: CommitDecision) -> None:
         self._step()
         if self._epoch != self._brokers.driver_epoch:
             raise Fenced
-        pieces = encode(PREFIX, decision)
-        self._brokers.pieces[: len(pieces)] = pieces
+        chunks = encode(PREFIX, decision)
+        self._brokers.chunks[: len(chunks)] = chunks
         self._brokers.decided.add(decision.batch)
         self._step()
 
@@ -195,7 +198,7 @@ class SimulatedLedger:
 
     def find_ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
         self._step()
-        return [each for each in transactions if not self._brokers.is_open(each)]
+        return [it for it in transactions if not self._brokers.is_open(it)]
 
     def open_transactions(self) -> list[PreparedTransaction]:
         self._step()
@@ -208,6 +211,6 @@ class SimulatedLedger:
 
     def _step(self) -> None:
         self._meanwhile()
-        if self._fate.strikes():
-            self._epoch = None  # whether it was heard is not known: as after `hand_over`
+        if self._failures.fails():
+            self._epoch = None  # the outcome is unknown, as after `reset`
             raise Death

@@ -45,9 +45,9 @@ def test_the_sink_has_the_format_options_of_the_source() -> None:
 
 
 def test_option_names_are_case_insensitive() -> None:
-    told = read_options(ADDRESS | {"TOPIC": "t", "DeliveryGuarantee": "At-Least-Once"})
-    assert (told.topic, told.guarantee) == ("t", Guarantee.AT_LEAST_ONCE)
-    assert told.conf["bootstrap.servers"] == "localhost:9092"
+    options = read_options(ADDRESS | {"TOPIC": "t", "DeliveryGuarantee": "At-Least-Once"})
+    assert (options.topic, options.guarantee) == ("t", Guarantee.AT_LEAST_ONCE)
+    assert options.conf["bootstrap.servers"] == "localhost:9092"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The protocol in a simulation: whoever dies, and whenever, each row is there once."""
+"""The protocol in a simulation: each row is committed once, whichever process dies."""
 
 import pytest
 from tests.spark.sink.simulation import Jobs, Spark
@@ -13,7 +13,7 @@ def test_each_row_is_committed_once_after_any_process_dies(kind: type[Spark], fi
     for seed in range(first, first + AT_A_TIME):
         spark = kind(seed)
         try:
-            spark.play()
+            spark.simulate()
             spark.check()
-        except Exception as problem:
-            raise AssertionError(f"seed {seed}") from problem
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error

@@ -73,9 +73,9 @@ def test_keys_are_spread_as_other_producers_spread_them(spark: SparkSession, top
     for _ in range(2):
         frame = spark.range(50).selectExpr("cast(id as string) as key", "'x' as value")
         save(frame, topic)
-    places = {(record.key, record.partition) for record in topic.records()}
-    assert len(places) == 50
-    assert Counter(partition for _, partition in places).keys() == {0, 1}
+    partitions = {(record.key, record.partition) for record in topic.records()}
+    assert len(partitions) == 50
+    assert Counter(partition for _, partition in partitions).keys() == {0, 1}
 
 
 def test_a_version_of_an_application_is_written_once(spark: SparkSession, topic: Topic) -> None:

@@ -1,4 +1,4 @@
-"""Topics to write to, and what is in them for readers of what is committed."""
+"""Topics to write to, and their committed records."""
 
 import uuid
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Topic:
         return {"kafka.bootstrap.servers": self.bootstrap_servers, "topic": self.name}
 
     def records(self) -> list[Record]:
-        """All that is committed. Waits behind what is still open, and fails if it stays so."""
+        """Returns all committed records; waits for open transactions, up to a timeout."""
         conf: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap_servers,
             "group.id": "reader",
@@ -44,13 +44,13 @@ class Topic:
         with Consumer(conf) as consumer:
             ends = self._ends()
             consumer.assign([TopicPartition(self.name, p, 0) for p in range(self.partitions)])
-            found = []
+            records = []
             while any(max(0, p.offset) < ends[p.partition] for p in _positions(consumer, self)):
                 message = consumer.poll(0.2)
                 if message is None:
                     continue
                 assert message.error() is None, message.error()
-                found.append(
+                records.append(
                     Record(
                         message.key(),
                         message.value(),
@@ -59,7 +59,7 @@ class Topic:
                         message.headers() or [],
                     )
                 )
-            return found
+            return records
 
     def values(self) -> list[str]:
         return sorted(record.value.decode() for record in self.records() if record.value)

@@ -1,4 +1,4 @@
-"""What may be asked of a read, and what it is told when it may not."""
+"""The options of the source, and the errors for invalid ones."""
 
 import pytest
 

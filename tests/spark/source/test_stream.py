@@ -168,8 +168,8 @@ def test_progress_is_committed_as_a_consumer_group(broker: Broker, topic_of, rea
 
 def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
     (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
-    places: list[TopicPartition] = future.result().topic_partitions
-    return {(each.topic, each.partition): each.offset for each in places}
+    partitions: list[TopicPartition] = future.result().topic_partitions
+    return {(each.topic, each.partition): each.offset for each in partitions}
 
 
 def test_a_waiting_stream_sends_no_other_requests(

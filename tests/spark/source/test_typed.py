@@ -122,7 +122,7 @@ def test_a_frame_keeps_its_columns_when_another_schema_is_registered(
     wider["fields"].append({"name": "colour", "type": "string", "default": "blue"})
     client = SchemaRegistryClient({"url": registry})
     client.register_schema(f"{orders}-value", Schema(json.dumps(wider), "AVRO"))
-    reader = pickle.loads(pickle.dumps(source)).reader(schema)  # as it comes to whoever reads
+    reader = pickle.loads(pickle.dumps(source)).reader(schema)  # as executors get it
     (rows,) = [rows for task in reader.partitions() for rows in reader.read(task)]
     assert rows.column("value").to_pylist() == [
         {"id": 1, "item": "ink"},

@@ -27,7 +27,7 @@ MAX_DEPTH = 60
 
 
 @dataclass(slots=True, frozen=True)
-class FieldLayout:
+class ProtobufFieldLayout:
     """The column of a field, or of the top-level message."""
 
     name: str
@@ -50,7 +50,7 @@ class FieldLayout:
     """Whether the field is a message on the wire, also if its kind is another: parts are merged."""
     oneof: int = -1
     enum: EnumDescriptor | None = None
-    children: tuple[FieldLayout, ...] = ()
+    children: tuple[ProtobufFieldLayout, ...] = ()
     oneof_count: int = 0
 
     @property
@@ -63,7 +63,7 @@ class FieldLayout:
         return pa.list_(self.arrow_type) if self.is_repeated else self.arrow_type
 
 
-def message_layout(message: Descriptor) -> FieldLayout:
+def message_layout(message: Descriptor) -> ProtobufFieldLayout:
     """Raises SchemaError if the message has too many columns."""
     builder = _LayoutBuilder()
     return replace(
@@ -75,7 +75,7 @@ class _LayoutBuilder:
     def __init__(self) -> None:
         self._columns = 0
 
-    def message(self, message: Descriptor, outer: tuple[str, ...]) -> FieldLayout:
+    def message(self, message: Descriptor, outer: tuple[str, ...]) -> ProtobufFieldLayout:
         import pyarrow as pa
 
         within = (*outer, message.full_name)
@@ -86,7 +86,7 @@ class _LayoutBuilder:
             )
         oneofs = {oneof.name: index for index, oneof in enumerate(message.oneofs)}
         children = tuple(self._field(field, within, oneofs) for field in _in_order(message))
-        return FieldLayout(
+        return ProtobufFieldLayout(
             name="",
             number=0,
             kind=ColumnKind.MESSAGE,
@@ -98,7 +98,7 @@ class _LayoutBuilder:
 
     def _field(
         self, field: FieldDescriptor, within: tuple[str, ...], oneofs: dict[str, int]
-    ) -> FieldLayout:
+    ) -> ProtobufFieldLayout:
         self._columns += 1
         if self._columns > MAX_COLUMNS:
             raise SchemaError(
@@ -119,7 +119,7 @@ class _LayoutBuilder:
             oneof=oneofs[field.containing_oneof.name] if field.containing_oneof else -1,
         )
 
-    def _value(self, field: FieldDescriptor, within: tuple[str, ...]) -> FieldLayout:
+    def _value(self, field: FieldDescriptor, within: tuple[str, ...]) -> ProtobufFieldLayout:
         import pyarrow as pa
 
         if field.message_type is None:
@@ -127,12 +127,12 @@ class _LayoutBuilder:
         name = field.message_type.full_name
         wire = WireType.GROUP if field.type == FieldDescriptor.TYPE_GROUP else WireType.LEN
         if name == "google.protobuf.Timestamp":
-            return FieldLayout("", 0, ColumnKind.TIMESTAMP, wire, pa.timestamp("us", tz="UTC"))
+            return ProtobufFieldLayout("", 0, ColumnKind.TIMESTAMP, wire, pa.timestamp("us", tz="UTC"))
         if name in _WRAPPERS:
             inner = _scalar(field.message_type.fields_by_number[1])
             return replace(inner, wire=wire, inner_wire=inner.wire)
         if name in within:
-            return FieldLayout("", 0, ColumnKind.BYTES, wire, pa.binary())
+            return ProtobufFieldLayout("", 0, ColumnKind.BYTES, wire, pa.binary())
         inner = self.message(field.message_type, within)
         return replace(inner, wire=wire, is_map=_is_entry(field.message_type))
 
@@ -148,13 +148,13 @@ def _is_entry(message: Descriptor) -> bool:
     return bool(message.GetOptions().map_entry)
 
 
-def _scalar(field: FieldDescriptor) -> FieldLayout:
+def _scalar(field: FieldDescriptor) -> ProtobufFieldLayout:
     import pyarrow as pa
 
     kind, wire, type_name = _SCALARS[field.type]
     arrow_type = pa.decimal128(20, 0) if kind is ColumnKind.UINT64 else getattr(pa, type_name)()
     is_zigzag = field.type in (FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_SINT64)
-    return FieldLayout("", 0, kind, wire, arrow_type, is_zigzag=is_zigzag, enum=field.enum_type)
+    return ProtobufFieldLayout("", 0, kind, wire, arrow_type, is_zigzag=is_zigzag, enum=field.enum_type)
 
 
 _SCALARS = {

@@ -12,7 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.columns import DecodedColumn
 from barnabas.columns.protobuf import _decoder
-from barnabas.columns.protobuf.layout import FieldLayout, message_layout
+from barnabas.columns.protobuf.layout import ProtobufFieldLayout, message_layout
 from barnabas.schemas import SchemaError
 from barnabas.schemas.framing import (
     ID_PREFIX_BYTES,
@@ -132,12 +132,12 @@ def _prefixes(message_type: Descriptor, writer_schema: ProtobufSchema) -> tuple[
 
 @dataclass(slots=True, frozen=True)
 class _Columns:
-    layout: FieldLayout
+    layout: ProtobufFieldLayout
     column: _decoder.ProtobufColumnBuffer
     children: tuple[_Columns, ...]
 
 
-def _build_columns(layout: FieldLayout) -> _Columns:
+def _build_columns(layout: ProtobufFieldLayout) -> _Columns:
     children = tuple(_build_columns(child) for child in layout.children)
     symbols: dict[int, bytes] = {}
     for value in layout.enum.values if layout.enum else ():

@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor
 
 from barnabas.columns.protobuf import _encoder
 from barnabas.columns.protobuf.field_types import ColumnKind
-from barnabas.columns.protobuf.layout import FieldLayout, message_layout
+from barnabas.columns.protobuf.layout import ProtobufFieldLayout, message_layout
 from barnabas.schemas import SchemaError
 from barnabas.wire.records.buffers import view
 
@@ -51,14 +51,14 @@ class ProtobufEncoder:
 @dataclass(slots=True, frozen=True)
 class _BoundField:
     field_writer: _encoder.ProtobufField
-    layout: FieldLayout
+    layout: ProtobufFieldLayout
     arrow_type: pa.DataType
     """The type to cast the array to, which the compiled writer reads."""
     children: tuple[tuple[int, _BoundField], ...]
     """The fields of a message, with their indexes in its array."""
 
 
-def _match_field(layout: FieldLayout, arrow_type: pa.DataType, path: str) -> _BoundField:
+def _match_field(layout: ProtobufFieldLayout, arrow_type: pa.DataType, path: str) -> _BoundField:
     import pyarrow as pa
 
     types = pa.types
@@ -78,7 +78,7 @@ def _match_field(layout: FieldLayout, arrow_type: pa.DataType, path: str) -> _Bo
     return _match_value(layout, arrow_type, path)
 
 
-def _match_value(layout: FieldLayout, arrow_type: pa.DataType, path: str) -> _BoundField:
+def _match_value(layout: ProtobufFieldLayout, arrow_type: pa.DataType, path: str) -> _BoundField:
     import pyarrow as pa
 
     if layout.kind is not ColumnKind.MESSAGE:
@@ -111,7 +111,7 @@ def _match_value(layout: FieldLayout, arrow_type: pa.DataType, path: str) -> _Bo
 
 
 def _field(
-    layout: FieldLayout, arrow_type: pa.DataType, children: tuple[tuple[int, _BoundField], ...]
+    layout: ProtobufFieldLayout, arrow_type: pa.DataType, children: tuple[tuple[int, _BoundField], ...]
 ) -> _BoundField:
     values = layout.enum.values if layout.enum else ()
     field_writer = _encoder.ProtobufField(

@@ -127,18 +127,18 @@ def test_time_without_a_consumer_does_not_count_to_the_timeout(
     (first,) = next(answers)
     assert first.fetched.next_offset == 1
     until_s = time.monotonic() + 2 * patience_s
-    while time.monotonic() < until_s:  # whoever takes them has other things to do
+    while time.monotonic() < until_s:  # the consumer is busy
         time.sleep(0.05)
     with broker.faults.fail("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1):
         ((second,),) = answers
     assert second.fetched.next_offset == 2
 
 
-def told(index: int, **fields: object) -> PartitionData:
+def partition_data(index: int, **fields: object) -> PartitionData:
     return PartitionData(partition_index=index, high_watermark=2, last_stable_offset=2, **fields)
 
 
-def answer(*partitions: PartitionData) -> FetchResponse:
+def fetch_response(*partitions: PartitionData) -> FetchResponse:
     """Of a scripted topic."""
     topic = FetchableTopicResponse(topic="t", topic_id=topic_id("t"), partitions=[*partitions])
     return FetchResponse(responses=[topic])
@@ -165,13 +165,13 @@ def test_records_are_read_from_the_preferred_replica_of_the_leader(
 ) -> None:
     def lead(request: FetchRequest) -> FetchResponse:
         if request.rack_id:
-            return answer(told(0, preferred_read_replica=2))
-        return answer(told(0, records=batch_of(b"0", b"1")))
+            return fetch_response(partition_data(0, preferred_read_replica=2))
+        return fetch_response(partition_data(0, records=batch_of(b"0", b"1")))
 
     def follow(request: FetchRequest) -> FetchResponse:
         if follower_fails:  # it has not got as far yet
-            return answer(told(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
-        return answer(told(0, records=batch_of(b"0", b"1")))
+            return fetch_response(partition_data(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+        return fetch_response(partition_data(0, records=batch_of(b"0", b"1")))
 
     leader = ScriptedBroker({ApiKey.FETCH: lead}, node_id=1, topics={"t": 1})
     follower = ScriptedBroker({ApiKey.FETCH: follow}, node_id=2)
@@ -185,10 +185,10 @@ def test_records_are_read_from_the_preferred_replica_of_the_leader(
 def test_an_offset_that_is_in_range_after_all_is_fetched_again() -> None:
     def fetch(request: FetchRequest) -> FetchResponse:
         if len(broker.requests_of(ApiKey.FETCH)) == 2:
-            return answer(told(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+            return fetch_response(partition_data(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
         offset = request.topics[0].partitions[0].fetch_offset
         record = batch_of(b"%d" % offset, base_offset=offset)
-        return answer(told(0, records=record))
+        return fetch_response(partition_data(0, records=record))
 
     def edges(request: ListOffsetsRequest) -> ListOffsetsResponse:
         offset = {EARLIEST: 0, LATEST: 2}[request.topics[0].partitions[0].timestamp]
@@ -204,7 +204,9 @@ def test_a_topic_that_is_deleted_while_it_is_read_is_data_loss() -> None:
         broker.topics.clear()
         left = [each.partition for each in request.topics[0].partitions]
         moved = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return answer(*(told(index, error_code=0 if index else moved) for index in left))
+        return fetch_response(
+            *(partition_data(index, error_code=0 if index else moved) for index in left)
+        )
 
     broker = ScriptedBroker({ApiKey.FETCH: fetch}, topics={"t": 2})
     with pytest.raises(SourceError, match=r"t \[\d\] does not exist any more"):
@@ -216,8 +218,8 @@ def test_a_topic_that_reappears_has_all_of_its_attempts_again(
 ) -> None:
     def fetch(request: FetchRequest) -> FetchResponse:
         if len(broker.requests_of(ApiKey.FETCH)) == 1:
-            return answer(told(0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
-        return answer(told(0, records=batch_of(b"0", b"1")))
+            return fetch_response(partition_data(0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        return fetch_response(partition_data(0, records=batch_of(b"0", b"1")))
 
     hidden = iter(2 * [*(MAX_UNKNOWN_TOPIC_ATTEMPTS - 1) * [True], False])
     look = RangeReader._find_topic

@@ -1,4 +1,4 @@
-"""What the driver is told by brokers that do not all know the same."""
+"""The driver's lookups while brokers have different metadata."""
 
 from collections.abc import Mapping
 
@@ -22,10 +22,10 @@ def driver(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Driver:
 def test_an_end_before_the_read_offset_is_looked_up_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = iter([3, 6, 2, 2, 2, 2, 2])
+    responses = iter([3, 6, 2, 2, 2, 2, 2])
 
     def offsets(_: Driver, wanted: Mapping[SourcePartition, int]) -> dict[SourcePartition, int]:
-        return dict.fromkeys(wanted, next(told))
+        return dict.fromkeys(wanted, next(responses))
 
     monkeypatch.setattr(Driver, "offsets", offsets)
     assert driver.latest([A], read={A: 5}) == {A: 6}
@@ -35,6 +35,6 @@ def test_an_end_before_the_read_offset_is_looked_up_again(
 def test_a_partition_that_reappeared_is_retried_before_it_counts_as_deleted(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = iter([*[{}] * 5, {A: 0}, {}, {A: 1}])
-    monkeypatch.setattr(Driver, "_listed", lambda _, wanted: next(told))
+    responses = iter([*[{}] * 5, {A: 0}, {}, {A: 1}])
+    monkeypatch.setattr(Driver, "_list_offsets", lambda _, wanted: next(responses))
     assert [driver.latest([A]) for _ in range(3)] == [{}, {A: 0}, {A: 1}]

@@ -1,4 +1,4 @@
-"""The runner of a stream's source is forked where one ran before, and lives as Spark has it."""
+"""Runners of streaming sources are forked after the first, and live as long as Spark expects."""
 
 import os
 import signal
@@ -23,11 +23,11 @@ for line in sys.stdin:
     runner = [*sys.argv[1:], line.strip()]
     print(subprocess.Popen(runner, stdout=subprocess.DEVNULL).pid, flush=True)
 """
-"""Stands for Spark's JVM: starts a runner for each line."""
+"""Simulates Spark's JVM: starts a runner for each line."""
 
 
 class Application:
-    """What runners see of a Spark application."""
+    """A simulated Spark application, as runners see it."""
 
     def __init__(self, folder: Path) -> None:
         self._listener = socket.socket(socket.AF_UNIX)
@@ -46,10 +46,10 @@ class Application:
             stdout=subprocess.PIPE,
         )
 
-    def start(self, named: str) -> "Runner":
+    def start(self, name: str) -> "Runner":
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(f"{named}\n".encode())
+        self.process.stdin.write(f"{name}\n".encode())
         self.process.stdin.flush()
         started = int(self.process.stdout.readline())
         connection, _ = self._listener.accept()
@@ -65,8 +65,8 @@ class Application:
 
 class Runner:
     def __init__(self, started: int, pid: int, connection: socket.socket) -> None:
-        self.started = started  # what Spark has started
-        self.pid = pid  # what answers
+        self.started = started  # the process that Spark started
+        self.pid = pid  # the process that responds
         self.connection = connection
 
     @property
@@ -76,9 +76,9 @@ class Runner:
 
 @pytest.fixture
 def application(tmp_path: Path) -> Iterator[Application]:
-    made = Application(tmp_path)
-    yield made
-    made.close()
+    application = Application(tmp_path)
+    yield application
+    application.close()
 
 
 def test_runners_after_the_first_are_forked(application: Application) -> None:
@@ -94,7 +94,7 @@ def test_a_runner_ends_when_spark_closes_the_connection(application: Application
     for runner in runners:
         runner.connection.close()
     left = {pid for runner in runners for pid in (runner.pid, runner.started)}
-    wait_until(lambda: not any(map(lives, left)))
+    wait_until(lambda: not any(map(is_alive, left)))
 
 
 def test_a_forked_runner_ends_with_the_process_that_spark_started(application: Application) -> None:
@@ -106,28 +106,28 @@ def test_a_forked_runner_ends_with_the_process_that_spark_started(application: A
 
 
 def test_the_fork_server_ends_with_spark(application: Application) -> None:
-    left = left_by(application.start("one"))
+    left = fork_server_of(application.start("one"))
     application.process.kill()
-    wait_until(lambda: not lives(left))
+    wait_until(lambda: not is_alive(left))
 
 
 def test_the_fork_server_ends_when_spark_removes_its_files(
     application: Application, tmp_path: Path
 ) -> None:
-    left = left_by(application.start("one"))
-    (place,) = tmp_path.glob("*.sock")
-    place.unlink()
-    wait_until(lambda: not lives(left))
+    left = fork_server_of(application.start("one"))
+    (socket_path,) = tmp_path.glob("*.sock")
+    socket_path.unlink()
+    wait_until(lambda: not is_alive(left))
     assert not application.start("two").is_forked
 
 
-def left_by(runner: Runner) -> int:
+def fork_server_of(runner: Runner) -> int:
     (left,) = Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()
     return int(left)
 
 
-def lives(pid: int) -> bool:
-    """Neither gone nor waited for."""
+def is_alive(pid: int) -> bool:
+    """Whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
