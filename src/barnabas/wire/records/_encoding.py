@@ -134,22 +134,22 @@ class Rows:
     count: Size
     timestamps: cython.const[cython.longlong][::1]
     timestamp: Long
-    keys: Cells
-    values: Cells
+    keys: SourceCells
+    values: SourceCells
     header_offsets: cython.const[cython.int][::1]
-    header_keys: Cells
-    header_values: Cells
+    header_keys: SourceCells
+    header_values: SourceCells
 
     def __init__(
         self,
         count: Size,
         timestamps: cython.const[cython.longlong][::1],
         timestamp: Long,
-        keys: Cells,
-        values: Cells,
+        keys: SourceCells,
+        values: SourceCells,
         header_offsets: cython.const[cython.int][::1],
-        header_keys: Cells,
-        header_values: Cells,
+        header_keys: SourceCells,
+        header_values: SourceCells,
     ) -> None:
         if keys.count != count or values.count != count or len(timestamps) not in (0, count):
             raise ValueError("The columns are not of one length.")
@@ -285,7 +285,7 @@ class Rows:
 
 @cython.final
 @cython.cclass
-class Cells:
+class SourceCells:
     """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
 
     It has the `count` cells from `first` on. Without validity bits no cell is null; without

@@ -12,16 +12,16 @@ class Rows:
         count: int,
         timestamps: memoryview,
         timestamp: int,
-        keys: Cells,
-        values: Cells,
+        keys: SourceCells,
+        values: SourceCells,
         header_offsets: memoryview,
-        header_keys: Cells,
-        header_values: Cells,
+        header_keys: SourceCells,
+        header_values: SourceCells,
     ) -> None: ...
     def fit(self, first: int, max_bytes: int) -> tuple[int, int, int, int]: ...
     def encode(self, first: int, count: int, size: int, reserved: int) -> bytearray: ...
 
-class Cells:
+class SourceCells:
     def __init__(
         self,
         offsets: memoryview,

@@ -337,22 +337,22 @@ class Columns:
 
     offsets: cython.longlong[::1]
     timestamps: cython.longlong[::1]
-    keys: Cells
-    values: Cells
+    keys: DecodedCells
+    values: DecodedCells
     header_offsets: cython.int[::1]
-    header_keys: Cells
-    header_values: Cells
+    header_keys: DecodedCells
+    header_values: DecodedCells
     count: Size
 
     def __init__(
         self,
         offsets: cython.longlong[::1],
         timestamps: cython.longlong[::1],
-        keys: Cells,
-        values: Cells,
+        keys: DecodedCells,
+        values: DecodedCells,
         header_offsets: cython.int[::1],
-        header_keys: Cells,
-        header_values: Cells,
+        header_keys: DecodedCells,
+        header_values: DecodedCells,
     ) -> None:
         if len(offsets) != len(timestamps) or len(offsets) + 1 != len(header_offsets):
             raise ValueError("The columns are not of one length.")
@@ -419,7 +419,7 @@ class Columns:
 
 @cython.final
 @cython.cclass
-class Cells:
+class DecodedCells:
     """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
 
     There is one more offset than cells, and a validity bit for each cell, initially set.

@@ -59,11 +59,11 @@ class Columns:
         self,
         offsets: memoryview,
         timestamps: memoryview,
-        keys: Cells,
-        values: Cells,
+        keys: DecodedCells,
+        values: DecodedCells,
         header_offsets: memoryview,
-        header_keys: Cells,
-        header_values: Cells,
+        header_keys: DecodedCells,
+        header_values: DecodedCells,
     ) -> None: ...
     def append(
         self,
@@ -74,5 +74,5 @@ class Columns:
         append_time: int | None,
     ) -> None: ...
 
-class Cells:
+class DecodedCells:
     def __init__(self, offsets: memoryview, validity: memoryview, content: memoryview) -> None: ...

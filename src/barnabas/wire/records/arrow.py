@@ -216,10 +216,10 @@ class _Room:
         self.validity = pa.allocate_buffer((count + 7) // 8)
         self.content = pa.allocate_buffer(size_bytes)
 
-    def cells(self) -> _loops.Cells:
+    def cells(self) -> _loops.DecodedCells:
         validity = view(self.validity, "B")
         validity[:] = b"\xff" * len(validity)
-        return _loops.Cells(view(self.offsets, "i"), validity, view(self.content, "B"))
+        return _loops.DecodedCells(view(self.offsets, "i"), validity, view(self.content, "B"))
 
     def array(self, kind: pa.DataType) -> pa.Array:
         import pyarrow as pa
@@ -271,7 +271,7 @@ def _timestamps(column: pa.Array, default: int) -> memoryview:
     return _integers(column.cast(pa.int64()).fill_null(default), "q")
 
 
-def _headers(column: pa.Array) -> tuple[memoryview, _encoding.Cells, _encoding.Cells]:
+def _headers(column: pa.Array) -> tuple[memoryview, _encoding.SourceCells, _encoding.SourceCells]:
     """Returns the offsets of each row's headers, their keys, and their values.
 
     Raises ValueError for a header without a key, which records cannot have.
@@ -295,7 +295,7 @@ def _integers(array: pa.Array, kind: str) -> memoryview:
     return view(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
-def _cells(array: pa.Array) -> _encoding.Cells:
+def _cells(array: pa.Array) -> _encoding.SourceCells:
     import pyarrow as pa
 
     if array.type != pa.binary():
@@ -303,7 +303,7 @@ def _cells(array: pa.Array) -> _encoding.Cells:
     if len(array) == 0:  # then Arrow may omit the only offset
         return _nulls(0)
     validity, offsets, content = array.buffers()
-    return _encoding.Cells(
+    return _encoding.SourceCells(
         view(offsets, "i"),
         view(validity, "B"),
         view(content, "B"),
@@ -312,5 +312,5 @@ def _cells(array: pa.Array) -> _encoding.Cells:
     )
 
 
-def _nulls(count: int) -> _encoding.Cells:
-    return _encoding.Cells(view(None, "i"), _NOTHING, _NOTHING, 0, count)
+def _nulls(count: int) -> _encoding.SourceCells:
+    return _encoding.SourceCells(view(None, "i"), _NOTHING, _NOTHING, 0, count)
