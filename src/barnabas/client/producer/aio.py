@@ -4,7 +4,6 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client.cluster import Deadline
@@ -210,12 +209,7 @@ class AioProducer(AioProducerBase):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _wait_for_space(self, delivery: DeliveryFuture, *record: Any) -> DeliveryFuture:

@@ -4,7 +4,6 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client.cluster import Deadline
@@ -310,12 +309,7 @@ class Producer(ProducerBase):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _retry_until_space(
