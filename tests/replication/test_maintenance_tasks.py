@@ -12,8 +12,11 @@ from tests.replication.world import World, batch_of
 from barnabas.log import LogDirFailure
 from barnabas.log.checkpoint_file import read_offsets
 from barnabas.log.leader_epochs import LeaderEpochCache
-from barnabas.replication.maintenance_tasks import MAX_CONCURRENT_FLUSHES, FlushScheduler
-from barnabas.replication.maintenance_tasks import STEPS_PER_SLICE
+from barnabas.replication.maintenance_tasks import (
+    MAX_CONCURRENT_FLUSHES,
+    STEPS_PER_SLICE,
+    FlushScheduler,
+)
 from barnabas.wire.errors import ErrorCode
 
 HOUR_MS = 60 * 60 * 1000

@@ -12,8 +12,8 @@ from barnabas.log import LogDirectory
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.replication import Partition, Partitions
-from barnabas.server.nodes import BrokerNode
 from barnabas.server.fetching.session_cache import FetchSessionCache
+from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages import metadata_records as records

@@ -65,7 +65,6 @@ class ConnectionCounters:
     connections: int = 0
     connects: int = 0
     disconnects: int = 0
-    failed_connects: int = 0
     failed_authentications: int = 0
     throttled: int = 0  # responses that a quota delayed
     throttle_ms: int = 0  # the delay of the last of them

@@ -327,8 +327,6 @@ class SocketPeer:
     def _fail(self, failure: OSError) -> None:
         """Handles a broken connection, or one that cannot be made."""
         error = self._with_address(failure)
-        if self._versions is None:
-            self._counters.failed_connects += 1
         if isinstance(failure, AuthenticationFailed):
             self._counters.failed_authentications += 1
         self._on_change(error)

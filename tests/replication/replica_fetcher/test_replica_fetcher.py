@@ -9,7 +9,10 @@ import pytest
 from tests.log_records import barnabas_log_records
 from tests.replication.replica_fetcher.pair import BROKER_EPOCH, LIMITS, TOPIC, Pair
 
-from barnabas.replication.replica_fetcher.followed_partition import PartitionFetchState, FollowedPartition
+from barnabas.replication.replica_fetcher.followed_partition import (
+    FollowedPartition,
+    PartitionFetchState,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest

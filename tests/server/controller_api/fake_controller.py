@@ -19,7 +19,7 @@ from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.schema import Message
 
 LISTENER = "CONTROLLER"
@@ -43,7 +43,7 @@ class FakeController:
 
 @dataclass
 class FakeQuorum:
-    """A quorum that returns empty responses and records the called methods."""
+    """A quorum that returns empty responses and records the requests."""
 
     is_leader: bool = True
     leader: QuorumLeader | None = LEADER
@@ -51,30 +51,12 @@ class FakeQuorum:
     requests: list[Any] = field(default_factory=list)
     fetching: "asyncio.Future[Message] | None" = None
 
-    def vote(self, request: Message, version: int) -> Message:
-        return self._answer("vote", request, version)
-
-    def begin_epoch(self, request: Message, version: int) -> Message:
-        return self._answer("begin_epoch", request, version)
-
-    def end_epoch(self, request: Message, version: int) -> Message:
-        return self._answer("end_epoch", request, version)
-
-    def fetch_snapshot(self, request: Message, version: int) -> Message:
-        return self._answer("fetch_snapshot", request, version)
-
-    def fetch(self, request: Message, version: int) -> "Message | asyncio.Future[Message]":
-        self._answer("fetch", request, version)
-        return self.fetching or FetchResponse()
-
-    async def add_voter(self, request: Message) -> Message:
-        return self._answer("add_voter", request)
-
-    async def remove_voter(self, request: Message) -> Message:
-        return self._answer("remove_voter", request)
-
-    async def update_voter(self, request: Message) -> Message:
-        return self._answer("update_voter", request)
+    async def handle_request(self, request: Message, version: int) -> Message:
+        self.requests.append((request.API_KEY, version))
+        if isinstance(request, FetchRequest) and self.fetching is not None:
+            return await self.fetching
+        response: Message = api(request.API_KEY).response()
+        return response
 
     def describe(self) -> QuorumDescription:
         endpoints = (VoterEndpoint(LISTENER, "10.0.0.3", 19093),)
@@ -88,12 +70,6 @@ class FakeQuorum:
             voter_states=[QuorumReplicaState(3, b"3" * 16, 100, 5000, 5000)],
             observer_states=[QuorumReplicaState(4, b"4" * 16, 90, 4000, 3000)],
         )
-
-    def _answer(self, *sent_request: Any) -> Message:
-        name, request, *version = sent_request
-        self.requests.append((name, *version))
-        response: Message = api(request.API_KEY).response()
-        return response
 
 
 class FakeControllerListener:

@@ -148,19 +148,19 @@ async def test_a_controller_changes_its_own_loggers_and_decides_all_else() -> No
 @on_a_loop
 async def test_requests_of_the_quorum_are_handled_by_it() -> None:
     listener = FakeControllerListener()
-    keys = {
-        ApiKey.VOTE: ("vote", 2),
-        ApiKey.BEGIN_QUORUM_EPOCH: ("begin_epoch", 1),
-        ApiKey.END_QUORUM_EPOCH: ("end_epoch", 1),
-        ApiKey.FETCH_SNAPSHOT: ("fetch_snapshot", 1),
-        ApiKey.FETCH: ("fetch", 18),
-        ApiKey.ADD_RAFT_VOTER: ("add_voter",),
-        ApiKey.REMOVE_RAFT_VOTER: ("remove_voter",),
-        ApiKey.UPDATE_RAFT_VOTER: ("update_voter",),
+    versions = {
+        ApiKey.VOTE: 2,
+        ApiKey.BEGIN_QUORUM_EPOCH: 1,
+        ApiKey.END_QUORUM_EPOCH: 1,
+        ApiKey.FETCH_SNAPSHOT: 1,
+        ApiKey.FETCH: 18,
+        ApiKey.ADD_RAFT_VOTER: 1,
+        ApiKey.REMOVE_RAFT_VOTER: 0,
+        ApiKey.UPDATE_RAFT_VOTER: 0,
     }
-    for key in keys:
+    for key in versions:
         await listener.request(api(key).request(), served_versions(key).max)
-    assert listener.quorum.requests == list(keys.values())
+    assert listener.quorum.requests == list(versions.items())
 
 
 @on_a_loop

@@ -1,4 +1,4 @@
-"""The metadata shell: cluster metadata as a tree of directories and files, and the commands on it."""
+"""The metadata shell: cluster metadata as a tree of directories, and the commands on it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

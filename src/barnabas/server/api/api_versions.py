@@ -86,8 +86,7 @@ def _require_expected_node(
         )
     if request.node_id not in (ANY_NODE, node.node_id):
         raise KafkaError(
-            ErrorCode.REBOOTSTRAP_REQUIRED,
-            f"This is node {node.node_id}, not {request.node_id}.",
+            ErrorCode.REBOOTSTRAP_REQUIRED, f"This is node {node.node_id}, not {request.node_id}."
         )
 
 

@@ -43,8 +43,7 @@ def describe(
     for resource in request.resources:
         if resource.resource_type not in _RESOURCE_TYPES:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"Resource type {resource.resource_type} has no settings",
+                ErrorCode.INVALID_REQUEST, f"Resource type {resource.resource_type} has no settings"
             )
     return DescribeConfigsResponse(
         results=[_result(resource, request, node) for resource in request.resources]
@@ -60,9 +59,7 @@ def _result(
     node: BrokerNode | ControllerNode,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
-        error_message="",
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        error_message="", resource_type=resource.resource_type, resource_name=resource.resource_name
     )
     # Both null and an empty list of keys request all settings.
     names = frozenset(resource.configuration_keys or ()) or None

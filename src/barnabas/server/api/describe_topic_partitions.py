@@ -81,9 +81,7 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
     return DescribeTopicPartitionsResponseTopic(
-        error_code=error,
-        name=name,
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        error_code=error, name=name, topic_authorized_operations=TOPIC_OPERATIONS
     )
 
 

@@ -41,6 +41,5 @@ def _names(resource_type: int, image: MetadataImage) -> list[str]:
         case ConfigResourceType.CLIENT_METRICS | ConfigResourceType.GROUP:
             return [name for owner_type, name in image.configs if owner_type == resource_type]
     raise KafkaError(
-        ErrorCode.UNSUPPORTED_VERSION,
-        f"Resource type {resource_type} has no settings",
+        ErrorCode.UNSUPPORTED_VERSION, f"Resource type {resource_type} has no settings"
     )

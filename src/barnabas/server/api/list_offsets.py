@@ -111,8 +111,7 @@ def _find(
         return _readable(entry, end, is_uncertain, version)
     if version < FIRST_VERSION_OF.get(timestamp, version + 1):
         raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"ListOffsets v{version} has no timestamp {timestamp}.",
+            ErrorCode.UNSUPPORTED_VERSION, f"ListOffsets v{version} has no timestamp {timestamp}."
         )
     match timestamp:
         case SpecialTimestamp.LATEST if is_uncertain:

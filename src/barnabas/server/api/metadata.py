@@ -40,10 +40,7 @@ async def handle(request: MetadataRequest, context: RequestContext) -> MetadataR
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(
-                node_id=broker.broker_id,
-                host=endpoint.host,
-                port=endpoint.port,
-                rack=broker.rack,
+                node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
             )
             for broker, endpoint in view.reachable(context.broker.node_id)
         ],

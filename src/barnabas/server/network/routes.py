@@ -10,11 +10,7 @@ from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api, request_header_version, response_header_version
 from barnabas.wire.error_response import ErrorCounter, error_counter
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
-from barnabas.wire.messages.api_versions import (
-    ApiVersion,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-)
+from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Buffer, Message, VersionRange
 
