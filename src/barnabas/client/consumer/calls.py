@@ -11,6 +11,7 @@ from barnabas.client._message import Message
 from barnabas.client.cluster import Deadline
 from barnabas.client.consumer import validation
 from barnabas.client.consumer.core import ConsumerCore
+from barnabas.client.consumer.offset_committer import first_error
 from barnabas.client.consumer.offset_lookup import OffsetAndTimestamp, OffsetResults
 from barnabas.client.consumer.subscription_state import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from barnabas.client.errors import KafkaError, KafkaException, fail
@@ -111,7 +112,16 @@ async def commit(
     Otherwise it returns the committed offsets, or raises KafkaException.
     """
     to_commit = validation.offsets_to_commit(message, offsets, "commit")
-    return await core.commit(to_commit, asynchronous=asynchronous)
+    if to_commit is None:
+        to_commit = core.offset_committer.uncommitted_offsets()
+    if asynchronous:
+        core.offset_committer.commit_async(to_commit)
+        return None
+    timeout_ms = core.settings.default_api_timeout_ms
+    committed = await core.offset_committer.commit(to_commit, timeout_ms)
+    if (error := first_error(committed)) is not None:
+        raise KafkaException(error)
+    return committed
 
 
 async def store_offsets(

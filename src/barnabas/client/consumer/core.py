@@ -18,7 +18,7 @@ from barnabas.client.consumer.offset_lookup import OffsetLookup
 from barnabas.client.consumer.position_updater import PositionUpdater
 from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy, TopicPartitionState
 from barnabas.client.consumer.user_events import RebalanceEvent, RebalanceType, UserEvents
-from barnabas.client.errors import KafkaError, KafkaException, fail
+from barnabas.client.errors import KafkaError, fail
 from barnabas.client.metrics import Metrics
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import PartitionKey, TopicPartition
@@ -299,26 +299,6 @@ class ConsumerCore:
                 await self.remove(revoked)
             case RebalanceType.LOST:
                 await self.remove(rebalance.partitions, are_lost=True)
-
-    # Offsets
-
-    async def commit(
-        self, offsets: Sequence[TopicPartition] | None, *, asynchronous: bool
-    ) -> list[TopicPartition] | None:
-        """Commits these offsets, or all stored ones."""
-        to_commit = self.offset_committer.uncommitted_offsets() if offsets is None else offsets
-        if asynchronous:
-            self.offset_committer.commit_async(to_commit)
-            return None
-        committed = await self.offset_committer.commit(
-            to_commit, self.settings.default_api_timeout_ms
-        )
-        error = next(
-            (partition.error for partition in committed if partition.error is not None), None
-        )
-        if error is not None:
-            raise KafkaException(error)
-        return committed
 
     # Events of the cluster and the user
 

@@ -142,9 +142,7 @@ class OffsetCommitter:
         except KafkaException as failure:
             error = failure.args[0]
         else:
-            error = next(
-                (partition.error for partition in results if partition.error is not None), None
-            )
+            error = first_error(results)
         if self._settings.on_commit is not None:
             self._buffer.put_event(CallbackEvent(self._settings.on_commit, (error, results)))
 
@@ -154,3 +152,7 @@ class OffsetCommitter:
             due = self.uncommitted_offsets()
             if due:
                 await self._start(due)
+
+
+def first_error(offsets: Iterable[TopicPartition]) -> KafkaError | None:
+    return next((offset.error for offset in offsets if offset.error is not None), None)

@@ -9,7 +9,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from barnabas.client.cluster import Backoff, ClusterClient, Deadline, PartitionInfo
 from barnabas.client.errors import KafkaError, KafkaException, broker_error
@@ -28,6 +28,8 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
 )
 from barnabas.wire.schema import Message
 
+T = TypeVar("T")
+
 READ_COMMITTED = 1
 MAX_UNKNOWN_TOPIC_ATTEMPTS = 5
 """A new topic may not have reached every broker; a deleted one will not come back."""
@@ -44,6 +46,7 @@ class OffsetAndTimestamp:
 
 
 OffsetResults = dict[PartitionKey, OffsetAndTimestamp | KafkaError]
+Leaders = dict[PartitionKey, PartitionInfo]
 
 
 class OffsetLookup:
@@ -59,21 +62,17 @@ class OffsetLookup:
         """Returns the first offsets at or after timestamps; -1 is the end, -2 the beginning."""
         isolation = int(self._settings.isolation_level == "read_committed") * READ_COMMITTED
 
-        def request(partitions: Iterable[tuple[PartitionKey, PartitionInfo]]) -> Message:
-            topics: dict[str, ListOffsetsTopic] = {}
-            for (topic, index), leader in partitions:
-                named = topics.setdefault(topic, ListOffsetsTopic(name=topic, partitions=[]))
-                named.partitions.append(
-                    ListOffsetsPartition(
-                        partition_index=index,
-                        current_leader_epoch=leader.leader_epoch,
-                        timestamp=timestamps[topic, index],
-                    )
-                )
+        def request(leaders: Leaders) -> Message:
+            topics = _by_topic(
+                leaders,
+                lambda key, epoch: ListOffsetsPartition(
+                    partition_index=key[1], current_leader_epoch=epoch, timestamp=timestamps[key]
+                ),
+            )
             return ListOffsetsRequest(
                 replica_id=_NO_REPLICA,
                 isolation_level=isolation,
-                topics=list(topics.values()),
+                topics=[ListOffsetsTopic(name=topic, partitions=p) for topic, p in topics.items()],
                 timeout_ms=self._settings.request_timeout_ms,
             )
 
@@ -96,18 +95,19 @@ class OffsetLookup:
     ) -> OffsetResults:
         """Returns the end offsets of epochs, or of the last epoch before; -1 if there is none."""
 
-        def request(partitions: Iterable[tuple[PartitionKey, PartitionInfo]]) -> Message:
-            topics: dict[str, OffsetForLeaderTopic] = {}
-            for (topic, index), leader in partitions:
-                named = topics.setdefault(topic, OffsetForLeaderTopic(topic=topic, partitions=[]))
-                named.partitions.append(
-                    OffsetForLeaderPartition(
-                        partition=index,
-                        current_leader_epoch=leader.leader_epoch,
-                        leader_epoch=epochs[topic, index],
-                    )
-                )
-            return OffsetForLeaderEpochRequest(replica_id=_NO_REPLICA, topics=list(topics.values()))
+        def request(leaders: Leaders) -> Message:
+            topics = _by_topic(
+                leaders,
+                lambda key, epoch: OffsetForLeaderPartition(
+                    partition=key[1], current_leader_epoch=epoch, leader_epoch=epochs[key]
+                ),
+            )
+            return OffsetForLeaderEpochRequest(
+                replica_id=_NO_REPLICA,
+                topics=[
+                    OffsetForLeaderTopic(topic=topic, partitions=p) for topic, p in topics.items()
+                ],
+            )
 
         def read(response: Any) -> OffsetResults:
             return {
@@ -124,7 +124,7 @@ class OffsetLookup:
     async def _retry(
         self,
         partitions: Iterable[PartitionKey],
-        request: Callable[[Iterable[tuple[PartitionKey, PartitionInfo]]], Message],
+        request: Callable[[Leaders], Message],
         read: Callable[[Any], OffsetResults],
         deadline: Deadline,
     ) -> OffsetResults:
@@ -149,37 +149,33 @@ class OffsetLookup:
     async def _send_once(
         self,
         partitions: Iterable[PartitionKey],
-        request: Callable[[Iterable[tuple[PartitionKey, PartitionInfo]]], Message],
+        request: Callable[[Leaders], Message],
         read: Callable[[Any], OffsetResults],
         deadline: Deadline,
     ) -> OffsetResults:
         results: OffsetResults = {}
-        by_leader: defaultdict[int, list[tuple[PartitionKey, PartitionInfo]]] = defaultdict(list)
+        by_node: defaultdict[int, Leaders] = defaultdict(dict)
         for partition in partitions:
             leader = self._cluster.metadata.leader(*partition)
             if leader is None or leader.leader < 0:
                 results[partition] = self._leader_error(partition)
             else:
-                by_leader[leader.leader].append((partition, leader))
+                by_node[leader.leader][partition] = leader
 
-        async def send(
-            node_id: int, partitions_led: list[tuple[PartitionKey, PartitionInfo]]
-        ) -> None:
+        async def send(node_id: int, leaders: Leaders) -> None:
             timeout_ms = max(1, min(deadline.remaining_ms(), self._settings.request_timeout_ms))
             try:
                 response = await self._cluster.send_request(
-                    request(partitions_led), to=node_id, timeout_ms=timeout_ms
+                    request(leaders), to=node_id, timeout_ms=timeout_ms
                 )
             except KafkaException as failure:
-                results.update({partition: failure.args[0] for partition, _ in partitions_led})
+                results.update(dict.fromkeys(leaders, failure.args[0]))
             else:
                 missing = KafkaError(KafkaError._UNKNOWN_PARTITION, retriable=True)
-                results.update({partition: missing for partition, _ in partitions_led})
+                results.update(dict.fromkeys(leaders, missing))
                 results.update(read(response))
 
-        await asyncio.gather(
-            *(send(node_id, partitions_led) for node_id, partitions_led in by_leader.items())
-        )
+        await asyncio.gather(*(send(*entry) for entry in by_node.items()))
         return results
 
     def _leader_error(self, partition: PartitionKey) -> KafkaError:
@@ -195,6 +191,14 @@ class OffsetLookup:
                 f"{name} has {len(topic.partitions)} partitions, no partition {index}",
             )
         return broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} [{index}] has no leader")
+
+
+def _by_topic(leaders: Leaders, partition: Callable[[PartitionKey, int], T]) -> dict[str, list[T]]:
+    """Returns the partitions of a request, made from their keys and leader epochs."""
+    topics: defaultdict[str, list[T]] = defaultdict(list)
+    for key, leader in leaders.items():
+        topics[key[0]].append(partition(key, leader.leader_epoch))
+    return topics
 
 
 def _result(code: int, offset: OffsetAndTimestamp) -> OffsetAndTimestamp | KafkaError:
