@@ -14,7 +14,7 @@ from barnabas.node.controller_channel import ControllerChannel
 from barnabas.raft import QuorumLeader
 from barnabas.server.envelopes import encode_response, read_client_host, read_principal
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.apis import api
+from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -265,7 +265,7 @@ def test_a_request_of_a_client_is_handled_by_the_local_controller_while_it_is_ac
         await world.channel.forward(CREATE, a_context())
         await world.channel.forward(AddRaftVoterRequest(timeout_ms=1), a_context(version=1))
         assert listener.controller.requests == [(CREATE, 5)]
-        assert listener.quorum.requests == [("add_voter",)]
+        assert listener.quorum.requests == [(ApiKey.ADD_RAFT_VOTER, 1)]
         assert world.peers.requests == []
 
     on_simulated_time(scenario)

@@ -8,7 +8,7 @@ and `quorum-state`.
 from barnabas.raft.addresses import QuorumLeader
 from barnabas.raft.commit_publisher import QuorumListener
 from barnabas.raft.metadata_log import CommittedBatch
-from barnabas.raft.quorum import Quorum
+from barnabas.raft.quorum import Quorum, QuorumRequest
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.quorum_description import QuorumDescription
 from barnabas.raft.snapshots import (
@@ -29,6 +29,7 @@ __all__ = [
     "QuorumError",
     "QuorumLeader",
     "QuorumListener",
+    "QuorumRequest",
     "SnapshotId",
     "SnapshotWriter",
     "VoterEndpoint",

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from barnabas.log.flush import BackgroundExecutor
-from barnabas.log.flush import Flush
+from barnabas.log.flush import BackgroundExecutor, Flush
 from barnabas.raft.driver import RaftDriver, as_disk_error
 
 

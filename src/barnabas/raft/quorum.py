@@ -1,6 +1,6 @@
 """This node's replica of the metadata log, and the workers that keep it in the quorum.
 
-The order of calls: `open`, `start`, then requests of other nodes and appends of this one, `stop`.
+The order of calls: `start`, then requests of other nodes and appends of this one, `stop`.
 Everything runs on the loop, except syncing to disk.
 """
 
@@ -30,28 +30,35 @@ from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voter_changes import VoterChanges
 from barnabas.raft.voters import QuorumError, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
-from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.raft_elections import (
     BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
     VoteRequest,
-    VoteResponse,
 )
 from barnabas.wire.messages.raft_voters import (
     AddRaftVoterRequest,
-    AddRaftVoterResponse,
     RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
     UpdateRaftVoterRequest,
-    UpdateRaftVoterResponse,
 )
 from barnabas.wire.peer import Peers
 from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.schema import Message
 
 _logger = logging.getLogger(__name__)
+
+QuorumRequest = (
+    FetchRequest
+    | FetchSnapshotRequest
+    | VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | AddRaftVoterRequest
+    | RemoveRaftVoterRequest
+    | UpdateRaftVoterRequest
+)
+"""Requests between the nodes of the quorum, and changes of its voters."""
 
 _RESIGNATION_WAIT_MS = 500
 """How long a leader that stops waits for the other voters to acknowledge its resignation."""
@@ -62,34 +69,6 @@ class Quorum:
 
     def __init__(
         self,
-        log: MetadataLog,
-        node: VoterNode,
-        cluster_id: str,
-        bootstrap: Sequence[tuple[str, int]],
-        config: QuorumConfig,
-        *,
-        is_controller: bool,
-        peers: Peers,
-        background: BackgroundExecutor,
-        clock: Callable[[], int],
-        random: Random,
-    ) -> None:
-        self._log = log
-        self._node = node
-        self._cluster_id = cluster_id
-        self._bootstrap = bootstrap
-        self._config = config
-        self._is_controller = is_controller
-        self._peers = peers
-        self._background = background
-        self._clock = clock
-        self._random = random
-        self.is_new = log.end_offset == 0
-        """Whether the log was empty when it was opened: no controller has written to it."""
-
-    @classmethod
-    def open(
-        cls,
         directory: LogDirectory,
         node: VoterNode,
         *,
@@ -101,21 +80,20 @@ class Quorum:
         background: BackgroundExecutor,
         clock: Callable[[], int],
         random: Random,
-    ) -> "Quorum":
+    ) -> None:
         """Opens the metadata log in a formatted directory, or creates it."""
-        config = config or QuorumConfig()
-        return cls(
-            MetadataLog.open(directory, config, static_voters),
-            node,
-            directory.meta.cluster_id,
-            bootstrap,
-            config,
-            is_controller=is_controller,
-            peers=peers,
-            background=background,
-            clock=clock,
-            random=random,
-        )
+        self._config = config or QuorumConfig()
+        self._log = MetadataLog.open(directory, self._config, static_voters)
+        self._node = node
+        self._cluster_id = directory.meta.cluster_id
+        self._bootstrap = bootstrap
+        self._is_controller = is_controller
+        self._peers = peers
+        self._background = background
+        self._clock = clock
+        self._random = random
+        self.is_new = self._log.end_offset == 0
+        """Whether the log was empty when it was opened: no controller has written to it."""
 
     def start(self, listener: QuorumListener) -> None:
         """Passes to `listener` what is known to be committed, and joins the quorum.
@@ -333,33 +311,23 @@ class Quorum:
 
     # Requests of other nodes
 
-    def vote(self, request: VoteRequest, api_version: int) -> VoteResponse:
-        return self._requests.vote(request, api_version)
-
-    def begin_epoch(
-        self, request: BeginQuorumEpochRequest, api_version: int
-    ) -> BeginQuorumEpochResponse:
-        return self._requests.begin_epoch(request, api_version)
-
-    def end_epoch(self, request: EndQuorumEpochRequest, api_version: int) -> EndQuorumEpochResponse:
-        return self._requests.end_epoch(request, api_version)
-
-    def fetch_snapshot(
-        self, request: FetchSnapshotRequest, api_version: int
-    ) -> FetchSnapshotResponse:
-        return self._requests.fetch_snapshot(request, api_version)
-
-    def fetch(
-        self, request: FetchRequest, api_version: int
-    ) -> "FetchResponse | asyncio.Future[FetchResponse]":
-        """Returns the response, or a future of it while there is nothing new."""
-        return self._fetches.fetch(request, api_version)
-
-    async def add_voter(self, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
-        return await self._voter_changes.add(request)
-
-    async def remove_voter(self, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
-        return await self._voter_changes.remove(request)
-
-    async def update_voter(self, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
-        return await self._voter_changes.update(request)
+    async def handle_request(self, request: QuorumRequest, api_version: int) -> Message:
+        """Returns the response. A fetch waits while there is nothing new."""
+        match request:
+            case FetchRequest():
+                response = self._fetches.fetch(request, api_version)
+                return await response if isinstance(response, asyncio.Future) else response
+            case FetchSnapshotRequest():
+                return self._requests.fetch_snapshot(request, api_version)
+            case VoteRequest():
+                return self._requests.vote(request, api_version)
+            case BeginQuorumEpochRequest():
+                return self._requests.begin_epoch(request, api_version)
+            case EndQuorumEpochRequest():
+                return self._requests.end_epoch(request, api_version)
+            case AddRaftVoterRequest():
+                return await self._voter_changes.add(request)
+            case RemoveRaftVoterRequest():
+                return await self._voter_changes.remove(request)
+            case UpdateRaftVoterRequest():
+                return await self._voter_changes.update(request)

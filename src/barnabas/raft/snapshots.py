@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.log.checkpoint_file import sync_path
-from barnabas.log.directory.directory_files import write_partition_metadata as write_partition_metadata
+from barnabas.log.directory.directory_files import (
+    write_partition_metadata as write_partition_metadata,
+)
 from barnabas.raft.control_records import control_batch, snapshot_footer, snapshot_header
 from barnabas.raft.voters import VoterSet
 from barnabas.wire.records.batch import (
