@@ -175,27 +175,27 @@ def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
 def test_a_waiting_stream_sends_no_other_requests(
     topic_of, reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[object] = []
+    lookups: list[object] = []
     latest = Driver.latest
 
-    def noted(
+    def counted_latest(
         driver: Driver, partitions: Iterable[SourcePartition], *, read: Offsets | None
     ) -> dict[SourcePartition, int]:
-        looks.append(partitions)
+        lookups.append(partitions)
         return latest(driver, partitions, read=read)
 
-    monkeypatch.setattr(Driver, "latest", noted)
-    monkeypatch.setattr(stream_module, "_QUIET_LOOK_S", math.inf)
+    monkeypatch.setattr(Driver, "latest", counted_latest)
+    monkeypatch.setattr(stream_module, "_IDLE_REFRESH_INTERVAL_S", math.inf)
     topic = topic_of(3, partitions=2)
     stream = reads.stream(topic.name, startingOffsets="earliest", longPollMs=20)
     start = stream.latestOffset(stream.initialOffset(), EVERYTHING)
     stream.commit(start)
     count = 0
-    while len(looks) > count:  # until it has waited in vain
-        count = len(looks)
+    while len(lookups) > count:  # until a wait found no records
+        count = len(lookups)
         assert stream.latestOffset(start, EVERYTHING) == start
     topic.add(1)
     while (end := stream.latestOffset(start, EVERYTHING)) == start:
         pass
     assert end == stream.reportLatestOffset() == {topic.name: {"0": 2, "1": 2}}
-    assert len(looks) == count
+    assert len(lookups) == count

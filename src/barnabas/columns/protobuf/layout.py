@@ -127,7 +127,9 @@ class _LayoutBuilder:
         name = field.message_type.full_name
         wire = WireType.GROUP if field.type == FieldDescriptor.TYPE_GROUP else WireType.LEN
         if name == "google.protobuf.Timestamp":
-            return ProtobufFieldLayout("", 0, ColumnKind.TIMESTAMP, wire, pa.timestamp("us", tz="UTC"))
+            return ProtobufFieldLayout(
+                "", 0, ColumnKind.TIMESTAMP, wire, pa.timestamp("us", tz="UTC")
+            )
         if name in _WRAPPERS:
             inner = _scalar(field.message_type.fields_by_number[1])
             return replace(inner, wire=wire, inner_wire=inner.wire)
@@ -154,7 +156,9 @@ def _scalar(field: FieldDescriptor) -> ProtobufFieldLayout:
     kind, wire, type_name = _SCALARS[field.type]
     arrow_type = pa.decimal128(20, 0) if kind is ColumnKind.UINT64 else getattr(pa, type_name)()
     is_zigzag = field.type in (FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_SINT64)
-    return ProtobufFieldLayout("", 0, kind, wire, arrow_type, is_zigzag=is_zigzag, enum=field.enum_type)
+    return ProtobufFieldLayout(
+        "", 0, kind, wire, arrow_type, is_zigzag=is_zigzag, enum=field.enum_type
+    )
 
 
 _SCALARS = {

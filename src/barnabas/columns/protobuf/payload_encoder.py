@@ -111,7 +111,9 @@ def _match_value(layout: ProtobufFieldLayout, arrow_type: pa.DataType, path: str
 
 
 def _field(
-    layout: ProtobufFieldLayout, arrow_type: pa.DataType, children: tuple[tuple[int, _BoundField], ...]
+    layout: ProtobufFieldLayout,
+    arrow_type: pa.DataType,
+    children: tuple[tuple[int, _BoundField], ...],
 ) -> _BoundField:
     values = layout.enum.values if layout.enum else ()
     field_writer = _encoder.ProtobufField(

@@ -25,7 +25,7 @@ AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 @pytest.fixture(autouse=True)
-def handed_over_in_parts(spark: SparkSession) -> Iterator[None]:
+def small_arrow_batches(spark: SparkSession) -> Iterator[None]:
     """A writer gets fewer rows at once than there are: some are written when a task ends."""
     before = spark.conf.get(AT_ONCE)
     spark.conf.set(AT_ONCE, ROWS // 6)

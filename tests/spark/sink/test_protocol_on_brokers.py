@@ -1,4 +1,4 @@
-"""Tasks and drivers against a real broker, without Spark: the protocol's steps one by one."""
+"""The steps of the protocol on a real broker, one by one, without Spark."""
 
 import uuid
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ SCHEMA = StructType().add("value", "string")
 
 @pytest.fixture(
     scope="module",
-    params=["new flow", "old flow", pytest.param("kafka", marks=pytest.mark.peer)],
+    params=["transactions V2", "transactions V1", pytest.param("kafka", marks=pytest.mark.peer)],
 )
 def bootstrap_servers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Of a broker with either flow of transactions, and of the real Kafka."""
+    """A broker with transactions V1 or V2, and the real Kafka."""
     if request.param == "kafka":
         kafka = PeerBroker(tmp_path_factory.mktemp("kafka"))
         kafka.start()
@@ -43,7 +43,7 @@ def bootstrap_servers(
         kafka.stop()
         return
     with Broker() as running:
-        if request.param == "old flow":
+        if request.param == "transactions V1":
             with AdminClient({"bootstrap.servers": running.bootstrap_servers}) as admin:
                 older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
                 changed = admin.update_features({"transaction.version": older})
@@ -57,7 +57,7 @@ def topic(bootstrap_servers: str) -> Topic:
 
 
 class Query:
-    """A streaming query's calls, made by hand."""
+    """The calls of a streaming query to the sink, made by the test."""
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -66,26 +66,26 @@ class Query:
 
     def task(self, task: int, *values: str, attempt: int = 0) -> TaskReport:
         rows = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.string())})
-        shape = resolve_layout(SCHEMA, self.options)
-        return write_exactly_once(self.job, task, attempt, self.options.conf, shape, iter([rows]))
+        layout = resolve_layout(SCHEMA, self.options)
+        return write_exactly_once(self.job, task, attempt, self.options.conf, layout, iter([rows]))
 
-    def ledger(self) -> BrokerTransactionLog:
+    def transaction_log(self) -> BrokerTransactionLog:
         return BrokerTransactionLog(self.options.conf, self.job.prefix)
 
     def decision(self, tasks: int, written: tuple[TaskTransaction, ...]) -> CommitDecision:
         return CommitDecision(self.job.batch, tasks, written, self.job.topic)
 
     def commit(self, *reports: TaskReport) -> None:
-        protocol.commit(self.ledger(), self.job, reports)
+        protocol.commit(self.transaction_log(), self.job, reports)
 
-    def go_on(self) -> None:
+    def next_batch(self) -> None:
         self.job = replace(self.job, batch=self.job.batch + 1)
 
     def restart(self) -> None:
         self.job = replace(self.job, run=f"{self.job.run}+")
 
-    def left_open(self) -> list[PreparedTransaction]:
-        return self.ledger().open_transactions()
+    def open_transactions(self) -> list[PreparedTransaction]:
+        return self.transaction_log().open_transactions()
 
 
 @pytest.fixture
@@ -97,9 +97,11 @@ def test_consecutive_batches_reuse_transactional_ids(query: Query) -> None:
     ids = set()
     for batch in range(3):
         reports = [query.task(0, f"{batch}a"), query.task(1, f"{batch}b"), query.task(2)]
-        ids |= {each.transaction.prepared.transactional_id for each in reports if each.transaction}
+        ids |= {
+            report.transaction.prepared.transactional_id for report in reports if report.transaction
+        }
         query.commit(*reports)
-        query.go_on()
+        query.next_batch()
     assert query.topic.values() == ["0a", "0b", "1a", "1b", "2a", "2b"]
     assert len(ids) == 2
 
@@ -108,17 +110,17 @@ def test_a_decided_batch_is_not_written_again(query: Query) -> None:
     query.commit(query.task(0, "a"), query.task(1, "b"))
     query.restart()
     again = [query.task(0, "a"), query.task(1, "b")]
-    assert [each.transaction for each in again] == [None, None]
+    assert [report.transaction for report in again] == [None, None]
     query.commit(*again)
     assert query.topic.values() == ["a", "b"]
 
 
 def test_the_next_driver_commits_the_transactions_of_a_decision(query: Query) -> None:
     reports = [query.task(0, "a"), query.task(1, "b")]
-    ledger = query.ledger()
-    ledger.complete = lambda *_, **__: (_ for _ in ()).throw(OSError("gone"))  # type: ignore
+    transaction_log = query.transaction_log()
+    transaction_log.complete = lambda *_, **__: (_ for _ in ()).throw(OSError("gone"))  # type: ignore
     with pytest.raises(OSError, match="gone"):
-        protocol.commit(ledger, query.job, reports)
+        protocol.commit(transaction_log, query.job, reports)
     query.restart()
     query.commit(query.task(0, "a"), query.task(1, "b"))
     assert query.topic.values() == ["a", "b"]
@@ -126,15 +128,15 @@ def test_the_next_driver_commits_the_transactions_of_a_decision(query: Query) ->
 
 def test_an_abort_after_the_decision_commits_its_transactions(query: Query) -> None:
     report = query.task(0, "a")
-    ledger = query.ledger()
-    ledger.fence_other_drivers()
-    ledger.decide(query.decision(1, (report.transaction,)))
-    protocol.abort(query.ledger(), query.job, [report])
+    transaction_log = query.transaction_log()
+    transaction_log.fence_other_drivers()
+    transaction_log.decide(query.decision(1, (report.transaction,)))
+    protocol.abort(query.transaction_log(), query.job, [report])
     assert query.topic.values() == ["a"]
 
 
 def test_an_abort_leaves_no_open_transaction(query: Query) -> None:
-    protocol.abort(query.ledger(), query.job, [query.task(0, "never")])
+    protocol.abort(query.transaction_log(), query.job, [query.task(0, "never")])
     query.restart()
     query.commit(query.task(0, "a"))
     assert query.topic.values() == ["a"]
@@ -142,11 +144,11 @@ def test_an_abort_leaves_no_open_transaction(query: Query) -> None:
 
 def test_of_two_drivers_one_decides(query: Query) -> None:
     first, second = query.task(0, "a"), query.task(0, "a", attempt=1)
-    ledger = query.ledger()
-    ledger.fence_other_drivers()
+    transaction_log = query.transaction_log()
+    transaction_log.fence_other_drivers()
     query.commit(second)
     with pytest.raises(KafkaException, match="_FENCED"):
-        ledger.decide(query.decision(1, (first.transaction,)))
+        transaction_log.decide(query.decision(1, (first.transaction,)))
     query.commit(first)
     assert query.topic.values() == ["a"]
 
@@ -155,8 +157,8 @@ def test_open_transactions_of_dead_attempts_are_aborted(query: Query) -> None:
     query.task(0, "dead")
     report = query.task(0, "a", attempt=1)
     query.commit(report)
-    assert len(protocol.abort_orphans(query.ledger())) == 1
-    assert query.left_open() == []
+    assert len(protocol.abort_orphans(query.transaction_log())) == 1
+    assert query.open_transactions() == []
     assert query.topic.values() == ["a"]
 
 
@@ -173,29 +175,29 @@ def test_a_batch_is_committed_even_if_orphans_cannot_be_listed(
 
 
 def test_a_version_without_rows_commits_the_one_before(query: Query) -> None:
-    ledger = query.ledger()
-    ledger.fence_other_drivers()
-    ledger.decide(query.decision(1, (query.task(0, "a").transaction,)))
-    query.go_on()
+    transaction_log = query.transaction_log()
+    transaction_log.fence_other_drivers()
+    transaction_log.decide(query.decision(1, (query.task(0, "a").transaction,)))
+    query.next_batch()
     report = query.task(0, attempt=1)
-    protocol.commit(ledger, replace(query.job, in_order=False), [report])
-    assert protocol.abort_orphans(ledger) == []
+    protocol.commit(transaction_log, replace(query.job, in_order=False), [report])
+    assert protocol.abort_orphans(transaction_log) == []
     assert query.topic.values() == ["a"]
 
 
 def test_transactions_of_another_query_are_not_aborted(query: Query) -> None:
     other = Query(query.topic)
     other.job = replace(other.job, prefix=f"{query.job.prefix}-2")
-    left = other.task(0, "other")
-    assert protocol.abort_orphans(query.ledger()) == []
-    other.commit(left)
+    report = other.task(0, "other")
+    assert protocol.abort_orphans(query.transaction_log()) == []
+    other.commit(report)
     assert query.topic.values() == ["other"]
 
 
 def test_rows_that_timed_out_before_the_decision_fail_the_batch(query: Query) -> None:
     report = query.task(0, "late")
     assert report.transaction is not None
-    query.ledger().fence([report.transaction.prepared])
+    query.transaction_log().fence([report.transaction.prepared])
     with pytest.raises(LostRowsError, match=r"kafka\.transaction\.timeout\.ms"):
         query.commit(report)
     query.restart()
@@ -205,16 +207,16 @@ def test_rows_that_timed_out_before_the_decision_fail_the_batch(query: Query) ->
 
 def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) -> None:
     reports = [query.task(0, "a"), query.task(1, "b")]
-    ledger = query.ledger()
-    ledger.fence_other_drivers()
-    written = tuple(each.transaction for each in reports if each.transaction)
-    ledger.decide(query.decision(2, written))
-    ledger.fence([written[0].prepared])
+    transaction_log = query.transaction_log()
+    transaction_log.fence_other_drivers()
+    written = tuple(report.transaction for report in reports if report.transaction)
+    transaction_log.decide(query.decision(2, written))
+    transaction_log.fence([written[0].prepared])
     with pytest.raises(LostRowsError, match="start the query again"):
         query.commit(*reports)
     query.restart()
     again = [query.task(0, "a"), query.task(1, "b")]
-    assert [each.transaction is None for each in again] == [False, True]
+    assert [report.transaction is None for report in again] == [False, True]
     query.commit(*again)
     assert query.topic.values() == ["a", "b"]
     query.restart()
@@ -224,10 +226,10 @@ def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) 
 
 def test_a_replay_with_other_rows_does_not_replace_lost_rows(query: Query) -> None:
     report = query.task(0, "a")
-    ledger = query.ledger()
-    ledger.fence_other_drivers()
-    ledger.decide(query.decision(1, (report.transaction,)))
-    ledger.fence([report.transaction.prepared])
+    transaction_log = query.transaction_log()
+    transaction_log.fence_other_drivers()
+    transaction_log.decide(query.decision(1, (report.transaction,)))
+    transaction_log.fence([report.transaction.prepared])
     query.restart()
     with pytest.raises(LostRowsError, match="transactionalIdPrefix"):
         query.commit(query.task(0, "a", "b"))
@@ -240,7 +242,7 @@ def test_two_tasks_never_share_a_transactional_id(
     first = query.task(0, "a")
     monkeypatch.setattr(
         producer_pool, "_pools", LruCache(producer_pool.MAX_CACHED)
-    )  # as if others had taken its place
+    )  # as if other queries had evicted it
     second = query.task(1, "b")
     query.commit(first, second)
     assert query.topic.values() == ["a", "b"]
@@ -252,12 +254,12 @@ def test_a_batch_has_more_tasks_than_producers_stay_connected(
     monkeypatch.setattr(producer_pool, "MAX_CONNECTED", 1)
     for batch in range(2):
         query.commit(*(query.task(task, f"{batch}{task}") for task in range(3)))
-        query.go_on()
+        query.next_batch()
     assert query.topic.values() == ["00", "01", "02", "10", "11", "12"]
 
 
 def test_an_application_id_of_another_topic_is_rejected(query: Query) -> None:
-    """As two saves with one txnAppId: the second would seem to be done already."""
+    """Like two saves with one txnAppId: the second would otherwise count as written."""
     query.commit(query.task(0, "a"))
     other = Query(Topic.create(query.topic.bootstrap_servers))
     other.job = replace(query.job, run="another", topic=other.topic.name, in_order=False)
@@ -269,8 +271,8 @@ def test_an_application_id_of_another_topic_is_rejected(query: Query) -> None:
 
 
 def test_a_checkpoint_that_was_set_back_is_an_error(query: Query) -> None:
-    """All that it has not seen would seem to be written."""
-    query.go_on()
+    """Its batches would otherwise count as written."""
+    query.next_batch()
     query.commit(query.task(0, "a"))
     query.restart()
     query.job = replace(query.job, batch=0)
@@ -303,7 +305,7 @@ def test_a_save_behind_a_later_version_fails(query: Query) -> None:
     query.job = replace(query.job, in_order=False)
     report = query.task(0, "late")
     later = replace(query.job, batch=1)
-    protocol.commit(query.ledger(), later, [replace(report, written=None)])
+    protocol.commit(query.transaction_log(), later, [replace(report, transaction=None)])
     with pytest.raises(ConflictingWriterError, match="saves with the same txnAppId"):
         query.commit(report)
     assert query.topic.values() == []
@@ -313,7 +315,7 @@ def test_decisions_are_made_again_after_their_topic_was_deleted(query: Query) ->
     query.commit(query.task(0, "a"))
     with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:
         admin.delete_topics([DECISIONS])[DECISIONS].result(30)
-    query.go_on()
+    query.next_batch()
     query.commit(query.task(0, "b"))
     assert query.topic.values() == ["a", "b"]
 
@@ -323,9 +325,9 @@ def test_a_failed_task_aborts_its_transaction(query: Query) -> None:
         yield pa.RecordBatch.from_pydict({"value": ["x"]})
         raise OSError("the source is gone")
 
-    shape = resolve_layout(SCHEMA, query.options)
+    layout = resolve_layout(SCHEMA, query.options)
     with pytest.raises(OSError, match="the source is gone"):
-        write_exactly_once(query.job, 0, 0, query.options.conf, shape, rows())
+        write_exactly_once(query.job, 0, 0, query.options.conf, layout, rows())
     with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:
-        open_now = admin.list_transactions(states=[TransactionState.ONGOING]).result(30)
-    assert not any(open_now.all().values())
+        listed = admin.list_transactions(states=[TransactionState.ONGOING]).result(30)
+    assert not any(listed.all().values())
