@@ -3,6 +3,7 @@
 None means that this scope does not set the field: a wider scope may.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -96,19 +97,8 @@ class SubjectConfig:
 
 
 _JSON_NAMES = {
-    "alias": "alias",
-    "alias_for_deks": "aliasForDeks",
-    "normalize": "normalize",
-    "validate_fields": "validateFields",
-    "validate_new_schemas": "validateNewSchemas",
-    "validate_rules": "validateRules",
-    "compatibility_level": "compatibilityLevel",
-    "compatibility_policy": "compatibilityPolicy",
-    "compatibility_group": "compatibilityGroup",
-    "default_metadata": "defaultMetadata",
-    "override_metadata": "overrideMetadata",
-    "default_rule_set": "defaultRuleSet",
-    "override_rule_set": "overrideRuleSet",
+    field.name: re.sub("_([a-z])", lambda match: match[1].upper(), field.name)
+    for field in fields(SubjectConfig)
 }
 _FLAGS = {"normalize", "validate_fields", "validate_new_schemas", "validate_rules"}
 
