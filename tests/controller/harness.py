@@ -11,8 +11,7 @@ from barnabas.controller.quorum_controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import SUPPORTED
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.image import MetadataLoader
+from barnabas.metadata.image import MetadataImage, MetadataLoader
 from barnabas.raft import VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.registrations import (
