@@ -1,4 +1,4 @@
-"""What a state machine decides on a request: the one shape of controller, coordinators and registry.
+"""What a state machine decides on a request, in one shape for controller, coordinators, registry.
 
 A state machine has functions `decide(request, state, context) -> Decision`. Deciding reads the
 state and returns values. It starts no timer, sends no message, writes no file and changes no

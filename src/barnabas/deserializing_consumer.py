@@ -23,7 +23,7 @@ class DeserializingConsumer(Consumer, Generic[K, V]):
             self._serdes.set_cluster_id_resolver(self.cluster_id)
 
     def poll(self, timeout: float = -1) -> Message | None:
-        """Returns a message with deserialized key() and value(). Raises ConsumeError on an error."""
+        """Returns a message with key() and value() deserialized. Raises ConsumeError on error."""
         message = super().poll(timeout)
         if message is None:
             return None

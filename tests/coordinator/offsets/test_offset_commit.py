@@ -82,9 +82,7 @@ def test_a_retention_in_the_request_sets_an_expiry(harness: OffsetHarness) -> No
 
 
 def test_a_commit_outside_of_groups_creates_a_group(harness: OffsetHarness) -> None:
-    assert harness.commit({"t": {0: 1}}, epoch=-5, member="unknown", group="") == {
-        "t": {0: OK}
-    }
+    assert harness.commit({"t": {0: 1}}, epoch=-5, member="unknown", group="") == {"t": {0: OK}}
     group = harness.groups.by_id[""]
     assert isinstance(group, ClassicGroup)
     assert (group.state_name, group.protocol_type) == ("Empty", "")

@@ -122,9 +122,7 @@ def test_a_partition_with_a_retriable_error_gets_its_marker_later(
     assert harness.state_of() == "PrepareCommit"
     assert harness.add(following, 0).result() == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
     harness.advance(10_000)
-    assert harness.participants.requests[-1].partitions == [T1], (
-        "no second marker"
-    )
+    assert harness.participants.requests[-1].partitions == [T1], "no second marker"
     del harness.participants.errors[T1]
     harness.advance(MAX_BACKOFF_MS)
     assert harness.state_of() == "CompleteCommit"
