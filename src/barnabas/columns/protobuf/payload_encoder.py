@@ -67,8 +67,8 @@ def _match_field(layout: ProtobufFieldLayout, arrow_type: pa.DataType, path: str
             raise SchemaError(f"Field {path} is a map, and the column is {arrow_type}.")
         key = _match_field(layout.children[0], arrow_type.key_type, f"{path}.key")
         # An entry without a value would be read as zero.
-        given = replace(layout.children[1], name=f"{layout.name}[]", is_required=True)
-        value = _match_field(given, arrow_type.item_type, f"{path}.value")
+        value_layout = replace(layout.children[1], name=f"{layout.name}[]", is_required=True)
+        value = _match_field(value_layout, arrow_type.item_type, f"{path}.value")
         return _field(layout, pa.map_(key.arrow_type, value.arrow_type), ((0, key), (1, value)))
     if layout.is_repeated:
         if not types.is_list(arrow_type):
@@ -97,9 +97,9 @@ def _match_value(layout: ProtobufFieldLayout, arrow_type: pa.DataType, path: str
             raise SchemaError(
                 f"Message {path} has no field {field.name!r}; it has {', '.join(layouts)}."
             )
-    given = {field.name for field in arrow_type}
+    names = {field.name for field in arrow_type}
     required = [child.name for child in layout.children if child.is_required]
-    if not given.issuperset(required):
+    if not names.issuperset(required):
         raise SchemaError(f"Message {path} requires {', '.join(required)}: add columns for them.")
     fields = [
         _match_field(layouts[field.name], field.type, f"{path}.{field.name}")
