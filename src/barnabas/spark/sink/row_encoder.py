@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from barnabas.columns import Encoder
+    from barnabas.columns import ColumnEncoder
     from barnabas.columns.format import ColumnFormat
 
 _TYPES = {
@@ -114,7 +114,7 @@ class RowEncoder:
 
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout
-        self._encoders: dict[str, Encoder] = {
+        self._encoders: dict[str, ColumnEncoder] = {
             column.name: column.format.encoder(column.arrow_type)
             for column in layout.encoded_columns
         }

@@ -14,7 +14,7 @@ from barnabas.spark.options_parser import REGISTRY_PREFIX, OptionError, ParsedOp
 from barnabas.spark.source.options import topic_selection
 
 if TYPE_CHECKING:
-    from barnabas.columns import Decoder
+    from barnabas.columns import ColumnDecoder
 
 MAX_CACHED_DECODERS = 32
 """The number of decoders that a process caches for later tasks."""
@@ -76,9 +76,9 @@ def _subject(options: ParsedOptions, column: str) -> str:
     return f"{topic}-{column}"
 
 
-_decoders: LruCache[bytes, Decoder] = LruCache(MAX_CACHED_DECODERS)
+_decoders: LruCache[bytes, ColumnDecoder] = LruCache(MAX_CACHED_DECODERS)
 
 
-def decoder(format_: ColumnFormat) -> Decoder:
+def decoder(format_: ColumnFormat) -> ColumnDecoder:
     """Returns this process's decoder: to create one takes longer than to decode a small batch."""
     return _decoders.get_or_create(pickle.dumps(format_), format_.decoder)
