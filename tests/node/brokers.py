@@ -6,13 +6,16 @@ metadata.
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import partial
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from tests.simulation.world.clock import SimulatedLoop
+from tests.simulation.world.clock import Latency, SimulatedLoop
 from tests.simulation.world.disk import InlineDiskThreads
+from tests.simulation.world.network import RequestNetwork, ResponseCallback
 
 from barnabas.config import BrokerSettings, ConfigResolver
 from barnabas.log import LogDirectory
@@ -33,7 +36,6 @@ from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.error_response import error_response
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.messages.producer_ids import AllocateProducerIdsResponse
-from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 PORT = 9092
@@ -47,7 +49,7 @@ class Cluster:
     def __init__(self, folder: Path, count: int, **settings: str) -> None:
         self.loop = SimulatedLoop()
         asyncio.set_event_loop(self.loop)
-        self.network = Network(self)
+        self.network = BrokerNetwork(self.loop)
         self.image = MetadataImage()
         self.lagging: dict[int, list[MetadataDelta]] = {}
         self.next_producer_id = 1_000
@@ -143,7 +145,8 @@ class Cluster:
         self.loop.call_later(FETCH_INTERVAL_S, self._replicate)
 
     def _fetch(self, topic: str, index: int, state: PartitionRegistration, follower: int) -> None:
-        if not self.network.reaches(follower, state.leader):
+        brokers = self.brokers[follower], self.brokers[state.leader]
+        if self.network.is_cut(follower, state.leader) or not all(b.is_up for b in brokers):
             return
         leader_replica = self.brokers[state.leader].partition(topic, index)
         follower_replica = self.brokers[follower].partition(topic, index)
@@ -225,6 +228,7 @@ class ClusterBroker:
             fetch_sessions=FetchSessionCache(10),
             clock=lambda: loop.now_ms,
         )
+        cluster.network.hosts[broker_id] = self
         peers = cluster.network.of(broker_id)
         self.elections = add_coordinators(self.broker, peers, os.urandom)
 
@@ -237,6 +241,14 @@ class ClusterBroker:
 
     def partition(self, topic: str, index: int = 0) -> Partition:
         return self.partitions.get_by_name(topic, index)
+
+    @property
+    def is_up(self) -> bool:
+        return self.broker_id not in self._cluster.network.stopped
+
+    def on_request(self, request: Any, respond: ResponseCallback) -> None:
+        """Handles a request of another broker."""
+        self.start_request(request, api(ApiKey(request.API_KEY)).stable_versions.max, respond)
 
     def start_request(
         self, request: Message, version: int, on_response: Callable[[Any], None]
@@ -277,66 +289,45 @@ class ClusterBroker:
         return self._cluster.loop.run_until_complete(waiting)
 
 
-class Network:
-    """Delivers requests between brokers, unless a test isolates brokers or holds requests."""
+class BrokerNetwork(RequestNetwork):
+    """Delivers requests at once, unless a test isolates brokers or holds messages."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, loop: SimulatedLoop) -> None:
+        super().__init__(loop, Random(0), Latency(fast_ms=0))
         self.sent: list[tuple[int, int, Message]] = []
         """Sender, receiver and request."""
         self.stopped: set[int] = set()
         """Brokers without a process: connections to them are refused."""
         self.isolated: set[int] = set()
         """Brokers that no message reaches, and whose messages are lost."""
-        self.held: list[Callable[[], None]] | None = None
+        self.held: list[Callable[[], object]] | None = None
 
     def of(self, broker_id: int) -> "_Peers":
         return _Peers(self, broker_id)
 
-    def reaches(self, one: int, other: int) -> bool:
-        return not {one, other} & (self.isolated | self.stopped)
+    def is_cut(self, source: Hashable, target: Hashable) -> bool:
+        return bool({source, target} & self.isolated)
 
     def hold(self) -> None:
-        """Requests do not arrive until they are released."""
+        """Messages are not delivered until they are released."""
         self.held = []
 
     def release(self) -> None:
         held, self.held = self.held or [], None
-        for arrive in held:
-            arrive()
+        for deliver in held:
+            deliver()
 
-    def send(
-        self, sender: int, to: int, request: Message, timeout_ms: int, on_response: ResponseCallback
-    ) -> None:
-        self.sent.append((sender, to, request))
-        loop = self._cluster.loop
-        outcome: asyncio.Future[Any] = loop.create_future()
-        outcome.add_done_callback(lambda done: on_response(done.result()))
-
-        def complete(response: Any) -> None:
-            if not outcome.done():
-                outcome.set_result(response)
-
-        def respond(response: Any) -> None:
-            if self.reaches(sender, to):
-                complete(response)
-
-        def arrive() -> None:
-            if to in self.stopped:
-                complete(ConnectionRefusedError())
-            elif self.reaches(sender, to):
-                version = api(ApiKey(type(request).API_KEY)).stable_versions.max
-                self._cluster.brokers[to].start_request(request, version, respond)
-
-        loop.call_later(timeout_ms / 1000, complete, TimeoutError())
+    def deliver(
+        self, source: Hashable, target: Hashable, arrive: Callable[..., object], *args: Any
+    ) -> bool:
         if self.held is not None:
-            self.held.append(arrive)
-        else:
-            loop.call_soon(arrive)
+            self.held.append(partial(self.deliver, source, target, arrive, *args))
+            return True
+        return super().deliver(source, target, arrive, *args)
 
 
 class _Peers:
-    def __init__(self, network: Network, broker_id: int) -> None:
+    def __init__(self, network: BrokerNetwork, broker_id: int) -> None:
         self._network = network
         self._broker_id = broker_id
 
@@ -346,12 +337,13 @@ class _Peers:
 
 
 class _Peer:
-    def __init__(self, network: Network, sender: int, to: int) -> None:
+    def __init__(self, network: BrokerNetwork, sender: int, to: int) -> None:
         self._network = network
         self._sender = sender
         self._to = to
 
     def send(self, request: Message, timeout_ms: int, on_response: ResponseCallback) -> None:
+        self._network.sent.append((self._sender, self._to, request))
         self._network.send(self._sender, self._to, request, timeout_ms, on_response)
 
     def close(self) -> None:

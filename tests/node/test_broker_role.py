@@ -15,8 +15,7 @@ from barnabas.metadata.frames import encode_record
 from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.environment import Environment
-from barnabas.node.format import format_new_directories
-from barnabas.node.format import single_node_properties
+from barnabas.node.format import format_new_directories, single_node_properties
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch
 from barnabas.server.metrics.registry import MetricsRegistry

@@ -9,8 +9,7 @@ from tests.server.harness import on_a_loop
 
 from barnabas.config import BrokerSettings
 from barnabas.node import Node
-from barnabas.node.format import format_new_directories
-from barnabas.node.format import single_node_properties
+from barnabas.node.format import format_new_directories, single_node_properties
 from barnabas.server.api import HANDLERS
 from barnabas.server.handlers import served_versions
 from barnabas.wire.apis import ApiKey, api

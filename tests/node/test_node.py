@@ -10,8 +10,12 @@ from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
 from barnabas.metadata.frames import encode_record
 from barnabas.node import Node, NodeError
-from barnabas.node.format import QuorumBootstrap, format_new_directories, format_storage
-from barnabas.node.format import single_node_properties
+from barnabas.node.format import (
+    QuorumBootstrap,
+    format_new_directories,
+    format_storage,
+    single_node_properties,
+)
 from barnabas.raft import CommittedBatch
 from barnabas.server.api import HANDLERS
 from barnabas.wire.apis import ApiKey, api

@@ -4,7 +4,7 @@ from random import Random
 
 from tests.simulation.raft.checkers import Checkers
 from tests.simulation.raft.memory_log import Disk
-from tests.simulation.raft.node import TIMEOUTS, Node
+from tests.simulation.raft.node import REQUEST_TIMEOUT_MS, TIMEOUTS, Node
 from tests.simulation.world.clock import Latency
 from tests.simulation.world.events import Events, Violation
 from tests.simulation.world.network import RequestNetwork
@@ -17,6 +17,10 @@ from barnabas.wire.uuid import ZERO
 FAULT_MS = 3_000
 PROPOSAL_MS = 60
 FAST_MS = 4
+RETURN_MS = 2 * REQUEST_TIMEOUT_MS
+"""A node that was isolated needs so long to fetch from the leader again. Until then it would vote
+with a node that loses its connection, and both may be a majority."""
+
 AWAY_MS = 3 * TIMEOUTS.fetch_ms // 2
 # Enough for a node to time out, lose two elections, and start another.
 ELECTION_LIMIT_MS = 10 * TIMEOUTS.election_ms
@@ -117,6 +121,7 @@ class QuorumWorld:
             self.cut_off(away)
             self.run_for(AWAY_MS)
             self.network.heal_all()
+            self.run_for(RETURN_MS)
         for node in self.nodes:
             self.run_for(AWAY_MS // len(self.nodes))
             self.note(f"break the connection of {node.id}")
