@@ -28,7 +28,7 @@ def moved(partitions: int, leaderless: int) -> MetadataDelta:
 def test_the_active_controller_logs_every_state_change_of_a_broker_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", logger="barnabas.node.broker_event_log")
+    caplog.set_level("INFO", logger="barnabas.node.controller_role")
     event_log = BrokerEventLog(lambda: True)
     event_log.on_metadata_change(moved(0, 0), image_with(fenced=True))
     event_log.on_metadata_change(moved(0, 0), image_with())
@@ -48,7 +48,7 @@ def test_the_active_controller_logs_every_state_change_of_a_broker_once(
 
 
 def test_standby_controllers_log_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger="barnabas.node.broker_event_log")
+    caplog.set_level("INFO", logger="barnabas.node.controller_role")
     is_active = False
     event_log = BrokerEventLog(lambda: is_active)
     event_log.on_metadata_change(moved(1, 1), image_with(fenced=True))
