@@ -3,7 +3,7 @@
 from typing import Any
 
 from barnabas.client.cluster import ClusterClient
-from barnabas.net.counters import ConnectionCounters
+from barnabas.net.connection_options import ConnectionCounters
 from barnabas.wire.apis import ApiKey, api
 
 

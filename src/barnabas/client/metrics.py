@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from barnabas import __version__
-from barnabas.net.counters import ConnectionCounters
+from barnabas.net.connection_options import ConnectionCounters
 
 SAMPLE_S = 30.0
 SAMPLES = 2

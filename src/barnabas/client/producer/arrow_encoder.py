@@ -147,9 +147,7 @@ def _chunks(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     if not isinstance(rows, pa.RecordBatch | pa.Table):
-        raise TypeError(
-            f"Rows are a RecordBatch or a Table, not {type(rows).__name__}."
-        )
+        raise TypeError(f"Rows are a RecordBatch or a Table, not {type(rows).__name__}.")
     for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         if batch.num_rows:
             step = max(1, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes))
