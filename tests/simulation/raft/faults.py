@@ -53,7 +53,7 @@ class Faults:
             self._later(int(self._random.expovariate(1 / MEAN_PAUSE_MS)) + 1, self.inject)
 
     def _later(self, delay_ms: int, event: Callable[[], None]) -> None:
-        self._world.loop.call_later(delay_ms / 1000, event)
+        self._world.loop.call_without_process(delay_ms / 1000, event)
 
     def _duration_ms(self) -> int:
         """Returns how long a fault lasts: from less than a message takes to several timeouts."""

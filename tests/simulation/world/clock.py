@@ -1,9 +1,10 @@
 """Simulated time: an event loop whose clock jumps to the next deadline, and random delays."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 START_MS = 1_700_000_000_000
 MAX_TURNS_WITHOUT_TIME = 100_000
@@ -35,6 +36,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         end = self.call_later(duration_ms / 1000, self.stop)
         self.run_forever()
         end.cancel()
+
+    def call_without_process(
+        self, delay_s: float, callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
+        """Calls it after a delay, as a step of no process: see `ProcessLoop`."""
+        return self.call_later(delay_s, callback, *args)
 
     def _process_events(self, _: Sequence[object]) -> None:
         """There are no events of files or sockets."""

@@ -50,7 +50,7 @@ class Network:
             return False
         copies = 2 if self.random.random() < self.duplication else 1
         for _ in range(copies):
-            self.loop.call_later(self.latency.draw_s(self.random), arrive, *args)
+            self.loop.call_without_process(self.latency.draw_s(self.random), arrive, *args)
         return True
 
 
@@ -98,4 +98,5 @@ class RequestNetwork(Network):
                 respond(ConnectionRefusedError(f"{target} is not running"))
 
         self.deliver(source, target, arrive)
-        self.loop.call_later(timeout_ms / 1000, complete, TimeoutError(f"{target}: no response"))
+        timeout = TimeoutError(f"{target}: no response")
+        self.loop.call_without_process(timeout_ms / 1000, complete, timeout)

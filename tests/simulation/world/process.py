@@ -149,7 +149,7 @@ class ProcessLoop(SimulatedLoop):
     def call_without_process(
         self, delay_s: float, callback: Callable[..., object], *args: Any
     ) -> asyncio.TimerHandle:
-        """Calls it after a delay, as a step of no process."""
+        """Calls it even if the current process is paused or killed: for messages and faults."""
         return self.call_later(delay_s, callback, *args, context=NO_PROCESS)
 
     def run_held(self, steps: "list[_Step | _TimedStep]") -> None:
