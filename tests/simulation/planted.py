@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("simulation", choices=SIMULATIONS)
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to try for a bug")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     missed = 0
     for bug in bugs_of(options.simulation):
         if options.names and bug.name not in options.names:

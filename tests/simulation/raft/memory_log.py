@@ -142,4 +142,4 @@ class Disk:
     def __init__(self, voters: VoterSet) -> None:
         self.state = QuorumState()
         self.log = MemoryLog(voters)
-        self.flush_latency = Latency(min_ms=1, fast_ms=FAST_FLUSH_MS)
+        self.flush_latency = Latency(min_ms=1, fast_ms=FAST_FLUSH_MS, in_whole_ms=True)

@@ -32,7 +32,9 @@ class QuorumWorld:
     def __init__(self, seed: int, loop: ProcessLoop) -> None:
         self.random = Random(seed)
         self.loop = loop
-        self.network = RequestNetwork(loop, self.random, Latency(min_ms=1, fast_ms=FAST_MS))
+        self.network = RequestNetwork(
+            loop, self.random, Latency(min_ms=1, fast_ms=FAST_MS, in_whole_ms=True)
+        )
         self.checkers = Checkers()
         self.events = Events(loop)
         self.events.failed.add_done_callback(lambda _: loop.stop())

@@ -74,7 +74,10 @@ class Latency:
     fast_ms: float = 3.0
     slow_chance: float = 0.0
     slow_ms: float = 200.0
+    in_whole_ms: bool = False
+    """Whether events often happen at the same time, because all delays are whole milliseconds."""
 
     def draw_s(self, random: Random) -> float:
         max_ms = self.slow_ms if random.random() < self.slow_chance else self.fast_ms
-        return (self.min_ms + random.random() * max_ms) / 1000
+        delay_ms = self.min_ms + random.random() * max_ms
+        return (round(delay_ms) if self.in_whole_ms else delay_ms) / 1000
