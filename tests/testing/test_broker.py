@@ -128,3 +128,10 @@ def test_log_levels_are_restored_after_the_last_broker() -> None:
     with Broker(), Broker():
         assert logger.getEffectiveLevel() >= logging.WARNING
     assert logger.level == before
+
+
+def test_a_request_that_fails_as_a_whole_is_a_broker_error() -> None:
+    with Broker({"delete.topic.enable": "false"}) as broker:
+        broker.create_topic("kept")
+        with pytest.raises(BrokerError, match="TOPIC_DELETION_DISABLED"):
+            broker.delete_topic("kept")

@@ -86,7 +86,7 @@ class ControllerChannel:
         outcome = await self._send(request, leader, remaining_s)
         if not isinstance(outcome, OSError):
             return request.parse(outcome)
-        log.debug("the controller did not response: %s", outcome)
+        log.debug("no response from the controller: %s", outcome)
         if outcome.errno == errno.EPROTONOSUPPORT:
             return request.error(ErrorCode.UNSUPPORTED_VERSION, str(outcome))
         return None

@@ -31,6 +31,8 @@ from barnabas.testing.requests import (
     raise_for_errors,
     setting_text,
 )
+from barnabas.wire.errors import KafkaError
+from barnabas.wire.schema import Message
 
 T = TypeVar("T")
 
@@ -155,11 +157,17 @@ class Broker:
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
         """Creates a topic. Raises BrokerError if the controller rejects it."""
-        request = create_topic_request(name, partitions, 1, config)
-        raise_for_errors(self._run(self._node.controller.handle(request)))
+        self._change_topics(create_topic_request(name, partitions, 1, config))
 
     def delete_topic(self, name: str) -> None:
-        raise_for_errors(self._run(self._node.controller.handle(delete_topic_request(name))))
+        self._change_topics(delete_topic_request(name))
+
+    def _change_topics(self, request: Message) -> None:
+        try:
+            response = self._run(self._node.controller.handle(request))
+        except KafkaError as error:
+            raise BrokerError(str(error)) from error
+        raise_for_errors(response)
 
     def _run_on_free_port(self) -> "_BrokerThread":
         """Uses a port that stays reserved while the broker is stopped."""
