@@ -1,4 +1,4 @@
-"""A static member that joins again without its member id (KIP-345): it keeps its place.
+"""A static member that joins again without its member id (KIP-345): it keeps its assignment.
 
 The member that had the instance id before is fenced. If the group is stable and would select the
 same protocol, the other members do not rebalance.
