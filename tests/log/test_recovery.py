@@ -1,6 +1,7 @@
 """After any stop a log is a prefix of what it was, ending with a whole and valid batch."""
 
 import os
+import shutil
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -15,11 +16,14 @@ from tests.log.log_test_directory import (
     batch,
     batch_at,
     fill,
+    marker,
     read_all,
     records_in,
+    write,
 )
 
-from barnabas.log import CorruptLog, LogConfig
+from barnabas.log import CorruptLog, Log, LogConfig
+from barnabas.log.segments.index import IndexFile
 from barnabas.wire.errors import ErrorCode
 
 ONE_SEGMENT = LogConfig(index_interval_bytes=200)
@@ -125,7 +129,7 @@ def test_nothing_is_scanned_after_a_clean_shutdown(
     log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(log_dir.create(), 200)
-    monkeypatch.setattr("barnabas.log.recovery.ValidBatches", None)
+    monkeypatch.setattr("barnabas.log.tail_recovery.ValidBatches", None)
     monkeypatch.setattr("barnabas.log.producers.replay.replay_batch", None)
     log = log_dir.stop_and_reopen()
     assert log_dir.directory.was_clean_shutdown
@@ -140,7 +144,7 @@ def test_a_fully_flushed_log_is_not_scanned_after_a_crash(
     log.close()
     log_dir.directory.on_log_closed(log)
     log_dir.directory.checkpoint()
-    monkeypatch.setattr("barnabas.log.recovery.ValidBatches", None)
+    monkeypatch.setattr("barnabas.log.tail_recovery.ValidBatches", None)
     log = log_dir.kill_and_reopen()
     assert not log_dir.directory.was_clean_shutdown
     assert len(read_all(log)) == 100
@@ -151,7 +155,7 @@ def test_a_crash_of_an_unchanged_log_costs_no_scan(
 ) -> None:
     fill(log_dir.create(), 100)
     log_dir.stop_and_reopen()
-    monkeypatch.setattr("barnabas.log.recovery.ValidBatches", None)
+    monkeypatch.setattr("barnabas.log.tail_recovery.ValidBatches", None)
     assert len(read_all(log_dir.kill_and_reopen())) == 100
 
 
@@ -258,8 +262,7 @@ def test_an_unrecoverable_log_does_not_stop_the_recovery_of_others(
 
 
 def test_damage_in_a_closed_segment_is_never_served(log_dir: LogTestDirectory) -> None:
-    log = log_dir.create(LogConfig(segment_bytes=4096, index_interval_bytes=1 << 20))
-    fill(log, 60)
+    fill(log_dir.create(), 60)
     log_dir.stop()
     path = log_dir.folder() / FIRST_LOG
     content = bytearray(path.read_bytes())
@@ -270,7 +273,7 @@ def test_damage_in_a_closed_segment_is_never_served(log_dir: LogTestDirectory) -
     log = log_dir.open()
     assert len(records_in(log.read(0, 100, upto=60))) == 1
     with pytest.raises(CorruptLog, match=f"damaged at byte {second}"):
-        log.read(5, 100, upto=60)
+        log.read(1, 100, upto=60)
     last = sorted(log_dir.folder().glob("*.log"))[-1]
     assert log.read(int(last.stem), 1000, upto=60) is not None
 
@@ -329,7 +332,7 @@ def test_a_recovered_log_opens_without_another_scan(
     log_dir.kill()
     log_dir.restart()
     log_dir.directory.recover_all(lambda topic: SMALL)
-    monkeypatch.setattr("barnabas.log.recovery.ValidBatches", None)
+    monkeypatch.setattr("barnabas.log.tail_recovery.ValidBatches", None)
     assert len(read_all(log_dir.open())) == 50
 
 
@@ -440,3 +443,208 @@ def test_a_log_whose_only_segment_is_missing_is_rejected(log_dir: LogTestDirecto
     log_dir.restart()
     with pytest.raises(CorruptLog, match="ends at offset 0"):
         log_dir.open(ONE_SEGMENT)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[str]:
+    """What happens to a log before it crashes."""
+    steps = st.sampled_from(
+        ["records", "idempotent", "transaction", "abort", "commit", "new_epoch", "flush", "restart"]
+    )
+    return draw(st.lists(steps, min_size=1, max_size=60))
+
+
+class LogHistory:
+    """A log that lives through a history, until its broker crashes."""
+
+    def __init__(self, log_dir: LogTestDirectory, config: LogConfig) -> None:
+        self._log_dir = log_dir
+        self._config = config
+        self._log = log_dir.create(config)
+        self._epoch = 0
+        self._sequences = {1: 0, 2: 0}
+
+    def live(self, steps: list[str]) -> None:
+        for number, step in enumerate(steps):
+            getattr(self, f"_{step}")(NOW_MS + number % 7)
+        self._log_dir.kill()
+
+    def _records(self, timestamp: int) -> None:
+        valid = batch([bytes(90)] * 2, timestamp=timestamp)
+        self._log.append_as_leader(valid, self._epoch, NOW_MS)
+
+    def _idempotent(self, timestamp: int) -> None:
+        self._numbered(1, timestamp, transactional=False)
+
+    def _transaction(self, timestamp: int) -> None:
+        self._numbered(2, timestamp, transactional=True)
+
+    def _numbered(self, producer_id: int, timestamp: int, *, transactional: bool) -> None:
+        valid = batch(
+            [b"v"],
+            timestamp=timestamp,
+            producer_id=producer_id,
+            epoch=0,
+            sequence=self._sequences[producer_id],
+            transactional=transactional,
+        )
+        self._sequences[producer_id] += 1
+        self._log.append_as_leader(valid, self._epoch, NOW_MS, from_client=False)
+
+    def _abort(self, _: int) -> None:
+        self._end(committed=False)
+
+    def _commit(self, _: int) -> None:
+        self._end(committed=True)
+
+    def _end(self, *, committed: bool) -> None:
+        if self._log.producers.first_undecided_offset is not None:
+            self._log.append_as_leader(marker(2, 0, committed=committed), self._epoch, NOW_MS)
+
+    def _new_epoch(self, _: int) -> None:
+        self._epoch += 1
+
+    def _flush(self, _: int) -> None:
+        self._log.flusher.flush()
+        self._log_dir.directory.checkpoint()
+
+    def _restart(self, _: int) -> None:
+        self._log = self._log_dir.stop_and_reopen(self._config)
+
+
+def described(log: Log) -> tuple[object, ...]:
+    """Everything that recovery has to find out about a log."""
+    producers = [
+        (producer.producer_id, producer.next_sequence, producer.transaction_first_offset)
+        for producer in log.producers.entries.values()
+    ]
+    batches = [  # without the timestamp: a snapshot has only one for each producer
+        batch[:4] for producer in log.producers.entries.values() for batch in producer.batches
+    ]
+    return (
+        read_all(log),
+        [entry for entry in log.leader_epochs.entries if entry.start_offset < log.log_end_offset],
+        producers,
+        batches,
+        log.producers.first_undecided_offset,
+        log.aborted_transactions(0, log.log_end_offset),
+        log.offset_of_max_timestamp(),
+        [segment.max_timestamp_and_offset() for segment in log.segments.ordered],
+        [log.offset_for_timestamp(NOW_MS + number) for number in range(8)],
+    )
+
+
+def assert_ascending(index: IndexFile) -> None:
+    keys = [index.entry(number)[0] for number in range(index.count)]
+    assert keys == sorted(set(keys))
+
+
+@given(histories(), st.sampled_from([ONE_SEGMENT, LogConfig(1200, index_interval_bytes=50)]))
+@settings(max_examples=60, deadline=None)
+def test_recovery_from_the_recovery_point_finds_what_a_scan_of_everything_finds(
+    new_log_dir: Callable[[], LogTestDirectory], steps: list[str], config: LogConfig
+) -> None:
+    log_dir = new_log_dir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("barnabas.log.segments.index._PENDING_ENTRIES", 2)
+        LogHistory(log_dir, config).live(steps)
+    copy = new_log_dir()
+    copy.kill()
+    shutil.rmtree(copy.path)
+    shutil.copytree(log_dir.path, copy.path)
+    for name in ("recovery-point-offset-checkpoint", "orders-0/leader-epoch-checkpoint"):
+        (copy.path / name).unlink(missing_ok=True)
+    for path in copy.folder().glob("*.snapshot"):
+        path.unlink()
+    copy.restart()
+    log_dir.restart()
+    log = log_dir.open(config)
+    assert described(log) == described(copy.open(config))
+    for segment in log.segments.ordered:
+        assert_ascending(segment.offset_index)
+        assert_ascending(segment.time_index)
+    log_dir.kill()
+    copy.kill()
+
+
+def test_batches_below_the_recovery_point_are_not_scanned(
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = LogConfig(index_interval_bytes=256)
+    log = log_dir.create(config)
+    for number in range(500):
+        append(log, b"x" * 100, timestamp=NOW_MS + number)
+    log = log_dir.stop_and_reopen(config)
+    flushed_bytes = log.size_bytes
+    fill(log, 3)
+    tail_bytes = log.size_bytes - flushed_bytes
+    log_dir.kill()
+    log_dir.restart()
+    reported: list[tuple[str, int, int]] = []
+    monkeypatch.setattr("barnabas.log.segments.scan._PROGRESS_BYTES", 0)
+    log = log_dir.directory.open_log(
+        "orders", 0, bytes(range(16)), config, lambda *step: reported.append(step)
+    )
+    assert reported == [("orders-0", tail_bytes, tail_bytes)]
+    assert len(read_all(log, 1000)) == 503
+    assert log.offset_for_timestamp(NOW_MS + 300) is not None
+
+
+def test_index_entries_past_a_truncated_tail_are_removed(
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("barnabas.log.segments.index._PENDING_ENTRIES", 2)
+    config = LogConfig(index_interval_bytes=0)
+    log = log_dir.create(config)
+    sizes = []
+    for number in range(30):
+        if number == 10:
+            log.flusher.flush()
+            log_dir.directory.checkpoint()
+        append(log, b"x" * number, timestamp=NOW_MS + number)
+        sizes.append(log.size_bytes)
+    log_dir.kill()
+    os.truncate(log_dir.folder() / FIRST_LOG, sizes[14] + 1)
+    log_dir.restart()
+    log = log_dir.open(config)
+    assert log.log_end_offset == 15
+    for number in range(15):
+        append(log, b"y", timestamp=NOW_MS + number)
+    active = log.segments.active
+    assert_ascending(active.offset_index)
+    assert_ascending(active.time_index)
+    assert active.max_timestamp_and_offset() == (NOW_MS + 14, 14)
+    assert [len(records_in(log.read(offset, 1, upto=30))) for offset in range(29, -1, -1)] == [
+        1
+    ] * 30
+    assert "rebuilding" not in caplog.text
+
+
+@pytest.mark.parametrize("suffix", ["index", "timeindex"])
+def test_an_index_with_a_lost_page_is_rebuilt(log_dir: LogTestDirectory, suffix: str) -> None:
+    config = LogConfig(index_interval_bytes=0)
+    log = log_dir.create(config)
+    for number in range(3000):
+        append(log, b"x", timestamp=NOW_MS + number)
+    log = log_dir.stop_and_reopen(config)
+    fill(log, 3)
+    log_dir.kill()
+    path = log_dir.folder() / f"{0:020}.{suffix}"
+    content = bytearray(path.read_bytes())
+    content[8192:12288] = bytes(4096)
+    path.write_bytes(content)
+    log_dir.restart()
+    active = log_dir.open(config).segments.active
+    index = active.offset_index if suffix == "index" else active.time_index
+    assert_ascending(index)
+    assert index.count > 2900
+
+
+def test_a_flush_includes_the_aborted_transactions(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create(ONE_SEGMENT)
+    index = log_dir.folder() / f"{0:020}.txnindex"
+    write(log, batch([b"v"], producer_id=2, epoch=0, sequence=0, transactional=True))
+    assert str(index) not in log.flusher.begin().other_paths
+    log.append_as_leader(marker(2, 0, committed=False), 0, NOW_MS)
+    assert str(index) in log.flusher.begin().other_paths
+    assert str(index) not in log.flusher.begin().other_paths

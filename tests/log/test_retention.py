@@ -1,7 +1,11 @@
+import logging
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.log.log_test_directory import NOW_MS, LogTestDirectory, append, fill, read_all
+from tests.log_records import barnabas_log_records
 
 from barnabas.log import Log, LogConfig
 
@@ -132,3 +136,77 @@ def test_readers_keep_their_slices_while_segments_are_deleted(
         fill(log, 10)
         log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
         assert read_all(log)[-1][0] == log.log_end_offset - 1
+
+
+def set_written_ms(log: Log, written_ms: int) -> None:
+    """Sets when all segments were last written."""
+    for segment in log.segments.ordered:
+        os.utime(segment.path(), (written_ms / 1000, written_ms / 1000))
+
+
+def deletion_line(log: Log, caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> str:
+    """Applies retention; returns the only line of it."""
+    with caplog.at_level(logging.INFO, "barnabas.log"):
+        log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
+    (record,) = barnabas_log_records(caplog)
+    assert record.levelno == level
+    return record.getMessage()
+
+
+def test_the_line_of_expired_segments_names_them_and_retention_ms(
+    log_dir: LogTestDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = log_dir.create(config(retention_ms=3 * HOUR_MS))
+    hourly(log, 6)
+    set_written_ms(log, NOW_MS - 4 * HOUR_MS)
+    newest = datetime.fromtimestamp(NOW_MS / 1000 - 4 * 3600, UTC).isoformat(" ", "seconds")
+    assert deletion_line(log, caplog) == (
+        f"{log.name}: deleting 3 segments with base offsets from 0 to 2 due to log retention time "
+        f"10800000ms breach based on the largest record timestamp in the segment ({newest}). "
+        "The log starts at offset 3."
+    )
+
+
+def test_the_line_of_records_that_were_old_when_written_says_so(
+    log_dir: LogTestDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = log_dir.create(config(retention_ms=HOUR_MS))
+    append(log, b"x", timestamp=NOW_MS - 2 * HOUR_MS)
+    set_written_ms(log, NOW_MS)
+    line = deletion_line(log, caplog, logging.WARNING)
+    assert "deleting the segment with base offset 0 due to log retention time 3600000ms" in line
+    assert "Its records were older than that when they were written" in line
+    assert "set message.timestamp.type=LogAppendTime. The log starts at offset 1." in line
+
+
+def test_the_line_of_segments_without_timestamps_names_the_time_of_the_write(
+    log_dir: LogTestDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = log_dir.create(config(retention_ms=HOUR_MS))
+    append(log, b"x", timestamp=-1)
+    set_written_ms(log, NOW_MS - 2 * HOUR_MS)
+    assert "breach based on the last modified time of the segment." in deletion_line(log, caplog)
+
+
+def test_the_line_of_a_log_that_is_too_large_names_its_new_size(
+    log_dir: LogTestDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = log_dir.create(config(retention_bytes=2500))
+    fill(log, 50)
+    line = deletion_line(log, caplog)
+    assert (
+        "due to log retention size 2500 breach. "
+        f"Log size after deletion will be {log.size_bytes}. The log starts at" in line
+    )
+
+
+def test_the_line_of_segments_before_the_log_start_offset_names_it(
+    log_dir: LogTestDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = log_dir.create(config(retention_ms=3 * HOUR_MS))
+    hourly(log, 6)
+    log.advance_log_start_offset(5)
+    assert deletion_line(log, caplog) == (
+        f"{log.name}: deleting 5 segments with base offsets from 0 to 4 due to log start offset 5 "
+        "breach. The log starts at offset 5."
+    )

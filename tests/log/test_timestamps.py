@@ -1,9 +1,11 @@
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.log_test_directory import NOW_MS, SMALL, LogTestDirectory, append, batch, fill, valid
 
+from barnabas.log.errors import IndexMismatch
 from barnabas.wire.records.batch import stamp_append_time
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.compression import Codec
@@ -35,6 +37,7 @@ def test_lookups_by_time_equal_a_linear_scan(
         if offset >= log.log_start_offset
     ]
     expected = next(((t, offset, 0) for t, offset in flat if t >= target), None)
+    assert log.search_timestamps().offset_for_timestamp(target) == expected
     assert log.offset_for_timestamp(target) == expected
 
 
@@ -51,6 +54,7 @@ def test_the_largest_timestamp_is_found(
     flat = [timestamp for timestamps in times for timestamp in timestamps]
     kept = flat[log.log_start_offset :]
     expected = (max(kept), log.log_start_offset + kept.index(max(kept)), 0) if kept else None
+    assert log.search_timestamps().offset_of_max_timestamp() == expected
     assert log.offset_of_max_timestamp() == expected
 
 
@@ -86,3 +90,44 @@ def test_the_largest_timestamp_is_known_after_clean_and_unclean_shutdowns(
     assert log.offset_of_max_timestamp() == expected
     assert log_dir.stop_and_reopen(SMALL).offset_of_max_timestamp() == expected
     assert log_dir.kill_and_reopen(SMALL).offset_of_max_timestamp() == expected
+
+
+def test_a_search_changes_no_file_and_no_segment(log_dir: LogTestDirectory) -> None:
+    fill(log_dir.create(), 100)
+    log = log_dir.stop_and_reopen()
+    before = {path: path.read_bytes() for path in log_dir.folder().iterdir()}
+    assert log.search_timestamps().offset_for_timestamp(0) == (NOW_MS, 0, 0)
+    assert before == {path: path.read_bytes() for path in log_dir.folder().iterdir()}
+    assert all(segment.handle is None for segment in log.segments.ordered[:-1])
+
+
+def test_the_next_search_knows_the_largest_timestamps(log_dir: LogTestDirectory) -> None:
+    fill(log_dir.create(), 100)
+    log = log_dir.stop_and_reopen()
+    search = log.search_timestamps()
+    assert search.offset_for_timestamp(NOW_MS + 1) is None
+    search.finish()
+    for path in log_dir.folder().glob("*.timeindex"):
+        path.unlink()
+    assert log.search_timestamps().offset_for_timestamp(NOW_MS + 1) is None
+
+
+def test_a_search_leaves_damaged_indexes_to_the_log(log_dir: LogTestDirectory) -> None:
+    fill(log_dir.create(), 100)
+    log = log_dir.stop_and_reopen()
+    index = min(log_dir.folder().glob("*.index"))
+    index.write_bytes(index.read_bytes()[:-1])
+    with pytest.raises(IndexMismatch):
+        log.search_timestamps().offset_for_timestamp(0)
+    assert log.offset_for_timestamp(0) == (NOW_MS, 0, 0)
+    assert log.search_timestamps().offset_for_timestamp(0) == (NOW_MS, 0, 0)
+
+
+def test_a_search_creates_no_file_of_a_deleted_segment(log_dir: LogTestDirectory) -> None:
+    log = log_dir.create()
+    fill(log, 100)
+    search = log.search_timestamps()
+    log.truncate_fully_and_start_at(1000)
+    with pytest.raises(FileNotFoundError):
+        search.offset_for_timestamp(0)
+    assert not (log_dir.folder() / f"{0:020d}.log").exists()

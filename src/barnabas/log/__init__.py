@@ -13,13 +13,15 @@ from barnabas.log.leader_epochs import EpochEndOffset
 from barnabas.log.log import Log, LogAppendInfo
 from barnabas.log.producers.producer_state import EPOCH_BUMP_TRANSACTION_VERSION, ProducerStateEntry
 from barnabas.log.producers.verification import VerificationGuard
-from barnabas.log.segments.log_segments import LogSlice
+from barnabas.log.segments.log_slice import LogSlice
 from barnabas.log.segments.open_files import OpenFiles
-from barnabas.log.timestamps import TimestampOffset
+from barnabas.log.segments.page_cache import ColdRead, PositionalRead, pread_cached
+from barnabas.log.timestamps import TimestampOffset, TimestampSearch
 
 __all__ = [
     "EPOCH_BUMP_TRANSACTION_VERSION",
     "Checkpoint",
+    "ColdRead",
     "CorruptLog",
     "DirectoryInUse",
     "EpochEndOffset",
@@ -34,7 +36,10 @@ __all__ = [
     "NotFormatted",
     "OpenFiles",
     "PartitionKey",
+    "PositionalRead",
     "ProducerStateEntry",
     "TimestampOffset",
+    "TimestampSearch",
     "VerificationGuard",
+    "pread_cached",
 ]

@@ -1,6 +1,6 @@
 """The settings of one log, resolved from its topic and its broker."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _NEVER = 0x7FFFFFFFFFFFFFFF
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -21,10 +21,20 @@ class LogConfig:
     retention_bytes: int = -1  # -1: no limit
     delete: bool = True
     compact: bool = False
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _NEVER
+    delete_retention_ms: int = _DAY_MS
     delete_delay_ms: int = 60_000
     preallocate: bool = False
     producer_expiration_ms: int = _DAY_MS
     verify_transactions: bool = True
+    roll_ms: int = field(init=False)
+    """The age at which a segment is rolled, early enough for `max_compaction_lag_ms`."""
+
+    def __post_init__(self) -> None:
+        lag_ms = self.max_compaction_lag_ms if self.compact else _NEVER
+        object.__setattr__(self, "roll_ms", min(self.segment_ms, lag_ms))
 
 
 DEFAULT_CONFIG = LogConfig()

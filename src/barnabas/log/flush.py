@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from barnabas.log.checkpoint_file import sync_path
 from barnabas.log.directory.directory_files import PARTITION_METADATA
 from barnabas.log.errors import LogDirFailure, raises_log_dir_failure
+from barnabas.log.segments.log_files import INDEX, TIME_INDEX, TRANSACTION_INDEX
 from barnabas.log.segments.open_files import OpenFile
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Flush:
     upto: int
     truncations: int  # how often the log had been truncated when the flush began
     log_files: tuple[OpenFile, ...]
-    other_paths: tuple[str, ...]  # indexes of rolled segments, snapshots, epochs, the folder
+    other_paths: tuple[str, ...]  # indexes, snapshots, epochs, the folder
 
     def sync(self) -> None:
         """Blocks until everything is on disk.
@@ -51,28 +52,48 @@ class LogFlusher:
 
     __slots__ = (
         "_is_new",
+        "_is_overdue",
         "_log",
-        "_truncations",
         "_unsynced_paths",
         "directory",
+        "truncations",
         "unflushed_since_ms",
     )
 
     def __init__(self, log: "Log", *, is_new: bool) -> None:
         self._log = log
         self._is_new = is_new  # the folder itself may not be on disk yet
-        self._truncations = 0
         self._unsynced_paths: set[str] | None = None  # files and folders for the next flush
         self.directory = log.directory
+        self.truncations = 0
+        """How often the log was truncated since it was opened."""
         self.unflushed_since_ms = _NOTHING_UNFLUSHED
+        self._is_overdue = False
+        if log.recovery_point < log.log_end_offset:
+            self._include_recovered()
+
+    def _include_recovered(self) -> None:
+        """The log was recovered: what is past its recovery point may not be on disk."""
+        log = self._log
+        _, number = log.segments.floor(log.recovery_point)
+        for segment in log.segments.since(number):
+            for suffix in (INDEX, TIME_INDEX, TRANSACTION_INDEX):
+                self.sync_later(segment.path(suffix))
+        self.sync_later(log.leader_epochs.path)
+        self.sync_later(log.path)
+        self._is_overdue = True
 
     def is_due(self, now_ms: int) -> bool:
-        """Returns whether a segment was rolled, or `flush.messages` or `flush.ms` is reached."""
+        """Returns whether a segment was rolled, or `flush.messages` or `flush.ms` is reached.
+
+        A flush of what was recovered is always due, or the next crash would cost another scan.
+        """
         log = self._log
         if log.recovery_point >= log.log_end_offset:
             return False
         return (
-            log.recovery_point < log.segments.active.base_offset
+            self._is_overdue
+            or log.recovery_point < log.segments.active.base_offset
             or log.log_end_offset - log.recovery_point >= log.config.flush_messages
             or 0 <= self.unflushed_since_ms <= now_ms - log.config.flush_ms
         )
@@ -89,28 +110,32 @@ class LogFlusher:
             log.leader_epochs.save()
             log.leader_epochs.needs_sync = False
             epochs = (log.leader_epochs.path,)
+        transactions = log.segments.active.transaction_index
+        aborted = (transactions.path,) if transactions.needs_sync else ()
         # Nothing can fail from here on, so that no path is forgotten.
-        other_paths = (*(self._unsynced_paths or ()), *epochs)
+        transactions.needs_sync = False
+        other_paths = (*(self._unsynced_paths or ()), *epochs, *aborted)
         self._unsynced_paths = None
+        self._is_overdue = False
         self.unflushed_since_ms = _NOTHING_UNFLUSHED
         if self._is_new:
             self._is_new = False
             other_paths += (f"{log.path}/{PARTITION_METADATA}", log.path)
             other_paths += (self.directory.path,)
         return Flush(
-            self.directory.path, log.log_end_offset, self._truncations, log_files, other_paths
+            self.directory.path, log.log_end_offset, self.truncations, log_files, other_paths
         )
 
     def finish(self, flush: Flush) -> None:
         """The flush is on disk. It moves nothing if the log was truncated meanwhile."""
-        if flush.truncations == self._truncations and flush.upto > self._log.recovery_point:
+        if flush.truncations == self.truncations and flush.upto > self._log.recovery_point:
             self._log.recovery_point = flush.upto
 
     def retry(self, flush: Flush) -> None:
         """The flush could not open its files: the next one includes everything it had."""
         for path in flush.other_paths:
             self.sync_later(path)
-        self.unflushed_since_ms = 0  # overdue
+        self._is_overdue = True
 
     def flush(self) -> None:
         """Begins, syncs and finishes a flush on the calling thread."""
@@ -130,7 +155,7 @@ class LogFlusher:
 
     def before_truncation(self, offset: int) -> None:
         """Lowers the recovery point: its checkpoint must not claim what the truncation removes."""
-        self._truncations += 1
+        self.truncations += 1
         if offset < self._log.recovery_point:
             self._log.recovery_point = offset
             self.directory.checkpoint()

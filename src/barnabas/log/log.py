@@ -8,10 +8,12 @@ time.
 `segments`.
 """
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.log import replicated_batches, timestamps
+from barnabas.log.cleaner.compaction_state import CompactionState
 from barnabas.log.errors import log_dir_failure, raises_log_dir_failure
 from barnabas.log.flush import LogFlusher
 from barnabas.log.leader_epochs import EpochEndOffset
@@ -20,8 +22,10 @@ from barnabas.log.producers import replay
 from barnabas.log.producers.producer_state import ProducerStateEntry, read_end_marker
 from barnabas.log.producers.verification import VerificationGuard
 from barnabas.log.recovery import LoadedLog
-from barnabas.log.segments.log_segments import LogSegments, LogSlice
-from barnabas.log.timestamps import TimestampOffset
+from barnabas.log.segments.log_segments import LogSegments
+from barnabas.log.segments.log_slice import LogSlice
+from barnabas.log.segments.page_cache import PositionalRead
+from barnabas.log.timestamps import TimestampOffset, TimestampSearch
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
@@ -59,6 +63,7 @@ class Log:
     """
 
     __slots__ = (
+        "compaction",
         "config",
         "directory",
         "flusher",
@@ -100,6 +105,8 @@ class Log:
         self.segments = LogSegments(params.folder, params.files, loaded.segments)
         self.flusher = LogFlusher(self, is_new=loaded.is_new)
         self.maintenance = LogMaintenance(self, loaded.snapshot_offset)
+        self.compaction: CompactionState | None = None
+        """What the cleaner knows about the log, once it has looked at it."""
 
     def __repr__(self) -> str:
         return f"<Log {self.path} [{self.log_start_offset}, {self.log_end_offset})>"
@@ -242,12 +249,19 @@ class Log:
     # Reading
 
     def read(
-        self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        upto: int,
+        at_least_one: bool = True,
+        pread: PositionalRead = os.pread,
     ) -> LogSlice | None:
         """Returns whole batches from the one that has `offset`, none of which reaches `upto`.
 
         Returns None if there are none, or if the first is larger than `max_bytes` and
-        `at_least_one` is False.
+        `at_least_one` is False. With `pread_cached` it raises ColdRead instead of waiting for the
+        disk.
         """
         if offset < self.log_start_offset or offset > upto:
             raise KafkaError(
@@ -257,9 +271,13 @@ class Log:
         if offset == upto:
             return None
         try:
-            return self.segments.read(offset, max_bytes, upto, at_least_one)
+            return self.segments.read(offset, max_bytes, upto, at_least_one, pread)
         except OSError as error:
             raise log_dir_failure(self.directory, error) from error
+
+    def search_timestamps(self) -> TimestampSearch:
+        """Returns a search by timestamp, for a thread; the next two methods wait for the disk."""
+        return TimestampSearch(self.segments.ordered, self.log_start_offset)
 
     @raises_log_dir_failure
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
@@ -298,6 +316,7 @@ class Log:
             return
         offset = segments.batch_boundary(offset)
         self.flusher.before_truncation(offset)
+        self.maintenance.lower_first_dirty_offset(offset)
         is_undone = replay.undo_from(self.producers, segments.ordered, offset)
         self.maintenance.schedule_delete(segments.truncate(offset))
         self.log_end_offset = offset
@@ -310,6 +329,7 @@ class Log:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drops everything; the next record has `offset`."""
         self.flusher.before_truncation(min(offset, self.log_start_offset))
+        self.maintenance.lower_first_dirty_offset(min(offset, self.log_start_offset))
         self.maintenance.replace_all_segments(offset)
         self.log_start_offset = self.log_end_offset = offset
         self.leader_epochs.clear()
@@ -354,6 +374,12 @@ class Log:
     def remove_expired_producers(self, now_ms: int) -> int:
         """Forgets producers that were silent for `producer.id.expiration.ms`; returns how many."""
         return self.producers.remove_expired(now_ms, self.config.producer_expiration_ms)
+
+    def compaction_state(self) -> CompactionState:
+        """Returns what the cleaner knows about the log."""
+        if self.compaction is None:
+            self.compaction = CompactionState()
+        return self.compaction
 
     # Closing
 

@@ -4,19 +4,35 @@ Every change of the list of segments goes through here or through `Log.truncate_
 that owns the log.
 """
 
+import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from barnabas.log.config import LogConfig
-from barnabas.log.errors import raises_log_dir_failure
+from barnabas.log.errors import TornWrite, raises_log_dir_failure
 from barnabas.log.producers import replay, snapshots
-from barnabas.log.segments.log_files import INDEX, TIME_INDEX, TRANSACTION_INDEX, list_log_files
+from barnabas.log.retention import find_deletable
+from barnabas.log.segments.log_files import (
+    CLEANED,
+    INDEX,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT,
+    SWAP,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    list_log_files,
+    segment_path,
+)
+from barnabas.log.segments.log_segments import mark_deleted
 from barnabas.log.segments.segment import LogSegment
 
 if TYPE_CHECKING:
+    from barnabas.log.cleaner.segment_writer import CleanedSegment
     from barnabas.log.log import Log
+
+_logger = logging.getLogger(__name__)
 
 _MAX_RELATIVE_OFFSET = 0x7FFFFFFF
 
@@ -50,23 +66,46 @@ class LogMaintenance:
         return log.segments.add_active(base_offset, log.config)
 
     @raises_log_dir_failure
+    def roll(self) -> None:
+        """Closes the active segment, so that it can be cleaned."""
+        self.roll_at(self._log.log_end_offset)
+
+    @raises_log_dir_failure
     def delete_old_segments(self, now_ms: int, high_watermark: int) -> int:
         """Deletes the segments that retention no longer keeps; returns how many."""
         log = self._log
-        deletable = deletable_segments(
+        deletable = find_deletable(
             log.segments.ordered,
             log.config,
             now_ms=now_ms,
             log_start_offset=log.log_start_offset,
             high_watermark=high_watermark,
         )
-        if not deletable:
+        if deletable is None:
             return 0
-        if len(deletable) == len(log.segments):
+        segments = deletable.segments
+        if len(segments) == len(log.segments):
             self.roll_at(log.log_end_offset)
-        self.schedule_delete(log.segments.remove(deletable))
+        self.schedule_delete(log.segments.remove(segments))
         log.advance_log_start_offset(log.segments.base_offset)
-        return len(deletable)
+        _logger.log(
+            deletable.level,
+            "%s: deleting %s %s. The log starts at offset %d.",
+            log.name,
+            deletable.names(),
+            deletable.reason,
+            log.log_start_offset,
+        )
+        return len(segments)
+
+    def lower_first_dirty_offset(self, offset: int) -> None:
+        """What is written again from `offset` on is dirty."""
+        log = self._log
+        key, offsets = (log.topic, log.partition), self.directory.cleaner_offsets
+        first_dirty_offset = offsets.get(key)
+        if first_dirty_offset is not None and offset < first_dirty_offset:
+            offsets.put(key, offset)
+            offsets.begin_checkpoint().write()
 
     def replace_all_segments(self, base_offset: int) -> None:
         """Deletes every segment and begins an empty one."""
@@ -74,6 +113,54 @@ class LogMaintenance:
         self.schedule_delete(log.segments.remove(log.segments.ordered))
         log.segments.add_active(base_offset, log.config)
         log.flusher.sync_later(log.path)
+
+    @raises_log_dir_failure
+    def put_in_place(
+        self, replaced: Sequence[LogSegment], cleaned: Sequence["CleanedSegment"]
+    ) -> None:
+        """Replaces segments by the cleaned ones that were made from them.
+
+        After a crash, recovery ends up with either the old or the new segments. The names change in
+        this order: `.cleaned` files become `.swap`, from the highest offset to the lowest, then the
+        old files become `.deleted`, then `.swap` files get their final names.
+        """
+        log = self._log
+        paths = [
+            segment_path(log.path, segment.base_offset, suffix)
+            for segment in cleaned
+            for suffix in segment.suffixes
+        ]
+        try:
+            for path in reversed(paths):
+                os.rename(path + CLEANED, path + SWAP)
+            renamed = self._mark_replaced(replaced, {segment.base_offset for segment in cleaned})
+            for path in paths:
+                os.rename(path + SWAP, path)
+        except OSError as error:
+            # Only recovery, at the next start, can tell which segments are complete.
+            raise TornWrite(error.errno, f"{error.strerror}: {error.filename}") from error
+        interval_bytes = log.config.index_interval_bytes
+        replacements = [
+            LogSegment(
+                log.path,
+                segment.base_offset,
+                log.directory.files,
+                interval_bytes,
+                segment.size_bytes,
+            )
+            for segment in cleaned
+        ]
+        log.segments.replace(replaced, replacements)
+        log.flusher.sync_later(log.path)
+        self.schedule_delete(renamed)
+
+    def _mark_replaced(self, replaced: Sequence[LogSegment], bases: Collection[int]) -> list[str]:
+        """Renames the files of segments; a new one at the same base offset keeps the snapshot."""
+        renamed: list[str] = []
+        for segment in replaced:
+            snapshot = () if segment.base_offset in bases else (SNAPSHOT,)
+            renamed += mark_deleted(segment, (*SEGMENT_SUFFIXES, *snapshot))
+        return renamed
 
     def schedule_delete(self, paths: list[str]) -> None:
         """Removes renamed files after `file.delete.delay.ms`."""
@@ -124,7 +211,7 @@ def should_roll(
         return True
     if not active.size_bytes:
         return False
-    roll_ms = config.segment_ms
+    roll_ms = config.roll_ms
     if config.segment_jitter_ms:
         roll_ms -= _jitter_ms(active, config, name)
     return active.age_ms(max_timestamp, now_ms) > roll_ms
@@ -132,62 +219,5 @@ def should_roll(
 
 def _jitter_ms(active: LogSegment, config: LogConfig, name: str) -> int:
     """Returns how much earlier this segment rolls, so that not all partitions roll at once."""
-    span_ms = min(config.segment_jitter_ms, config.segment_ms)
+    span_ms = min(config.segment_jitter_ms, config.roll_ms)
     return crc32(f"{name}:{active.base_offset}".encode()) % span_ms
-
-
-def deletable_segments(
-    segments: Sequence[LogSegment],
-    config: LogConfig,
-    *,
-    now_ms: int,
-    log_start_offset: int,
-    high_watermark: int,
-) -> list[LogSegment]:
-    """Returns the oldest segments that `retention.ms` and `retention.bytes` do not keep.
-
-    All are below the high watermark. The last may be the active one: the log rolls first then.
-    """
-    active = segments[-1]
-    count = _leading(segments[:-1], lambda segment: segment.next_offset <= log_start_offset)
-    if config.delete:
-        candidates = segments if active.size_bytes else segments[:-1]
-        if config.retention_bytes >= 0:
-            count = max(count, _oversized(candidates, config.retention_bytes))
-        if config.retention_ms >= 0:
-            expired_ms = now_ms - config.retention_ms
-            count = max(
-                count, _leading(candidates, lambda segment: _last_modified_ms(segment) < expired_ms)
-            )
-    return list(_replicated(segments[:count], high_watermark))
-
-
-def _leading(segments: Sequence[LogSegment], is_deletable: Callable[[LogSegment], bool]) -> int:
-    """Returns how many segments from the oldest on may be deleted."""
-    for number, segment in enumerate(segments):
-        if not is_deletable(segment):
-            return number
-    return len(segments)
-
-
-def _oversized(segments: Sequence[LogSegment], retention_bytes: int) -> int:
-    """Returns how many of the oldest can be deleted so that at least `retention_bytes` stay."""
-    excess_bytes = sum(segment.size_bytes for segment in segments) - retention_bytes
-    for number, segment in enumerate(segments):
-        excess_bytes -= segment.size_bytes
-        if excess_bytes < 0:
-            return number
-    return len(segments)
-
-
-def _last_modified_ms(segment: LogSegment) -> int:
-    """Returns the largest timestamp, or the time of the last write if records have none."""
-    timestamp, _ = segment.max_timestamp_and_offset()
-    return timestamp if timestamp >= 0 else int(os.stat(segment.path()).st_mtime * 1000)
-
-
-def _replicated(segments: Sequence[LogSegment], high_watermark: int) -> Iterator[LogSegment]:
-    for segment in segments:
-        if segment.next_offset > high_watermark:
-            return
-        yield segment

@@ -1,9 +1,12 @@
 """Loading a log from its folder, and recovering it after an unclean shutdown.
 
 After a clean shutdown, only the tail of the active segment and the newest producer snapshot are
-read. Otherwise everything from the recovery point on is read batch by batch and its checksums are
-verified. The log then ends after the last whole and valid batch, and indexes, producers and leader
-epochs are rebuilt from the batches.
+read. Otherwise everything from the recovery point on is read and its checksums are verified. The
+log then ends after the last whole and valid batch, and indexes, producers and leader epochs are
+rebuilt from the batches.
+
+Recovery syncs nothing and leaves the recovery point where it is. If the broker crashes again, it
+finds the same.
 """
 
 import logging
@@ -22,6 +25,7 @@ from barnabas.log.leader_epochs import LeaderEpochCache
 from barnabas.log.producers import replay, snapshots
 from barnabas.log.producers.producer_state import ProducerStateManager
 from barnabas.log.segments import file_records
+from barnabas.log.segments.closed_segments import check_closed
 from barnabas.log.segments.log_files import (
     LOG,
     SEGMENT_SUFFIXES,
@@ -33,8 +37,8 @@ from barnabas.log.segments.log_files import (
     segment_path,
 )
 from barnabas.log.segments.open_files import OpenFiles
-from barnabas.log.segments.scan import ValidBatches
 from barnabas.log.segments.segment import LogSegment
+from barnabas.log.tail_recovery import TailRecovery
 
 RecoveryProgress: TypeAlias = Callable[[str, int, int], None]
 """Called with the name of the log, the bytes scanned so far, and the bytes to scan in total."""
@@ -45,16 +49,26 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True)
 class LogLoadParams:
-    """What is known about a log before its folder is read."""
+    """What is known about a log before its folder is read.
+
+    A log is clean if its indexes are complete: after a clean shutdown, or once it was recovered.
+    """
 
     name: str
     folder: str
     config: LogConfig
     files: OpenFiles
-    log_start_offset: int
+    log_start_offset: int | None  # None: where the first segment begins
     recovery_point: int
     is_clean: bool
+    is_flushed: bool
+    was_compacted: bool = False
     progress: RecoveryProgress | None = None
+
+    @property
+    def may_have_gaps(self) -> bool:
+        """Whether compaction may have removed whole segments."""
+        return self.config.compact or self.was_compacted
 
 
 @dataclass(slots=True)
@@ -81,22 +95,28 @@ def load_log(params: LogLoadParams) -> LoadedLog:
         for base in sorted(files.logs)
     ]
     if not segments:
-        segments = [_new_segment(params, params.log_start_offset)]
+        segments = [_new_segment(params, params.log_start_offset or 0)]
     for segment, successor in pairwise(segments):
         segment.next_offset = successor.base_offset
     first_unverified = _first_unverified(params, segments)
+    check_closed(segments[: first_unverified + 1], may_have_gaps=params.may_have_gaps)
     verified = segments[:first_unverified]
+    upto = segments[-1].next_offset
+    if first_unverified < len(segments):
+        upto = segments[first_unverified].next_offset
+        if upto > segments[first_unverified].base_offset:
+            verified.append(segments[first_unverified])
     epochs = _load_epochs(folder, verified)
-    upto = verified[-1].next_offset if verified else segments[0].base_offset
+    _check_start(params, segments[0], epochs)
     producers, snapshot_offset = replay.load_producer_state(
         params.name, folder, verified, files.snapshots, upto
     )
     _check_transactions(params, verified, files)
     loaded = LoadedLog(
-        params, segments, epochs, producers, snapshot_offset, params.log_start_offset, upto, upto
+        params, segments, epochs, producers, snapshot_offset, segments[0].base_offset, upto, upto
     )
     if first_unverified < len(segments):
-        _recover(loaded, first_unverified)
+        TailRecovery(loaded, files.logs, first_unverified).run()
     _check_end(loaded)
     _reconcile_offsets(loaded)
     kept = [loaded.snapshot_offset, *(segment.base_offset for segment in segments)]
@@ -106,7 +126,7 @@ def load_log(params: LogLoadParams) -> LoadedLog:
 
 def create_empty_log(params: LogLoadParams) -> LoadedLog:
     """Returns an empty log in an empty folder."""
-    offset = params.log_start_offset
+    offset = params.log_start_offset or 0
     return LoadedLog(
         params,
         segments=[_new_segment(params, offset)],
@@ -121,16 +141,25 @@ def create_empty_log(params: LogLoadParams) -> LoadedLog:
 
 
 def _first_unverified(params: LogLoadParams, segments: Sequence[LogSegment]) -> int:
-    """Returns the number of the first segment to scan; the number of segments if there is none."""
-    active = segments[-1]
+    """Returns the number of the first segment to scan; the number of segments if there is none.
+
+    That segment counts the batches below the recovery point, if its indexes lead there.
+    """
+    active, recovery_point = segments[-1], params.recovery_point
     if not active.is_on_disk:
         return len(segments)
-    if active.load_tail(indexes_complete=params.is_clean) and (
-        params.is_clean or active.next_offset == params.recovery_point
-    ):
+    if params.is_clean and active.load_tail(indexes_complete=True):
         return len(segments)
-    bases = [segment.base_offset for segment in segments]
-    return max(bisect_right(bases, params.recovery_point) - 1, 0)
+    first = max(bisect_right(segments, recovery_point, key=_base_offset) - 1, 0)
+    segment = segments[first]
+    file_bytes = segment.size_bytes
+    if recovery_point <= segment.base_offset or not segment.load_tail(
+        indexes_complete=False, upto=recovery_point
+    ):
+        segment.reset()
+    if segment is active and segment.size_bytes == file_bytes:
+        return len(segments)
+    return first
 
 
 def _load_epochs(folder: str, verified: Sequence[LogSegment]) -> LeaderEpochCache:
@@ -160,73 +189,6 @@ def _check_transactions(
             )
 
 
-def _recover(loaded: LoadedLog, first_unverified: int) -> None:
-    """Scans the segments from the first unverified one on; the log ends at the first damage."""
-    params, segments = loaded.params, loaded.segments
-    total_bytes = sum(segment.size_bytes for segment in segments[first_unverified:])
-    scanned_bytes = 0
-    for number in range(first_unverified, len(segments)):
-        segment = segments[number]
-        limit = segment.next_offset if number + 1 < len(segments) else None
-        if number > first_unverified:
-            snapshots.write(params.folder, segment.base_offset, loaded.producers)
-            loaded.snapshot_offset = segment.base_offset
-        size_bytes = segment.size_bytes
-        is_whole = _recover_segment(loaded, segment, limit, scanned_bytes, total_bytes)
-        loaded.log_end_offset = segment.next_offset
-        scanned_bytes += size_bytes
-        if not is_whole and number + 1 < len(segments):
-            _logger.warning("%s: the segments after the damage are deleted", params.name)
-            for later in segments[number + 1 :]:
-                later.close()
-                delete_segment_files(params.folder, later.base_offset)
-            del segments[number + 1 :]
-            return
-        if limit is not None:
-            segment.next_offset = limit
-
-
-def _recover_segment(
-    loaded: LoadedLog, segment: LogSegment, limit: int | None, scanned_bytes: int, total_bytes: int
-) -> bool:
-    """Scans a segment and truncates it after its valid batches; returns whether all are valid."""
-    params = loaded.params
-    file_bytes = segment.size_bytes
-    segment.reset()
-    segment.transaction_index.clear()
-    scan = ValidBatches(segment.file(), file_bytes, segment.base_offset, limit)
-    for header, batch in scan:
-        segment.on_batch_written(header.size_bytes, header.last_offset, header.max_timestamp)
-        if header.leader_epoch > loaded.leader_epochs.latest_epoch:
-            loaded.leader_epochs.assign(header.leader_epoch, header.base_offset)
-        if header.producer_id >= 0:
-            aborted = replay.replay_batch(loaded.producers, header, batch)
-            if aborted is not None:
-                segment.transaction_index.append(aborted)
-        if scan.is_progress_due() and params.progress is not None:
-            params.progress(params.name, scanned_bytes + segment.size_bytes, total_bytes)
-    if segment.size_bytes == file_bytes:
-        segment.seal()
-        return True
-    if segment.next_offset < params.recovery_point:
-        raise CorruptLog(
-            segment.path(),
-            segment.size_bytes,
-            f"{scan.reason}, though everything up to offset {params.recovery_point} was on disk",
-        )
-    _logger.warning(
-        "%s: %s at byte %d; truncated by %d bytes, the log ends at offset %d",
-        segment.path(),
-        scan.reason,
-        segment.size_bytes,
-        file_bytes - segment.size_bytes,
-        segment.next_offset,
-    )
-    os.ftruncate(segment.file().fd, segment.size_bytes)
-    segment.seal()
-    return False
-
-
 def _check_end(loaded: LoadedLog) -> None:
     """Raises CorruptLog if the log ends before its recovery point.
 
@@ -244,10 +206,29 @@ def _check_end(loaded: LoadedLog) -> None:
         )
 
 
+def _check_start(params: LogLoadParams, first: LogSegment, epochs: LeaderEpochCache) -> None:
+    """Raises CorruptLog if the log began before its first segment when it was closed.
+
+    After an unclean shutdown nothing is known: retention may have deleted segments since.
+    """
+    if not params.is_clean:
+        return
+    start_offset = params.log_start_offset
+    if start_offset is None and epochs.entries:
+        start_offset = epochs.entries[0].start_offset
+    if start_offset is not None and start_offset < first.base_offset:
+        raise CorruptLog(
+            first.path(),
+            0,
+            f"the records from offset {start_offset} to {first.base_offset - 1} are missing, "
+            "because the segments before it were lost",
+        )
+
+
 def _reconcile_offsets(loaded: LoadedLog) -> None:
     """Makes start offset, end offset, leader epochs and recovery point agree."""
     params, segments = loaded.params, loaded.segments
-    loaded.log_start_offset = max(params.log_start_offset, segments[0].base_offset)
+    loaded.log_start_offset = max(params.log_start_offset or 0, segments[0].base_offset)
     if loaded.log_start_offset > loaded.log_end_offset:
         _logger.warning(
             "%s: the log start offset is %d, but its records end before %d; emptied",
@@ -256,17 +237,19 @@ def _reconcile_offsets(loaded: LoadedLog) -> None:
             loaded.log_end_offset,
         )
         for segment in segments:
-            segment.close()
-            delete_segment_files(params.folder, segment.base_offset)
+            segment.delete_files()
         segments[:] = [_new_segment(params, loaded.log_start_offset)]
         loaded.log_end_offset = loaded.log_start_offset
         loaded.producers.reset(())
     loaded.leader_epochs.truncate_from_end(loaded.log_end_offset + 1)
     loaded.leader_epochs.truncate_from_start(loaded.log_start_offset)
-    loaded.leader_epochs.save()
     loaded.recovery_point = min(params.recovery_point, loaded.log_end_offset)
-    if params.is_clean:
+    if params.is_flushed:
         loaded.recovery_point = loaded.log_end_offset
+
+
+def _base_offset(segment: LogSegment) -> int:
+    return segment.base_offset
 
 
 def _new_segment(params: LogLoadParams, base_offset: int) -> LogSegment:
@@ -283,12 +266,14 @@ def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:
     The cleaner writes new segments as `.cleaned`, renames them to `.swap` when all are complete,
     and then puts them in place of the original segments. So a `.cleaned` file is unfinished and is
     removed. A `.swap` file is finished and is put in place, unless others of the same run are still
-    `.cleaned`: then all originals exist, and it is removed too.
+    `.cleaned`: then all originals exist, and it is removed too, before the `.cleaned` ones. So
+    another crash during these steps changes nothing.
     """
-    for name in (*files.deleted, *files.cleaned):
+    finished = _remove_unfinished(folder, files)
+    for name in files.deleted:
         os.unlink(f"{folder}/{name}")
-    if files.swaps:
-        _finish_swaps(folder, files)
+    if finished:
+        _finish_swaps(folder, finished, files)
         files = list_log_files(folder)
     for base_offset, suffix in files.indexes:
         if base_offset not in files.logs:
@@ -298,7 +283,8 @@ def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:
     return files
 
 
-def _finish_swaps(folder: str, files: LogFiles) -> None:
+def _remove_unfinished(folder: str, files: LogFiles) -> list[str]:
+    """Removes the files of unfinished segments; returns the names of finished ones."""
     unfinished_from = min(map(_offset, files.cleaned), default=None)
     finished = []
     for name in files.swaps:
@@ -306,13 +292,24 @@ def _finish_swaps(folder: str, files: LogFiles) -> None:
             os.unlink(f"{folder}/{name}")
         else:
             finished.append(name)
-    for name in finished:
-        if name.endswith(LOG + SWAP):
-            first, end = _offset(name), _end_offset(f"{folder}/{name}", _offset(name))
-            for base_offset in files.logs:
-                if first <= base_offset < end:
-                    delete_segment_files(folder, base_offset)
-    for name in finished:
+    for name in files.cleaned:
+        os.unlink(f"{folder}/{name}")
+    return finished
+
+
+def _finish_swaps(folder: str, finished: Sequence[str], files: LogFiles) -> None:
+    """Replaces the original segments by finished ones."""
+    logs = [name for name in finished if name.endswith(LOG + SWAP)]
+    if logs:
+        bases = {_offset(name) for name in logs}
+        first, end = min(bases), max(_end_offset(folder, name) for name in logs)
+        for base_offset in {*files.logs, *(base_offset for base_offset, _ in files.indexes)}:
+            if base_offset in bases or first <= base_offset < end:
+                delete_segment_files(folder, base_offset)
+        vanished = [o for o in files.snapshots if first <= o < end and o not in bases]
+        snapshots.remove_stray(folder, vanished, ())
+    # The log file gets its final name first: an index alone belongs to the log file in place.
+    for name in sorted(finished, key=lambda name: (_offset(name), name not in logs)):
         _logger.info("%s/%s: put in place, the cleaner had finished it", folder, name)
         os.replace(f"{folder}/{name}", f"{folder}/{name.removesuffix(SWAP)}")
 
@@ -329,10 +326,10 @@ def _offset(name: str) -> int:
     return offset
 
 
-def _end_offset(path: str, base_offset: int) -> int:
+def _end_offset(folder: str, name: str) -> int:
     """Returns the offset after the last whole batch of a log file."""
-    end_offset = base_offset
-    fd = os.open(path, os.O_RDONLY)
+    end_offset = _offset(name)
+    fd = os.open(f"{folder}/{name}", os.O_RDONLY)
     try:
         with suppress(DamagedBatch):
             for _, header in file_records.read_headers(fd, 0, os.fstat(fd).st_size):

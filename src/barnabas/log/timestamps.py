@@ -1,9 +1,15 @@
-"""Offsets by timestamp, for ListOffsets."""
+"""Offsets by timestamp, for ListOffsets.
+
+A search reads the ends of many indexes, then batches anywhere in the log. `TimestampSearch` does it
+in a thread.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.log.segments.segment import LogSegment
+from barnabas.log.segments.segment_snapshot import ReadOnlyFiles, SegmentSnapshot
+from barnabas.wire.records.batch import NO_TIMESTAMP
 from barnabas.wire.records.read import read_records
 
 
@@ -13,6 +19,33 @@ class TimestampOffset(NamedTuple):
     timestamp: int
     offset: int
     leader_epoch: int
+
+
+class TimestampSearch:
+    """A search in the log as it is now. Build and finish it on the event loop."""
+
+    __slots__ = ("_segments", "_snapshots", "_start_offset")
+
+    def __init__(self, segments: Sequence[LogSegment], start_offset: int) -> None:
+        files = ReadOnlyFiles()
+        self._segments = tuple(segments)
+        self._snapshots = [SegmentSnapshot(segment, files) for segment in segments]
+        self._start_offset = start_offset
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """See `Log.offset_for_timestamp`."""
+        return find_first(self._snapshots, timestamp, self._start_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """See `Log.offset_of_max_timestamp`."""
+        return find_max(self._snapshots, self._start_offset)
+
+    def finish(self) -> None:
+        """Keeps the largest timestamps of the segments, so that the next search knows them."""
+        for segment, snapshot in zip(self._segments, self._snapshots, strict=True):
+            if segment.max_timestamp < NO_TIMESTAMP:
+                segment.max_timestamp = snapshot.max_timestamp
+                segment.offset_of_max_timestamp = snapshot.offset_of_max_timestamp
 
 
 def find_first(
@@ -43,9 +76,9 @@ def find_max(segments: Sequence[LogSegment], start_offset: int) -> TimestampOffs
 def _latest_in(segment: LogSegment, start_offset: int) -> TimestampOffset | None:
     timestamp, last_offset = segment.max_timestamp_and_offset()
     result = _first_in(segment, timestamp, start_offset, at_least=last_offset)
-    if result is not None or segment.base_offset >= start_offset:
+    if result is not None:
         return result
-    # DeleteRecords deleted the record with the largest timestamp, but maybe not the whole segment.
+    # DeleteRecords or compaction removed the record with the largest timestamp, but maybe not all.
     largest = -1
     for at, header in segment.batch_headers(segment.position_of(start_offset)):
         if header.max_timestamp <= largest:

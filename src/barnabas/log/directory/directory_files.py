@@ -51,7 +51,9 @@ def read_meta_properties(directory: str) -> MetaProperties:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except FileNotFoundError:
-        raise NotFormatted(f"{path} is missing; run `barnabas storage format` first") from None
+        raise NotFormatted(
+            f"{path} is missing: format the directory first (see `barnabas storage format --help`)"
+        ) from None
     except UnicodeDecodeError:
         raise NotFormatted(f"{path} is not text; restore it from a copy") from None
     fields = dict(line.split("=", 1) for line in lines if "=" in line and line[0] not in "#!")

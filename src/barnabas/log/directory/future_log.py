@@ -37,6 +37,7 @@ def create_future_log(
         log_start_offset=start_offset,
         recovery_point=start_offset,
         is_clean=True,
+        is_flushed=True,
     )
     try:
         os.mkdir(folder)

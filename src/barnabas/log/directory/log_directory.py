@@ -8,6 +8,7 @@ Each partition has a folder `topic-partition` in it. A few files hold for all of
     recovery-point-offset-checkpoint   the offset up to which each log is on disk
     log-start-offset-checkpoint        where a log begins, if later than its first segment
     replication-offset-checkpoint      high watermarks
+    cleaner-offset-checkpoint          the offset up to which each compacted log is clean
 
 Opening a directory reads these files; `open_log` reads the folder of one partition.
 """
@@ -19,8 +20,10 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
+from barnabas.log.directory.cleaner_offsets import CleanerOffsets
 from barnabas.log.directory.directory_files import (
     DirectoryLock,
     MetaProperties,
@@ -31,8 +34,13 @@ from barnabas.log.directory.directory_files import (
     write_meta_properties,
     write_partition_metadata,
 )
+from barnabas.log.directory.directory_recovery import (
+    DirectoryRecovery,
+    RecoveredLog,
+    RecoveredSync,
+)
 from barnabas.log.directory.offset_checkpoints import Checkpoint, OffsetCheckpoints, PartitionKey
-from barnabas.log.errors import CorruptLog, LogDirFailure
+from barnabas.log.errors import LogDirFailure
 from barnabas.log.flush import Flush
 from barnabas.log.log import Log
 from barnabas.log.recovery import LogLoadParams, RecoveryProgress, create_empty_log, load_log
@@ -59,6 +67,7 @@ class LogDirectory:
         self.logs: dict[PartitionKey, Log] = {}
         self._lock = DirectoryLock(path)
         self.checkpoints = OffsetCheckpoints(path)
+        self.cleaner_offsets = CleanerOffsets(path)
         clean_shutdown = take_clean_shutdown(path)
         self.was_clean_shutdown = clean_shutdown is not None
         self.previous_broker_epoch = clean_shutdown.broker_epoch if clean_shutdown else -1
@@ -69,6 +78,7 @@ class LogDirectory:
         )
         names = os.listdir(path)
         self.checkpoints.remove_missing(set(names))
+        self.cleaner_offsets.remove_missing(set(names))
         self._pending_deletes = PendingDeletes()
         self._pending_deletes.add(
             (f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0
@@ -148,6 +158,7 @@ class LogDirectory:
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
         self._clean.add(key)
+        self.checkpoints.update(log)
         return log
 
     def create_log(
@@ -159,6 +170,8 @@ class LogDirectory:
         try:
             if self.checkpoints.discard_stale(key):
                 self.checkpoint({})
+            if self.cleaner_offsets.discard_stale(key):
+                self.cleaner_offsets.begin_checkpoint().write()
             os.mkdir(folder)
             write_partition_metadata(folder, topic_id)
             params = self._load_params(key, folder, config, None)
@@ -181,6 +194,7 @@ class LogDirectory:
         self.logs.pop(key, None)
         self._clean.discard(key)
         self.checkpoints.remove(key)
+        self.cleaner_offsets.remove(key)
         self.schedule_delete([renamed], log.config.delete_delay_ms)
 
     def schedule_delete(self, paths: Iterable[str], delay_ms: int) -> None:
@@ -199,26 +213,43 @@ class LogDirectory:
             return []
         return [key for key in self.partitions() if key not in self._clean]
 
-    def recover_all(
+    def begin_recovery(
         self,
         config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
         progress: RecoveryProgress | None = None,
-    ) -> None:
-        """Recovers every log that needs it, so that opening it later needs no scan.
+    ) -> DirectoryRecovery:
+        """Returns the recovery of every log that needs it, which may run in any thread."""
+        configs: dict[str, LogConfig] = {}
+        logs = []
+        for key in self.unrecovered_partitions():
+            topic = key[0]
+            if topic not in configs:
+                configs[topic] = config_of(topic)
+            logs.append((key, self._load_params(key, self._folder(*key), configs[topic], progress)))
+        return DirectoryRecovery(self.path, logs)
 
-        A log that cannot be recovered is left as it is; opening it raises the reason.
-        """
-        for topic, partition in self.unrecovered_partitions():
-            topic_id = self.topic_id_of(topic, partition)
-            if topic_id is None:
-                continue  # created just before the crash; the caller of open_log knows its id
-            try:
-                log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
-            except CorruptLog as damage:
-                _logger.error("%s-%d cannot be served: %s", topic, partition, damage)
-                continue
-            log.close()
-            self.on_log_closed(log)
+    def finish_recovery(self, recovered: Iterable[RecoveredLog]) -> None:
+        """These logs were recovered: opening them later needs no scan."""
+        for log in recovered:
+            self.checkpoints.on_recovered(log)
+            self._clean.add(log.key)
+
+    def begin_sync(self, max_logs: int | None = None) -> RecoveredSync:
+        """Returns recovered logs that are neither open nor on disk, to sync them in any thread."""
+        unsynced = islice(self.checkpoints.unsynced_ends, max_logs)
+        recovery_points = self.checkpoints.recovery_points
+        return RecoveredSync(self.path, [(key, recovery_points[key]) for key in unsynced])
+
+    def finish_sync(self, sync: RecoveredSync) -> None:
+        """These logs are on disk."""
+        for key in sync.keys:
+            self.checkpoints.on_synced(key)
+
+    def recover_all(
+        self, config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG
+    ) -> None:
+        """Begins, runs and finishes a recovery on the calling thread."""
+        self.finish_recovery(self.begin_recovery(config_of).run())
 
     def on_log_closed(self, log: Log) -> None:
         """Keeps the offsets of a closed log for when it is opened again."""
@@ -269,6 +300,9 @@ class LogDirectory:
                 list(threads.map(Flush.sync, flushes))
             for log, flush in zip(unflushed, flushes, strict=True):
                 log.flusher.finish(flush)
+            sync = self.begin_sync()
+            sync.run(_SYNC_THREADS)
+            self.finish_sync(sync)
             self.checkpoint(high_watermarks)
             if self.was_clean_shutdown or not self.unrecovered_partitions():
                 write_clean_shutdown(self.path, broker_epoch)
@@ -290,9 +324,11 @@ class LogDirectory:
             folder=folder,
             config=config,
             files=self.files,
-            log_start_offset=self.checkpoints.start_offsets.get(key, 0),
+            log_start_offset=self.checkpoints.start_offsets.get(key),
             recovery_point=self.checkpoints.recovery_points.get(key, 0),
             is_clean=key in self._clean,
+            is_flushed=key in self._clean and key not in self.checkpoints.unsynced_ends,
+            was_compacted=key in self.cleaner_offsets,
             progress=progress,
         )
 

@@ -18,6 +18,7 @@ from barnabas.log.checkpoint_file import (
 from barnabas.log.errors import LogDirFailure
 
 if TYPE_CHECKING:
+    from barnabas.log.directory.directory_recovery import RecoveredLog
     from barnabas.log.log import Log
 
 PartitionKey: TypeAlias = tuple[str, int]
@@ -41,26 +42,40 @@ class OffsetCheckpoints:
         "high_watermarks",
         "recovery_points",
         "start_offsets",
+        "unsynced_ends",
     )
 
     def __init__(self, path: str) -> None:
-        self.recovery_points = _read(f"{path}/{RECOVERY_POINTS}")
-        self.start_offsets = _read(f"{path}/{START_OFFSETS}")
-        self.high_watermarks = _read(f"{path}/{HIGH_WATERMARKS}")
+        self.recovery_points = read_checkpoint(f"{path}/{RECOVERY_POINTS}")
+        self.start_offsets = read_checkpoint(f"{path}/{START_OFFSETS}")
+        self.high_watermarks = read_checkpoint(f"{path}/{HIGH_WATERMARKS}")
+        self.unsynced_ends: dict[PartitionKey, int] = {}
+        """The ends of the logs that were recovered, but not opened or synced since."""
         self._writer = CheckpointWriter(path)
         self._deleted: dict[PartitionKey, None] = {}
         self._left_out: dict[PartitionKey, None] = {}  # deleted, and left out by a checkpoint
         self._left_out_by = 0  # the number of the newest of those checkpoints
 
     def update(self, log: "Log") -> None:
-        """Sets the offsets of a log to its current ones."""
+        """Sets the offsets of an open log to its current ones."""
         key = (log.topic, log.partition)
         self._deleted.pop(key, None)  # it was moved to another directory and back
+        self.unsynced_ends.pop(key, None)  # its own flushes include all that is not on disk
         self.recovery_points[key] = log.recovery_point
-        if log.log_start_offset > log.segments.base_offset:
-            self.start_offsets[key] = log.log_start_offset
-        else:
-            self.start_offsets.pop(key, None)
+        self._put_start_offset(key, log.log_start_offset, log.segments.base_offset)
+
+    def on_recovered(self, log: "RecoveredLog") -> None:
+        """Sets the offsets of a log that was recovered."""
+        self.recovery_points[log.key] = log.recovery_point
+        self._put_start_offset(log.key, log.log_start_offset, log.base_offset)
+        if log.recovery_point < log.log_end_offset:
+            self.unsynced_ends[log.key] = log.log_end_offset
+
+    def on_synced(self, key: PartitionKey) -> None:
+        """Moves the recovery point of a recovered log that is on disk, unless it was opened."""
+        end_offset = self.unsynced_ends.pop(key, None)
+        if end_offset is not None:
+            self.recovery_points[key] = end_offset
 
     def remove_missing(self, folders: Collection[str]) -> None:
         """Removes logs without a folder: they were deleted just before the last shutdown."""
@@ -99,14 +114,21 @@ class OffsetCheckpoints:
             self._deleted.clear()
         return checkpoint
 
+    def _put_start_offset(self, key: PartitionKey, offset: int, base_offset: int) -> None:
+        if offset > base_offset:
+            self.start_offsets[key] = offset
+        else:
+            self.start_offsets.pop(key, None)
+
     def _remove_offsets(self, key: PartitionKey) -> bool:
         """Returns whether there were offsets of the log."""
+        self.unsynced_ends.pop(key, None)
         checkpoints = (self.recovery_points, self.start_offsets, self.high_watermarks)
         removed = [offsets.pop(key, None) for offsets in checkpoints]
         return any(removed)
 
 
-def _read(path: str) -> dict[PartitionKey, int]:
+def read_checkpoint(path: str) -> dict[PartitionKey, int]:
     """Reads a checkpoint file. Without it more is scanned or fetched again, but nothing is lost."""
     try:
         return read_offsets(path)
@@ -122,19 +144,20 @@ class CheckpointWriter:
     are no longer there.
     """
 
-    __slots__ = ("_begun", "_directory", "_lock", "_newest", "written")
+    __slots__ = ("_directory", "_lock", "_newest", "begun", "written")
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._lock = Lock()
-        self._begun = 0
         self._newest = 0  # of the checkpoints whose writing has begun
+        self.begun = 0
+        """The number of the newest checkpoint."""
         self.written = 0
         """The number of the newest checkpoint on disk."""
 
     def begin(self, files: Mapping[str, bytes]) -> "Checkpoint":
-        self._begun += 1
-        return Checkpoint(self, self._begun, files)
+        self.begun += 1
+        return Checkpoint(self, self.begun, files)
 
     def write(self, number: int, files: Mapping[str, bytes]) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 
 from barnabas.log.errors import DamagedBatch, IndexMismatch
+from barnabas.log.segments.page_cache import PositionalRead
 from barnabas.wire.records.batch import (
     HEADER_BYTES,
     LENGTH_END,
@@ -27,7 +28,14 @@ _FEW_BYTES = 512
 _MANY_BYTES = 8192
 
 
-def find_batch(fd: int, position: int, end: int, offset: int, indexed: int | None = None) -> int:
+def find_batch(
+    fd: int,
+    position: int,
+    end: int,
+    offset: int,
+    indexed: int | None = None,
+    pread: PositionalRead = os.pread,
+) -> int:
     """Returns the position of the first batch from `position` on that reaches `offset`; or `end`.
 
     `indexed` is the last offset of the batch at `position` according to an index.
@@ -35,7 +43,7 @@ def find_batch(fd: int, position: int, end: int, offset: int, indexed: int | Non
     unpack = _EXTENT.unpack_from
     read_bytes = _FEW_BYTES
     while position < end:
-        ahead = _read_ahead(fd, position, min(read_bytes, end - position), _EXTENT_BYTES)
+        ahead = _read_ahead(pread, fd, position, min(read_bytes, end - position), _EXTENT_BYTES)
         at, last = 0, len(ahead) - _EXTENT_BYTES
         while at <= last:
             base_offset, length, magic, delta = unpack(ahead, at)
@@ -55,7 +63,12 @@ def find_batch(fd: int, position: int, end: int, offset: int, indexed: int | Non
 
 
 def find_batch_end(
-    fd: int, position: int, limit: int, end: int, indexed: int | None = None
+    fd: int,
+    position: int,
+    limit: int,
+    end: int,
+    indexed: int | None = None,
+    pread: PositionalRead = os.pread,
 ) -> tuple[int, int]:
     """Returns where the last whole batch that fits before `limit` ends, and the next offset.
 
@@ -65,7 +78,7 @@ def find_batch_end(
     read_bytes = _FEW_BYTES
     next_offset = -1
     while position < limit:
-        ahead = _read_ahead(fd, position, min(read_bytes, end - position), _EXTENT_BYTES)
+        ahead = _read_ahead(pread, fd, position, min(read_bytes, end - position), _EXTENT_BYTES)
         at, last = 0, len(ahead) - _EXTENT_BYTES
         while at <= last:
             base_offset, length, magic, delta = unpack(ahead, at)
@@ -85,9 +98,11 @@ def find_batch_end(
     return position, next_offset
 
 
-def read_extent(fd: int, position: int, end: int) -> tuple[int, int, int]:
+def read_extent(
+    fd: int, position: int, end: int, pread: PositionalRead = os.pread
+) -> tuple[int, int, int]:
     """Returns first offset, last offset and size of the batch at `position`."""
-    ahead = _read_ahead(fd, position, _EXTENT_BYTES, _EXTENT_BYTES)
+    ahead = _read_ahead(pread, fd, position, _EXTENT_BYTES, _EXTENT_BYTES)
     base_offset, length, magic, delta = _EXTENT.unpack(ahead)
     if magic != MAGIC or length < _MIN_LENGTH or position + length + LENGTH_END > end:
         raise _damage(position)
@@ -98,7 +113,7 @@ def read_headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchH
     """Yields the position and header of every batch from `position` on."""
     read_bytes = _FEW_BYTES
     while position < end:
-        ahead = _read_ahead(fd, position, min(read_bytes, end - position), HEADER_BYTES)
+        ahead = _read_ahead(os.pread, fd, position, min(read_bytes, end - position), HEADER_BYTES)
         at, last = 0, len(ahead) - HEADER_BYTES
         while at <= last:
             try:
@@ -113,8 +128,10 @@ def read_headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchH
         read_bytes = _MANY_BYTES if at < _MANY_BYTES else _FEW_BYTES
 
 
-def _read_ahead(fd: int, position: int, count: int, needed: int) -> bytes:
-    ahead = os.pread(fd, count, position)
+def _read_ahead(
+    pread: PositionalRead, fd: int, position: int, count: int, needed: int
+) -> bytes | bytearray:
+    ahead = pread(fd, count, position)
     if len(ahead) < needed:
         raise DamagedBatch(position, "the file ends within a batch header")
     return ahead

@@ -28,6 +28,7 @@ is one:
 import os
 import struct
 from bisect import bisect_right
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from barnabas.log.segments.log_files import TRANSACTION_INDEX, segment_path
@@ -35,7 +36,8 @@ from barnabas.log.segments.open_files import Handle, OpenFiles, OpenMap
 from barnabas.wire.records.batch import NO_TIMESTAMP
 
 _PENDING_ENTRIES = 64
-_TRANSACTION_VERSION = 0
+_PAGE_ENTRIES = 256  # fewer than the entries of any index in a page of 4096 bytes
+TRANSACTION_VERSION = 0
 _LAST_OFFSET = 3  # the number of the field in an entry of `.txnindex`
 
 
@@ -61,6 +63,10 @@ class IndexFile:
     def path(self) -> str:
         return segment_path(self._folder, self.base_offset, self.SUFFIX)
 
+    @property
+    def is_on_disk(self) -> bool:
+        return self._written >= 0
+
     def load(self) -> bool:
         """Reads the size of the file; returns False if it is missing or is not an index."""
         try:
@@ -76,6 +82,11 @@ class IndexFile:
         # A file that Kafka preallocated and did not trim before it crashed ends in zeros.
         last, before = self.entry(self._written - 1), self.entry(self._written - 2)
         return last[self.KEY] > before[self.KEY]
+
+    def is_ascending(self) -> bool:
+        """Returns False if the file lacks a page: after a power failure there may be zeros."""
+        keys = [self.entry(number)[self.KEY] for number in range(0, self._written, _PAGE_ENTRIES)]
+        return all(before < after for before, after in pairwise((0, *keys)))
 
     def flush(self) -> None:
         """Writes the pending entries to the file; creates the file if it is missing."""
@@ -249,15 +260,24 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(IndexFile):
-    """The aborted transactions of one segment, by the offset of their marker."""
+    """The aborted transactions of one segment, by the offset of their marker.
 
-    __slots__ = ()
+    `needs_sync` makes the next flush include the file: without an entry, readers would get the
+    records of an aborted transaction.
+    """
+
+    __slots__ = ("needs_sync",)
     ENTRY = struct.Struct(">hqqqq")
     KEY = _LAST_OFFSET
     SUFFIX = TRANSACTION_INDEX
 
+    def __init__(self, folder: str, base_offset: int, files: OpenFiles) -> None:
+        super().__init__(folder, base_offset, files)
+        self.needs_sync = False
+
     def append(self, aborted: AbortedTransaction) -> None:
-        self._add(_TRANSACTION_VERSION, *aborted)
+        self.needs_sync = True
+        self._add(TRANSACTION_VERSION, *aborted)
         self.flush()
 
     def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:

@@ -10,7 +10,8 @@ TIME_INDEX = ".timeindex"
 TRANSACTION_INDEX = ".txnindex"
 SNAPSHOT = ".snapshot"
 
-SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+INDEX_SUFFIXES = (INDEX, TIME_INDEX, TRANSACTION_INDEX)
+SEGMENT_SUFFIXES = (LOG, *INDEX_SUFFIXES)
 
 DELETED = ".deleted"  # renamed, to be removed after file.delete.delay.ms
 CLEANED = ".cleaned"  # the cleaner had not finished it
@@ -26,6 +27,11 @@ _logger = logging.getLogger(__name__)
 
 def segment_path(folder: str, base_offset: int, suffix: str) -> str:
     return f"{folder}/{base_offset:0{_DIGITS}d}{suffix}"
+
+
+def file_name(base_offset: int, suffix: str) -> str:
+    """Returns the name of a segment's file within its folder."""
+    return f"{base_offset:0{_DIGITS}d}{suffix}"
 
 
 @dataclass(slots=True)

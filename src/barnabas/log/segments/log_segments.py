@@ -1,48 +1,19 @@
-"""The segments of a log in order, of which the last is active, and the result of a read."""
+"""The segments of a log in order, of which the last is active."""
 
 import os
-import socket
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from operator import is_
 
 from barnabas.log.config import LogConfig
 from barnabas.log.segments.log_files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT
+from barnabas.log.segments.log_slice import LogSlice
 from barnabas.log.segments.open_files import OpenFile, OpenFiles
+from barnabas.log.segments.page_cache import ColdRead, NotCached, PositionalRead, load
 from barnabas.log.segments.segment import LogSegment
-
-
-class LogSlice:
-    """Whole batches: `size_bytes` of a segment from `position` on, sent without being copied.
-
-    `first_offset` is the requested offset; the first batch may begin before it. `next_offset` is
-    where the next read continues.
-    """
-
-    __slots__ = ("file", "first_offset", "next_offset", "position", "size_bytes")
-
-    def __init__(
-        self, file: OpenFile, position: int, size_bytes: int, first_offset: int, next_offset: int
-    ) -> None:
-        self.file = file
-        self.position = position
-        self.size_bytes = size_bytes
-        self.first_offset = first_offset
-        self.next_offset = next_offset
-
-    def __len__(self) -> int:
-        return self.size_bytes
-
-    def read(self) -> bytes:
-        """Reads the bytes, where they are few or sendfile cannot be used."""
-        content = os.pread(self.file.fd, self.size_bytes, self.position)
-        if len(content) != self.size_bytes:
-            raise EOFError(f"only {len(content)} of {self.size_bytes} bytes of a segment exist")
-        return content
-
-    def send(self, to: socket.socket, sent: int, count: int) -> int:
-        """Sends up to `count` bytes after the first `sent`; returns how many were sent."""
-        return os.sendfile(to.fileno(), self.file.fd, self.position + sent, count)
 
 
 class LogSegments:
@@ -56,6 +27,9 @@ class LogSegments:
         self._ordered = ordered
         self._bases = [segment.base_offset for segment in ordered]
         self.active = ordered[-1]
+        if self.active.size_bytes:
+            # After a restart, most readers continue at the end of the log: they need no index.
+            self.active.cache_position(self.active.next_offset, self.active.size_bytes)
 
     def __len__(self) -> int:
         return len(self._ordered)
@@ -82,23 +56,34 @@ class LogSegments:
         number = max(bisect_right(self._bases, offset) - 1, 0)
         return self._ordered[number], number
 
-    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice | None:
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        upto: int,
+        at_least_one: bool,
+        pread: PositionalRead = os.pread,
+    ) -> LogSlice | None:
         """See `Log.read`."""
         segment, number = self.floor(offset)
-        position = segment.position_of(offset)
-        while position >= segment.size_bytes:  # compacted, or the end of the segment
-            number += 1
-            if number == len(self._ordered):
-                return None
-            segment, position = self._ordered[number], 0
-        end, next_offset = segment.size_bytes, segment.next_offset
-        if upto < next_offset:
-            end, next_offset = segment.end_before(upto)
-        if end - position > max_bytes:
-            end, next_offset = segment.find_batch_end(position, position + max_bytes, end)
-            if end == position and at_least_one:
-                _, last_offset, size_bytes = segment.batch_extent(position)
-                end, next_offset = position + size_bytes, last_offset + 1
+        try:
+            position = segment.position_of(offset, pread)
+            while position >= segment.size_bytes:  # compacted, or the end of the segment
+                number += 1
+                if number == len(self._ordered):
+                    return None
+                segment, position = self._ordered[number], 0
+            end, next_offset = segment.size_bytes, segment.next_offset
+            if upto < next_offset:
+                end, next_offset = segment.end_before(upto, pread)
+            if end - position > max_bytes:
+                limit = position + max_bytes
+                end, next_offset = segment.find_batch_end(position, limit, end, pread)
+                if end == position and at_least_one:
+                    _, last_offset, size_bytes = segment.batch_extent(position, pread)
+                    end, next_offset = position + size_bytes, last_offset + 1
+        except NotCached as missing:
+            raise ColdRead(partial(_load, segment.file(), missing.position)) from None
         if end <= position:
             return None
         segment.cache_position(next_offset, end)
@@ -123,24 +108,46 @@ class LogSegments:
 
         The caller adds a new segment if none is left.
         """
-        renamed: list[str] = []
-        for segment in removed:
-            segment.close()
-            for suffix in (*SEGMENT_SUFFIXES, SNAPSHOT):
-                path = segment.path(suffix)
-                with suppress(FileNotFoundError):
-                    os.rename(path, path + DELETED)
-                    renamed.append(path + DELETED)
+        renamed = [
+            path
+            for segment in removed
+            for path in mark_deleted(segment, (*SEGMENT_SUFFIXES, SNAPSHOT))
+        ]
         self._ordered = [segment for segment in self._ordered if segment not in removed]
         self._bases = [segment.base_offset for segment in self._ordered]
         if self._ordered:
             self.active = self._ordered[-1]
         return renamed
 
+    def has_consecutive(self, segments: Sequence[LogSegment]) -> bool:
+        """Returns whether these segments are still there, one after the other."""
+        if not segments:
+            return True
+        number = bisect_left(self._bases, segments[0].base_offset)
+        existing = self._ordered[number : number + len(segments)]
+        return len(existing) == len(segments) and all(map(is_, existing, segments))
+
+    def replace(self, replaced: Sequence[LogSegment], replacements: Sequence[LogSegment]) -> None:
+        """Has new segments in place of consecutive ones, none of which is the active one."""
+        number = self._ordered.index(replaced[0])
+        ordered = list(self._ordered)
+        ordered[number : number + len(replaced)] = replacements
+        for segment, successor in pairwise(ordered[number : number + len(replacements) + 1]):
+            segment.next_offset = successor.base_offset
+        self._ordered = ordered
+        self._bases = [segment.base_offset for segment in ordered]
+
     def batch_boundary(self, offset: int) -> int:
-        """Returns where the log ends without the batches that reach `offset`."""
+        """Returns where the log ends without the batches that reach `offset`.
+
+        It is the end of a batch or the base offset of a segment, also where compaction has left a
+        hole: the next start finds the same end.
+        """
         segment, _ = self.floor(offset)
-        return segment.end_before(offset)[1]
+        position = segment.position_of(offset)
+        if position == 0:
+            return segment.base_offset
+        return segment.find_batch_end(0, position, position)[1]
 
     def truncate(self, offset: int) -> list[str]:
         """Drops the batches that reach `offset`; returns the new paths of whole segments."""
@@ -151,3 +158,20 @@ class LogSegments:
     def close(self) -> None:
         for segment in self._ordered:
             segment.close()
+
+
+def mark_deleted(segment: LogSegment, suffixes: Iterable[str]) -> list[str]:
+    """Closes a segment and renames its files; returns the new paths."""
+    segment.close()
+    renamed: list[str] = []
+    for suffix in suffixes:
+        path = segment.path(suffix)
+        with suppress(FileNotFoundError):
+            os.rename(path, path + DELETED)
+            renamed.append(path + DELETED)
+    return renamed
+
+
+def _load(file: OpenFile, position: int) -> None:
+    """Loads a part of a file, which the reference keeps open."""
+    load(file.fd, position)

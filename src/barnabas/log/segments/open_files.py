@@ -15,12 +15,16 @@ from barnabas.wire.records.batch import Readable
 
 
 class OpenFiles:
-    """A second-chance cache: a use costs one store, and eviction skips what was used since."""
+    """A second-chance cache: a use costs one store, and eviction skips what was used since.
 
-    __slots__ = ("_handles", "limit")
+    The kernel evicts pages too. What a map showed in an earlier `generation` may be on disk only.
+    """
+
+    __slots__ = ("_handles", "generation", "limit")
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit or default_limit()
+        self.generation = 0
         self._handles: OrderedDict[Handle, HandleOwner] = OrderedDict()
 
     def __len__(self) -> int:
@@ -88,7 +92,7 @@ class OpenMap:
 
     __slots__ = ("used", "view")
 
-    def __init__(self, view: mmap.mmap) -> None:
+    def __init__(self, view: mmap.mmap | bytes) -> None:
         self.view = view
         self.used = False
 

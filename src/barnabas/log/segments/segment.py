@@ -4,13 +4,24 @@ import errno
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
 from barnabas.log.segments import file_records
+from barnabas.log.segments._batch_walk import BatchWalk
 from barnabas.log.segments.index import OffsetIndex, TimeIndex, TransactionIndex
-from barnabas.log.segments.log_files import LOG, segment_path
+from barnabas.log.segments.log_files import (
+    INDEX_SUFFIXES,
+    LOG,
+    SEGMENT_SUFFIXES,
+    segment_path,
+)
 from barnabas.log.segments.open_files import Handle, OpenFile, OpenFiles
+from barnabas.log.segments.page_cache import ColdRead, PositionalRead, load_file
 from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
+
+SHORT_BYTES = 64 << 10
+"""A segment of at most so many bytes is read faster than its indexes are written."""
 
 _RECENT_READS = 8
 _UNKNOWN = -2
@@ -27,6 +38,7 @@ class LogSegment:
     """
 
     __slots__ = (
+        "_cached_generation",
         "_files",
         "_folder",
         "_indexes",
@@ -69,6 +81,7 @@ class LogSegment:
         self.handle: Handle | None = None
         self._folder = folder
         self._files = files
+        self._cached_generation = -1  # in which the indexes were last read or created
         self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
         self._transactions: TransactionIndex | None = None
 
@@ -79,6 +92,7 @@ class LogSegment:
         """Returns an empty segment, whose file is created when it is first needed."""
         segment = cls(folder, base_offset, files, index_interval_bytes)
         segment.is_on_disk = False
+        segment._cached_generation = files.generation
         segment.max_timestamp = NO_TIMESTAMP
         segment._indexes = segment._new_indexes()
         segment._transactions = TransactionIndex(folder, base_offset, files)
@@ -103,6 +117,10 @@ class LogSegment:
             return self._files.open(self, self.path())
         handle.used = True
         return handle
+
+    @property
+    def has_index_files(self) -> bool:
+        return self.offset_index.is_on_disk and self.time_index.is_on_disk
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -161,6 +179,18 @@ class LogSegment:
         self.size_bytes = position + size_bytes
         self.next_offset = last_offset + 1
 
+    def on_batches_scanned(self, walk: BatchWalk) -> None:
+        """Counts the batches in the file that a step of a scan has found valid."""
+        offsets, times = self._indexes or self._load_indexes()
+        for last_offset, position, max_timestamp, offset_of_max in walk.index_entries:
+            offsets.append(last_offset, position)
+            times.append(max_timestamp, offset_of_max)
+        self.unindexed_bytes = walk.unindexed_bytes
+        self.max_timestamp = walk.max_timestamp
+        self.offset_of_max_timestamp = walk.offset_of_max_timestamp
+        self.size_bytes = walk.position
+        self.next_offset = walk.next_offset
+
     def seal(self) -> None:
         """Completes the segment: writes its indexes and ends the file after the last batch."""
         if not self.is_on_disk:
@@ -193,58 +223,78 @@ class LogSegment:
             if index is not None:
                 index.close()
 
+    def delete_files(self) -> None:
+        self.close()
+        for suffix in SEGMENT_SUFFIXES:
+            with suppress(FileNotFoundError):
+                os.unlink(self.path(suffix))
+
     # Reading
 
-    def position_of(self, offset: int) -> int:
-        """Returns the position of the first batch that reaches `offset`; the end if none does."""
+    def position_of(self, offset: int, pread: PositionalRead = os.pread) -> int:
+        """Returns the position of the first batch that reaches `offset`; the end if none does.
+
+        With `pread_cached` this and the following reads raise NotCached or ColdRead instead of
+        waiting for the disk.
+        """
         recent = self.recent_positions
         if recent is not None:
             position = recent.get(offset)
             if position is not None:
                 return position
         try:
-            return self._find(offset)
+            return self._find(offset, pread)
         except IndexMismatch:
             self.rebuild_indexes()
-            return self._find(offset)
+            return self._find(offset, pread)
 
-    def _find(self, offset: int) -> int:
+    def _find(self, offset: int, pread: PositionalRead) -> int:
+        if pread is not os.pread and self._cached_generation != self._files.generation:
+            raise ColdRead(self._cache_indexes)
         last_offset, start = self.offset_index.lookup(offset) or (None, 0)
         try:
             return file_records.find_batch(
-                self.file().fd, start, self.size_bytes, offset, last_offset
+                self.file().fd, start, self.size_bytes, offset, last_offset, pread
             )
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
-    def end_before(self, offset: int) -> tuple[int, int]:
+    def end_before(self, offset: int, pread: PositionalRead = os.pread) -> tuple[int, int]:
         """Returns where the batches that do not reach `offset` end, and the offset after them."""
-        position = self.position_of(offset)
+        position = self.position_of(offset, pread)
         if position == self.size_bytes:
             return position, offset
-        return position, min(offset, self.batch_extent(position)[0])
+        return position, min(offset, self.batch_extent(position, pread)[0])
 
-    def find_batch_end(self, position: int, limit: int, end: int) -> tuple[int, int]:
+    def find_batch_end(
+        self, position: int, limit: int, end: int, pread: PositionalRead = os.pread
+    ) -> tuple[int, int]:
         """Returns where the last batch that fits before `limit` ends, and the next offset."""
         try:
-            return self._find_batch_end(position, limit, end)
+            return self._find_batch_end(position, limit, end, pread)
         except IndexMismatch:
             self.rebuild_indexes()
-            return self._find_batch_end(position, limit, end)
+            return self._find_batch_end(position, limit, end, pread)
 
-    def _find_batch_end(self, position: int, limit: int, end: int) -> tuple[int, int]:
+    def _find_batch_end(
+        self, position: int, limit: int, end: int, pread: PositionalRead
+    ) -> tuple[int, int]:
+        if pread is not os.pread and self._cached_generation != self._files.generation:
+            raise ColdRead(self._cache_indexes)
         last_offset, start = self.offset_index.lookup_before(limit) or (None, 0)
         if start <= position:
             last_offset, start = None, position
         try:
-            return file_records.find_batch_end(self.file().fd, start, limit, end, last_offset)
+            return file_records.find_batch_end(
+                self.file().fd, start, limit, end, last_offset, pread
+            )
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
-    def batch_extent(self, position: int) -> tuple[int, int, int]:
+    def batch_extent(self, position: int, pread: PositionalRead = os.pread) -> tuple[int, int, int]:
         """Returns first offset, last offset and size of the batch at `position`."""
         try:
-            return file_records.read_extent(self.file().fd, position, self.size_bytes)
+            return file_records.read_extent(self.file().fd, position, self.size_bytes, pread)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
@@ -286,36 +336,66 @@ class LogSegment:
 
         If batches have no timestamps, returns the time since the first call.
         """
-        if self.first_timestamp == _UNKNOWN:
-            self.first_timestamp = self._first_batch_timestamp()
+        if self.created_ms == _UNKNOWN:
             self.created_ms = now_ms
-        if self.first_timestamp >= 0:
-            return timestamp - self.first_timestamp
+        first_timestamp = self.first_timestamp
+        if first_timestamp == _UNKNOWN:
+            first_timestamp = self.first_batch_timestamp()
+        if first_timestamp >= 0:
+            return timestamp - first_timestamp
         return now_ms - self.created_ms
 
-    def _first_batch_timestamp(self) -> int:
-        return next((header.max_timestamp for _, header in self.batch_headers()), NO_TIMESTAMP)
+    def first_batch_timestamp(self) -> int:
+        """Returns the largest timestamp of the first batch; there must be one."""
+        if self.first_timestamp == _UNKNOWN:
+            headers = (header.max_timestamp for _, header in self.batch_headers())
+            self.first_timestamp = next(headers, NO_TIMESTAMP)
+        return self.first_timestamp
+
+    def last_modified_ms(self) -> int:
+        """Returns the largest timestamp, or the time of the last write if records have none."""
+        timestamp, _ = self.max_timestamp_and_offset()
+        return timestamp if timestamp >= 0 else self.written_ms()
+
+    def written_ms(self) -> int:
+        """Returns when the file was last written to."""
+        return int(os.stat(self.path()).st_mtime * 1000)
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
         """Returns the largest timestamp and the last offset of the batch that has it."""
         if self.max_timestamp == _UNKNOWN:
-            if self.time_index.count == 0 and self._first_batch_timestamp() >= 0:
+            if self.time_index.count == 0 and self.size_bytes and self.first_batch_timestamp() >= 0:
                 self.rebuild_indexes()  # the last entry of the time index is missing
             last = self.time_index.last() or (NO_TIMESTAMP, self.base_offset)
             self.max_timestamp, self.offset_of_max_timestamp = last
         return self.max_timestamp, self.offset_of_max_timestamp
 
+    def _cache_indexes(self) -> None:
+        """Reads the indexes, in a thread: a map that is not in memory waits for the disk."""
+        for suffix in INDEX_SUFFIXES:
+            load_file(self.path(suffix))
+        self._cached_generation = self._files.generation
+
     # Loading
 
-    def load_tail(self, *, indexes_complete: bool) -> bool:
-        """Finds the end of the active segment by its indexes; returns False if they do not match.
+    def load_tail(self, *, indexes_complete: bool, upto: int | None = None) -> bool:
+        """Finds the end of the segment, or of its batches below `upto`, by the indexes.
+
+        Returns False if the indexes do not match the batches, or if no batch ends at `upto`.
 
         The indexes are complete after a clean shutdown. Otherwise entries of the time index may be
         missing, and the search for the largest timestamp begins at its last entry.
         """
         if self._indexes is None and not self._try_load_indexes():
-            return False
+            if not indexes_complete or self.size_bytes > SHORT_BYTES:
+                return False
+            self.clear_indexes()
         offsets, times = self._indexes or self._load_indexes()
+        if not indexes_complete and not (offsets.is_ascending() and times.is_ascending()):
+            return False
+        if upto is not None:
+            offsets.truncate(upto)
+            times.truncate(upto)
         timestamp, offset_of_max = times.last() or (NO_TIMESTAMP, self.base_offset)
         self.max_timestamp, self.offset_of_max_timestamp = timestamp, offset_of_max
         last = offsets.last()
@@ -323,16 +403,22 @@ class LogSegment:
         if entry is not None and not self._is_indexed_batch(entry):
             return False
         self.next_offset = self.base_offset
+        end = entry[1] if entry else 0
         try:
-            start = entry[1] if entry else 0
-            for _, header in self.batch_headers(start):
+            for position, header in self.batch_headers(end):
+                if upto is not None and header.base_offset >= upto:
+                    break
+                end = position + header.size_bytes
                 self.next_offset = header.next_offset
                 if header.max_timestamp > self.max_timestamp:
                     self.max_timestamp = header.max_timestamp
                     self.offset_of_max_timestamp = header.last_offset
         except CorruptLog:
             return False
-        self.unindexed_bytes = self.size_bytes - (last[1] if last else 0)
+        if upto is not None and self.next_offset != upto:
+            return False
+        self.size_bytes = end
+        self.unindexed_bytes = end - (last[1] if last else 0)
         return True
 
     def reset(self) -> None:
@@ -346,6 +432,9 @@ class LogSegment:
         self.recent_positions = None
         if self._indexes is None:
             self._try_load_indexes()
+        self.clear_indexes()
+
+    def clear_indexes(self) -> None:
         for index in self._indexes or ():
             index.clear()
 

@@ -1,0 +1,25 @@
+"""What the cleaner knows about one log. It is in memory: a restart begins without it."""
+
+UNKNOWN_HORIZON_MS = -2
+"""The batches of the log were not looked at since the start."""
+
+NO_HORIZON_MS = -1
+"""No batch of the log has a delete horizon."""
+
+
+class CompactionState:
+    """The state of one log between two cleanings."""
+
+    __slots__ = ("earliest_horizon_ms", "is_busy", "last_cleaned_ms", "uncleanable_reason")
+
+    def __init__(self) -> None:
+        self.is_busy = False
+        """Whether a cleaning or a scan is in progress."""
+        self.earliest_horizon_ms = UNKNOWN_HORIZON_MS
+        """When a cleaning can remove the next tombstones or markers."""
+        self.last_cleaned_ms = -1
+        self.uncleanable_reason = ""
+        """Why the log is not cleaned any more; empty while it is."""
+
+    def has_expired_horizon(self, now_ms: int) -> bool:
+        return 0 <= self.earliest_horizon_ms <= now_ms
