@@ -25,6 +25,7 @@ from barnabas.metadata.states import PartitionRegistration
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
 from barnabas.server.api import HANDLERS
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.network.suspended_handler import SuspendedHandler
@@ -226,6 +227,7 @@ class ClusterBroker:
             timer=timer,
             purgatory=purgatory,
             fetch_sessions=FetchSessionCache(10),
+            disk_reads=DiskReads(InlineDiskThreads()),
             clock=lambda: loop.now_ms,
         )
         cluster.network.hosts[broker_id] = self

@@ -14,6 +14,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import BrokerRegistration, ListenerEndpoint
 from barnabas.node.broker_liveness import BrokerLivenessMonitor
+from barnabas.testing.ports import free_port
 
 
 class FakeBroker:
@@ -25,8 +26,8 @@ class FakeBroker:
         self._writers: list[asyncio.StreamWriter] = []
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._hold, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = free_port()  # which no other socket gets when it has stopped
+        self._server = await asyncio.start_server(self._hold, "127.0.0.1", self.port)
 
     async def _hold(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)

@@ -117,6 +117,7 @@ def a_broker_role(
         controller,
         nothing,
         nothing,
+        nothing,
         MetricsRegistry(),
         Environment(),
     )

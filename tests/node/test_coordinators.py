@@ -13,7 +13,7 @@ from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.node.coordinators import add_coordinators
+from barnabas.node.coordinators import CoordinatorLog, add_coordinators
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -169,3 +169,21 @@ def test_an_image_without_the_offsets_topic_starts_no_coordinator(world: Coordin
 def _run_callbacks() -> None:
     loop = asyncio.get_event_loop_policy().get_event_loop()
     loop.run_until_complete(asyncio.sleep(0))
+
+
+def test_loading_a_shard_reads_ahead_of_a_cold_log(
+    world: CoordinatorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic(GROUPS)
+    for _ in range(3):
+        world.append(GROUPS, bytes(200))
+    log = CoordinatorLog(
+        world.partition(GROUPS), world.purgatory, world.broker.disk_reads, lambda: world.now_ms
+    )
+    world.background.hold()
+    assert log.read(0, 300)
+    assert not world.background.held
+    monkeypatch.setattr("barnabas.log.segments.log_slice.count_cached", lambda *_: 0)
+    assert log.read(1, 300)
+    assert len(world.background.held or ()) == 1
+    world.background.release()

@@ -285,7 +285,7 @@ def test_the_only_voter_is_not_removed(tmp_path: Path) -> None:
         cluster = Cluster(tmp_path, voters=1, dynamic=True)
         cluster.start()
         response = await cluster[1].serve(removing(cluster[1]))
-        assert response.error_code == ErrorCode.INVALID_REQUEST
+        assert response.error_code == ErrorCode.VOTER_NOT_FOUND
 
     simulated(scenario())
 

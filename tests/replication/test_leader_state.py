@@ -137,6 +137,23 @@ def test_a_leader_begins_its_epoch_where_its_log_ends(cluster: Cluster) -> None:
     assert cluster[2].log.leader_epochs.epoch_for_offset(1) == 1
 
 
+def test_a_leader_that_missed_another_one_forgets_how_far_followers_were(
+    cluster: Cluster,
+) -> None:
+    cluster.append(b"a")
+    cluster.fetch_all(3)
+    cluster.stop_metadata(1)
+    cluster.elect(2)
+    cluster.fetch(3)  # truncates what only broker 1 has
+    assert cluster[3].log.log_end_offset == 0
+    cluster.elect(1)
+    cluster.resume_metadata(1)
+    cluster.fetch_all(2)
+    assert cluster.leader.high_watermark == 0
+    cluster.fetch_all(3)
+    assert cluster.leader.high_watermark == 1
+
+
 def test_fetches_with_another_leader_epoch_are_rejected(cluster: Cluster) -> None:
     cluster.elect(2)
     request = {"log_start_offset": 0, "now_ms": cluster.now_ms}

@@ -9,10 +9,11 @@ import pytest
 from tests.os_faults import fault_in_this_thread
 from tests.replication.world import World, batch_of
 
-from barnabas.log import LogDirFailure
+from barnabas.log import ColdRead, LogDirFailure, pread_cached
 from barnabas.log.checkpoint_file import read_offsets
 from barnabas.log.leader_epochs import LeaderEpochCache
 from barnabas.replication.maintenance_tasks import (
+    CACHED_INDEX_MS,
     MAX_CONCURRENT_FLUSHES,
     STEPS_PER_SLICE,
     FlushScheduler,
@@ -230,3 +231,15 @@ def fail_with(number: int) -> Callable[..., None]:
         raise OSError(number, os.strerror(number))
 
     return call
+
+
+def test_indexes_are_loaded_again_after_a_minute(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    world.append("orders", b"b")
+    partition = world.partition("orders")
+    assert partition.fetch(1, 1 << 20, pread=pread_cached).records is not None
+    partition.log.segments.active.recent_positions = None
+    world.run_maintenance(for_ms=CACHED_INDEX_MS)
+    with pytest.raises(ColdRead):
+        partition.fetch(1, 1 << 20, pread=pread_cached)

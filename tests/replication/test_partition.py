@@ -1,9 +1,11 @@
 """What a partition's leader appends, serves and acknowledges."""
 
 import errno
+import logging
 import os
 
 import pytest
+from tests.log_records import barnabas_log_lines
 from tests.os_faults import fault_in_this_thread
 from tests.replication.world import World, batch_of
 
@@ -224,6 +226,20 @@ def test_records_are_deleted_up_to_an_offset_or_to_the_high_watermark(world: Wor
     with rejects_with(ErrorCode.OFFSET_OUT_OF_RANGE):
         partition.delete_records(4)
     assert partition.delete_records(-1) == 3
+
+
+def test_every_deletion_by_a_client_has_one_log_line(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create_topic("orders")
+    for value in (b"a", b"b", b"c"):
+        world.append("orders", value)
+    with caplog.at_level(logging.INFO, "barnabas.replication"):
+        for offset in (2, 2, 1):
+            world.partition("orders").delete_records(offset)
+    assert barnabas_log_lines(caplog) == [
+        "orders-0: incremented log start offset to 2 due to client delete records request"
+    ]
 
 
 def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: World) -> None:

@@ -12,6 +12,7 @@ from barnabas.log import LogDirectory
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.replication import Partition, Partitions
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
@@ -83,6 +84,7 @@ class World:
             timer=self.timer,  # type: ignore[arg-type]
             purgatory=self.purgatory,
             fetch_sessions=FetchSessionCache(100),
+            disk_reads=DiskReads(self.background),
             clock=lambda: self.now_ms,
         )
 
@@ -188,8 +190,12 @@ class World:
 
     # Requests
 
-    def call(self, version: int, *, client_id: str = "test") -> RequestContext:
-        connection: Any = SimpleNamespace(listener=LISTENER, host="there", principal="User:me")
+    def call(
+        self, version: int, *, client_id: str = "test", local_host: str = "127.0.0.1"
+    ) -> RequestContext:
+        connection: Any = SimpleNamespace(
+            listener=LISTENER, host="there", local_host=local_host, principal="User:me"
+        )
         return RequestContext(version, 1, client_id, connection, self.broker, self.now_ms, 0)
 
     def request(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
@@ -217,13 +223,20 @@ class World:
         return partition.append(batch, acks=acks, now_ms=self.now_ms).first_offset
 
     def write_in_transaction(
-        self, topic: str, *values: bytes, producer_id: int = 7, epoch: int = 0, sequence: int = 0
+        self,
+        topic: str,
+        *values: bytes,
+        keys: tuple[bytes | None, ...] | None = None,
+        producer_id: int = 7,
+        epoch: int = 0,
+        sequence: int = 0,
     ) -> int:
         """Append a batch of a transaction that its coordinator knows of; its first offset."""
         partition = self.partition(topic)
         batch = batch_of(
             *values,
             now_ms=self.now_ms,
+            keys=keys,
             transactional=True,
             producer_id=producer_id,
             producer_epoch=epoch,
@@ -360,6 +373,11 @@ class InlineExecutor:
         held, self.held = self.held or [], None
         for work in held:
             work()
+
+    def run_next(self) -> None:
+        """Does the oldest work that is held; what it starts is held too."""
+        assert self.held is not None
+        self.held.pop(0)()
 
     def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
         def do() -> None:

@@ -7,7 +7,6 @@ A broker that is paused or partitioned does neither; its session expires as in K
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 
 from barnabas.metadata.delta import MetadataDelta
@@ -18,8 +17,6 @@ from barnabas.node.environment import hold_connection
 RECONNECT_S = 1.0
 RECONNECT_FIRST_S = 0.02
 """A dying process may still accept for a moment after its connections broke: retry soon."""
-
-log = logging.getLogger(__name__)
 
 
 class BrokerLivenessMonitor:
@@ -81,11 +78,5 @@ class BrokerLivenessMonitor:
                 pause_s = min(2 * pause_s, RECONNECT_S)
             else:
                 pause_s = RECONNECT_FIRST_S
-        log.warning(
-            "broker %d is dead: its connection broke and %s:%d refuses connections",
-            broker.broker_id,
-            endpoint.host,
-            endpoint.port,
-        )
         self.dead_broker_epochs[broker.broker_id] = broker.epoch
         self._on_broker_dead(broker.broker_id, broker.epoch)

@@ -16,8 +16,9 @@ from barnabas.node.listeners import broker_registration_request, listen
 from barnabas.node.storage import NodeStorage
 from barnabas.replication import Partitions
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
-from barnabas.server.metrics.gauges import BrokerGauges
+from barnabas.server.metrics.gauges import BrokerGauges, CleanerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
 from barnabas.server.nodes import BrokerNode
@@ -41,6 +42,7 @@ class BrokerRole:
         channel: ControllerChannel,
         peers: Peers,
         threads: DiskThreads,
+        disk_reads: DiskReads,
         metrics: MetricsRegistry,
         environment: Environment,
     ) -> None:
@@ -75,6 +77,7 @@ class BrokerRole:
             fetch_sessions=FetchSessionCache(
                 settings["max.incremental.fetch.session.cache.slots"], random=environment.random
             ),
+            disk_reads=disk_reads,
             metrics=metrics,
             clock=environment.clock,
             monotonic_ns=environment.monotonic_ns,
@@ -95,6 +98,7 @@ class BrokerRole:
         network_settings = SocketServerSettings.of(resolver.broker_config)
         self._network = environment.network(self.broker, network_settings, loop)
         metrics.register(BrokerGauges(self.broker))
+        metrics.register(CleanerGauges(self.broker))
         metrics.register(ReplicationGauges(self._fetchers))
         self._is_registered = False
 
@@ -143,6 +147,10 @@ class BrokerRole:
         self._elections.start(self.broker.image)
         self._network.open()
 
+    def abandon(self) -> None:
+        """Closes the listeners after a failed start."""
+        self._network.close()
+
     async def shut_down(self) -> None:
         """Moves leadership to other brokers, then finishes the requests that are in progress."""
         await self._lifecycle.controlled_shutdown()
@@ -150,6 +158,7 @@ class BrokerRole:
         self._elections.stop()
         await self._network.drain(DRAIN_MS)
         self._fetchers.stop()
+        self.partitions.cleaner.close()
         self.broker.timer.close()
 
     def close(self) -> bool:

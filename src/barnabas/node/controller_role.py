@@ -16,6 +16,7 @@ from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.environment import Environment
 from barnabas.node.listeners import controller_registration_request, listen
 from barnabas.raft import Quorum
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.metrics.gauges import ControllerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
@@ -28,8 +29,11 @@ RETRY_S = 0.5
 REGISTRATION_TIMEOUT_MS = 5_000
 DRAIN_MS = 1_000
 
+REGISTERED = "is registered"
 UNREGISTERED = "is unregistered"
 FENCED = "is fenced"
+UNFENCED = "is unfenced"
+SHUTTING_DOWN = "is in controlled shutdown"
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +50,7 @@ class ControllerRole:
         cluster_id: str,
         bootstrap: Sequence[bytes],
         incarnation_id: bytes,
+        disk_reads: DiskReads,
         metrics: MetricsRegistry,
         environment: Environment,
     ) -> None:
@@ -64,6 +69,7 @@ class ControllerRole:
             image=metadata.image,
             purgatory=Purgatory(self._timer),
             timer=self._timer,
+            disk_reads=disk_reads,
             metrics=metrics,
             clock=environment.clock,
             monotonic_ns=environment.monotonic_ns,
@@ -106,8 +112,8 @@ class ControllerRole:
         self.controller.activate(
             epoch, self._bootstrap, in_transaction=self._metadata.in_transaction
         )
-        for broker_id in self._liveness.dead_broker_epochs:
-            self.controller.fence_broker(broker_id)
+        for broker_id, broker_epoch in self._liveness.dead_broker_epochs.items():
+            self._on_broker_dead(broker_id, broker_epoch)
 
     def on_resigned(self) -> None:
         self.controller.resign()
@@ -128,6 +134,13 @@ class ControllerRole:
 
     def maintain(self, _: int) -> None:
         self.controller.run_periodic_tasks()
+
+    def abandon(self) -> None:
+        """Closes the listeners after a failed start."""
+        if self._registering is not None:
+            self._registering.cancel()
+        self._liveness.stop()
+        self._network.close()
 
     async def close(self) -> None:
         """Stops serving. The quorum has resigned before this."""
@@ -153,9 +166,19 @@ class ControllerRole:
         return int(self._loop.time() * 1000)
 
     def _on_broker_dead(self, broker_id: int, epoch: int) -> None:
+        """Fences a broker whose process has exited, unless it was fenced by its shutdown."""
         broker = self._metadata.image.brokers.get(broker_id)
-        if broker is not None and broker.epoch == epoch:
-            self.controller.fence_broker(broker_id)
+        if not self.controller.is_active or broker is None or broker.epoch != epoch:
+            return
+        if not broker.fenced and not broker.in_controlled_shutdown:
+            endpoint = broker.endpoints[0]
+            log.warning(
+                "broker %d is dead: its connection broke and %s:%d refuses connections",
+                broker_id,
+                endpoint.host,
+                endpoint.port,
+            )
+        self.controller.fence_broker(broker_id)
 
 
 class BrokerEventLog:
@@ -163,29 +186,47 @@ class BrokerEventLog:
 
     def __init__(self, is_active: Callable[[], bool]) -> None:
         self._is_active = is_active
-        self._states: dict[int, str] = {}
+        self._brokers: dict[int, BrokerRegistration] = {}
 
     def on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
         for broker_id in sorted(delta.brokers_changed):
-            before = self._states.get(broker_id, UNREGISTERED)
-            after = self._states[broker_id] = _state_of(image.brokers.get(broker_id))
-            if after != before and self._is_active():
-                # Every broker is fenced when it registers.
-                event = "is registered" if (before, after) == (UNREGISTERED, FENCED) else after
-                log.info("broker %d %s%s", broker_id, event, _consequences(delta))
+            before = self._brokers.pop(broker_id, None)
+            after = image.brokers.get(broker_id)
+            if after is not None:
+                self._brokers[broker_id] = after
+            event = _event(before, after)
+            if event is not None and self._is_active():
+                _log_event(broker_id, event, delta)
 
 
-def _state_of(broker: BrokerRegistration | None) -> str:
-    if broker is None:
-        return UNREGISTERED
+def _event(before: BrokerRegistration | None, after: BrokerRegistration | None) -> str | None:
+    """Returns what has happened to a broker, or None if it has the same state as before."""
+    if after is None:
+        return UNREGISTERED if before is not None else None
+    if before is None or before.epoch != after.epoch:
+        return REGISTERED if after.fenced else UNFENCED
+    before_state, after_state = _state_of(before), _state_of(after)
+    return after_state if after_state != before_state else None
+
+
+def _state_of(broker: BrokerRegistration) -> str:
     if broker.fenced:
         return FENCED
-    return "is in controlled shutdown" if broker.in_controlled_shutdown else "is unfenced"
+    return SHUTTING_DOWN if broker.in_controlled_shutdown else UNFENCED
 
 
-def _consequences(delta: MetadataDelta) -> str:
+def _log_event(broker_id: int, event: str, delta: MetadataDelta) -> None:
     changed = delta.partitions_changed.values()
-    if not changed:
-        return ""
+    if not changed or event == REGISTERED:
+        # A broker that was killed and has restarted leads its partitions again once unfenced.
+        log.info("broker %d %s", broker_id, event)
+        return
     offline = sum(partition.leader == NO_LEADER for partition in changed)
-    return f": {len(changed)} partitions changed, {offline} of them are offline"
+    log.log(
+        logging.WARNING if offline and event == FENCED else logging.INFO,
+        "broker %d %s: %d partitions changed, %d of them are offline",
+        broker_id,
+        event,
+        len(changed),
+        offline,
+    )

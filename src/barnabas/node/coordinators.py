@@ -16,6 +16,7 @@ from barnabas.metadata.states import PartitionRegistration
 from barnabas.node.gauges import CoordinatorGauges
 from barnabas.replication import Partition
 from barnabas.replication.partition import ACKS_ALL
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory, when_committed
 from barnabas.server.transactions.broker_requests import BrokerDirectory, BrokerRequestQueues
@@ -43,7 +44,10 @@ def add_coordinators(
 
     def logs_of(topic: str) -> Callable[[int], CoordinatorLog]:
         return lambda index: CoordinatorLog(
-            broker.partitions.get_by_name(topic, index), broker.purgatory, broker.clock
+            broker.partitions.get_by_name(topic, index),
+            broker.purgatory,
+            broker.disk_reads,
+            broker.clock,
         )
 
     broker.groups = GroupCoordinator(
@@ -133,13 +137,18 @@ class CoordinatorElections:
 class CoordinatorLog:
     """A partition of an internal topic, as a coordinator uses it."""
 
-    __slots__ = ("_clock", "_partition", "_purgatory")
+    __slots__ = ("_clock", "_disk_reads", "_partition", "_purgatory")
 
     def __init__(
-        self, partition: Partition, purgatory: Purgatory, clock: Callable[[], int]
+        self,
+        partition: Partition,
+        purgatory: Purgatory,
+        disk_reads: DiskReads,
+        clock: Callable[[], int],
     ) -> None:
         self._partition = partition
         self._purgatory = purgatory
+        self._disk_reads = disk_reads
         self._clock = clock
 
     @property
@@ -155,7 +164,12 @@ class CoordinatorLog:
         if offset >= log.log_end_offset:
             return b""
         records = log.read(offset, max_bytes, upto=log.log_end_offset)
-        return records.read() if records is not None else b""
+        if records is None:
+            return b""
+        next_read = records.next_cold_read()
+        if next_read is not None:
+            self._disk_reads.start_load(next_read)
+        return records.read()
 
     def append(self, batch: bytearray) -> int:
         appended = self._partition.append(

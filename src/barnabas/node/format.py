@@ -7,7 +7,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from barnabas.config import BrokerSettings, Listener
-from barnabas.config.addresses import parse_voter
+from barnabas.config.addresses import ALL_INTERFACES, parse_voter
 from barnabas.log import LogDirectory, MetaProperties, NotFormatted
 from barnabas.log.directory.directory_files import META_PROPERTIES, read_meta_properties
 from barnabas.metadata.features import (
@@ -295,15 +295,22 @@ def _initial_voters(
     return None
 
 
-def single_node_properties(host: str, port: int, directory: Path) -> dict[str, str]:
-    """Returns the properties of a node that is broker and only controller, with one replica."""
-    controller_port = port + 1 if port else 0
+def single_node_properties(
+    host: str, port: int, directory: Path, controller_port: int | None = None
+) -> dict[str, str]:
+    """Returns the properties of a node that is broker and only controller, with one replica.
+
+    The port of the controller is the next one, unless it is given.
+    """
+    if controller_port is None:
+        controller_port = port + 1 if port else 0
+    local_host = host_for_local_nodes(host)
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{local_host}:{controller_port}",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.bootstrap.servers": f"{host}:{controller_port}",
+        "controller.quorum.bootstrap.servers": f"{local_host}:{controller_port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(directory),
         "offsets.topic.replication.factor": "1",
@@ -313,3 +320,8 @@ def single_node_properties(host: str, port: int, directory: Path) -> dict[str, s
         "share.coordinator.state.topic.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
     }
+
+
+def host_for_local_nodes(host: str) -> str:
+    """Returns where nodes on one machine reach each other if clients are served on `host`."""
+    return "localhost" if host.strip("[]") in ALL_INTERFACES else host

@@ -1,10 +1,12 @@
 """The listeners of a role: binds them, and builds the requests that register the node with them."""
 
+import errno
 import socket
 from collections.abc import Iterable
 
 from barnabas.config import BrokerSettings, Listener
 from barnabas.metadata.features import SUPPORTED
+from barnabas.node.errors import PortInUse
 from barnabas.server.network.socket_server import SocketServer
 from barnabas.wire.messages import registrations
 from barnabas.wire.messages.registrations import (
@@ -16,17 +18,27 @@ from barnabas.wire.messages.registrations import (
 def listen(
     network: SocketServer, listeners: Iterable[Listener], advertised: Iterable[Listener]
 ) -> list[Listener]:
-    """Binds `listeners`. Returns the advertised ones, with host and port filled in if open."""
-    ports = {
-        listener.name: network.listen(listener.name, listener.host, listener.port).port
-        for listener in listeners
-    }
+    """Binds `listeners`. Returns the advertised ones, with host and port filled in if open.
+
+    Raises PortInUse if another process has one of the ports.
+    """
+    ports = {listener.name: _listen(network, listener) for listener in listeners}
     return [
         listener._replace(
             host=listener.host or socket.getfqdn(), port=listener.port or ports[listener.name]
         )
         for listener in advertised
     ]
+
+
+def _listen(network: SocketServer, listener: Listener) -> int:
+    """Returns the actual port."""
+    try:
+        return network.listen(listener.name, listener.host, listener.port).port
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(listener.host, listener.port, "listeners") from error
+        raise
 
 
 def broker_registration_request(

@@ -19,7 +19,7 @@ from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.controller_role import ControllerRole
 from barnabas.node.environment import Environment
-from barnabas.node.errors import FatalErrors, NodeError
+from barnabas.node.errors import FatalErrors, NodeError, PortInUse
 from barnabas.node.gauges import QuorumGauges
 from barnabas.node.metadata_snapshots import MetadataSnapshots
 from barnabas.node.periodic_tasks import PeriodicTasks
@@ -27,6 +27,7 @@ from barnabas.node.quorum import QuorumLeaderMonitor, open_quorum
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
 from barnabas.replication import resolve_topic_config
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.metrics.http_endpoint import HttpEndpoint
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.nodes import BrokerNode
@@ -55,6 +56,7 @@ class Node:
         self._storage = storage
         self._fatal = FatalErrors()
         self._threads = environment.threads(loop)
+        self._disk_reads = DiskReads(self._threads)
         self._peers = environment.peers(loop, f"node-{settings.node_id}")
         self.metadata = ClusterMetadata()
         self._resolver = ConfigResolver(settings, self.metadata.image.configs)
@@ -108,17 +110,20 @@ class Node:
         try:
             node = cls(settings, storage, environment)
             node.quorum.start(node)
-        except (NodeError, OSError, KafkaError, QuorumError) as error:
+        except NodeError:
+            storage.abandon()
+            raise
+        except (OSError, KafkaError, QuorumError) as error:
             storage.abandon()
             raise NodeError(_reason(error)) from error
         try:
             await node._open()
-        except (NodeError, OSError, KafkaError, QuorumError) as error:
-            node._abandon()
-            raise NodeError(_reason(error)) from error
-        except asyncio.CancelledError:
+        except (NodeError, asyncio.CancelledError):
             node._abandon()
             raise
+        except (OSError, KafkaError, QuorumError) as error:
+            node._abandon()
+            raise NodeError(_reason(error)) from error
         return node
 
     @property
@@ -160,7 +165,7 @@ class Node:
         self._tasks.stop()
         if self._broker_role is not None:
             await self._broker_role.shut_down()
-        await self._metrics_endpoint.close()
+        self._metrics_endpoint.close()
         await self.snapshots.close()
         await self.quorum.stop()
         if self._controller_role is not None:
@@ -184,12 +189,14 @@ class Node:
             cluster_id=self._storage.meta.cluster_id,
             bootstrap=read_bootstrap(self._storage.metadata.path),
             incarnation_id=self._incarnation_id,
+            disk_reads=self._disk_reads,
             metrics=self._metrics,
             environment=self._environment,
         )
 
     async def _open(self) -> None:
         self._require_no_failure()
+        self._bind_metrics()
         if self._controller_role is not None:
             self._controller_role.register(self._channel, self._controller_listeners)
             self._tasks.every_100_ms(self._controller_role.maintain)
@@ -199,10 +206,11 @@ class Node:
         )
         if self.settings.is_broker:
             await self._join_brokers()
-        await self._open_metrics()
+        await self._metrics_endpoint.serve()
         if self._broker_role is not None:
             self._broker_role.serve()
             self._tasks.maintain_partitions(self._broker_role.partitions)
+            self._storage.sync_recovered(self._threads, self._broker_role.partitions)
         log.info(
             "node %d of cluster %s listens on %s",
             self.settings.node_id,
@@ -211,9 +219,7 @@ class Node:
         )
 
     async def _join_brokers(self) -> None:
-        await self._storage.recover(
-            self._threads, lambda topic: resolve_topic_config(topic, self._resolver).log
-        )
+        await self._recover_logs()
         role = self._broker_role = BrokerRole(
             self.settings,
             self._storage,
@@ -222,6 +228,7 @@ class Node:
             self._channel,
             self._peers,
             self._threads,
+            self._disk_reads,
             self._metrics,
             self._environment,
         )
@@ -233,16 +240,40 @@ class Node:
         self._require_no_failure()
         await joining
 
-    async def _open_metrics(self) -> None:
-        address = self.settings["barnabas.metrics.listener"]
-        if address:
-            host, _, port = address.rpartition(":")
-            bound_port = await self._metrics_endpoint.start(host.strip("[]"), int(port))
-            self.metrics_address = f"{host}:{bound_port}"
+    async def _recover_logs(self) -> None:
+        """Recovers logs in threads of their own: the metadata log is flushed meanwhile."""
+        threads = self._environment.threads(asyncio.get_running_loop())
+        try:
+            await self._storage.recover(
+                threads,
+                lambda topic: resolve_topic_config(topic, self._resolver).log,
+                threads_per_directory=self.settings["num.recovery.threads.per.data.dir"],
+            )
+        finally:
+            await threads.close()
+
+    def _bind_metrics(self) -> None:
+        """Binds the port before anything else starts; it is served once the node is up."""
+        setting = "barnabas.metrics.listener"
+        if not self.settings[setting]:
+            return
+        host, _, port = self.settings[setting].rpartition(":")
+        try:
+            bound_port = self._metrics_endpoint.bind(host.strip("[]"), int(port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise PortInUse(host.strip("[]"), int(port), setting) from error
+            raise NodeError(f"{setting} cannot bind {host}:{port}: {error.strerror}.") from error
+        self.metrics_address = f"{host}:{bound_port}"
 
     def _abandon(self) -> None:
         """Releases everything after a failed start."""
         self._tasks.stop()
+        self._metrics_endpoint.close()
+        if self._broker_role is not None:
+            self._broker_role.abandon()
+        if self._controller_role is not None:
+            self._controller_role.abandon()
         self.quorum.abandon()
         self._peers.close()
         self._storage.abandon()
@@ -318,10 +349,8 @@ def _require_supported(settings: BrokerSettings) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Returns the message of an error, with advice for a port in use."""
+    """Returns the message of an error."""
     match error:
-        case OSError(errno=errno.EADDRINUSE):
-            return f"{error.strerror}; stop what listens there, or choose another port."
         case OSError(strerror=str(reason)) | KafkaError(message=str(reason)) if reason:
             return reason
     return str(error)

@@ -1,5 +1,6 @@
 """The log directories of a node: opened, checked against each other, recovered if needed."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -17,10 +18,14 @@ from barnabas.log import (
     NotFormatted,
     OpenFiles,
 )
+from barnabas.log.directory.directory_recovery import RecoveredSync
 from barnabas.node.environment import DiskThreads
-from barnabas.node.errors import NodeError
+from barnabas.node.errors import LogDirInUse, NodeError
+from barnabas.replication import Partitions
+from barnabas.replication.log_dirs import OUT_OF_FILES
 
 PROGRESS_INTERVAL_S = 5.0
+_SYNCED_AT_ONCE = 32
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +74,7 @@ class NodeStorage:
             raise NodeError(str(error)) from None
         except LogDirFailure as error:
             if isinstance(error.__cause__, DirectoryInUse):
-                raise NodeError(
-                    f"{error.__cause__.strerror}: stop it, or choose another directory."
-                ) from None
+                raise LogDirInUse(path) from None
             log.error("%s; continuing without it", error)
             self.failed_paths.append(path)
 
@@ -93,18 +96,82 @@ class NodeStorage:
             if other != directory.path:
                 raise NodeError(f"{directory.path} and {other} are copies with one directory.id.")
 
-    async def recover(self, threads: DiskThreads, config_of: Callable[[str], LogConfig]) -> None:
-        """Recovers the logs of every directory that was not shut down cleanly, in a thread."""
-        for directory in self._opened.values():
-            unrecovered = directory.unrecovered_partitions()
-            if not unrecovered:
-                continue
-            log.info(
-                "%s was not shut down cleanly; recovering %d logs", directory.path, len(unrecovered)
+    async def recover(
+        self,
+        threads: DiskThreads,
+        config_of: Callable[[str], LogConfig],
+        *,
+        threads_per_directory: int,
+    ) -> None:
+        """Recovers the logs of all directories that were not shut down cleanly, in threads.
+
+        Raises LogDirFailure if the disk of the metadata log fails; others go offline.
+        """
+        recoveries = [
+            self._recover(directory, threads, config_of, threads_per_directory)
+            for directory in self._opened.values()
+        ]
+        await asyncio.gather(*recoveries)
+        if self.metadata.failed is not None:
+            raise self.metadata.failed
+
+    async def _recover(
+        self,
+        directory: LogDirectory,
+        threads: DiskThreads,
+        config_of: Callable[[str], LogConfig],
+        thread_count: int,
+    ) -> None:
+        progress = _Progress(directory.path)
+        recovery = directory.begin_recovery(config_of, progress.on_scanned)
+        if not recovery:
+            return
+        log.info("%s was not shut down cleanly; recovering %d logs", directory.path, len(recovery))
+        began_s = time.monotonic()
+        try:
+            recovered = await threads.call(
+                partial(recovery.run, thread_count, progress.on_recovered)
             )
-            began = time.monotonic()
-            await threads.call(partial(directory.recover_all, config_of, _Progress(directory.path)))
-            log.info("%s recovered in %.2f s", directory.path, time.monotonic() - began)
+        except LogDirFailure as failure:
+            log.error("%s; continuing without it", failure)
+            directory.failed = failure
+            return
+        except asyncio.CancelledError:
+            recovery.stop()
+            raise
+        directory.finish_recovery(recovered)
+        log.info("%s recovered in %.2f s", directory.path, time.monotonic() - began_s)
+
+    def sync_recovered(self, threads: DiskThreads, partitions: Partitions) -> None:
+        """Brings recovered logs to disk in the background, a few at a time.
+
+        Another crash then costs no scan, and the disk is free for others in between.
+        """
+        for directory in self._opened.values():
+            sync = directory.begin_sync(_SYNCED_AT_ONCE)
+            if sync and directory.failed is None:
+                on_done = partial(self._on_synced, threads, partitions, directory, sync)
+                threads.run(sync.run, on_done)
+                return
+
+    def _on_synced(
+        self,
+        threads: DiskThreads,
+        partitions: Partitions,
+        directory: LogDirectory,
+        sync: RecoveredSync,
+        failure: BaseException | None,
+    ) -> None:
+        if failure is None:
+            directory.finish_sync(sync)
+        elif not isinstance(failure, LogDirFailure):
+            raise failure
+        elif failure.errno in OUT_OF_FILES:
+            return  # the shutdown tries again
+        else:
+            directory.failed = failure  # what is on disk is unknown
+            partitions.handle_log_dir_failure(directory, failure)
+        self.sync_recovered(threads, partitions)
 
     def close(self, *, except_for: Collection[LogDirectory] = ()) -> bool:
         """Closes the directories not in `except_for`. Returns False if one failed."""
@@ -134,10 +201,8 @@ class _Progress:
         self._path = path
         self._logged_s = time.monotonic()
 
-    def __call__(self, name: str, scanned_bytes: int, total_bytes: int) -> None:
-        now_s = time.monotonic()
-        if now_s - self._logged_s >= PROGRESS_INTERVAL_S:
-            self._logged_s = now_s
+    def on_scanned(self, name: str, scanned_bytes: int, total_bytes: int) -> None:
+        if self._is_due():
             log.info(
                 "%s: recovered %d of %d MB of %s",
                 self._path,
@@ -145,3 +210,14 @@ class _Progress:
                 total_bytes >> 20,
                 name,
             )
+
+    def on_recovered(self, count: int, total: int) -> None:
+        if self._is_due():
+            log.info("%s: recovered %d of %d logs", self._path, count, total)
+
+    def _is_due(self) -> bool:
+        now_s = time.monotonic()
+        if now_s - self._logged_s < PROGRESS_INTERVAL_S:
+            return False
+        self._logged_s = now_s
+        return True

@@ -7,7 +7,7 @@ fetcher's (KIP-1166), until this node no longer leads, or until its maximum wait
 import asyncio
 from dataclasses import dataclass
 
-from barnabas.log.segments.log_segments import LogSlice
+from barnabas.log.segments.log_slice import LogSlice
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.fetch_codec import RaftFetchRequest, fetch_response, parse_fetch_request
 from barnabas.raft.messages import FetchOutcome

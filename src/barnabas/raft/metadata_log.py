@@ -10,7 +10,7 @@ from pathlib import Path
 
 from barnabas.log import EpochEndOffset, Log, LogConfig, LogDirectory
 from barnabas.log.flush import Flush
-from barnabas.log.segments.log_segments import LogSlice
+from barnabas.log.segments.log_slice import LogSlice
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.snapshots import (
     FOLDER,

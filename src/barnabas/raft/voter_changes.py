@@ -131,7 +131,7 @@ class VoterChanges:
             )
         if len(voters) == 1:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
+                ErrorCode.VOTER_NOT_FOUND,
                 f"Node {key.node_id} is the only voter: add another one first.",
             )
         change = self._begin()
@@ -165,7 +165,7 @@ class VoterChanges:
         if error is ErrorCode.INCONSISTENT_CLUSTER_ID:
             raise KafkaError(
                 error,
-                f"This is cluster {driver.cluster_id}, not {cluster_id}: see meta.properties.",
+                f'The given id "{cluster_id}" doesn\'t match the cluster id "{driver.cluster_id}"',
             )
         error = error or driver.raft.leadership.leader_error(
             driver.raft.epoch if epoch is None else epoch

@@ -1,8 +1,7 @@
 """The periodic tasks of a broker's partitions, in small steps between requests.
 
 Each task is a generator that yields after a bounded piece of work, so that a slice takes about a
-millisecond however many partitions there are. A new kind of periodic work, such as compaction, is
-one more task in the list of `MaintenanceTasks`.
+millisecond however many partitions there are.
 """
 
 import logging
@@ -30,7 +29,11 @@ CHECKED_PER_STEP = 64
 
 FLUSH_CHECK_MS = 1_000
 DELETE_CHECK_MS = 5_000
+CACHED_INDEX_MS = 60_000
+"""How long an index is assumed to stay in the page cache after it was read."""
+
 BACKLOG_CHECK_MS = 1_000
+CLEANER_CHECK_MS = 1_000
 ONCE_MS = 1 << 62
 
 _FOLDER = re.compile(r"(.+)-(\d+)")
@@ -106,7 +109,9 @@ class MaintenanceTasks:
                 self._expire_producers, setting("producer.id.expiration.check.interval.ms")
             ),
             MaintenanceTask(self._apply_retention, setting("log.retention.check.interval.ms")),
+            MaintenanceTask(partitions.cleaner.run, CLEANER_CHECK_MS),
             MaintenanceTask(self._delete_files, DELETE_CHECK_MS),
+            MaintenanceTask(self._expire_cached_indexes, CACHED_INDEX_MS),
         ]
 
     def run(self, now_ms: int) -> int:
@@ -177,6 +182,12 @@ class MaintenanceTasks:
             return False
         written_ms = partition_folders.oldest_write_ms(directory, topic, index)
         return written_ms is not None and written_ms < now_ms - config.retention_ms
+
+    def _expire_cached_indexes(self, _: int) -> Iterator[None]:
+        """Has every index loaded again before it is next searched."""
+        for directory in self._partitions.log_dirs.online():
+            directory.files.generation += 1
+            yield
 
     def _checkpoint(self, _: int) -> Iterator[None]:
         """Checkpoints high watermarks, log start offsets and recovery points that have changed."""

@@ -10,6 +10,7 @@ in them costs throughput.
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from barnabas.log import (
     LogDirectory,
     LogDirFailure,
     LogSlice,
+    PositionalRead,
     VerificationGuard,
 )
 from barnabas.metadata.states import PartitionRegistration
@@ -253,8 +255,12 @@ class Partition:
         only_leader: bool = True,
         leader_epoch: int = NO_EPOCH,
         last_fetched_epoch: int = NO_EPOCH,
+        pread: PositionalRead = os.pread,
     ) -> LogReadResult:
-        """Returns whole batches from `offset` on that a consumer may see."""
+        """Returns whole batches from `offset` on that a consumer may see.
+
+        With `pread_cached` it raises ColdRead instead of waiting for the disk.
+        """
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
             self._require_readable(only_leader, leader_epoch)
         log = self.log
@@ -267,7 +273,7 @@ class Partition:
                 return LogReadResult(None, high_watermark, stable, start, None, diverging)
         upto = stable if isolation else high_watermark
         if start <= offset < upto and (max_bytes > 0 or at_least_one):
-            records = self._read(offset, max_bytes, upto, at_least_one)
+            records = self._read(offset, max_bytes, upto, at_least_one, pread)
         elif start <= offset <= log.log_end_offset:
             records = None
         else:
@@ -289,10 +295,12 @@ class Partition:
         last_fetched_epoch: int = NO_EPOCH,
         log_start_offset: int,
         now_ms: int,
+        pread: PositionalRead = os.pread,
     ) -> LogReadResult:
         """Returns whole batches from `offset` up to the log end offset.
 
-        The follower has everything before `offset`: its fetch is its acknowledgement.
+        The follower has everything before `offset`: its fetch is its acknowledgement. With
+        `pread_cached` it raises ColdRead, after that, instead of waiting for the disk.
         """
         self.require_leader(leader_epoch)
         leader_state = self.leader_state
@@ -309,7 +317,7 @@ class Partition:
         if diverging is None:
             leader_state.on_fetch(follower, offset, log_start_offset, replica_epoch, now_ms)
             if offset < log.log_end_offset and (max_bytes > 0 or at_least_one):
-                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)
+                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one, pread)
         high_watermark = self.high_watermark
         stable = log.last_stable_offset(high_watermark)
         return LogReadResult(records, high_watermark, stable, log.log_start_offset, None, diverging)
@@ -340,9 +348,13 @@ class Partition:
             return end
         return None
 
-    def _read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice | None:
+    def _read(
+        self, offset: int, max_bytes: int, upto: int, at_least_one: bool, pread: PositionalRead
+    ) -> LogSlice | None:
         try:
-            return self.log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
+            return self.log.read(
+                offset, max_bytes, upto=upto, at_least_one=at_least_one, pread=pread
+            )
         except LogDirFailure as failure:
             self.host.handle_log_dir_failure(self.directory, failure)
             raise
@@ -372,7 +384,13 @@ class Partition:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:
             raise errors.offset_out_of_range(self, before_offset)
-        self.advance_log_start_offset(before_offset)
+        if before_offset > self.log.log_start_offset:
+            self.advance_log_start_offset(before_offset)
+            _logger.info(
+                "%s: incremented log start offset to %d due to client delete records request",
+                self.log.name,
+                before_offset,
+            )
         return self.log.log_start_offset
 
     def advance_log_start_offset(self, offset: int) -> None:
@@ -421,7 +439,9 @@ class Partition:
             self.purgatory.notify(self)
             return
         leader_state = self.leader_state
-        if leader_state is None:
+        if leader_state is None or is_new:
+            # A broker that leads again may have missed that another one led meanwhile: followers
+            # may have truncated what they fetched in the former epoch.
             is_new = True
             leader_state = self.leader_state = LeaderState(self, state)
         leader_state.update(state)

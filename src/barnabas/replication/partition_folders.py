@@ -82,9 +82,16 @@ def size_bytes(directory: LogDirectory, topic: str, index: int) -> int:
 
 def oldest_write_ms(directory: LogDirectory, topic: str, index: int) -> int | None:
     """Returns when the oldest segment with records was last written; None without records."""
+    count, written_ms = segments_with_records(directory, topic, index)
+    return written_ms if count else None
+
+
+def segments_with_records(directory: LogDirectory, topic: str, index: int) -> tuple[int, int]:
+    """Returns how many segments have records, and when the oldest of them was last written."""
     with os.scandir(f"{directory.path}/{topic}-{index}") as entries:
-        segments = [entry.stat() for entry in entries if entry.name.endswith(LOG)]
-    return min((file.st_mtime_ns // 1_000_000 for file in segments if file.st_size), default=None)
+        files = [entry.stat() for entry in entries if entry.name.endswith(LOG)]
+    written_ms = [file.st_mtime_ns // 1_000_000 for file in files if file.st_size]
+    return len(written_ms), min(written_ms, default=-1)
 
 
 def _rename_away(directory: LogDirectory, topic: str, index: int, suffix: str) -> str:
@@ -97,6 +104,7 @@ def _rename_away(directory: LogDirectory, topic: str, index: int, suffix: str) -
     except OSError as error:
         raise LogDirFailure(directory.path, error) from error
     directory.checkpoints.remove((topic, index))
+    directory.cleaner_offsets.remove((topic, index))
     return renamed
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, PartitionKey
+from barnabas.log.cleaner.log_cleaner import LogCleaner
 from barnabas.log.flush import BackgroundExecutor
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -21,6 +22,7 @@ from barnabas.metadata.states import (
 from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import partition_folders
 from barnabas.replication.alter_partition_manager import AlterPartitionManager, SendToController
+from barnabas.replication.compacted_partitions import CompactedPartitions
 from barnabas.replication.log_dirs import LogDirs
 from barnabas.replication.maintenance_tasks import (
     CHECKED_PER_STEP,
@@ -70,6 +72,7 @@ class Partitions:
         "_to_create",
         "_to_remove",
         "alter_partition_manager",
+        "cleaner",
         "image",
         "log_dirs",
         "node_id",
@@ -120,6 +123,9 @@ class Partitions:
         self._to_create: dict[tuple[bytes, int], None] = {}
         self._to_remove: dict[tuple[str, int], PendingRemoval] = {}
         self._flush_scheduler = FlushScheduler(background, self.handle_log_dir_failure)
+        self.cleaner = LogCleaner(
+            CompactedPartitions(self, clock), settings.broker, background, clock
+        )
         self._maintenance_tasks = MaintenanceTasks(self, settings, background)
 
     def get(self, topic_id: bytes, index: int) -> Partition:
@@ -229,6 +235,7 @@ class Partitions:
         Returns False if one of them failed: its logs are recovered at the next start.
         """
         is_clean = clean
+        self.cleaner.close()
         for move in list(self.replica_moves.in_progress):
             self.replica_moves.cancel(move)
         for directory in self.log_dirs.directories:
@@ -309,6 +316,10 @@ class Partitions:
             self.unassigned_dirs[key] = directory_id
 
     def _on_moved(self, partition: Partition, old: Log) -> None:
+        key = (old.topic, old.partition)
+        first_dirty_offset = old.directory.cleaner_offsets.get(key)
+        if first_dirty_offset is not None:
+            partition.directory.cleaner_offsets.put(key, first_dirty_offset)
         old.directory.delete_log(old)
         if partition.state is not None:
             self._apply_state(partition, partition.state)

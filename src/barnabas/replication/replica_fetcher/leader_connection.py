@@ -131,7 +131,8 @@ class LeaderConnection:
         now_ms = self._now_ms()
         if isinstance(response, OSError):
             if not self._is_unreachable:
-                _logger.info("No response from broker %d: %s", self.leader_id, response.strerror)
+                reason = response.strerror or response
+                _logger.info("No response from broker %d: %s", self.leader_id, reason)
             self._is_unreachable = True
             self.fetcher.on_connection_lost(now_ms)
         else:
