@@ -276,6 +276,15 @@ async def test_a_peer_that_expects_tls_is_named_as_the_reason() -> None:
 
 
 @on_a_loop
+async def test_a_peer_that_speaks_http_is_named_as_the_reason() -> None:
+    server = RawServer()
+    waiting = asyncio.ensure_future(send_request(a_peer(server.port), REQUEST))
+    await server.accept()
+    await server.send_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    assert "the peer speaks HTTP: it is not a Kafka broker" in str(await waiting)
+
+
+@on_a_loop
 async def test_a_response_without_a_request_closes_the_connection() -> None:
     server = RawServer()
     peer = a_peer(server.port)

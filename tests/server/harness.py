@@ -72,6 +72,7 @@ def a_broker() -> BrokerNode:
         timer=timer,
         purgatory=Purgatory(timer),
         fetch_sessions=FetchSessionCache(10),
+        disk_reads=nothing,
     )
 
 
@@ -97,7 +98,7 @@ class Server:
         ours, theirs = socket.socketpair()
         for sock in ours, theirs:
             sock.setblocking(False)
-        return Client(theirs, self.network.add_connection(ours, host, "PLAINTEXT"))
+        return Client(theirs, self.network.add_connection(ours, host, "127.0.0.1", "PLAINTEXT"))
 
 
 class Client:
@@ -126,6 +127,13 @@ class Client:
             more = await self._loop.sock_recv(self.socket, count - len(received))
             if not more:
                 raise EOFError(f"closed after {len(received)} of {count} bytes")
+            received += more
+        return received
+
+    async def receive_rest(self) -> bytes:
+        """Returns everything until the other end closes the connection."""
+        received = b""
+        while more := await self._loop.sock_recv(self.socket, 65_536):
             received += more
         return received
 

@@ -1,5 +1,6 @@
 """What clients see of a cluster of several brokers: endpoints, leaders, replicas."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,6 +9,7 @@ from tests.replication.world import World
 
 from barnabas.server.api import describe_cluster, describe_topic_partitions, metadata
 from barnabas.server.api.find_coordinator import handle as find_coordinator
+from barnabas.server.cluster_view import add_current_leaders
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -22,7 +24,12 @@ OFFSETS = "__consumer_offsets"
 
 
 def register(
-    world: World, broker_id: int, *, fenced: bool = False, listener: str = "PLAINTEXT"
+    world: World,
+    broker_id: int,
+    *,
+    fenced: bool = False,
+    listener: str = "PLAINTEXT",
+    host: str | None = None,
 ) -> None:
     world.metadata(
         records.RegisterBrokerRecord(
@@ -31,7 +38,7 @@ def register(
             end_points=[
                 records.BrokerEndpoint(name="INSIDE", host=f"in{broker_id}", port=9),
                 records.BrokerEndpoint(
-                    name=listener, host=f"host{broker_id}", port=9090 + broker_id
+                    name=listener, host=host or f"host{broker_id}", port=9090 + broker_id
                 ),
             ],
             rack=f"r{broker_id}",
@@ -139,3 +146,59 @@ def test_the_coordinator_of_a_key_is_the_leader_of_its_partition(cluster: World)
         ("2", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, ""),
         ("3", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, ""),
     ]
+
+
+# The address by which a client reached this machine
+
+
+def addresses_in_every_response(world: World, local_host: str) -> dict[str, list[str]]:
+    """Returns the hosts of brokers 2 and 3 by API; 2 is registered as localhost."""
+    world.create_topic(OFFSETS, 4, replicas=(2, 3), leader=2)
+    world.create_topic("orders", replicas=(2, 3), leader=2)
+    runtime = SimpleNamespace(topic=OFFSETS, partition_of=int)
+    groups: Any = SimpleNamespace(runtime=runtime)
+    world.broker.groups = groups
+    context = world.call(12, local_host=local_host)
+    requests: list[tuple[Any, Any, int]] = [
+        (metadata.handle, MetadataRequest(topics=None), 12),
+        (describe_cluster.handle, DescribeClusterRequest(), 1),
+    ]
+    found = {
+        type(request).__name__: [
+            item.host
+            for item in world.request(handle, request, version, local_host=local_host).brokers
+            if item.host != "here"
+        ]
+        for handle, request, version in requests
+    }
+    request = FindCoordinatorRequest(coordinator_keys=["0"])
+    (coordinator,) = world.request(find_coordinator, request, 4, local_host=local_host).coordinators
+    found["FindCoordinatorRequest"] = [coordinator.host]
+    rejected = SimpleNamespace(current_leader=None)
+    endpoints = add_current_leaders(
+        [("orders", 0, rejected)], context, SimpleNamespace, SimpleNamespace
+    )
+    found["node_endpoints"] = [endpoint.host for endpoint in endpoints]
+    return found
+
+
+@pytest.mark.parametrize("local_host", ["127.0.0.1", "127.0.0.2", "::1", "10.0.0.7"])
+def test_a_broker_registered_as_localhost_is_where_the_client_connected_to(
+    world: World, local_host: str
+) -> None:
+    register(world, 2, host="localhost")
+    register(world, 3)
+    assert addresses_in_every_response(world, local_host) == {
+        "MetadataRequest": [local_host, "host3"],
+        "DescribeClusterRequest": [local_host, "host3"],
+        "FindCoordinatorRequest": [local_host],
+        "node_endpoints": [local_host],
+    }
+
+
+def test_advertised_listeners_are_given_literally(new_world: Callable[..., World]) -> None:
+    world = new_world(advertised_listeners="PLAINTEXT://localhost:9092")
+    register(world, 2, host="localhost")
+    register(world, 3)
+    found = addresses_in_every_response(world, "10.0.0.7")
+    assert {hosts[0] for hosts in found.values()} == {"localhost"}

@@ -30,8 +30,10 @@ from barnabas.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
 )
 from barnabas.wire.messages.configs import IncrementalAlterConfigsResource as IncrementalResource
+from barnabas.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.messages.groups import DescribeGroupsRequest
 from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -67,7 +69,11 @@ from barnabas.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from barnabas.wire.messages.transaction_descriptions import DescribeProducersRequest, TopicRequest
+from barnabas.wire.messages.transaction_descriptions import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    TopicRequest,
+)
 from barnabas.wire.messages.transaction_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -185,6 +191,19 @@ def test_entries_are_identified_by_the_fields_that_their_api_has() -> None:
         DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[1, 2])]), 0
     ).topics
     assert [(p.partition_index, p.error_code) for p in topic.partitions] == [(1, CODE), (2, CODE)]
+
+
+def test_groups_and_transactions_report_the_error_by_their_ids() -> None:
+    requests: list[tuple[Any, int]] = [
+        (ConsumerGroupDescribeRequest(group_ids=["a", "b"]), 1),
+        (DescribeGroupsRequest(groups=["a", "b"]), 6),
+        (DescribeTransactionsRequest(transactional_ids=["a", "b"]), 0),
+    ]
+    for request, version in requests:
+        response: Any = error_response(request, version, ErrorCode.UNSUPPORTED_VERSION)
+        entries = getattr(response, "groups", None) or response.transaction_states
+        ids = [getattr(each, "group_id", None) or each.transactional_id for each in entries]
+        assert ids == ["a", "b"]
 
 
 def test_elect_leaders_reports_the_top_level_from_version_1_and_partitions_always() -> None:

@@ -106,7 +106,7 @@ class NegotiatedVersions:
     def _negotiate(self, key: int, max_version: int | None = None) -> int:
         ours, theirs = api(key).stable_versions, self._supported.get(key)
         if theirs is None:
-            raise OSError(errno.EPROTONOSUPPORT, f"it does not serve {api(key).name}")
+            raise OSError(errno.EPROTONOSUPPORT, self._missing(api(key).name))
         newest = min(ours.max, theirs.max_version)
         if max_version is not None:
             newest = min(newest, max_version)
@@ -117,3 +117,9 @@ class NegotiatedVersions:
                 f"this node supports {ours.min}-{ours.max if max_version is None else max_version}",
             )
         return newest
+
+    def _missing(self, name: str) -> str:
+        """Returns the text of the error if the peer does not serve an API."""
+        if ApiKey.VOTE in self._supported and ApiKey.METADATA not in self._supported:
+            return f"it is a controller, which does not serve {name}: use the address of a broker"
+        return f"it does not serve {name}"

@@ -1,6 +1,7 @@
 """Opens a connection without blocking the loop."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
@@ -48,9 +49,11 @@ class ConnectAttempt:
         try:
             self._addresses.extend(_addresses(host, port, socket.AI_NUMERICHOST))
         except socket.gaierror:
-            # A name: resolving it may block.
-            lookup = loop.run_in_executor(None, _addresses, host, port)
-            lookup.add_done_callback(self._on_resolved)
+            # A name: resolving it may block. A process that ends can start no thread for it, and
+            # the attempt is abandoned with the process.
+            with contextlib.suppress(RuntimeError):
+                lookup = loop.run_in_executor(None, _addresses, host, port)
+                lookup.add_done_callback(self._on_resolved)
         else:
             loop.call_soon(self._try_next)
 

@@ -37,6 +37,9 @@ must not keep a large buffer alive."""
 _TLS_ALERT = 0x1503
 """The first bytes from a peer that expects TLS and got plain text."""
 
+_HTTP = int.from_bytes(b"HTTP")
+"""The first bytes from a web server."""
+
 _MAX_BUFFERS = 512
 """Buffers in one system call; the kernel accepts 1024."""
 
@@ -270,6 +273,8 @@ class FrameTransport:
 def _invalid_length(length: int) -> ProtocolViolation:
     if length >> 16 == _TLS_ALERT:
         return ProtocolViolation("the peer expects TLS (security.protocol SSL or SASL_SSL)")
+    if length == _HTTP:
+        return ProtocolViolation("the peer speaks HTTP: it is not a Kafka broker")
     return ProtocolViolation(f"the peer sent a frame of {length} bytes")
 
 

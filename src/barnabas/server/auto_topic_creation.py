@@ -5,6 +5,7 @@ coordinates a group or a transaction. So these topics are always created by thei
 whichever request needs them first.
 """
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,17 +25,28 @@ if TYPE_CHECKING:
 SettingLookup = Callable[[str], Any]
 """Returns the value of a broker's setting."""
 
+log = logging.getLogger(__name__)
+
 CREATION_TIMEOUT_MS: Final = 5_000
 """How long a client waits for the controller, which may be about to change; then it retries."""
+
+
+_INTERNAL_PREFIXES: Final = {
+    records.GROUPS_TOPIC: "offsets.topic",
+    records.TRANSACTIONS_TOPIC: "transaction.state.log",
+    records.SHARE_GROUPS_TOPIC: "share.coordinator.state.topic",
+}
+"""What the settings of an internal topic begin with."""
 
 
 class AutoTopicCreator:
     """Creates topics; concurrent requests for one topic wait for the same creation."""
 
-    __slots__ = ("_in_progress",)
+    __slots__ = ("_failures", "_in_progress")
 
     def __init__(self) -> None:
         self._in_progress: dict[str, PendingResponse[str]] = {}
+        self._failures: dict[str, str] = {}  # of internal topics, as logged last
 
     async def create(self, names: Collection[str], broker: "BrokerNode") -> dict[str, str]:
         """Has the controller create the topics; returns the error messages of those that failed.
@@ -50,7 +62,21 @@ class AutoTopicCreator:
             reasons = await _create(new, broker)
             for name in new:
                 self._in_progress.pop(name).complete(reasons.get(name, ""))
+                self._log_failure(name, reasons.get(name, ""))
         return {name: reason for name, response in responses.items() if (reason := await response)}
+
+    def _log_failure(self, name: str, reason: str) -> None:
+        """Logs once why an internal topic cannot be created: clients retry every second."""
+        if name not in _INTERNAL_PREFIXES or self._failures.get(name, "") == reason:
+            return
+        self._failures[name] = reason
+        if reason:
+            log.warning(
+                "Topic %s cannot be created: %s Clients wait for it. Its settings are %s.*",
+                name,
+                reason if reason.endswith(".") else f"{reason}.",
+                _INTERNAL_PREFIXES[name],
+            )
 
 
 async def _create(names: Sequence[str], broker: "BrokerNode") -> dict[str, str]:
@@ -80,7 +106,7 @@ def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
                 "compression.type": "producer",
                 "segment.bytes": setting("offsets.topic.segment.bytes"),
             }
-            return _internal(name, "offsets.topic", configs, setting)
+            return _internal(name, configs, setting)
         case records.TRANSACTIONS_TOPIC:
             configs = {
                 "cleanup.policy": "compact",
@@ -89,7 +115,7 @@ def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
                 "segment.bytes": setting("transaction.state.log.segment.bytes"),
                 "unclean.leader.election.enable": "false",
             }
-            return _internal(name, "transaction.state.log", configs, setting)
+            return _internal(name, configs, setting)
         case records.SHARE_GROUPS_TOPIC:
             configs = {
                 "cleanup.policy": "delete",
@@ -98,7 +124,7 @@ def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
                 "retention.ms": "-1",
                 "segment.bytes": setting("share.coordinator.state.topic.segment.bytes"),
             }
-            return _internal(name, "share.coordinator.state.topic", configs, setting)
+            return _internal(name, configs, setting)
         case _:
             return CreatableTopic(
                 name=name,
@@ -107,9 +133,8 @@ def creatable_topic(name: str, setting: SettingLookup) -> CreatableTopic:
             )
 
 
-def _internal(
-    name: str, prefix: str, configs: dict[str, Any], setting: SettingLookup
-) -> CreatableTopic:
+def _internal(name: str, configs: dict[str, Any], setting: SettingLookup) -> CreatableTopic:
+    prefix = _INTERNAL_PREFIXES[name]
     return CreatableTopic(
         name=name,
         num_partitions=setting(f"{prefix}.num.partitions"),

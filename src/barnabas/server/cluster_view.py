@@ -1,6 +1,7 @@
 """The cluster as the clients of one listener see it: reachable brokers, leaders, operations."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.coordinator.records import INTERNAL_TOPICS
@@ -8,6 +9,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import (
     NO_LEADER,
     BrokerRegistration,
+    ControllerRegistration,
     ListenerEndpoint,
     PartitionRegistration,
     TopicImage,
@@ -18,6 +20,8 @@ from barnabas.wire.errors import ErrorCode
 
 E = TypeVar("E")
 
+_LOCALHOST = "localhost"
+
 TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8, 10, 11))
 CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
@@ -27,6 +31,22 @@ Without an authorizer everyone may perform all of them.
 """
 
 
+def client_endpoint(
+    node: BrokerRegistration | ControllerRegistration, context: RequestContext
+) -> ListenerEndpoint | None:
+    """Returns where this client reaches a node; None if it has no endpoint of the listener.
+
+    `localhost` in a registration means this machine. Unless advertised.listeners is set, the client
+    gets the address by which it reached this machine itself: that one works for it.
+    """
+    endpoint = endpoint_of(node, context.listener)
+    if endpoint is None or endpoint.host != _LOCALHOST:
+        return endpoint
+    if context.broker.settings["advertised.listeners"] is not None:
+        return endpoint
+    return replace(endpoint, host=context.connection.local_host)
+
+
 class PartitionView(NamedTuple):
     error: ErrorCode
     leader: int
@@ -34,17 +54,17 @@ class PartitionView(NamedTuple):
 
 
 class ListenerView:
-    """The cluster as the clients of one listener see it; every broker is looked up once."""
+    """The cluster as one client sees it; every broker is looked up once."""
 
-    __slots__ = ("_endpoints", "_image", "listener")
+    __slots__ = ("_context", "_endpoints", "_image")
 
-    def __init__(self, image: MetadataImage, listener: str) -> None:
-        self._image = image
-        self.listener = listener
+    def __init__(self, context: RequestContext) -> None:
+        self._image: MetadataImage = context.broker.image
+        self._context = context
         self._endpoints = {
             broker.broker_id: endpoint
-            for broker in image.brokers.values()
-            if not broker.fenced and (endpoint := endpoint_of(broker, listener))
+            for broker in self._image.brokers.values()
+            if not broker.fenced and (endpoint := client_endpoint(broker, context))
         }
 
     def reachable(self, this_broker: int) -> Iterable[tuple[BrokerRegistration, ListenerEndpoint]]:
@@ -55,7 +75,7 @@ class ListenerView:
         for broker_id, endpoint in sorted(self._endpoints.items()):
             yield self._image.brokers[broker_id], endpoint
         broker = self._image.brokers.get(this_broker)
-        if not self._endpoints and broker and (own := endpoint_of(broker, self.listener)):
+        if not self._endpoints and broker and (own := client_endpoint(broker, self._context)):
             yield broker, own
 
     def partition(self, partition: PartitionRegistration) -> PartitionView:
@@ -97,7 +117,7 @@ def leader_of(topic: str | bytes, index: int, context: RequestContext) -> Partit
     broker = image.brokers.get(partition.leader) if partition.leader != NO_LEADER else None
     if broker is None or broker.fenced:
         return PartitionLeader(partition.leader, partition.leader_epoch, None, None)
-    endpoint = endpoint_of(broker, context.listener)
+    endpoint = client_endpoint(broker, context)
     return PartitionLeader(partition.leader, partition.leader_epoch, endpoint, broker.rack)
 
 

@@ -24,12 +24,13 @@ def error_of(
             return ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
         case TimeoutError() | asyncio.CancelledError():
             return ErrorCode.REQUEST_TIMED_OUT, str(failure)
+    client = f" (client {context.client_id})" if context.client_id else ""
     log.error(
-        "%s v%d from %s (client %s) failed",
+        "%s v%d from %s%s failed",
         api_name,
         context.api_version,
         context.host,
-        context.client_id,
+        client,
         exc_info=failure,
     )
     return ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(failure).__name__}: {failure}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from barnabas.server import api, controller_api
 from barnabas.server.auto_topic_creation import AutoTopicCreator
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import ApiHandlers
 from barnabas.server.metrics.registry import MetricsRegistry
@@ -64,6 +65,7 @@ class BrokerNode:
     timer: Timer
     purgatory: Purgatory
     fetch_sessions: FetchSessionCache
+    disk_reads: DiskReads
     auto_topic_creator: AutoTopicCreator = field(default_factory=AutoTopicCreator)
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
@@ -91,6 +93,7 @@ class ControllerNode:
     image: "MetadataImage"
     timer: Timer
     purgatory: Purgatory
+    disk_reads: DiskReads
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
     monotonic_ns: Callable[[], int] = time.perf_counter_ns

@@ -60,6 +60,8 @@ _IDENTIFYING_FIELDS = (
     ("index", "partition", "partition_index", "partition_id"),
     ("resource_type",),
     ("resource_name",),
+    ("group_id",),
+    ("transactional_id",),
 )
 """Fields that identify an entry; requests and responses may name them differently."""
 

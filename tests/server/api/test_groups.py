@@ -1,11 +1,24 @@
-"""Long requests are handled in chunks."""
+"""Long requests are handled in chunks, and disabled protocols are refused."""
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from tests.server.harness import on_a_loop
 
-from barnabas.server.api.groups import CHUNK_SIZE, in_chunks
+from barnabas.server.api.groups import (
+    CHUNK_SIZE,
+    consumer_heartbeat,
+    describe_consumer_groups,
+    in_chunks,
+)
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+)
 
 
 @on_a_loop
@@ -36,3 +49,29 @@ async def test_no_items_have_no_results() -> None:
         return list(some)
 
     assert await in_chunks([], ask) == []
+
+
+@pytest.mark.parametrize(
+    ("protocols", "features", "reason"),
+    [
+        (["classic", "streams"], {"group.version": 1}, "group.coordinator.rebalance.protocols"),
+        (["classic", "consumer"], {}, "group.version is at level 0"),
+    ],
+)
+@on_a_loop
+async def test_a_disabled_consumer_protocol_is_refused_with_the_reason(
+    protocols: list[str], features: dict[str, int], reason: str
+) -> None:
+    context: Any = SimpleNamespace(
+        broker=SimpleNamespace(
+            resolver=SimpleNamespace(
+                broker={"group.coordinator.rebalance.protocols": protocols}.get
+            ),
+            image=SimpleNamespace(features=features),
+        )
+    )
+    with pytest.raises(KafkaError, match=reason) as refused:
+        await consumer_heartbeat(ConsumerGroupHeartbeatRequest(group_id="g"), context)
+    assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
+    with pytest.raises(KafkaError, match=reason):
+        await describe_consumer_groups(ConsumerGroupDescribeRequest(group_ids=["g"]), context)

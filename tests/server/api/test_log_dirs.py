@@ -3,16 +3,22 @@
 from collections.abc import Callable
 
 import pytest
-from tests.replication.world import World
+from tests.replication.world import World, batch_of
 
 from barnabas.server.api import log_dirs
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.extensions import (
+    CompactionStatus,
+    get_compaction_status,
+    request_compaction_status,
+)
 from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
 
@@ -94,6 +100,53 @@ def test_only_the_requested_partitions_are_described(world: World) -> None:
     entry = describe(world, {"orders": [1, 9], "nowhere": [0], "payments": []})
     assert [key for result in entry.values() for key in held(result)] == [("orders", 1)]
     assert all(held(result) == {} for result in describe(world, {}).values())
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_other_clients_receive_no_compaction_status(world: World, version: int) -> None:
+    world.create_topic("prices", cleanup_policy="compact")
+    world.partition("prices")
+    assert all(status is None for status in compaction(world, version, requested=False).values())
+
+
+@pytest.mark.parametrize("version", range(2, 6))
+def test_the_compaction_status_is_sent_for_open_compacted_logs_on_request(
+    world: World, version: int
+) -> None:
+    world.create_topic("prices", cleanup_policy="compact")
+    world.create_topic("orders")
+    for topic in ("prices", "orders"):
+        batch = batch_of(b"1", b"2", keys=(b"key", b"key"), now_ms=world.now_ms)
+        world.partition(topic).append(batch, acks=-1, now_ms=world.now_ms)
+    world.partition("prices").log.maintenance.roll()
+    never = CompactionStatus(dirty_ratio=1.0, last_cleaned_ms=-1)
+    assert compaction(world, version) == {"prices": never, "orders": None}
+    world.run_maintenance(for_ms=60_000)
+    cleaned_ms = world.partition("prices").log.compaction_state().last_cleaned_ms
+    assert cleaned_ms > 0
+    cleaned = CompactionStatus(dirty_ratio=0.0, last_cleaned_ms=cleaned_ms)
+    assert compaction(world, version) == {"prices": cleaned, "orders": None}
+    world.partition("prices").log.compaction_state().uncleanable_reason = "it is damaged"
+    cleaned.uncleanable_reason = "it is damaged"
+    assert compaction(world, version)["prices"] == cleaned
+    world.restart()
+    assert compaction(world, version) == {"prices": None, "orders": None}
+
+
+def compaction(
+    world: World, version: int, *, requested: bool = True
+) -> dict[str, CompactionStatus | None]:
+    """Returns the status by topic, from the bytes of the response."""
+    request = DescribeLogDirsRequest(topics=None)
+    if requested:
+        request_compaction_status(request)
+    response = world.begin_request(log_dirs.handle_describe, request, version).response
+    response = DescribeLogDirsResponse.read_exactly(response.write(version), version)
+    return {
+        topic.name: get_compaction_status(topic.partitions[0])
+        for result in response.results
+        for topic in result.topics
+    }
 
 
 def test_a_failed_directory_is_described_with_its_error(world: World) -> None:

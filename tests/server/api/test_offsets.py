@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.replication.world import START_MS, World, batch_of
 
+from barnabas.log import TimestampSearch
 from barnabas.server.api import (
     delete_records,
     describe_producers,
@@ -16,6 +17,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     ListOffsetsTopic,
 )
 from barnabas.wire.messages.offset_for_leader_epoch import (
@@ -39,16 +41,11 @@ from barnabas.wire.messages.transaction_descriptions import (
 NOWHERE = (-1, -1, -1)
 
 
-def list_of(
-    world: World,
-    *requested: tuple[int, int],
-    topic: str = "orders",
-    version: int = 11,
-    epoch: int = -1,
-    **fields: Any,
-) -> list[ListOffsetsPartitionResponse]:
+def request_of(
+    *requested: tuple[int, int], topic: str = "orders", epoch: int = -1, **fields: Any
+) -> ListOffsetsRequest:
     """Requests (partition, timestamp) pairs."""
-    request = ListOffsetsRequest(
+    return ListOffsetsRequest(
         replica_id=-1,
         topics=[
             ListOffsetsTopic(
@@ -63,7 +60,16 @@ def list_of(
         ],
         **fields,
     )
-    response = world.request(list_offsets.handle, request, version)
+
+
+def list_of(
+    world: World, *requested: tuple[int, int], version: int = 11, **fields: Any
+) -> list[ListOffsetsPartitionResponse]:
+    response = world.request(list_offsets.handle, request_of(*requested, **fields), version)
+    return results(response)
+
+
+def results(response: ListOffsetsResponse) -> list[ListOffsetsPartitionResponse]:
     return [result for entry in response.topics for result in entry.partitions]
 
 
@@ -114,6 +120,33 @@ def test_special_timestamps_of_later_versions_are_errors_in_earlier_ones(
         (response,) = list_of(orders, (0, timestamp), version=version)
         error = response.error_code == ErrorCode.UNSUPPORTED_VERSION
         assert error == (version < first_version)
+
+
+@pytest.mark.parametrize("timestamp", [START_MS + 1000, -3])
+def test_a_thread_searches_for_timestamps(orders: World, timestamp: int) -> None:
+    orders.background.hold()
+    pending = orders.begin_request(list_offsets.handle, request_of((0, timestamp)), 11)
+    assert not pending.is_complete
+    orders.background.release()
+    pending.resume()
+    (response,) = results(pending.response)
+    assert response.offset in (1, 2)
+
+
+def test_the_ends_of_a_log_need_no_thread(orders: World) -> None:
+    orders.background.hold()
+    assert [ends(found)[1] for found in list_of(orders, (0, -1), (1, -2))] == [5, 0]
+
+
+def test_a_search_that_finds_no_file_is_repeated_on_the_log(
+    orders: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(TimestampSearch, "offset_for_timestamp", fail)
+    (response,) = list_of(orders, (0, START_MS + 1000))
+    assert ends(response) == (START_MS + 1000, 1, 0)
 
 
 def test_an_empty_partition_has_offsets_and_no_timestamps(orders: World) -> None:

@@ -160,9 +160,12 @@ def test_a_compacted_topic_reports_the_records_without_a_key(world: World) -> No
     batch = batch_of(b"a", b"b", b"c", keys=(b"k", None, None))
     response = produce_one(world, batch, "table")
     assert response.error_code == ErrorCode.INVALID_RECORD
-    assert [error.batch_index for error in response.record_errors] == [1, 2]
+    reason = "Compacted topic cannot accept message without key in topic partition table-0"
+    assert [
+        (error.batch_index, error.batch_index_error_message) for error in response.record_errors
+    ] == [(1, reason), (2, reason)]
     assert response.log_start_offset == 0
-    assert response.error_message
+    assert response.error_message == f"One or more records have been rejected: {reason}"
 
 
 def test_records_with_a_future_timestamp_are_reported(world: World) -> None:
@@ -170,6 +173,11 @@ def test_records_with_a_future_timestamp_are_reported(world: World) -> None:
     response = produce_one(world, batch_of(b"a", b"b", now_ms=world.now_ms + 10_000_000))
     assert response.error_code == ErrorCode.INVALID_TIMESTAMP
     assert [error.batch_index for error in response.record_errors] == [0, 1]
+    reason = response.record_errors[0].batch_index_error_message
+    assert "The timestamp should be within [" in reason
+    assert response.error_message == (
+        f"One or more records have been rejected due to invalid timestamp: {reason}"
+    )
 
 
 def test_the_error_of_a_batch_larger_than_a_segment_has_no_log_start_offset(world: World) -> None:

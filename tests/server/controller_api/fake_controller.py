@@ -89,6 +89,7 @@ class FakeControllerListener:
             image=MetadataImage(),
             timer=timer,
             purgatory=Purgatory(timer),
+            disk_reads=nothing,
         )
         self.node.quorum = self.quorum  # type: ignore[assignment]
         self.node.controller = self.controller  # type: ignore[assignment]
@@ -109,4 +110,4 @@ class FakeControllerListener:
         ours, theirs = socket.socketpair()
         for sock in ours, theirs:
             sock.setblocking(False)
-        return Client(theirs, self.network.add_connection(ours, "10.0.0.1", LISTENER))
+        return Client(theirs, self.network.add_connection(ours, "10.0.0.1", "127.0.0.1", LISTENER))

@@ -158,13 +158,14 @@ def test_every_controller_counts_brokers_and_partitions() -> None:
 async def exchange(request: bytes) -> tuple[str, bytes]:
     """Returns the status line and the body of one response."""
     endpoint = HttpEndpoint(what_a_broker_counts())
-    port = await endpoint.start("127.0.0.1", 0)
+    port = endpoint.bind("127.0.0.1", 0)
+    await endpoint.serve()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     writer.write_eof()
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
-    await endpoint.close()
+    endpoint.close()
     return head.decode().split("\r\n")[0], body
 
 

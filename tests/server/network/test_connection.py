@@ -169,6 +169,69 @@ def test_a_hostile_length_closes_the_connection_with_one_line(
     scenario()
 
 
+def test_a_client_that_sends_http_gets_an_http_response_that_names_the_mistake(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        client = Server({LIST: name_the_client}).connect()
+        await client.send_bytes(b"GET /subjects HTTP/1.1\r\nHost: localhost:9092\r\n\r\n")
+        assert (await client.receive_bytes(12)) == b"HTTP/1.1 400"
+        response = await client.receive_rest()
+        head, body = response.split(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}".encode() in head
+        assert b"This port is for Kafka clients" in body
+        assert "the client speaks HTTP" in await close_reason(client, caplog)
+
+    scenario()
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00", "speaks TLS, and the listener is PLAINTEXT"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "speaks HTTP"),
+    ],
+    ids=["TLS", "HTTP/2"],
+)
+def test_a_client_of_another_protocol_is_closed_with_a_line_that_names_it(
+    sent: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        client = Server({LIST: name_the_client}).connect()
+        await client.send_bytes(sent)
+        assert reason in await close_reason(client, caplog)
+
+    scenario()
+
+
+@pytest.mark.parametrize(
+    ("requests", "described"),
+    [
+        ([], "10.0.0.1 (listener PLAINTEXT)"),
+        ([frame(*a_list(1), client_id="")], "10.0.0.1 (listener PLAINTEXT)"),
+        ([frame(*a_list(1), client_id=None)], "10.0.0.1 (listener PLAINTEXT)"),
+        ([frame(*a_list(1), client_id="app")], "10.0.0.1 (client app, listener PLAINTEXT)"),
+    ],
+    ids=["no request", "empty", "null", "app"],
+)
+def test_the_line_of_a_closed_connection_has_a_client_id_only_if_there_is_one(
+    requests: list[bytes], described: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        client = Server({LIST: name_the_client}).connect()
+        for request in requests:
+            await client.send_bytes(request)
+            await client.receive(LIST, 1)
+        await client.send_bytes(pack(">i", -1))
+        line = await close_reason(client, caplog)
+        assert line.startswith(f"Closed the connection of {described}: ")
+
+    scenario()
+
+
 @on_a_loop
 async def test_a_large_frame_length_allocates_no_more_than_the_first_step() -> None:
     server = Server({LIST: name_the_client})

@@ -23,7 +23,7 @@ class FileRegion:
         self._at_most = at_most
         self.size_bytes = size_bytes
 
-    def read(self) -> bytes:
+    def read_cached(self) -> bytes:
         content = os.pread(self._fd, self.size_bytes, self._position)
         if len(content) < self.size_bytes:
             raise EOFError

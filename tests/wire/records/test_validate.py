@@ -27,6 +27,7 @@ from barnabas.wire.records.validate import (
     MAX_RECORD_ERRORS,
     InvalidRecords,
     ProduceRules,
+    RejectedRecords,
     ValidBatch,
     validate,
 )
@@ -135,7 +136,7 @@ def test_a_header_that_producers_cannot_write_is_an_invalid_record(
     error = error_of(rewritten(GOOD, **fields))
     assert isinstance(error, InvalidRecords)
     assert error.code is ErrorCode.INVALID_RECORD
-    assert error.record_errors == []
+    assert not isinstance(error, RejectedRecords)
 
 
 def test_a_transactional_batch_without_a_producer_is_accepted_as_in_kafka() -> None:
@@ -207,9 +208,10 @@ def test_a_compacted_topic_names_the_records_without_a_key(codec: Codec) -> None
     keys = [b"a", None, b"", None]
     batch = build_batch([Record(0, NOW_MS, key, b"v", []) for key in keys], codec=codec)
     error = error_of(batch, replace(RULES, compacted=True))
-    assert isinstance(error, InvalidRecords)
+    assert isinstance(error, RejectedRecords)
     assert error.code is ErrorCode.INVALID_RECORD
-    assert [index for index, _ in error.record_errors] == [1, 3]
+    reason = "Compacted topic cannot accept message without key in topic partition table-0"
+    assert error.record_errors("table-0") == [(1, reason), (3, reason)]
     assert check(batch).buffer == batch
 
 
@@ -217,10 +219,13 @@ def test_records_out_of_the_allowed_time_are_named() -> None:
     rules = replace(RULES, before_max_ms=1000, after_max_ms=50)
     times = [NOW_MS - 1001, NOW_MS - 1000, NOW_MS, NOW_MS + 50, NOW_MS + 51, -1]
     error = error_of(build_batch([Record(0, time, b"k", b"v", []) for time in times]), rules)
-    assert isinstance(error, InvalidRecords)
+    assert isinstance(error, RejectedRecords)
     assert error.code is ErrorCode.INVALID_TIMESTAMP
-    assert [index for index, _ in error.record_errors] == [0, 4]
-    assert str(NOW_MS - 1001) in error.record_errors[0][1]
+    allowed = f"The timestamp should be within [{NOW_MS - 1000}, {NOW_MS + 50}]"
+    assert error.record_errors("orders-0") == [
+        (0, f"Timestamp {NOW_MS - 1001} of message with offset 0 is out of range. {allowed}"),
+        (4, f"Timestamp {NOW_MS + 51} of message with offset 4 is out of range. {allowed}"),
+    ]
     check(build_batch([Record(0, time, b"k", b"v", []) for time in times[1:4]]), rules)
 
 
@@ -229,17 +234,19 @@ def test_errors_name_missing_keys_first_and_have_the_code_of_wrong_times() -> No
     late = NOW_MS + 1
     batch = build_batch([Record(0, late, None, b"v", []), Record(1, late, b"k", b"v", [])])
     error = error_of(batch, rules)
-    assert isinstance(error, InvalidRecords)
+    assert isinstance(error, RejectedRecords)
     assert error.code is ErrorCode.INVALID_TIMESTAMP
-    assert "key" in error.record_errors[0][1]
-    assert str(late) in error.record_errors[1][1]
+    (_, keyless), (_, untimely) = error.record_errors("table-0")
+    assert "without key" in keyless
+    assert str(late) in untimely
+    assert error.summary("table-0").endswith(f"due to invalid timestamp: {untimely}")
 
 
 def test_the_number_of_named_records_is_limited() -> None:
     batch = build_batch([Record(0, NOW_MS, None, b"", [])] * (MAX_RECORD_ERRORS + 5))
     error = error_of(batch, replace(RULES, compacted=True))
-    assert isinstance(error, InvalidRecords)
-    assert len(error.record_errors) == MAX_RECORD_ERRORS
+    assert isinstance(error, RejectedRecords)
+    assert len(error.faults) == MAX_RECORD_ERRORS
 
 
 @pytest.mark.parametrize("codec", Codec)

@@ -17,7 +17,8 @@ from barnabas.wire.messages.configs import (
     IncrementalAlterConfigsResponse,
 )
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+INTEGER = re.compile(r"[+-]?[0-9]+")
+"""The resource name of a broker, as Java reads a number."""
 
 
 async def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
@@ -96,11 +97,9 @@ def _response(
 
 def _levels(resource: IncrementalAlterConfigsResource, node_id: int) -> dict[str, str | None]:
     """Returns the new level of every logger, or None to remove its own level."""
-    if resource.resource_name != str(node_id):
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"Loggers of broker {resource.resource_name!r} cannot be changed here: "
-            f"this is broker {node_id}.",
+    if _node_id(resource.resource_name) != node_id:
+        raise _invalid(
+            f"Unexpected node id. Expected {node_id}, but received {resource.resource_name}"
         )
     levels: dict[str, str | None] = {}
     for config in resource.configs:
@@ -110,24 +109,14 @@ def _levels(resource: IncrementalAlterConfigsResource, node_id: int) -> dict[str
             case ConfigOperation.DELETE:
                 levels[config.name] = None
             case _:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"The level of logger {config.name} can only be set or deleted.",
+                operation = _OPERATION_NAMES.get(config.config_operation, "UNKNOWN")
+                raise _invalid(
+                    f"{operation} operation is not allowed for the BROKER_LOGGER resource"
                 )
     return levels
 
 
-def require_this_broker(name: str, node_id: int, or_else: str = "") -> None:
-    """Raises INVALID_REQUEST unless `name` is the id of this broker."""
-    if not _INTEGER.fullmatch(name):
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
-        )
-    if int(name) != node_id:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {node_id}{or_else} but received {name}",
-        )
+_OPERATION_NAMES = {operation.value: operation.name for operation in ConfigOperation}
 
 
 def alter_error(resource_type: int, name: str, node_id: int) -> KafkaError | None:
@@ -138,7 +127,18 @@ def alter_error(resource_type: int, name: str, node_id: int) -> KafkaError | Non
     if resource_type != ConfigResourceType.BROKER or not name:
         return None
     try:
-        require_this_broker(name, node_id, or_else=" or empty string,")
+        if _node_id(name) != node_id:
+            return _invalid(f"Unexpected broker id, expected {node_id}, but received {name}")
     except KafkaError as error:
         return error
     return None
+
+
+def _node_id(name: str) -> int:
+    if not INTEGER.fullmatch(name):
+        raise _invalid(f"Node id must be an integer, but it is: {name}")
+    return int(name)
+
+
+def _invalid(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, reason)

@@ -3,8 +3,7 @@
 v1 requests brokers or controllers; v2 includes fenced brokers.
 """
 
-from barnabas.metadata.states import endpoint_of
-from barnabas.server.cluster_view import CLUSTER_OPERATIONS
+from barnabas.server.cluster_view import CLUSTER_OPERATIONS, client_endpoint
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata import (
@@ -15,7 +14,7 @@ from barnabas.wire.messages.metadata import (
     DescribeClusterResponse,
 )
 
-_NODE_NAMES = {BROKERS: "a broker", CONTROLLERS: "a controller"}
+_ENDPOINT_TYPES = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
 
 
 async def handle(
@@ -35,7 +34,7 @@ async def handle(
             )
             for _, broker in sorted(context.broker.image.brokers.items())
             if (request.include_fenced_brokers or not broker.fenced)
-            and (endpoint := endpoint_of(broker, context.listener))
+            and (endpoint := client_endpoint(broker, context))
         ],
     )
     if request.include_cluster_authorized_operations:
@@ -45,15 +44,14 @@ async def handle(
 
 def require_endpoint_type(requested: int, served: int) -> None:
     """Raises KafkaError unless this listener serves the requested endpoints (KIP-919)."""
-    if requested not in _NODE_NAMES:
+    if requested not in _ENDPOINT_TYPES:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            f"Endpoint type {requested} does not exist: use {BROKERS} (brokers) "
-            f"or {CONTROLLERS} (controllers).",
+            f"Unsupported endpoint type {requested}",
         )
     if requested != served:
         raise KafkaError(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            f"This is {_NODE_NAMES[served]}'s listener: endpoints of type {requested} are at "
-            f"{_NODE_NAMES[requested]}'s listener.",
+            f"The request was sent to an endpoint of type {_ENDPOINT_TYPES[served]}, but we wanted "
+            f"an endpoint of type {_ENDPOINT_TYPES[requested]}",
         )

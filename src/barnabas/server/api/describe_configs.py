@@ -16,7 +16,7 @@ from barnabas.config.descriptions import (
 from barnabas.config.documentation import find_documentation
 from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import validate_topic_name
-from barnabas.server.api.alter_configs import require_this_broker
+from barnabas.server.api.alter_configs import INTEGER
 from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -85,11 +85,11 @@ def _describe(
         case ConfigResourceType.BROKER:
             if not name:
                 return describe_cluster(node.resolver, names)
-            require_this_broker(name, node.node_id, or_else=" or empty string,")
+            _require_this_broker(name, node.node_id, or_else=" or empty string,")
             return describe_broker(node.resolver, names)
         case ConfigResourceType.BROKER_LOGGER:
             _require_name(name, "Broker id")
-            require_this_broker(name, node.node_id)
+            _require_this_broker(name, node.node_id)
             return _describe_loggers(names)
         case ConfigResourceType.CLIENT_METRICS:
             _require_name(name, "Client metrics subscription name")
@@ -109,6 +109,18 @@ def _require_topic(name: str, node: BrokerNode | ControllerNode) -> None:
 def _require_name(name: str, what: str) -> None:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
+
+
+def _require_this_broker(name: str, node_id: int, or_else: str = "") -> None:
+    if not INTEGER.fullmatch(name):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
+        )
+    if int(name) != node_id:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {node_id}{or_else} but received {name}",
+        )
 
 
 def _describe_loggers(names: frozenset[str] | None) -> list[DescribedSetting]:

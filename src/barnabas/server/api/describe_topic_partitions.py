@@ -21,7 +21,7 @@ async def handle(
 ) -> DescribeTopicPartitionsResponse:
     _require_valid_cursor(request)
     cursor = request.cursor
-    view = ListenerView(context.broker.image, context.listener)
+    view = ListenerView(context)
     remaining = _page_size(request, context)
     response = DescribeTopicPartitionsResponse()
     for name, topic in _topics(request, context):

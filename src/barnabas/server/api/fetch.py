@@ -31,11 +31,15 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
         return fetch.response((), context.now_ms)
     reader = create_fetch_reader(request, fetch, context)
     reader.read_all()
+    if reader.has_cold_reads:
+        await reader.read_cold(broker.disk_reads)
     if not reader.is_complete and request.max_wait_ms > 0:
         keys = reader.watched_keys()
         if keys:
             await broker.purgatory.delay(keys, request.max_wait_ms, reader.on_change, "Fetch")
             reader.read_dirty()
+            if reader.has_cold_reads:
+                await reader.read_cold(broker.disk_reads)
     response = fetch.response(reader.results(), broker.clock())
     if reader.has_errors and context.api_version >= FIRST_VERSION_WITH_LEADERS:
         _add_current_leaders(response, context)

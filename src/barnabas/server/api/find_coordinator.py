@@ -4,7 +4,6 @@ v1 key types, error messages; v3 flexible; v4 several keys at once; v5 TRANSACTI
 share groups.
 """
 
-import logging
 from enum import IntEnum
 from typing import Any
 
@@ -21,8 +20,6 @@ from barnabas.wire.messages.find_coordinator import (
 
 FIRST_VERSION_WITH_KEYS = 4
 NO_NODE = -1
-
-log = logging.getLogger(__name__)
 
 
 class KeyType(IntEnum):
@@ -93,7 +90,6 @@ async def _require_topic(topic: str, broker: BrokerNode) -> None:
     if broker.image.topics.by_name(topic) is not None:
         return
     for reason in (await broker.auto_topic_creator.create([topic], broker)).values():
-        log.warning("Topic %s cannot be created: %s", topic, reason)
         raise KafkaError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}"
         )

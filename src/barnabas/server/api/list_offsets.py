@@ -6,9 +6,11 @@ tiered (-5); v10 a timeout for remote storage; v11 earliest pending upload (-6).
 """
 
 from collections import Counter
+from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 
-from barnabas.log import TimestampOffset
+from barnabas.log import Log, TimestampOffset, TimestampSearch
 from barnabas.replication import NO_EPOCH, Partition
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
@@ -56,28 +58,28 @@ async def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOf
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                name=topic.name, partitions=_responses(topic, request, context)
+                name=topic.name, partitions=await _responses(topic, request, context)
             )
             for topic in request.topics
         ]
     )
 
 
-def _responses(
+async def _responses(
     topic: ListOffsetsTopic, request: ListOffsetsRequest, context: RequestContext
 ) -> list[ListOffsetsPartitionResponse]:
     """Returns one response per partition; an error if it was requested more than once."""
     counts = Counter(requested.partition_index for requested in topic.partitions)
     by_index = {requested.partition_index: requested for requested in topic.partitions}
     return [
-        _response(topic.name, requested, request, context)
+        await _response(topic.name, requested, request, context)
         if counts[index] == 1
         else _error_response(requested, ErrorCode.INVALID_REQUEST)
         for index, requested in by_index.items()
     ]
 
 
-def _response(
+async def _response(
     topic: str,
     requested: ListOffsetsPartition,
     request: ListOffsetsRequest,
@@ -86,7 +88,7 @@ def _response(
     try:
         partition = context.broker.partitions.get_by_name(topic, requested.partition_index)
         partition.require_leader(requested.current_leader_epoch)
-        entry = _find(partition, requested.timestamp, request, context.api_version)
+        entry = await _find(partition, requested.timestamp, request, context)
     except Exception as failure:
         return _error_response(requested, error_of(failure, "ListOffsets", context)[0])
     return ListOffsetsPartitionResponse(
@@ -97,17 +99,17 @@ def _response(
     )
 
 
-def _find(
-    partition: Partition, timestamp: int, request: ListOffsetsRequest, version: int
+async def _find(
+    partition: Partition, timestamp: int, request: ListOffsetsRequest, context: RequestContext
 ) -> TimestampOffset:
-    log = partition.log
+    log, version = partition.log, context.api_version
     end = log.log_end_offset
     is_uncertain = False
     if request.replica_id == CONSUMER:
         end = partition.last_fetchable_offset(request.isolation_level)
         is_uncertain = partition.has_stale_high_watermark
     if timestamp >= 0:
-        entry = log.offset_for_timestamp(timestamp)
+        entry = await _search(log, lambda log: log.offset_for_timestamp(timestamp), context)
         return _readable(entry, end, is_uncertain, version)
     if version < FIRST_VERSION_OF.get(timestamp, version + 1):
         raise KafkaError(
@@ -123,9 +125,25 @@ def _find(
                 -1, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset)
             )
         case SpecialTimestamp.MAX_TIMESTAMP:
-            return _readable(log.offset_of_max_timestamp(), end, is_uncertain, version)
+            entry = await _search(log, lambda log: log.offset_of_max_timestamp(), context)
+            return _readable(entry, end, is_uncertain, version)
         case _:
             return _NOT_FOUND  # there is no remote storage
+
+
+async def _search(
+    log: Log,
+    find: Callable[[Log | TimestampSearch], TimestampOffset | None],
+    context: RequestContext,
+) -> TimestampOffset | None:
+    """Searches in a thread; here only if an index must be rebuilt or a segment was deleted."""
+    search = log.search_timestamps()
+    try:
+        entry = await context.broker.disk_reads.run(partial(find, search))
+    except Exception:
+        return find(log)
+    search.finish()
+    return entry
 
 
 def _readable(

@@ -1,12 +1,18 @@
 """The log directories of this broker: describing them, and moving replicas between them."""
 
 import asyncio
+from contextlib import suppress
 
 from barnabas.log import LogDirectory
-from barnabas.replication import list_replicas
+from barnabas.replication import Partitions, list_replicas
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.errors import ErrorCode
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.extensions import (
+    CompactionStatus,
+    put_compaction_status,
+    requests_compaction_status,
+)
 from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -29,13 +35,17 @@ async def handle_describe(
     """DescribeLogDirs (key 35): the log directories of this broker and their replicas.
 
     v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned
-    directories.
+    directories. With a tag of ours in the request: the compaction status of replicas.
     """
     requested = None
     if request.topics is not None:
         requested = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     log_dirs = context.broker.partitions.log_dirs
-    results = [await _describe(directory, requested, context) for directory in log_dirs.online()]
+    compaction = requests_compaction_status(request)
+    results = [
+        await _describe(directory, requested, compaction, context)
+        for directory in log_dirs.online()
+    ]
     results += [
         DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
         for path in log_dirs.offline_paths
@@ -44,20 +54,24 @@ async def handle_describe(
 
 
 async def _describe(
-    directory: LogDirectory, requested: set[tuple[str, int]] | None, context: RequestContext
+    directory: LogDirectory,
+    requested: set[tuple[str, int]] | None,
+    compaction: bool,
+    context: RequestContext,
 ) -> DescribeLogDirsResult:
     partitions = context.broker.partitions
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     try:
         for number, replica in enumerate(list_replicas(directory, partitions, requested), 1):
-            topics.setdefault(replica.topic, []).append(
-                DescribeLogDirsPartition(
-                    partition_index=replica.partition,
-                    partition_size=replica.size_bytes,
-                    offset_lag=replica.lag,
-                    is_future_key=replica.is_future,
-                )
+            described = DescribeLogDirsPartition(
+                partition_index=replica.partition,
+                partition_size=replica.size_bytes,
+                offset_lag=replica.lag,
+                is_future_key=replica.is_future,
             )
+            if compaction and not replica.is_future:
+                _add_compaction_status(described, replica.topic, partitions)
+            topics.setdefault(replica.topic, []).append(described)
             if number % REPLICAS_PER_TURN == 0:
                 await asyncio.sleep(0)
         total_bytes, usable_bytes = directory.total_bytes, directory.usable_bytes
@@ -76,6 +90,25 @@ async def _describe(
         usable_bytes=usable_bytes,
         is_cordoned=partitions.log_dirs.is_cordoned(directory.path),
     )
+
+
+def _add_compaction_status(
+    described: DescribeLogDirsPartition, topic: str, partitions: Partitions
+) -> None:
+    """Adds the status of a compacted log. One that nobody has used yet is not opened for it."""
+    partition = partitions.find_opened(topic, described.partition_index)
+    if partition is None or not partition.log.config.compact:
+        return
+    state = partition.log.compaction_state()
+    status = CompactionStatus(
+        dirty_ratio=-1.0,  # unknown
+        last_cleaned_ms=state.last_cleaned_ms,
+        uncleanable_reason=state.uncleanable_reason,
+    )
+    with suppress(KafkaError):  # a damaged log
+        cleanable = partitions.cleaner.cleanable_range(partition.log, partition.last_stable_offset)
+        status.dirty_ratio = cleanable.dirty_ratio
+    put_compaction_status(described, status)
 
 
 async def handle_alter(

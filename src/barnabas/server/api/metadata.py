@@ -35,7 +35,7 @@ async def handle(request: MetadataRequest, context: RequestContext) -> MetadataR
     version = context.api_version
     _require_names(request, version)
     await _create_missing(request, context)
-    view = ListenerView(context.broker.image, context.listener)
+    view = ListenerView(context)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
     response = MetadataResponse(
         brokers=[

@@ -32,7 +32,7 @@ from barnabas.wire.messages.produce import (
 )
 from barnabas.wire.records.batch import CODEC_BITS, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
 from barnabas.wire.records.compression import Codec
-from barnabas.wire.records.validate import InvalidRecords, UnfitRequest
+from barnabas.wire.records.validate import RejectedRecords, UnfitRequest
 
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADERS = 10
@@ -255,11 +255,13 @@ class _Appends:
             was_validated = not isinstance(failure, UnfitRequest | NotVerified)
             if was_validated and code not in _WITHOUT_LOG_START_OFFSET:
                 response.log_start_offset = partition.log.log_start_offset
-        if isinstance(failure, InvalidRecords):
-            response.record_errors = [
-                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
-                for index, reason in failure.record_errors
-            ]
+            if isinstance(failure, RejectedRecords):
+                topic_partition = f"{partition.topic}-{partition.index}"
+                response.error_message = failure.summary(topic_partition)
+                response.record_errors = [
+                    BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
+                    for index, reason in failure.record_errors(topic_partition)
+                ]
         return response
 
 

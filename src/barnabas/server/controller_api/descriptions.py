@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-from barnabas.metadata.states import endpoint_of
 from barnabas.raft import METADATA_TOPIC
 from barnabas.raft.quorum_description import QuorumDescription
 from barnabas.raft.quorum_description import QuorumReplicaState as Replica
 from barnabas.server.api.api_versions import build_response
 from barnabas.server.api.describe_cluster import require_endpoint_type
-from barnabas.server.cluster_view import CLUSTER_OPERATIONS
+from barnabas.server.cluster_view import CLUSTER_OPERATIONS, client_endpoint
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -56,7 +55,7 @@ async def describe_cluster(
         brokers=[
             DescribeClusterBroker(broker_id=controller_id, host=endpoint.host, port=endpoint.port)
             for controller_id, controller in sorted(node.image.controllers.items())
-            if (endpoint := endpoint_of(controller, context.listener))
+            if (endpoint := client_endpoint(controller, context))
         ],
     )
     if request.include_cluster_authorized_operations:

@@ -1,14 +1,19 @@
 """Reads the partitions of one fetch; after a change, only the changed partition is read again.
 
+What is not in the page cache is loaded by a thread first: the event loop never waits for a disk.
+
 A consumer reads committed records, from the leader or, from v11 on, from any replica (KIP-392). A
 follower reads all records of its leader, which learns from the fetch offsets how far it is.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
+from functools import partial
 
-from barnabas.log import LogSlice
+from barnabas.log import ColdRead, LogSlice, PositionalRead, pread_cached
 from barnabas.replication import NO_EPOCH, LogReadResult, Partition
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, SessionPartition
 from barnabas.server.fetching.replica_selector import RackAwareReplicaSelector
@@ -22,6 +27,12 @@ from barnabas.wire.messages.fetch import (
 )
 
 FIRST_VERSION_WITH_RACKS = 11
+
+MAX_COLD_PARTITIONS = 8
+"""Partitions that one fetch loads from disk. The others have no records in its response."""
+
+MAX_LOADS = 4
+"""One each for the index, the first batch and the last, and one in case the cache lost a page."""
 
 _NO_RECORDS = b""
 
@@ -46,6 +57,7 @@ class FetchReader(ABC):
         "_available_bytes",
         "_by_id",
         "_by_key",
+        "_cold_reads",
         "_context",
         "_counted_bytes",
         "_dirty",
@@ -53,6 +65,7 @@ class FetchReader(ABC):
         "_max_bytes",
         "_metrics",
         "_min_bytes",
+        "_pread",
         "_results",
         "_returned_bytes",
         "_selector",
@@ -74,6 +87,8 @@ class FetchReader(ABC):
         self._results: dict[SessionPartition, PartitionData] = {}
         # The results so far; a session has none for partitions without changes.
         self._by_key: dict[Hashable, SessionPartition] = {}
+        self._cold_reads: dict[SessionPartition, ColdRead] = {}
+        self._pread: PositionalRead = pread_cached
         self._selector: RackAwareReplicaSelector | None = None
         self.has_errors = False
         self.is_complete = False
@@ -85,6 +100,27 @@ class FetchReader(ABC):
                 self._read(requested)
         if self._available_bytes >= self._min_bytes or not self._fetch.partitions():
             self.is_complete = True
+
+    @property
+    def has_cold_reads(self) -> bool:
+        """Whether partitions were not read, because the page cache does not have them."""
+        return bool(self._cold_reads)
+
+    async def read_cold(self, disk_reads: DiskReads) -> None:
+        """Reads these partitions, after threads have loaded what is missing."""
+        loads = 0
+        while self._cold_reads:
+            cold_reads, self._cold_reads = self._cold_reads, {}
+            try:
+                await disk_reads.run(partial(_load_all, list(cold_reads.values())))
+                loads += 1
+            except OSError:
+                loads = MAX_LOADS
+            if loads == MAX_LOADS:
+                self._pread = os.pread  # finds the same error, or a page that was lost again
+            for requested in cold_reads:
+                self._read_again(requested)
+        self._pread = pread_cached
 
     def watched_keys(self) -> Iterable[Hashable]:
         """Returns the keys whose change may complete the fetch."""
@@ -104,7 +140,7 @@ class FetchReader(ABC):
             self._read_again(requested)
         else:
             self.read_dirty()
-        return self.is_complete
+        return self.is_complete or self.has_cold_reads
 
     def read_dirty(self) -> None:
         """Reads the partitions of a session that changed since they were read."""
@@ -157,6 +193,9 @@ class FetchReader(ABC):
             fetched, end = self._fetch_partition(
                 partition, requested, max_bytes, not returned_bytes
             )
+        except ColdRead as cold:
+            self._on_cold_read(requested, cold)
+            return
         except Exception as failure:
             self._results[requested] = self._error_result(requested, failure)
             return
@@ -207,6 +246,13 @@ class FetchReader(ABC):
         if self._available_bytes >= self._min_bytes:
             self.is_complete = True
 
+    def _on_cold_read(self, requested: SessionPartition, cold: ColdRead) -> None:
+        """Leaves the records out, until `read_cold` reads the partition again."""
+        assert requested.partition is not None
+        self._results[requested] = _without_records(requested.partition, requested)
+        if len(self._cold_reads) < MAX_COLD_PARTITIONS:
+            self._cold_reads[requested] = cold
+
     def _find(self, requested: SessionPartition) -> Partition:
         partitions = self._context.broker.partitions
         if self._by_id:
@@ -215,14 +261,8 @@ class FetchReader(ABC):
 
     def _redirect(self, partition: Partition, requested: SessionPartition, preferred: int) -> None:
         """Returns a closer replica to the consumer, and no records."""
-        self._results[requested] = PartitionData(
-            partition_index=requested.index,
-            high_watermark=partition.high_watermark,
-            last_stable_offset=partition.last_stable_offset,
-            log_start_offset=partition.log.log_start_offset,
-            preferred_read_replica=preferred,
-            records=_NO_RECORDS,
-        )
+        result = self._results[requested] = _without_records(partition, requested)
+        result.preferred_read_replica = preferred
         self.is_complete = True
 
     def _error_result(self, requested: SessionPartition, failure: Exception) -> PartitionData:
@@ -263,6 +303,7 @@ class ConsumerFetchReader(FetchReader):
             only_leader=self._only_leader,
             leader_epoch=requested.current_leader_epoch,
             last_fetched_epoch=requested.last_fetched_epoch,
+            pread=self._pread,
         )
         return fetched, fetched.last_stable_offset if isolation else fetched.high_watermark
 
@@ -328,6 +369,7 @@ class FollowerFetchReader(FetchReader):
             last_fetched_epoch=requested.last_fetched_epoch,
             log_start_offset=requested.log_start_offset,
             now_ms=self._now_ms,
+            pread=self._pread,
         )
         # Throttled records do not count as available, or the follower would fetch again at once.
         return fetched, requested.fetch_offset if is_throttled else partition.log.log_end_offset
@@ -347,6 +389,21 @@ class FollowerFetchReader(FetchReader):
         return not partition.is_in_sync(self._replica_id) and self._throttle.is_over_quota(
             partition.topic, partition.index, self._now_ms
         )
+
+
+def _without_records(partition: Partition, requested: SessionPartition) -> PartitionData:
+    return PartitionData(
+        partition_index=requested.index,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=partition.last_stable_offset,
+        log_start_offset=partition.log.log_start_offset,
+        records=_NO_RECORDS,
+    )
+
+
+def _load_all(cold_reads: Iterable[ColdRead]) -> None:
+    for cold in cold_reads:
+        cold.load()
 
 
 def _aborted(transactions: list[tuple[int, int]]) -> list[AbortedTransaction]:

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.states import NO_LEADER
 from barnabas.server.metrics.registry import Gauge
+from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.metadata.states import TopicImage
@@ -80,6 +82,54 @@ class BrokerGauges:
         yield Gauge(_REPLICAS + "offlinereplicacount", failed)
         lost = len(partitions.log_dirs.offline_paths)
         yield Gauge("kafka_log_logmanager_offlinelogdirectorycount", lost)
+
+
+_CLEANER = "kafka_log_logcleaner_"
+_CLEANER_MANAGER = "kafka_log_logcleanermanager_"
+
+
+class CleanerGauges:
+    """What the log cleaner does, computed at every scrape. There are none without a cleaner."""
+
+    def __init__(self, broker: "BrokerNode") -> None:
+        self._broker = broker
+
+    def __iter__(self) -> Iterator[Gauge]:
+        if not self._broker.resolver.broker("log.cleaner.enable"):
+            return
+        stats = self._broker.partitions.cleaner.stats
+        last = stats.last_cleanings
+        utilization = max((cleaning.map_utilization for cleaning in last), default=0.0)
+        source_bytes = sum(cleaning.source_bytes for cleaning in last)
+        recopied = sum(cleaning.cleaned_bytes for cleaning in last) / max(source_bytes, 1)
+        elapsed_s = max((cleaning.elapsed_s for cleaning in last), default=0.0)
+        since_ms = self._broker.clock() - stats.last_round_ms
+        yield Gauge(_CLEANER + "max_buffer_utilization_percent", round(100 * utilization))
+        yield Gauge(_CLEANER + "cleaner_recopy_percent", round(100 * recopied))
+        yield Gauge(_CLEANER + "max_clean_time_secs", round(elapsed_s, 3))
+        yield Gauge(_CLEANER + "max_compaction_delay_secs", stats.max_compaction_delay_ms // 1000)
+        yield Gauge(_CLEANER + "deadthreadcount", 0)  # a log that fails is given up, not a thread
+        yield Gauge(_CLEANER_MANAGER + "max_dirty_percent", round(100 * stats.max_dirty_ratio))
+        yield Gauge(_CLEANER_MANAGER + "time_since_last_run_ms", max(since_ms, 0))
+        yield from self._uncleanable()
+
+    def _uncleanable(self) -> Iterator[Gauge]:
+        partitions = self._broker.partitions
+        counts: Counter[str] = Counter()
+        dirty_bytes: Counter[str] = Counter()
+        for partition in partitions.opened():
+            log = partition.log
+            if log.compaction is None or not log.compaction.uncleanable_reason:
+                continue
+            counts[log.directory.path] += 1
+            with suppress(KafkaError, OSError):  # its files are damaged
+                cleanable = partitions.cleaner.cleanable_range(log, partition.last_stable_offset)
+                dirty_bytes[log.directory.path] += cleanable.cleanable_bytes
+        for directory in partitions.log_dirs.online():
+            labels = {"logDirectory": directory.path}
+            count, size_bytes = counts[directory.path], dirty_bytes[directory.path]
+            yield Gauge(_CLEANER_MANAGER + "uncleanable_partitions_count", count, labels)
+            yield Gauge(_CLEANER_MANAGER + "uncleanable_bytes", size_bytes, labels)
 
 
 _CONTROLLER = "kafka_controller_kafkacontroller_"

@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import socket
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.net.listening_sockets import bind_sockets
 
 if TYPE_CHECKING:
     from barnabas.server.metrics.exposition import Exposition
@@ -29,26 +32,37 @@ class BadRequest(Exception):  # noqa: N818 - the protocol's name for it
 
 
 class HttpEndpoint:
-    """Serves GET and HEAD, one request per connection."""
+    """Serves GET and HEAD, one request per connection, if a port is bound."""
 
     def __init__(self, metrics: "MetricsRegistry") -> None:
         self._metrics = metrics
         self._exposition: Exposition | None = None
         self._clients = 0
-        self._server: asyncio.Server | None = None
+        self._sockets: list[socket.socket] = []
+        self._servers: list[asyncio.Server] = []
 
-    async def start(self, host: str, port: int) -> int:
-        """Listens; returns the actual port, also if port 0 was requested."""
-        self._server = await asyncio.start_server(
-            self._serve, host or None, port, limit=MAX_REQUEST_BYTES
-        )
-        return int(self._server.sockets[0].getsockname()[1])
+    def bind(self, host: str, port: int) -> int:
+        """Listens on a port; returns the actual port, also if port 0 was requested.
 
-    async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        Requests wait until `serve` is called.
+        """
+        self._sockets = bind_sockets(host, port)
+        return int(self._sockets[0].getsockname()[1])
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self) -> None:
+        """Responds to requests on the port that is bound."""
+        for sock in self._sockets:
+            self._servers.append(
+                await asyncio.start_server(self._respond_to, sock=sock, limit=MAX_REQUEST_BYTES)
+            )
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.close()
+        for sock in self._sockets:
+            sock.close()
+
+    async def _respond_to(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._clients += 1
         try:
             async with asyncio.timeout(TIMEOUT_S):

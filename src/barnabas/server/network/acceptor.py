@@ -1,9 +1,12 @@
-"""A listening socket, which accepts clients a batch at a time."""
+"""The listening sockets of one listener, which accept clients a batch at a time."""
 
 import errno
 import logging
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
+
+from barnabas.net.listening_sockets import bind_sockets, plain_host
 
 if TYPE_CHECKING:
     from barnabas.server.network.socket_server import SocketServer
@@ -25,33 +28,39 @@ _RETRY_S = 1.0
 
 
 class Acceptor:
-    """One address of the node. `port` is the actual port, also if port 0 was requested.
+    """One listener of the node, with a socket for each address of its host.
 
-    Clients may connect at once; they wait in the kernel's queue until `resume` is called.
+    `port` is the actual port, also if port 0 was requested. Clients may connect at once; they wait
+    in the kernel's queue until `resume` is called.
     """
 
-    __slots__ = ("_is_accepting", "_server", "_socket", "host", "name", "port")
+    __slots__ = ("_is_accepting", "_server", "_sockets", "host", "name", "port")
 
     def __init__(self, server: "SocketServer", name: str, host: str, port: int) -> None:
         self._server = server
         self._is_accepting = False
         self.name = name
         self.host = host
-        self._socket = _listen(name, host, port, server.settings.receive_buffer_bytes)
-        self._socket.listen(max(server.settings.backlog, _MIN_BACKLOG))
-        self.port: int = self._socket.getsockname()[1]
+        self._sockets = _bind(name, host, port, server.settings.receive_buffer_bytes)
+        for sock in self._sockets:
+            sock.listen(max(server.settings.backlog, _MIN_BACKLOG))
+        self.port: int = self._sockets[0].getsockname()[1]
 
     def resume(self) -> None:
         """Accepts clients, if it does not yet."""
-        if not self._is_accepting and self._socket.fileno() >= 0:
+        if self._is_accepting:
+            return
+        for sock in self._sockets:
             self._is_accepting = True
-            self._server.loop.add_reader(self._socket, self._on_readable)
+            self._server.loop.add_reader(sock, self._on_readable, sock)
 
     def close(self) -> None:
         self._stop_accepting()
-        self._socket.close()
+        for sock in self._sockets:
+            sock.close()
+        self._sockets = []
 
-    def _on_readable(self) -> None:
+    def _on_readable(self, listening: socket.socket) -> None:
         server = self._server
         for _ in range(_MAX_ACCEPTS_PER_TURN):
             if server.is_full:
@@ -64,7 +73,7 @@ class Acceptor:
                 self._stop_accepting()
                 return
             try:
-                sock, address = self._socket.accept()
+                sock, address = listening.accept()
             except (BlockingIOError, InterruptedError):
                 return
             except ConnectionError:
@@ -81,48 +90,38 @@ class Acceptor:
                 server.loop.call_later(_RETRY_S, self.resume)
                 return
             _configure(sock, server.settings.send_buffer_bytes)
-            server.add_connection(sock, _plain_host(address[0]), self.name)
+            server.add_connection(
+                sock, plain_host(address[0]), plain_host(sock.getsockname()[0]), self.name
+            )
 
     def _stop_accepting(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
-            self._server.loop.remove_reader(self._socket)
+            for sock in self._sockets:
+                self._server.loop.remove_reader(sock)
 
 
-def _listen(name: str, host: str, port: int, receive_buffer_bytes: int) -> socket.socket:
-    """Binds a socket. An empty host means every interface, by IPv6 and IPv4 if both exist."""
-    if not host and socket.has_dualstack_ipv6():
-        sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
-        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    else:
-        sock = socket.socket(_family(name, host, port), socket.SOCK_STREAM)
+def _bind(name: str, host: str, port: int, receive_buffer_bytes: int) -> list[socket.socket]:
+    """Binds the addresses of the host. Raises OSError, which names the listener."""
+    configure = partial(_set_receive_buffer, receive_buffer_bytes)
     try:
-        sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if receive_buffer_bytes >= 0:
-            # Before listening, so that accepted sockets inherit it in time to scale their window.
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        sock.bind((host, port))
-    except OSError as error:
-        sock.close()
-        raise OSError(
-            error.errno, f"listener {name} cannot bind {host or '*'}:{port}: {error.strerror}"
-        ) from None
-    return sock
-
-
-def _family(name: str, host: str, port: int) -> socket.AddressFamily:
-    try:
-        return socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
-    except OSError as error:
+        return bind_sockets(host, port, configure if receive_buffer_bytes >= 0 else None)
+    except socket.gaierror as error:
         raise OSError(
             error.errno, f"listener {name} cannot resolve {host}: {error.strerror}"
         ) from None
+    except OSError as error:
+        reason = error.strerror
+        if error.errno == errno.EACCES:
+            reason = f"{reason}; ports below 1024 are for root"
+        raise OSError(
+            error.errno, f"listener {name} cannot bind {host or '*'}:{port}: {reason}"
+        ) from None
 
 
-def _plain_host(host: str) -> str:
-    """Returns the usual form of an IPv4 address that a dual-stack socket reports."""
-    return host.removeprefix("::ffff:")
+def _set_receive_buffer(size_bytes: int, sock: socket.socket) -> None:
+    """Called before listening: accepted sockets must inherit it in time to scale their window."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size_bytes)
 
 
 def _configure(sock: socket.socket, send_buffer_bytes: int) -> None:

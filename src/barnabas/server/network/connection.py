@@ -1,17 +1,22 @@
 """One client's socket: frames in, responses out, in order and within bounds.
 
 A wake-up of the loop receives once, handles every complete frame that arrived, and sends all
-their responses with one context. While the client does not read its responses, or its next request
-may not start yet, nothing more is read from the socket: TCP makes the client wait.
+their responses with one context. While the client does not read its responses, the next of them is
+loaded from disk, or its next request may not start yet, nothing more is read from the socket: TCP
+makes the client wait.
 """
 
 import asyncio
 import logging
 import socket
+from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from barnabas.log import ColdRead
 from barnabas.net.buffers import FIRST_STEP_BYTES, BuffersExhausted, ReceiveBuffer
+from barnabas.server.disk_reads import PendingRead
+from barnabas.server.network.foreign_protocol import ForeignProtocol, invalid_length
 from barnabas.server.network.response_queue import ResponseQueue
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
@@ -46,8 +51,9 @@ class ClientConnection:
         "_is_exclusive",
         "_is_reading",
         "_is_resume_scheduled",
-        "_is_socket_full",
+        "_is_send_blocked",
         "_length_prefix",
+        "_loading",
         "_loop",
         "_monotonic_ns",
         "_server",
@@ -57,6 +63,7 @@ class ClientConnection:
         "host",
         "is_closed",
         "listener",
+        "local_host",
         "principal",
         "received_ms",
         "received_ns",
@@ -65,9 +72,16 @@ class ClientConnection:
     )
 
     def __init__(
-        self, server: "SocketServer", sock: socket.socket, host: str, listener: str
+        self,
+        server: "SocketServer",
+        sock: socket.socket,
+        host: str,
+        local_host: str,
+        listener: str,
     ) -> None:
         self.host = host
+        self.local_host = local_host
+        """The address of this machine that the client connected to."""
         self.listener = listener
         self.principal = ANONYMOUS
         self.software = ("unknown", "unknown")
@@ -90,10 +104,15 @@ class ClientConnection:
         # The start of a frame, or frames that may not start yet.
         self._frame_end = 0  # where the first frame of _unprocessed will end
         self._is_blocked = False  # _unprocessed starts with a complete frame that must wait
-        self._is_socket_full = False  # its send buffer
+        self._is_send_blocked = False  # by a full socket, or by the disk while _loading is set
+        self._loading: PendingRead[None] | None = None
         self._is_reading = False
         self._is_resume_scheduled = False
         self._is_draining = False
+
+    def __str__(self) -> str:
+        client = f"client {self._client_id}, " if self._client_id else ""
+        return f"{self.host} ({client}listener {self.listener})"
 
     def start(self) -> None:
         self._start_reading()
@@ -142,16 +161,12 @@ class ClientConnection:
             return
         self.is_closed = True
         self._pause_reading()
-        if self._is_socket_full:
+        if self._loading is not None:
+            self._loading.cancel()
+        elif self._is_send_blocked:
             self._loop.remove_writer(self._socket)
         if reason is not None:
-            log.warning(
-                "Closed the connection of %s (client %s, listener %s): %s",
-                self.host,
-                self._client_id,
-                self.listener,
-                reason,
-            )
+            log.warning("Closed the connection of %s: %s", self, reason)
         self._socket.close()
         if self._unprocessed is not None:
             self._unprocessed.release()
@@ -164,7 +179,7 @@ class ClientConnection:
     # Reading
 
     def _on_readable(self) -> None:
-        if self._is_blocked or self._is_socket_full:
+        if self._is_blocked or self._is_send_blocked:
             self._pause_reading()
             return
         try:
@@ -275,9 +290,7 @@ class ClientConnection:
         while filled - position >= 4:
             length = _LENGTH.unpack_from(view, position)[0]
             if not 0 <= length <= max_bytes:
-                raise ProtocolViolation(
-                    f"a request of {length} bytes; socket.request.max.bytes is {max_bytes}"
-                )
+                raise invalid_length(length, max_bytes)
             start = position + 4
             end = start + length
             if end > filled:
@@ -311,7 +324,7 @@ class ClientConnection:
         self._is_resume_scheduled = False
         if self.is_closed:
             return
-        if self._is_blocked and self._unprocessed is not None and not self._is_socket_full:
+        if self._is_blocked and self._unprocessed is not None and not self._is_send_blocked:
             try:
                 self._handle_unprocessed(self._unprocessed)
             except Exception as failure:
@@ -337,21 +350,24 @@ class ClientConnection:
             self._loop.call_soon(self._resume)
 
     def _send(self) -> bool:
-        """Sends what is ready; returns False if the socket is full or the connection is closed."""
+        """Sends what is ready; returns False if more must wait, or the connection is closed."""
         responses = self.responses
         began_ns = self._monotonic_ns()
         try:
             done = responses.send()
+        except ColdRead as cold:
+            self._load_and_resume(cold)
+            return False
         except OSError as failure:
             self._close_on_error(failure)
             return False
         if not done:
-            if not self._is_socket_full:
-                self._is_socket_full = True
+            if not self._is_send_blocked:
+                self._is_send_blocked = True
                 self._loop.add_writer(self._socket, self._on_writable)
             return False
-        if self._is_socket_full:
-            self._is_socket_full = False
+        if self._is_send_blocked:
+            self._is_send_blocked = False
             self._loop.remove_writer(self._socket)
         if responses.unsent:
             responses.record_sent(began_ns, self._monotonic_ns())
@@ -361,6 +377,28 @@ class ClientConnection:
         self._server.mark_active(self)
         self._resume()
 
+    def _load_and_resume(self, cold: ColdRead) -> None:
+        """Has the next bytes of the responses loaded from disk, and continues to send then."""
+        if self._loading is not None:
+            return
+        if self._is_send_blocked:
+            self._loop.remove_writer(self._socket)
+        self._is_send_blocked = True
+        self._loading = self._server.disk_reads.run(cold.load)
+        self._loading.add_done_callback(self._on_loaded)
+
+    def _on_loaded(self, loading: "asyncio.Future[None]") -> None:
+        if self.is_closed:
+            return
+        self._loading = None
+        self._is_send_blocked = False
+        try:
+            loading.result()
+        except Exception as failure:
+            self._close_on_error(failure)
+        else:
+            self._resume()
+
     def _send_and_close(self, failure: Exception) -> None:
         """Sends the responses to the requests before the failure, then closes."""
         if not self.is_closed and not isinstance(failure, OSError):
@@ -369,6 +407,10 @@ class ClientConnection:
 
     def _close_on_error(self, failure: Exception) -> None:
         match failure:
+            case ForeignProtocol():
+                with suppress(OSError):
+                    self._socket.send(failure.response)
+                self.close(str(failure))
             case ProtocolViolation() | BuffersExhausted():
                 self.close(str(failure))
             case ConnectionError() | TimeoutError():
@@ -376,7 +418,7 @@ class ClientConnection:
             case OSError():
                 self.close(str(failure))
             case _:
-                log.error("Failed to handle a request from %s", self.host, exc_info=failure)
+                log.error("Failed to handle a request from %s", self, exc_info=failure)
                 self.close("internal error")
 
     def _start_reading(self) -> None:

@@ -24,12 +24,15 @@ _MAX_TURN_BYTES = 4 << 20
 
 
 class SendableRegion(Protocol):
-    """A file region that sends itself to a socket without copying its bytes into this process."""
+    """A file region that sends itself to a socket without copying its bytes into this process.
+
+    Both methods raise ColdRead instead of waiting for the disk.
+    """
 
     @property
     def size_bytes(self) -> int: ...
 
-    def read(self) -> bytes: ...
+    def read_cached(self) -> bytes | bytearray: ...
 
     def send(self, sock: socket.socket, sent: int, count: int) -> int: ...
 
@@ -108,7 +111,10 @@ class ResponseQueue:
                 first.metrics.response_queue_ns.observe(completed_ns - first.completed_ns)
 
     def send(self) -> bool:
-        """Sends what is ready; returns False if the socket is full or the client's turn is over."""
+        """Sends what is ready; returns False if the socket is full or the client's turn is over.
+
+        Raises ColdRead if the next bytes must be loaded first. What is before them was sent.
+        """
         ready = self._ready
         if not ready:
             return True
@@ -149,7 +155,7 @@ class ResponseQueue:
         done = 0
         for position, region in ready.regions:
             try:
-                parts += ready[done:position], cast("SendableRegion", region).read()
+                parts += ready[done:position], cast("SendableRegion", region).read_cached()
             except EOFError:
                 return  # sending the regions one by one reports what is missing
             done = position

@@ -78,6 +78,7 @@ class SocketServer:
         "_settings",
         "buffers",
         "clock",
+        "disk_reads",
         "loop",
         "mark_active",
         "monotonic_ns",
@@ -96,6 +97,7 @@ class SocketServer:
         self.clock = node.clock
         self.monotonic_ns = node.monotonic_ns
         self.buffers = BufferPool(settings.receiving_limit_bytes)
+        self.disk_reads = node.disk_reads
         self.pipeline = RequestPipeline(node, loop, routes)
         self._purgatory = node.purgatory
         self._connections: OrderedDict[ClientConnection, None] = OrderedDict()  # idle longest first
@@ -147,7 +149,7 @@ class SocketServer:
             self._schedule_idle_check()
 
     def add_connection(
-        self, sock: socket.socket, host: str, listener: str
+        self, sock: socket.socket, host: str, local_host: str, listener: str
     ) -> ClientConnection | None:
         """Serves a connected socket, unless its host has too many connections."""
         limits = self.settings
@@ -159,7 +161,7 @@ class SocketServer:
             sock.close()
             return None
         self._per_host[host] = self._per_host.get(host, 0) + 1
-        connection = ClientConnection(self, sock, host, listener)
+        connection = ClientConnection(self, sock, host, local_host, listener)
         self._connections[connection] = None
         connection.start()
         return connection
@@ -212,6 +214,15 @@ class SocketServer:
             await asyncio.sleep(_DRAIN_POLL_S)
         for connection in list(self._connections):
             connection.close("its requests took longer than the timeout of the shutdown")
+
+    def close(self) -> None:
+        """Closes the listeners and all connections at once."""
+        for acceptor in self._acceptors:
+            acceptor.close()
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+        for connection in list(self._connections):
+            connection.close()
 
     def _idle_before(self, deadline_ns: int) -> Iterator[ClientConnection]:
         for connection in self._connections:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from barnabas.server.disk_reads import PendingRead
 from barnabas.server.purgatory import DelayedOperation
 
 HandlerCoroutine = Coroutine[Any, None, Any]
@@ -36,10 +37,10 @@ class SuspendedHandler:
     def abandon(self) -> None:
         """Called when the client, which waits for the response, disconnects.
 
-        A delayed operation is cancelled. Any other handler runs to its end: it may be in the middle
-        of a change, and a lost connection never undoes a change.
+        A delayed operation or a read is cancelled. Any other handler runs to its end: it may be in
+        the middle of a change, and a lost connection never undoes a change.
         """
-        if isinstance(self._awaited, DelayedOperation):
+        if isinstance(self._awaited, DelayedOperation | PendingRead):
             self._awaited.cancel()
 
     def _step(self, _: object = None) -> None:

@@ -170,15 +170,22 @@ def _not_verified(
         f"{partition.topic}-{partition.index} is not part of the transaction of "
         f"{transactional_id}: {code.name}."
     )
+    unavailable = NotVerified(
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        "Unable to verify the partition has been added to the transaction. "
+        f"Underlying error: {code.name}",
+    )
     match code:
         case ErrorCode.PRODUCER_FENCED:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
+            return NotVerified(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
         case ErrorCode.TRANSACTION_ABORTABLE if version < FIRST_VERSION_WITH_ABORTABLE_ERRORS:
-            code = ErrorCode.INVALID_TXN_STATE
+            return NotVerified(
+                ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction"
+            )
         case ErrorCode.CONCURRENT_TRANSACTIONS if version < FIRST_VERSION_THAT_ADDS:
-            code = ErrorCode.NOT_ENOUGH_REPLICAS
+            return unavailable
         case _ if code in _RETRIABLE_AT_COORDINATOR:
-            code = ErrorCode.NOT_ENOUGH_REPLICAS
+            return unavailable
     return NotVerified(code, reason)
 
 

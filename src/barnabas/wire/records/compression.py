@@ -240,6 +240,7 @@ def _unlz4(buffer: Buffer, max_bytes: int) -> Buffer:
 
 _ZSTD_DEFAULT_LEVEL = 3
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27  # what Java accepts
+_ZSTD_USUAL_RATIO = 16  # up to which a frame is decompressed in one step, which is faster
 
 
 class _ZstdContexts(threading.local):
@@ -270,6 +271,12 @@ def _unzstd(buffer: Buffer, max_bytes: int) -> Buffer:
     if decompressor is None:
         decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_BYTES)
         _zstd_contexts.decompressor = decompressor
+    capacity = min(max_bytes, _ZSTD_USUAL_RATIO * len(buffer))
+    try:
+        if zstandard.frame_content_size(buffer) <= capacity:  # or it is unknown
+            return decompressor.decompress(buffer, capacity, allow_extra_data=False)
+    except zstandard.ZstdError:
+        pass  # it is larger, or not exactly one frame
     try:
         # A truncated frame is not detected here; its records will be found malformed.
         with decompressor.stream_reader(buffer, read_across_frames=True) as reader:

@@ -62,13 +62,52 @@ class ValidBatch(NamedTuple):
 
 
 class InvalidRecords(KafkaError):  # noqa: N818 - the domain's word for it
-    """The batch is invalid; `record_errors` lists the invalid records with their reasons."""
+    """The batch is invalid."""
 
-    def __init__(
-        self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]] | None = None
-    ) -> None:
-        super().__init__(code, message)
-        self.record_errors = record_errors or []
+
+class RejectedRecords(InvalidRecords):
+    """Records of the batch have no key, or a timestamp out of the range that the topic allows.
+
+    `faults` has the index of each, with its timestamp, or None if it has no key.
+    """
+
+    def __init__(self, faults: list[tuple[int, int | None]], earliest: int, latest: int) -> None:
+        if any(timestamp is not None for _, timestamp in faults):
+            super().__init__(
+                ErrorCode.INVALID_TIMESTAMP,
+                "One or more records have been rejected due to invalid timestamp",
+            )
+        else:
+            super().__init__(ErrorCode.INVALID_RECORD, "One or more records have been rejected")
+        self.faults = faults
+        self._earliest = earliest
+        self._latest = latest
+
+    def summary(self, topic_partition: str) -> str:
+        """Returns the message, with the reason of the first record that decides the code."""
+        is_timestamp = self.code is ErrorCode.INVALID_TIMESTAMP
+        decisive = (
+            reason
+            for (_, timestamp), (_, reason) in zip(
+                self.faults, self.record_errors(topic_partition), strict=True
+            )
+            if (timestamp is not None) == is_timestamp
+        )
+        return f"{self.message}: {next(decisive)}"
+
+    def record_errors(self, topic_partition: str) -> list[tuple[int, str]]:
+        """Returns the index of each record and why it is rejected, in Kafka's words."""
+        return [
+            (
+                index,
+                "Compacted topic cannot accept message without key in topic partition "
+                f"{topic_partition}"
+                if timestamp is None
+                else f"Timestamp {timestamp} of message with offset {index} is out of range. "
+                f"The timestamp should be within [{self._earliest}, {self._latest}]",
+            )
+            for index, timestamp in self.faults
+        ]
 
 
 class UnfitRequest(InvalidRecords):
@@ -137,11 +176,13 @@ def _whole_batch_at(records: memoryview, position: int) -> bool:
         return False
     length = int.from_bytes(records[position + 8 : position + LENGTH_END], signed=True)
     if length < _SMALLEST_LENGTH:
-        raise CorruptBatch(f"A batch claims a length of {length}.")
+        raise CorruptBatch(
+            f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
+        )
     if left <= MAGIC_AT:
         return False
     if records[position + MAGIC_AT] > MAGIC:
-        raise CorruptBatch(f"A batch has magic {records[position + MAGIC_AT]}.")
+        raise CorruptBatch(f"Invalid magic found in record: {records[position + MAGIC_AT]}")
     return length + LENGTH_END <= left
 
 
@@ -212,25 +253,8 @@ def _check_records(body: Buffer, header: BatchHeader, rules: ProduceRules, now_m
             rules.compacted,
             MAX_RECORD_ERRORS,
         )
-        raise _record_errors(faults, earliest, latest)
+        raise RejectedRecords(faults, earliest, latest)
     return max_timestamp
-
-
-def _record_errors(
-    faults: list[tuple[int, int | None]], earliest: int, latest: int
-) -> InvalidRecords:
-    """Returns the error that lists records without a key or with a timestamp out of bounds."""
-    errors = [
-        (index, "A compacted topic takes no record without a key.")
-        if timestamp is None
-        else (index, f"The timestamp {timestamp} is not between {earliest} and {latest}.")
-        for index, timestamp in faults
-    ]
-    if any(timestamp is not None for _, timestamp in faults):
-        return InvalidRecords(
-            ErrorCode.INVALID_TIMESTAMP, "The batch has records out of the time allowed.", errors
-        )
-    return InvalidRecords(ErrorCode.INVALID_RECORD, "The batch has records without a key.", errors)
 
 
 def _recompress(body: Buffer, header: BatchHeader, rules: ProduceRules) -> bytearray:
