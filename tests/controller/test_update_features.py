@@ -92,7 +92,7 @@ def test_a_node_without_a_feature_supports_level_0() -> None:
 def test_every_controller_must_be_registered_and_support_a_feature_level(one_broker: World) -> None:
     one_broker.voter_ids = [1, 2]
     update = request(("group.version", 1, UPGRADE))
-    with pytest.raises(KafkaError, match="Controller 2 is not registered"):
+    with pytest.raises(KafkaError, match="controller 2 has not registered"):
         one_broker.decide(update)
     one_broker.apply(RegisterControllerRecord(controller_id=2))
     with pytest.raises(KafkaError, match="Controller 2 does not support"):

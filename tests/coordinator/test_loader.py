@@ -13,7 +13,13 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.group_records import GroupMetadataKey
-from barnabas.wire.records.batch import CorruptBatch
+from barnabas.wire.records.batch import (
+    HEADER_BYTES,
+    LENGTH_END,
+    CorruptBatch,
+    read_header,
+    write_header,
+)
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.control import build_marker
@@ -65,12 +71,13 @@ def heard_in_slices(log: MemoryLog) -> list[list[tuple[Any, ...]]]:
     return [*slices, listener.calls]
 
 
-def test_batches_of_all_kinds_are_replayed_in_order(log: MemoryLog) -> None:
-    def marker(committed: bool) -> bytearray:
-        return build_marker(
-            producer_id=7, producer_epoch=0, committed=committed, coordinator_epoch=0, timestamp=0
-        )
+def marker(committed: bool) -> bytearray:
+    return build_marker(
+        producer_id=7, producer_epoch=0, committed=committed, coordinator_epoch=0, timestamp=0
+    )
 
+
+def test_batches_of_all_kinds_are_replayed_in_order(log: MemoryLog) -> None:
     log.append(build_batch(records(range(2), 1)))
     log.append(build_batch(records(range(1), 2), producer_id=7, transactional=True))
     log.append(build_batch(records(range(1), 3), codec=Codec.ZSTD))
@@ -147,3 +154,28 @@ def test_a_batch_that_still_decodes_is_not_loaded_if_its_checksum_is_wrong(log: 
     log.append(whole)
     with pytest.raises(CorruptBatch, match="offset 1 does not match its checksum"):
         heard_in_slices(log)
+
+
+def emptied(batch: bytearray) -> bytearray:
+    """Returns what compaction keeps of a batch for its producer, or for the end of the log."""
+    header = read_header(batch)
+    length = HEADER_BYTES - LENGTH_END
+    empty = bytearray(HEADER_BYTES)
+    write_header(empty, 0, header._replace(length=length, record_count=0, base_timestamp=-1))
+    return empty
+
+
+def test_a_compacted_log_with_gaps_and_empty_batches_is_loaded_to_its_end(log: MemoryLog) -> None:
+    four = records(range(4), 1)
+    removed_last = build_batch(four[:2])
+    header = read_header(removed_last)
+    write_header(removed_last, 0, header._replace(last_offset_delta=9))
+    log.append(emptied(build_batch(four)))
+    log.append(removed_last)
+    log.append(emptied(build_batch(four, producer_id=7, transactional=True)))
+    log.append(build_batch(four[2:3], producer_id=7, transactional=True))
+    log.end_offset += 1_000_000  # everything in between was removed
+    log.append(emptied(marker(committed=False)))
+    log.append(marker(committed=True))
+    log.append(emptied(build_batch(four)))
+    assert heard_in_slices(log) == [[(0, 1, -1), (1, 1, -1), (2, 1, 7), (7, True)]]

@@ -31,13 +31,13 @@ def test_a_pattern_matches_whole_names(pattern: str, names: set[str]) -> None:
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", r"\1", "(?=a)", "a{1001}", "x{2,1}", "a\\"])
 def test_unsupported_syntax_is_an_error_with_the_reason(pattern: str) -> None:
     with pytest.raises(KafkaError, match=r"is not a valid regular expression: .+") as append_error:
-        regex.check(pattern)
+        regex.check(pattern, "SubscribedTopicRegex")
     assert append_error.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
 def test_a_pattern_that_needs_too_much_memory_is_an_error() -> None:
     with pytest.raises(KafkaError):
-        regex.check(r"(?:(?:\pL{100}){10}){10}")
+        regex.check(r"(?:(?:\pL{100}){10}){10}", "SubscribedTopicRegex")
 
 
 def test_a_costly_pattern_is_searched_for_in_slices() -> None:

@@ -16,7 +16,7 @@ from barnabas.coordinator.decision import (
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
-from barnabas.coordinator.runtime import java_hash
+from barnabas.coordinator.runtime import MAX_LOAD_WAIT_MS, java_hash
 from barnabas.coordinator.shard import CoordinatorShard
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -279,16 +279,55 @@ def _batch_of_unknown_kind() -> bytearray:
 def test_while_a_shard_loads_requests_get_load_in_progress(
     environment: CoordinatorEnvironment,
 ) -> None:
-    for _ in range(3):
-        records = [put(f"n{number}", number) for number in range(1_000)]
-        environment.shard.write(lambda _, records=records: CoordinatorDecision(records, None))
-    runtime = environment.runtime
-    runtime.on_election(0, 99)
+    runtime = loading_runtime(environment)
     assert code_of(runtime.write("a", add_one("a"))) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert runtime.is_loading
     while runtime.is_loading:
         environment.advance(1)
     assert runtime.write("n7", add_one("n7")).result() == 8
+
+
+def test_a_request_for_all_keys_waits_until_all_are_loaded(
+    environment: CoordinatorEnvironment,
+) -> None:
+    runtime = loading_runtime(environment)
+    loaded = runtime.when_loaded()
+    runtime.on_election(0, 100)  # again, before the first load has ended
+    assert not loaded.is_done
+    while runtime.is_loading:
+        environment.advance(0)
+    assert loaded.error is None
+    assert runtime.when_loaded().is_done
+    environment.advance(MAX_LOAD_WAIT_MS)
+
+
+def test_a_request_for_all_keys_does_not_wait_forever(
+    environment: CoordinatorEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = loading_runtime(environment)
+    monkeypatch.setattr("barnabas.coordinator.runtime.MAX_LOAD_WAIT_MS", 0)
+    loaded = runtime.when_loaded()
+    environment.advance(0)
+    assert code_of(loaded) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_a_request_for_all_keys_does_not_wait_for_a_partition_that_is_led_elsewhere(
+    environment: CoordinatorEnvironment,
+) -> None:
+    runtime = loading_runtime(environment)
+    loaded = runtime.when_loaded()
+    runtime.on_resignation(0)
+    assert loaded.error is None
+    assert loaded.is_done
+
+
+def loading_runtime(environment: CoordinatorEnvironment) -> Any:
+    """Returns a runtime that needs several slices to load its partition."""
+    for _ in range(3):
+        records = [put(f"n{number}", number) for number in range(1_000)]
+        environment.shard.write(lambda _, records=records: CoordinatorDecision(records, None))
+    environment.runtime.on_election(0, 99)
+    return environment.runtime
 
 
 def test_a_loaded_shard_handles_the_metadata_updates_it_missed(

@@ -4,6 +4,7 @@ The functions that decide on the APIs are imported at their first request.
 """
 
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -12,6 +13,7 @@ from typing import Any, Final, Protocol
 from barnabas.config.resolver import ConfigResolver
 from barnabas.config.settings import BrokerSettings
 from barnabas.controller import broker_lifecycle
+from barnabas.controller.change_log import MetadataChanges
 from barnabas.controller.context import ControllerContext, ControllerDecision, EffectiveTopicConfigs
 from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
 from barnabas.controller.leader_balancer import LeaderBalancer
@@ -95,6 +97,7 @@ class ActiveController:
         self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
         self._last_append_ms = monotonic()
         self._balancer = LeaderBalancer(self._resolver, self._last_append_ms)
+        self._unlogged: deque[tuple[int, MetadataChanges]] = deque()  # by their last offset
 
     def activate(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
         """Appends the first records of the epoch, and begins the sessions of the brokers."""
@@ -109,16 +112,22 @@ class ActiveController:
     def decide(self, decider: Decider, request: Message) -> Message:
         """Decides on a request. Its response holds once `last_offset` is committed."""
         decision = decider(request, self._speculative_image, self._context())
-        self._append(decision.records)
+        self._change(decision.records)
         for contact in decision.effects:
             self._heartbeats.touch(contact)
         return decision.response
+
+    def on_published(self, offset: int) -> None:
+        """Logs the changes up to `offset`, which are committed now."""
+        while self._unlogged and self._unlogged[0][0] <= offset:
+            _, changes = self._unlogged.popleft()
+            changes.log()
 
     def run_periodic_tasks(self) -> None:
         now_ms = self._monotonic()
         for broker_id in self._heartbeats.expire_sessions(now_ms):
             self.fence_broker(broker_id)
-        self._append(self._balancer.due_elections(self._speculative_image, self._context(), now_ms))
+        self._change(self._balancer.due_elections(self._speculative_image, self._context(), now_ms))
         if 0 < self._idle_interval_ms <= now_ms - self._last_append_ms:
             self._append([NoOpRecord()])
 
@@ -126,7 +135,7 @@ class ActiveController:
         """Fences a broker unless it is fenced, with all its partitions in one batch."""
         broker = self._speculative_image.brokers.get(broker_id)
         if broker is not None and not broker.fenced:
-            self._append(broker_lifecycle.fence(broker, self._speculative_image, self._context()))
+            self._change(broker_lifecycle.fence(broker, self._speculative_image, self._context()))
 
     def _context(self) -> ControllerContext:
         return ControllerContext(
@@ -142,6 +151,14 @@ class ActiveController:
             random_uuid=lambda: random_uuid(self._random.randbytes),
             random_below=self._random.randrange,
         )
+
+    def _change(self, records: Sequence[Message]) -> None:
+        """Appends the records of a decision. What they change is logged when it is committed."""
+        if not records:
+            return
+        changes = MetadataChanges.of(records, self._speculative_image)
+        self._append(records)
+        self._unlogged.append((self.last_offset, changes))
 
     def _append(self, records: Sequence[Message]) -> None:
         """Appends records to the log and applies them to the speculative image."""

@@ -183,7 +183,8 @@ def decide_unregister_broker(
     broker = image.brokers.get(request.broker_id)
     if broker is None:
         raise KafkaError(
-            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker {request.broker_id} is not registered."
+            ErrorCode.BROKER_ID_NOT_REGISTERED,
+            f"Broker ID {request.broker_id} is not currently registered",
         )
     records = unregister(broker, image, context)
     return Decision(records, UnregisterBrokerResponse(error_message=None))

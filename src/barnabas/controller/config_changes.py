@@ -107,7 +107,7 @@ def _change_resources(
             if mentions[name] > 1:
                 raise _invalid("Each resource must appear at most once.")
             if len({config.name for config in resource.configs}) < len(resource.configs):
-                raise _invalid("A config key is listed more than once.")
+                raise _invalid("Error due to duplicate config keys")
             records += _change_resource(name, changed_configs(resource), image, context)
         except KafkaError as error:
             code, message = error.code, error.message
@@ -196,14 +196,14 @@ def _require_allowed(
             _require_registered(broker_id, image)
         case ConfigResourceType.CLIENT_METRICS:
             if not name:
-                raise _invalid("A client metrics subscription needs a name.")
+                raise _invalid("Subscription name can't be empty")
             validate_client_metrics(after)
         case ConfigResourceType.GROUP:
             if not name:
                 raise _invalid("Default group resources are not allowed.")
             context.resolver.validate_group(after)
         case _:
-            raise _invalid(f"Unknown resource type {resource_type}.")
+            raise _invalid(f"Unknown resource type {resource_type}")
 
 
 def _require_min_isr_stays(resource: ConfigResource, changed: Mapping[str, str | None]) -> None:
@@ -211,14 +211,9 @@ def _require_min_isr_stays(resource: ConfigResource, changed: Mapping[str, str |
     if resource_type != ConfigResourceType.BROKER or _MIN_ISR not in changed:
         return
     if name:
-        raise InvalidConfig(
-            f"Broker-level {_MIN_ISR} cannot be altered while eligible leader replicas are on: "
-            "set it for the cluster or for a topic."
-        )
+        raise InvalidConfig(f"Broker-level {_MIN_ISR} cannot be altered while ELR is enabled.")
     if changed[_MIN_ISR] is None:
-        raise InvalidConfig(
-            f"Cluster-level {_MIN_ISR} cannot be removed while eligible leader replicas are on."
-        )
+        raise InvalidConfig(f"Cluster-level {_MIN_ISR} cannot be removed while ELR is enabled.")
 
 
 def _broker_id(name: str) -> int | None:

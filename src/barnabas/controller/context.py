@@ -88,9 +88,19 @@ def require_record_limit(records: list[Message]) -> None:
     if len(records) > MAX_RECORDS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"The request needs {len(records)} metadata records at once, the limit is "
-            f"{MAX_RECORDS}: split it into smaller requests.",
+            "Unable to perform excessively large batch operation: it needs "
+            f"{len(records)} metadata records and the limit is {MAX_RECORDS}. "
+            "Split it into smaller requests.",
         )
+
+
+def excessive_partitions(count: int) -> KafkaError:
+    """Returns the error for a request that adds more partitions than one batch can have."""
+    return KafkaError(
+        ErrorCode.POLICY_VIOLATION,
+        "Excessively large number of partitions per request. "
+        f"It adds {count}, and the limit is {MAX_RECORDS}.",
+    )
 
 
 def default_directory(broker: BrokerRegistration | None) -> bytes:

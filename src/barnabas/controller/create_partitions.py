@@ -6,6 +6,7 @@ from barnabas.controller.context import (
     MAX_RECORDS,
     ControllerContext,
     ControllerDecision,
+    excessive_partitions,
     require_record_limit,
 )
 from barnabas.controller.replica_placer import (
@@ -59,18 +60,18 @@ def _new_partitions(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{requested.name}' does not exist."
         )
     existing_count = len(topic.partitions)
-    if requested.count <= existing_count:
+    if requested.count == existing_count:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {existing_count} partition(s)."
+        )
+    if requested.count < existing_count:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"Topic {topic.name} has {existing_count} partition(s) already; {requested.count} "
-            "would not be an increase.",
+            f"The topic {topic.name} currently has {existing_count} partition(s); "
+            f"{requested.count} would not be an increase.",
         )
     if requested.count - existing_count > MAX_RECORDS:
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"The request adds {requested.count - existing_count} partitions at once, the limit is "
-            f"{MAX_RECORDS}.",
-        )
+        raise excessive_partitions(requested.count - existing_count)
     replication_factor = len(next(iter(topic.partitions.values())).replicas)
     if requested.assignments is None:
         added = requested.count - existing_count
@@ -98,8 +99,8 @@ def _manual_assignments(
     if len(assignments) != added:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{added} partition(s) would be added to topic {topic.name}, but "
-            f"the request has {len(assignments)} assignment(s).",
+            f"Attempted to add {added} additional partition(s), but only {len(assignments)} "
+            "assignment(s) were specified.",
         )
     return [
         validate_manual_assignment(assignment.broker_ids, image, replication_factor)

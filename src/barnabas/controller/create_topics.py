@@ -13,6 +13,7 @@ from barnabas.controller.context import (
     MAX_RECORDS,
     ControllerContext,
     ControllerDecision,
+    excessive_partitions,
     require_record_limit,
 )
 from barnabas.controller.replica_placer import (
@@ -88,14 +89,13 @@ def _plan(
 
 
 def _valid_configs(topic: CreatableTopic, context: ControllerContext) -> dict[str, str]:
-    configs = {}
-    for config in topic.configs:
-        if config.value is None:
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG,
-                f"Null value not supported for topic configs: {config.name}",
-            )
-        configs[config.name] = config.value
+    configs = {config.name: config.value for config in topic.configs if config.value is not None}
+    nulls = [config.name for config in topic.configs if config.value is None]
+    if nulls:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Null value not supported for topic configs: {','.join(nulls)}",
+        )
     if configs:
         try:
             context.resolver.validate_topic(configs)
@@ -112,14 +112,12 @@ def _partitions(
     if topic.replication_factor < -1 or topic.replication_factor == 0:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Replication factor {topic.replication_factor} of topic {topic.name} must be larger "
-            "than 0, or -1 for the broker's default.",
+            "Replication factor must be larger than 0, or -1 to use the default value.",
         )
     if topic.num_partitions < -1 or topic.num_partitions == 0:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"Number of partitions {topic.num_partitions} of topic {topic.name} must be larger "
-            "than 0, or -1 for the broker's default.",
+            "Number of partitions was set to an invalid non-positive value.",
         )
     replication_factor = topic.replication_factor
     if replication_factor == -1:
@@ -134,12 +132,12 @@ def _assigned_partitions(
 ) -> list[PartitionRegistration]:
     for value, what in (
         (topic.replication_factor, "replication factor"),
-        (topic.num_partitions, "number of partitions"),
+        (topic.num_partitions, "numPartitions"),
     ):
         if value != -1:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                f"With a manual partition assignment, the {what} of topic {topic.name} must be -1.",
+                f"A manual partition assignment was specified, but {what} was not set to -1.",
             )
     partitions: dict[int, PartitionRegistration] = {}
     replication_factor: int | None = None
@@ -148,7 +146,7 @@ def _assigned_partitions(
         if index in partitions:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Multiple manual partition assignments for partition {index}.",
+                f"Found multiple manual partition assignments for partition {index}",
             )
         replicas = validate_manual_assignment(assignment.broker_ids, image, replication_factor)
         replication_factor = len(replicas)
@@ -156,7 +154,7 @@ def _assigned_partitions(
     if set(partitions) != set(range(len(partitions))):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Partitions in a manual assignment must be numbered from 0 without gaps.",
+            "partitions should be a consecutive 0-based integer sequence",
         )
     return [partitions[index] for index in range(len(partitions))]
 
@@ -173,10 +171,7 @@ def _require_partition_limit(request: CreateTopicsRequest, context: ControllerCo
         for topic in request.topics
     )
     if total > MAX_RECORDS:
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"The request creates {total} partitions at once, the limit is {MAX_RECORDS}.",
-        )
+        raise excessive_partitions(total)
 
 
 def _records(

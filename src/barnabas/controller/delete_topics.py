@@ -42,7 +42,7 @@ def decide(
     records: list[Message] = []
     for (name, topic_id), topic in topics.items():
         if counts[topic.topic_id] > 1:
-            both = _invalid(f"Topic {topic.name} is listed both by its name and by its id.")
+            both = _invalid("The provided topic name maps to an ID that was already supplied.")
             results.append(_result(name, topic_id, both))
             continue
         records.append(RemoveTopicRecord(topic_id=topic.topic_id))
@@ -58,7 +58,7 @@ def _requested_topics(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
 def _find_topic(name: str | None, topic_id: bytes, image: MetadataImage) -> TopicImage:
     if name is not None:
         if topic_id != ZERO:
-            raise _invalid("A topic must have a name or an id, not both.")
+            raise _invalid("You may not specify both topic name and topic id.")
         topic = image.topics.by_name(name)
         if topic is None:
             raise KafkaError(
@@ -66,7 +66,7 @@ def _find_topic(name: str | None, topic_id: bytes, image: MetadataImage) -> Topi
             )
         return topic
     if topic_id == ZERO:
-        raise _invalid("A topic must have a name or an id.")
+        raise _invalid("Neither topic name nor id were specified.")
     topic = image.topics.by_id(topic_id)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"No topic has the id {to_text(topic_id)}.")

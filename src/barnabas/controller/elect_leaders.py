@@ -25,7 +25,7 @@ def decide(
     election = _ELECTIONS.get(request.election_type)
     if election is None:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}."
+            ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
         )
     is_for_all = request.topic_partitions is None
     records: list[Message] = []
@@ -66,10 +66,12 @@ def _elect(
     context: ControllerContext,
 ) -> PartitionChangeRecord:
     topic = image.topics.by_name(topic_name)
-    partition = topic.partitions.get(index) if topic is not None else None
-    if topic is None or partition is None:
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic_name}")
+    partition = topic.partitions.get(index)
+    if partition is None:
         raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic_name}-{index}."
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic_name}-{index}"
         )
     has_leader = partition.leader != NO_LEADER
     if partition.leader == partition.replicas[0] or (election is Election.UNCLEAN and has_leader):

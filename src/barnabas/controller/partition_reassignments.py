@@ -57,8 +57,10 @@ def decide_alter_reassignments(
         for requested in requested_topic.partitions:
             number = requested.partition_index
             try:
-                if topic is None or number not in current:
-                    raise _unknown_partition(requested_topic.name, number)
+                if topic is None:
+                    raise _unknown(f"Unable to find a topic named {requested_topic.name}.")
+                if number not in current:
+                    raise _unknown(f"Unable to find partition {topic.name}:{number}.")
                 record = _reassign(
                     topic, requested, current[number], allow_factor_change, image, context
                 )
@@ -92,7 +94,7 @@ def _reassign(
     if not allow_factor_change and len(replicas) != remaining:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"The replication factor would change from {remaining} to {len(replicas)}.",
+            f"The replication factor is changed from {remaining} to {len(replicas)}",
         )
     original = [r for r in partition.replicas if r not in partition.adding]
     adding = tuple(sorted(r for r in replicas if r not in original))
@@ -132,8 +134,8 @@ def _cancel(
         if rules.election is not Election.UNCLEAN:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"The reassignment of {topic.name}-{number} cannot be cancelled: none of its "
-                "original replicas is in sync, so it would require an unclean leader election.",
+                f"Unable to revert partition assignment for {topic.name}:{number} because it would "
+                "require an unclean leader election.",
             )
         isr, recovery_state = original[:1], RecoveryState.RECOVERING
     return build_partition_change(
@@ -148,10 +150,8 @@ def _cancel(
     )
 
 
-def _unknown_partition(topic_name: str, number: int) -> KafkaError:
-    return KafkaError(
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic_name}-{number}."
-    )
+def _unknown(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)
 
 
 def _result(number: int, error: KafkaError | None) -> ReassignablePartitionResponse:

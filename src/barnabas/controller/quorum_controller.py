@@ -119,6 +119,8 @@ class QuorumController:
     def on_published(self, offset: int) -> None:
         """Completes the requests whose records are published: those up to `offset`."""
         self._published_offset = offset
+        if self._active is not None:
+            self._active.on_published(offset)
         while self._waiting and self._waiting[0][0] <= offset:
             _, published = self._waiting.popleft()
             if not published.done():

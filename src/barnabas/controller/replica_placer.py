@@ -36,10 +36,13 @@ def place_replicas(
     usable = [broker for broker in usable if not _is_cordoned(broker)]
     active_count = sum(not broker.fenced for broker in usable)
     if not active_count:
-        raise _placement_error(replication_factor, "all brokers are fenced or shutting down")
+        raise _placement_error(replication_factor, "All brokers are currently fenced.")
     if replication_factor > len(usable):
         raise _placement_error(
-            replication_factor, f"only {len(usable)} broker(s) can take replicas"
+            replication_factor,
+            f"The target replication factor of {replication_factor} cannot be reached because only "
+            f"{len(usable)} broker(s) are registered or some brokers have all their log "
+            "directories cordoned.",
         )
     racks = _RackList(usable, random_below)
     placed = []
@@ -135,7 +138,7 @@ def _is_cordoned(broker: BrokerRegistration) -> bool:
 def _placement_error(replication_factor: int, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_REPLICATION_FACTOR,
-        f"Unable to replicate the partition {replication_factor} time(s): {reason}.",
+        f"Unable to replicate the partition {replication_factor} time(s): {reason}",
     )
 
 
@@ -145,7 +148,8 @@ def new_partition(index: int, replicas: Replicas, image: MetadataImage) -> Parti
     isr = tuple(r for r in replicas if (broker := brokers.get(r)) is not None and broker.active)
     if not isr:
         raise _invalid_assignment(
-            f"All brokers assigned to partition {index} are fenced or in controlled shutdown."
+            "All brokers specified in the manual partition assignment for partition "
+            f"{index} are fenced or in controlled shutdown."
         )
     return PartitionRegistration(
         replicas=replicas,
@@ -170,17 +174,18 @@ def validate_manual_assignment(
     for broker_id in sorted(replicas):
         if broker_id not in image.brokers:
             raise _invalid_assignment(
-                f"The manual partition assignment includes broker {broker_id}, which is not "
-                "registered."
+                f"The manual partition assignment includes broker {broker_id}, but no such broker "
+                "is registered."
             )
         if replicas.count(broker_id) > 1:
             raise _invalid_assignment(
-                f"The manual partition assignment includes broker {broker_id} more than once."
+                f"The manual partition assignment includes the broker {broker_id} more than once."
             )
     if replication_factor is not None and len(replicas) != replication_factor:
         raise _invalid_assignment(
             f"The manual partition assignment includes a partition with {len(replicas)} "
-            f"replica(s), where the other partitions have {replication_factor}."
+            "replica(s), but this is not consistent with previous partitions, which have "
+            f"{replication_factor} replica(s)."
         )
     return tuple(replicas)
 

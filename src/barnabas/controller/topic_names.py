@@ -19,13 +19,16 @@ def is_valid_topic_name(name: str) -> bool:
 def validate_topic_name(name: str) -> None:
     """Raises KafkaError INVALID_TOPIC_EXCEPTION if the name is not valid."""
     if not name:
-        raise _invalid("the empty string is not a topic name")
+        raise _invalid("the empty string is not allowed")
     if name in (".", ".."):
-        raise _invalid(f"'{name}' is not a topic name")
+        raise _invalid(f"'{name}' is not allowed")
     if len(name) > MAX_LENGTH:
-        raise _invalid(f"'{name}' is {len(name)} characters long, the limit is {MAX_LENGTH}")
+        raise _invalid(f"the length of '{name}' is longer than the max allowed length {MAX_LENGTH}")
     if not _LEGAL.fullmatch(name):
-        raise _invalid(f"'{name}' has characters other than ASCII letters, digits, '.', '_', '-'")
+        raise _invalid(
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
+            "and '-'"
+        )
 
 
 def require_name_available(name: str, image: MetadataImage) -> None:
@@ -36,10 +39,9 @@ def require_name_available(name: str, image: MetadataImage) -> None:
     if colliding is not None:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic '{name}' collides with existing topic '{colliding}': "
-            "'.' and '_' are the same in metric names.",
+            f"Topic '{name}' collides with existing topic: {colliding}",
         )
 
 
 def _invalid(reason: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}.")
+    return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")

@@ -24,6 +24,10 @@ from barnabas.wire.schema import Message
 
 _BROKER = 4
 _MIN_ISR = "min.insync.replicas"
+_UNSAFE_DOWNGRADE = "Unsafe metadata downgrade is not supported in this version."
+_LOSSY_DOWNGRADE = (
+    "Refusing to perform the requested downgrade because it might delete metadata information."
+)
 _DISABLED = FeatureLevelRange(0, 0)
 
 
@@ -46,7 +50,11 @@ def decide(
         try:
             records += _update(update, proposed, image, context)
         except KafkaError as error:
-            raise KafkaError(error.code, f"No feature was updated: {error.message}") from None
+            raise KafkaError(
+                error.code,
+                "The update failed for all features since the following feature had an error: "
+                f"{error.message}",
+            ) from None
     response = UpdateFeaturesResponse(
         error_message=None,
         results=[
@@ -71,17 +79,23 @@ def _update(
     is_kraft = name == features.KRAFT_VERSION
     current = context.kraft_version if is_kraft else image.features.get(name, 0)
     if level < current and upgrade_type is FeatureUpgradeType.UPGRADE:
-        raise _invalid(update, "A lower level requires a safe or an unsafe downgrade.")
+        raise _invalid(
+            update,
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade.",
+        )
     if level > current and upgrade_type is not FeatureUpgradeType.UPGRADE:
-        raise _invalid(update, "A downgrade cannot set a higher level.")
+        raise _invalid(update, "Can't downgrade to a newer version.")
     if is_kraft:
         if level != current:
             raise _invalid(update, "kraft.version is set when the quorum is formatted.")
         return []
     if name == features.METADATA_VERSION and features.is_lossy_downgrade(current, level):
-        how = "An unsafe" if upgrade_type is FeatureUpgradeType.UNSAFE_DOWNGRADE else "The"
-        raise _invalid(
-            update, f"{how} downgrade from {current} could lose metadata and is not supported."
+        is_unsafe = upgrade_type is FeatureUpgradeType.UNSAFE_DOWNGRADE
+        raise KafkaError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"Unsupported metadata.version downgrade from {current} to {level}. "
+            + (_UNSAFE_DOWNGRADE if is_unsafe else _LOSSY_DOWNGRADE),
         )
     for needed, least in features.unmet_dependencies(name, level, proposed).items():
         raise _invalid(update, f"It needs {needed} at {least} or later.")
@@ -107,7 +121,7 @@ def _upgrade_type(update: FeatureUpdateKey) -> FeatureUpgradeType:
     try:
         return FeatureUpgradeType(update.upgrade_type)
     except ValueError:
-        raise _invalid(update, "Unknown upgrade type.") from None
+        raise _invalid(update, "The controller does not support the given upgrade type.") from None
 
 
 def _require_supported(
@@ -116,7 +130,9 @@ def _require_supported(
     """Raises KafkaError unless all nodes support the level; a node without the feature has 0."""
     own = features.SUPPORTED.get(update.feature)
     if own is None:
-        raise _invalid(update, f"Local controller {context.controller_id} does not support it.")
+        raise _invalid(
+            update, f"Local controller {context.controller_id} does not support this feature."
+        )
     nodes = [(f"Local controller {context.controller_id}", own)]
     nodes += [
         (f"Broker {broker.broker_id}", broker.features.get(update.feature, _DISABLED))
@@ -135,14 +151,14 @@ def _require_supported(
             continue
         if levels.max == 0:
             raise _invalid(update, f"{node} does not support this feature.")
-        raise _invalid(update, f"{node} only supports versions {levels.min}-{levels.max}.")
+        raise _invalid(update, f"{node} only supports versions {levels.min}-{levels.max}")
     if image.metadata_level < features.CONTROLLER_REGISTRATION_FROM:
         return
     for voter_id in context.voter_ids:
         if voter_id != context.controller_id and voter_id not in image.controllers:
             raise _invalid(
                 update,
-                f"Controller {voter_id} is not registered, so it may not support this level.",
+                f"controller {voter_id} has not registered, and may not support this feature",
             )
 
 

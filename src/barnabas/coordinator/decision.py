@@ -3,21 +3,25 @@
 A function that decides has the arguments `(request, state, context)`. It reads the state and
 returns values: it writes nothing, starts no timer and sends no message. The shard appends the
 records, replays them into the state, performs the effects, and sends the response once the records
-are committed. When the append fails, the state is as it was and no effect is performed.
+are committed. When the append fails, the state is as it was and no effect is performed. Lines are
+logged when the records are committed: the log says nothing that a failover undoes.
 
 Classic groups are the exception: see `coordinator.groups.classic`.
 """
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import OnCommitted
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.decision import Decision
+from barnabas.wire.errors import KafkaError
 
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 class ProducerStamp(NamedTuple):
@@ -53,6 +57,23 @@ class CancelTimer(Effect):
 
 
 @dataclass(slots=True, frozen=True)
+class LogLine(Effect):
+    """Log a line once the records are committed."""
+
+    write: Callable[[], None]
+
+    def on_committed(self, error: KafkaError | None) -> None:
+        """Logs the line, unless the records are lost or not committed in time."""
+        if error is None:
+            self.write()
+
+
+def log_line(write: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> LogLine:
+    """Returns the line that `write` logs. The arguments must be values that do not change."""
+    return LogLine(partial(write, *args, **kwargs))
+
+
+@dataclass(slots=True, frozen=True)
 class CoordinatorDecision(Decision[CoordinatorRecord, R | PendingResponse[R], Effect], Generic[R]):
     """The decision of a coordinator, Kafka's CoordinatorResult.
 
@@ -79,6 +100,9 @@ class DecisionBuilder:
 
     records: list[CoordinatorRecord] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
+
+    def log(self, write: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        self.effects.append(log_line(write, *args, **kwargs))
 
     def build(self, response: R) -> CoordinatorDecision[R]:
         return CoordinatorDecision(self.records, response, self.effects)

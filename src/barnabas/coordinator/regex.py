@@ -16,14 +16,14 @@ SLICE_STEPS = 250_000
 """About a millisecond of a pattern that was made to be slow."""
 
 
-def check(pattern: str) -> None:
-    """Raises KafkaError if the pattern is not valid."""
-    _compile(pattern)
+def check(pattern: str, field: str) -> None:
+    """Raises KafkaError if the pattern, which a request has in `field`, is not valid."""
+    _compile(pattern, field)
 
 
 def search(pattern: str, names: Iterable[str]) -> Iterator[list[str]]:
     """Yields the names that match, in slices that leave the event loop free in between."""
-    compiled = _compile(pattern)
+    compiled = _compile(pattern, "pattern")
     program_size = compiled.programsize
     matches: list[str] = []
     steps = 0
@@ -37,7 +37,7 @@ def search(pattern: str, names: Iterable[str]) -> Iterator[list[str]]:
     yield matches
 
 
-def _compile(pattern: str) -> Any:
+def _compile(pattern: str, field: str) -> Any:
     import re2
 
     options = re2.Options()
@@ -49,7 +49,7 @@ def _compile(pattern: str) -> Any:
         reason = error.args[0].decode(errors="replace")
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"`{pattern}` is not a valid regular expression: {reason}.",
+            f"{field} `{pattern}` is not a valid regular expression: {reason}.",
         ) from error
     finally:
         re2.purge()  # its cache would keep megabytes without a bound

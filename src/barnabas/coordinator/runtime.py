@@ -18,6 +18,10 @@ from barnabas.wire.records.batch import NO_SEQUENCE
 S = TypeVar("S", bound=CoordinatorState)
 R = TypeVar("R")
 
+MAX_LOAD_WAIT_MS = 2_000
+"""How long a request for all keys waits while partitions are being loaded. New partitions take a
+few milliseconds. After that the client gets the error and retries, as with Kafka."""
+
 log = logging.getLogger(__name__)
 
 
@@ -52,6 +56,7 @@ class CoordinatorRuntime(Generic[S]):
         self._shards: dict[int, CoordinatorShard[S]] = {}
         self._loading: dict[CoordinatorShard[S], Iterator[None]] = {}
         self._failed: set[int] = set()
+        self._waiting: dict[PendingResponse[None], Any] = {}  # their timers
 
     def partition_of(self, key: str) -> int:
         """Returns the partition that keeps the state of a group or a transactional id."""
@@ -104,12 +109,31 @@ class CoordinatorRuntime(Generic[S]):
         except KafkaError as error:
             return PendingResponse.failed(error)
 
+    def when_loaded(self) -> PendingResponse[None]:
+        """Completes when every partition that this broker leads is loaded. Fails with
+        COORDINATOR_LOAD_IN_PROGRESS if that takes longer than MAX_LOAD_WAIT_MS."""
+        if not self._loading:
+            return PendingResponse.completed(None)
+        response: PendingResponse[None] = PendingResponse()
+
+        def on_timeout() -> None:
+            del self._waiting[response]
+            response.fail(
+                KafkaError(
+                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                    f"{len(self._loading)} partitions of {self.topic} are being loaded: try again.",
+                )
+            )
+
+        self._waiting[response] = self._timer_service.call_after(MAX_LOAD_WAIT_MS, on_timeout)
+        return response
+
     def on_election(self, index: int, epoch: int) -> None:
         """This broker leads the partition from `epoch` on: load its log."""
         shard = self._shards.get(index)
         if shard is not None and shard.epoch == epoch:
             return
-        self.on_resignation(index)
+        self._unload(index)
         shard = self._shards[index] = CoordinatorShard(
             self.topic,
             index,
@@ -128,11 +152,8 @@ class CoordinatorRuntime(Generic[S]):
             self._timer_service.call_after(0, self._load_next)
 
     def on_resignation(self, index: int) -> None:
-        self._failed.discard(index)
-        shard = self._shards.pop(index, None)
-        if shard is not None:
-            self._loading.pop(shard, None)
-            shard.unload()
+        self._unload(index)
+        self._end_wait()
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Passes the update to all shards. Elections are reported separately."""
@@ -146,6 +167,13 @@ class CoordinatorRuntime(Generic[S]):
         for index in list(self._shards):
             self.on_resignation(index)
 
+    def _unload(self, index: int) -> None:
+        self._failed.discard(index)
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            self._loading.pop(shard, None)
+            shard.unload()
+
     def _load_next(self) -> None:
         """Loads one shard after the other, a slice at a time, so that requests run in between."""
         if self._loading:
@@ -157,10 +185,20 @@ class CoordinatorRuntime(Generic[S]):
             next(self._loading[shard])
         except StopIteration:
             del self._loading[shard]
+            self._end_wait()
         except Exception:
             log.exception("%s cannot be loaded; its keys have no coordinator here", shard)
             self.on_resignation(shard.index)
             self._failed.add(shard.index)
+
+    def _end_wait(self) -> None:
+        """Completes the responses that wait, if nothing is being loaded any more."""
+        if self._loading:
+            return
+        waiting, self._waiting = self._waiting, {}
+        for response, timer in waiting.items():
+            self._timer_service.cancel(timer)
+            response.complete(None)
 
 
 @lru_cache(maxsize=65_536)

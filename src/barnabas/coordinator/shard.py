@@ -10,7 +10,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from barnabas.coordinator.decision import CancelTimer, CoordinatorDecision, Effect, StartTimer
+from barnabas.coordinator.decision import (
+    CancelTimer,
+    CoordinatorDecision,
+    Effect,
+    LogLine,
+    StartTimer,
+)
 from barnabas.coordinator.loader import ReplayedState, load
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
@@ -207,6 +213,8 @@ class CoordinatorShard(Generic[S]):
                     self.timers.start(effect)
                 case CancelTimer():
                     self.timers.cancel(effect.key)
+                case LogLine():
+                    self.when_committed(effect.on_committed)
                 case _:
                     try:
                         self.state.perform(effect, self.context())

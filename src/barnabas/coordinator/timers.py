@@ -77,7 +77,8 @@ class ShardTimers:
                 self.start(timer.retry())
                 return
             if not is_retry:  # a partition that commits nothing has many timers that retry
-                log.warning("%s: timer %s retries its write: %s", shard, timer.key, response.error)
+                name = " ".join(timer.key) if isinstance(timer.key, tuple) else timer.key
+                log.warning("%s: timer %s retries its write: %s", shard, name, response.error)
             retry = replace(timer, delay_ms=RETRY_MS)
             self.call_after(timer.key, RETRY_MS, lambda: self._decide(retry, is_retry=True))
 

@@ -1,8 +1,11 @@
 """SyncGroup: the leader's assignment reaches every member of its generation, and no other."""
 
+import logging
+
 import pytest
 from tests.coordinator.classic.harness import DELAY_MS, ClassicHarness
 from tests.coordinator.environment import code_of
+from tests.log_records import barnabas_log_lines
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -186,3 +189,17 @@ def test_a_sync_while_a_rebalance_is_prepared_is_an_error(harness: ClassicHarnes
 def test_a_pending_member_cannot_sync(harness: ClassicHarness) -> None:
     response = harness.join().result()
     assert code_of(harness.sync(response.member_id, 0)) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_rebalance_is_logged_from_its_reason_to_its_assignment(
+    harness: ClassicHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "barnabas.coordinator"):
+        leader, _ = harness.stable(2)
+    reason, stabilized, assigned = barnabas_log_lines(caplog)
+    assert reason.startswith("Preparing to rebalance group g in state Empty with old generation 0")
+    assert stabilized == "Stabilized group g generation 1 with 2 members"
+    assert assigned == (
+        f"Assignment received from leader {leader} for group g for generation 1. "
+        "The group has 2 members, 0 of which are static."
+    )

@@ -1,7 +1,10 @@
 """What time and the deletion of topics do to offsets and groups."""
 
+import logging
+
 import pytest
 from tests.coordinator.offsets.harness import DAY_MS, HOUR_MS, OffsetHarness, StubGroup
+from tests.log_records import barnabas_log_lines
 
 from barnabas.coordinator.groups.offsets import expiration
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -32,6 +35,23 @@ def test_offsets_expire_after_the_retention_and_the_group_with_the_last(
     harness.reload()
     assert harness.list() == []
     assert not harness.held()
+
+
+def test_expired_offsets_and_groups_are_logged_once_they_are_deleted(
+    harness: OffsetHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness.commit({"t": {0: 1, 1: 1}})
+    unavailable = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "One is left.")
+    with caplog.at_level(logging.INFO, "barnabas.coordinator"):
+        harness.environment.log.append_error = unavailable
+        harness.environment.advance(RETENTION_MS + CHECK_MS)
+        assert barnabas_log_lines(caplog) == []
+        harness.environment.log.append_error = None
+        harness.environment.advance(CHECK_MS)
+    assert barnabas_log_lines(caplog) == [
+        "[GroupId g] The offsets of 2 partitions have expired (offsets.retention.minutes=10080)",
+        "The group g is deleted: it has no members and no offsets",
+    ]
 
 
 def test_an_expiry_of_its_own_comes_before_the_retention(harness: OffsetHarness) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.coordinator.transactions.harness import Producer, TransactionHarness
+from tests.log_records import barnabas_log_lines
 
 from barnabas.coordinator.transactions.markers import FIRST_BACKOFF_MS, MAX_BACKOFF_MS
 from barnabas.metadata.delta import MetadataDelta
@@ -128,6 +129,19 @@ def test_a_partition_with_a_retriable_error_gets_its_marker_later(
     assert harness.state_of() == "CompleteCommit"
     assert outcomes(harness, producer) == {0: [True], 1: [True]}
     assert harness.add(following, 0).result() == {T0: ErrorCode.NONE}
+
+
+def test_partitions_that_hold_up_a_transaction_are_named_once_in_the_log(
+    harness: TransactionHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = ongoing(harness, 0, 1)
+    harness.participants.errors |= dict.fromkeys((T0, T1), ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    harness.end(producer)
+    harness.advance(100_000)
+    (line,) = barnabas_log_lines(caplog)
+    assert line.endswith(
+        "the transaction of x waits for its markers in t-0, t-1: NOT_LEADER_OR_FOLLOWER"
+    )
 
 
 def test_the_marker_backoff_grows_and_is_bounded(harness: TransactionHarness) -> None:

@@ -1,10 +1,12 @@
 """Requests and responses: batches, old versions, and brokers that do not coordinate the id."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.coordinator.transactions.harness import FIRST_ID, Producer, TransactionHarness
+from tests.log_records import barnabas_log_lines
 
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.pending_response import PendingResponse
@@ -76,7 +78,7 @@ def test_a_broker_that_does_not_lead_is_not_the_coordinator(harness: Transaction
     assert codes == {ErrorCode.NOT_COORDINATOR}
 
 
-def test_while_it_loads_transactions_cannot_be_listed(
+def test_a_list_waits_until_the_transactions_are_loaded(
     harness: TransactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("barnabas.coordinator.loader.RECORDS_PER_SLICE", 1)
@@ -86,8 +88,11 @@ def test_while_it_loads_transactions_cannot_be_listed(
     harness.coordinator.runtime.on_election(0, 9)
     codes = {code_of(response) for response in all_requests(harness, "x")}
     assert codes == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-    listed = harness.coordinator.list(ListTransactionsRequest()).result()
-    assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    listed = harness.coordinator.list(ListTransactionsRequest())
+    assert not listed.is_done
+    while harness.coordinator.runtime.is_loading:
+        harness.clock.advance(0)
+    assert len(listed.result().transaction_states) == 50
 
 
 def test_no_response_is_sent_before_its_records_are_committed(harness: TransactionHarness) -> None:
@@ -103,6 +108,22 @@ def test_no_response_is_sent_before_its_records_are_committed(harness: Transacti
     harness.log.commit()
     assert all(response.is_done for response in responses)
     assert verified.result() == {T0: ErrorCode.NONE}
+
+
+def test_a_producer_that_fences_another_in_its_transaction_is_logged(
+    harness: TransactionHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = harness.producer()
+    harness.add(first, 0)
+    with caplog.at_level(logging.INFO, "barnabas.coordinator"):
+        harness.init("x")
+        second = harness.producer()
+        harness.add(second, 0)
+        harness.init("x", second)  # it aborts its own transaction after an error
+    assert barnabas_log_lines(caplog) == [
+        "The transaction of x is aborted: a new producer with this transactional id fences the "
+        f"one that began it (producer id {first.producer_id}, epoch {first.epoch})"
+    ]
 
 
 def test_an_idempotent_producer_gets_a_new_id_each_time(harness: TransactionHarness) -> None:

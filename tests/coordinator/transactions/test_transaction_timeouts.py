@@ -1,10 +1,12 @@
 """What time does: too long a transaction is aborted, an unused id forgotten."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.coordinator.transactions.harness import TransactionHarness
+from tests.log_records import barnabas_log_lines
 
 from barnabas.coordinator.decision import CoordinatorDecision
 from barnabas.coordinator.transactions.metadata import LAST_ASSIGNED_EPOCH
@@ -45,6 +47,19 @@ def test_a_transaction_is_aborted_when_it_lasts_longer_than_its_timeout(
     assert not request.marker.committed
     assert request.marker.producer_epoch == producer.epoch + 1
     assert request.partitions == [("t", 0), ("t", 1)]
+
+
+def test_an_abort_is_logged_once_it_is_written(
+    harness: TransactionHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness.add(harness.producer(timeout_ms=1_000), 0)
+    with caplog.at_level(logging.INFO, "barnabas.coordinator"):
+        harness.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "One is left.")
+        harness.advance(2 * ABORT_INTERVAL_MS)
+        assert barnabas_log_lines(caplog) == []
+        harness.log.append_error = None
+        harness.advance(ABORT_INTERVAL_MS)
+    assert barnabas_log_lines(caplog) == ["The transaction of x has timed out: it is aborted"]
 
 
 def test_a_zombie_producer_is_fenced(harness: TransactionHarness) -> None:

@@ -231,19 +231,14 @@ class GroupCoordinator:
     def list(
         self, request: ListGroupsRequest, client: GroupClient
     ) -> PendingResponse[ListGroupsResponse]:
-        """Lists the groups that this broker coordinates. Fails while some are being loaded."""
-        if self.runtime.is_loading:
-            return PendingResponse.failed(
-                KafkaError(
-                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                    "Not all groups of this broker are loaded yet: try again.",
-                )
+        """Lists the groups that this broker coordinates, once they are loaded."""
+        by_shard = self.runtime.when_loaded().chain(
+            lambda _: all_of(
+                [
+                    shard.read(lambda groups: list_groups(request, groups))
+                    for shard in self.runtime.active_shards()
+                ]
             )
-        by_shard = all_of(
-            [
-                shard.read(lambda groups: list_groups(request, groups))
-                for shard in self.runtime.active_shards()
-            ]
         )
         return by_shard.map(
             lambda lists: ListGroupsResponse(groups=[group for listed in lists for group in listed])

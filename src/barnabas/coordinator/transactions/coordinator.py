@@ -217,15 +217,15 @@ class TransactionCoordinator:
         return all_of([self._describe_one(each) for each in transactional_ids])
 
     def list(self, request: ListTransactionsRequest) -> PendingResponse[ListTransactionsResponse]:
-        if self.runtime.is_loading:
-            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return PendingResponse.completed(ListTransactionsResponse(error_code=code))
+        """Lists the transactional ids that this broker coordinates, once they are loaded."""
         context = self._context()
-        by_shard = all_of(
-            [
-                shard.read(lambda state: list_transactions_of_shard(request, state, context))
-                for shard in self.runtime.active_shards()
-            ]
+        by_shard = self.runtime.when_loaded().chain(
+            lambda _: all_of(
+                [
+                    shard.read(lambda state: list_transactions_of_shard(request, state, context))
+                    for shard in self.runtime.active_shards()
+                ]
+            )
         )
         response = by_shard.map(
             lambda lists: ListTransactionsResponse(

@@ -5,9 +5,10 @@ that names its id and epoch recovers after an error (KIP-360), and is fenced if 
 has come since.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.decision import CoordinatorDecision, log_line
 from barnabas.coordinator.transactions.markers import prepare
 from barnabas.coordinator.transactions.metadata import (
     LAST_ASSIGNED_EPOCH,
@@ -24,6 +25,8 @@ from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from barnabas.coordinator.transactions.state import TransactionCoordinatorState
+
+log = logging.getLogger(__name__)
 
 
 def needs_new_producer_id(transactional_id: str, state: "TransactionCoordinatorState") -> bool:
@@ -44,7 +47,7 @@ def init_producer_id(
     if _is_replaced(request, current):
         raise fenced(current, request.producer_id, request.producer_epoch)
     if current.state is TransactionState.ONGOING:
-        return _fence(current, context)
+        return _abort(request, current, context)
     return _write(_next(request, current, context), context)
 
 
@@ -71,8 +74,8 @@ def _is_replaced(request: InitProducerIdRequest, current: TransactionMetadata) -
     )
 
 
-def _fence(
-    current: TransactionMetadata, context: TransactionContext
+def _abort(
+    request: InitProducerIdRequest, current: TransactionMetadata, context: TransactionContext
 ) -> CoordinatorDecision[InitProducerIdResponse]:
     """Aborts the ongoing transaction. The producer retries until that is done."""
     aborted = current.fenced(
@@ -83,7 +86,19 @@ def _fence(
     response = InitProducerIdResponse(
         error_code=ErrorCode.CONCURRENT_TRANSACTIONS, producer_epoch=NO_PRODUCER_EPOCH
     )
-    return prepare(aborted, response, context)
+    is_new_producer = request.producer_id == NO_PRODUCER_ID
+    lines = [log_line(_log_fenced, current)] if is_new_producer else []
+    return prepare(aborted, response, context, *lines)
+
+
+def _log_fenced(last: TransactionMetadata) -> None:
+    log.info(
+        "The transaction of %s is aborted: a new producer with this transactional id fences the "
+        "one that began it (producer id %d, epoch %d)",
+        last.transactional_id,
+        last.producer_id,
+        last.producer_epoch,
+    )
 
 
 def _next(

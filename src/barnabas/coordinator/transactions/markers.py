@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from barnabas.coordinator.decision import CoordinatorDecision, Effect, StartTimer, no_change
+from barnabas.coordinator.decision import (
+    CoordinatorDecision,
+    Effect,
+    LogLine,
+    StartTimer,
+    no_change,
+)
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.metadata import (
@@ -50,6 +56,9 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 
+MAX_LISTED = 10
+"""The number of partitions that a log line lists."""
+
 PartitionErrorCodes = dict[TopicPartition, ErrorCode]
 """The result of a request, by partition."""
 
@@ -86,13 +95,13 @@ class SendMarkers(Effect):
 
 
 def prepare(
-    prepared: TransactionMetadata, response: R, context: TransactionContext
+    prepared: TransactionMetadata, response: R, context: TransactionContext, *lines: LogLine
 ) -> CoordinatorDecision[R]:
     """Decides to write the outcome of a transaction and to send its markers."""
     return CoordinatorDecision(
         [to_record(prepared, context.transaction_version)],
         response,
-        [SendMarkers(prepared.transactional_id)],
+        [*lines, SendMarkers(prepared.transactional_id)],
     )
 
 
@@ -248,12 +257,13 @@ class MarkerSender:
             last_backoff_ms = markers.backoff_ms
             self._retry_later(markers)
             if last_backoff_ms < markers.backoff_ms == MAX_BACKOFF_MS:
+                errors = {code.name for code in codes.values() if code not in DONE}
                 log.warning(
                     "%s: the transaction of %s waits for its markers in %s: %s",
                     self._shard,
                     markers.transactional_id,
-                    sorted(markers.remaining.intersection(partitions)),
-                    response.error or {code.name for code in codes.values() if code not in DONE},
+                    _list(markers.remaining.intersection(partitions)),
+                    response.error or ", ".join(sorted(errors)),
                 )
 
     def _complete(self, markers: PendingMarkers) -> None:
@@ -302,3 +312,10 @@ def _timer_key(transactional_id: str) -> tuple[str, str]:
 def _exists(image: MetadataImage, partition: TopicPartition) -> bool:
     topic = image.topics.by_name(partition[0])
     return topic is not None and partition[1] in topic.partitions
+
+
+def _list(partitions: Collection[TopicPartition]) -> str:
+    """Returns the names of a few partitions and the number of the others."""
+    listed = ", ".join(f"{topic}-{index}" for topic, index in sorted(partitions)[:MAX_LISTED])
+    others = len(partitions) - MAX_LISTED
+    return listed if others <= 0 else f"{listed} and {others} more"

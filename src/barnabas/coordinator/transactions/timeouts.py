@@ -10,7 +10,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
-from barnabas.coordinator.decision import CoordinatorDecision, no_change
+from barnabas.coordinator.decision import CoordinatorDecision, log_line, no_change
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import ResolvedSettings
 from barnabas.coordinator.transactions.markers import prepare
@@ -132,9 +132,11 @@ class TransactionTimeouts:
         passed = list(state.idle.passed(now_ms, EXPIRED_AT_ONCE))
         expired = [each for each in passed if _is_expired(each, state, now_ms)]
         if expired:
-            log.info("%s: %d transactional ids have expired", self._shard, len(expired))
             tombstones = [tombstone(each) for each in expired]
-            self._shard.write(lambda _: CoordinatorDecision(tombstones, None, is_atomic=False))
+            line = log_line(_log_expired, str(self._shard), len(expired))
+            self._shard.write(
+                lambda _: CoordinatorDecision(tombstones, None, [line], is_atomic=False)
+            )
         for transactional_id in passed:
             current = state.by_id.get(transactional_id)
             if current is not None:  # used since, or the write failed
@@ -153,13 +155,20 @@ def abort_timed_out(
     current = state.by_id.get(transactional_id)
     if current is None or not _is_timed_out(current, context.now_ms):
         return no_change()  # it ended while a producer id was allocated
-    log.info("The transaction of %s has timed out: it is aborted", transactional_id)
     aborted = current.fenced(
         transaction_version=context.transaction_version,
         next_producer_id=context.new_producer_id,
         now_ms=context.now_ms,
     )
-    return prepare(aborted, None, context)
+    return prepare(aborted, None, context, log_line(_log_timed_out, transactional_id))
+
+
+def _log_timed_out(transactional_id: str) -> None:
+    log.info("The transaction of %s has timed out: it is aborted", transactional_id)
+
+
+def _log_expired(shard: str, count: int) -> None:
+    log.info("%s: %d transactional ids have expired", shard, count)
 
 
 def _is_timed_out(current: TransactionMetadata | None, now_ms: int) -> bool:

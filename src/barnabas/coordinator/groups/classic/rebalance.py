@@ -88,6 +88,12 @@ def complete(
     if group.is_empty:
         log.info("Group %s with generation %d is now empty", group.group_id, group.generation)
         return [group_record(group)]
+    log.info(
+        "Stabilized group %s generation %d with %d members",
+        group.group_id,
+        group.generation,
+        len(group.members),
+    )
     _complete_joins(group, groups)
     _await_syncs(group, groups)
     return []

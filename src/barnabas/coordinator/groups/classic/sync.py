@@ -5,6 +5,7 @@ assignment is committed. v3 static members; v5 protocol type and name, which are
 Heartbeat keeps a member alive. v3 static members.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import CoordinatorDecision
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_PROTOCOL = 5
+
+log = logging.getLogger(__name__)
 
 
 def sync(
@@ -89,6 +92,15 @@ def _await_assignment(
     if group.leader != request.member_id:
         return CoordinatorDecision((), response)
 
+    log.info(
+        "Assignment received from leader %s for group %s for generation %d. "
+        "The group has %d members, %d of which are static.",
+        request.member_id,
+        group.group_id,
+        group.generation,
+        len(group.members),
+        len(group.static_members),
+    )
     generation = group.generation
     assignments = {each.member_id: each.assignment for each in request.assignments}
 

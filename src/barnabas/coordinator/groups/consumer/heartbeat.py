@@ -5,13 +5,12 @@ member's own. Fields that did not change since the last heartbeat are left out. 
 generate the member ids, and may subscribe by regular expression.
 """
 
-import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.coordinator.decision import CoordinatorDecision, DecisionBuilder
+from barnabas.coordinator.decision import CoordinatorDecision, DecisionBuilder, log_line
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.consumer import migration, records, sessions
+from barnabas.coordinator.groups.consumer import events, migration, records, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Subscriptions
 from barnabas.coordinator.groups.consumer.member import (
     JOINING,
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_CLIENT_IDS = 1
-
-
-log = logging.getLogger(__name__)
 
 
 def heartbeat(
@@ -80,6 +76,10 @@ def _sender(
     """Returns the member that sends the request and its group, before the request."""
     member_id, instance_id = request.member_id, request.instance_id
     if request.member_epoch != JOINING:
+        if request.group_id not in groups.by_id:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found."
+            )
         group = consumer_group(request.group_id, groups)
         member = existing_member(group, member_id, instance_id)
         check_epoch(member, request.member_epoch, request.topic_partitions)
@@ -160,24 +160,28 @@ def _check(request: ConsumerGroupHeartbeatRequest, context: GroupRequestContext)
     if api_version >= FIRST_VERSION_WITH_CLIENT_IDS or epoch > 0 or epoch == LEAVING:
         _require(request.member_id.strip(), "MemberId can't be empty.")
     _require(request.group_id.strip(), "GroupId can't be empty.")
-    _require(request.instance_id is None or request.instance_id.strip(), "InstanceId is empty.")
-    _require(request.rack_id is None or request.rack_id.strip(), "RackId is empty.")
+    _require(
+        request.instance_id is None or request.instance_id.strip(), "InstanceId can't be empty."
+    )
+    _require(request.rack_id is None or request.rack_id.strip(), "RackId can't be empty.")
     if epoch == JOINING:
         _check_join(request)
     elif epoch == LEAVING_TEMPORARILY:
-        _require(request.instance_id is not None, "Only static members leave for a while (-2).")
+        _require(request.instance_id is not None, "InstanceId can't be null.")
     else:
-        _require(epoch >= LEAVING, "MemberEpoch is less than -2, which means nothing.")
+        _require(epoch >= LEAVING, "MemberEpoch is invalid.")
     if request.server_assignor is not None:
         _check_assignor(request.server_assignor, context)
 
 
 def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
-    _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs is missing in a join.")
-    _require(request.topic_partitions == [], "TopicPartitions must be empty in a join.")
+    _require(
+        request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request."
+    )
+    _require(request.topic_partitions == [], "TopicPartitions must be empty when (re-)joining.")
     _require(
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None,
-        "SubscribedTopicNames or SubscribedTopicRegex must be there in a join.",
+        "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
     )
 
 
@@ -202,16 +206,12 @@ def leave(
     member = existing_member(group, request.member_id, request.instance_id)
     response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=epoch)
     if epoch == LEAVING_TEMPORARILY:
-        log.info(
-            "[GroupId %s] Static member %s with instance id %s temporarily left the group.",
-            group.group_id,
-            member.member_id,
-            member.instance_id,
-        )
+        left = log_line(events.member_left_temporarily, group.group_id, member)
         record = records.current_assignment(group.group_id, _left_temporarily(member))
-        return CoordinatorDecision([record], response)
-    log.info("[GroupId %s] Member %s left the group.", group.group_id, member.member_id)
-    return sessions.fence([member], group, response, context)
+        return CoordinatorDecision([record], response, [left])
+    left = log_line(events.member_left, group.group_id, member)
+    reason = f"member {member.member_id} left"
+    return sessions.fence([member], group, reason, response, context, left)
 
 
 def _left_temporarily(member: ConsumerMember) -> ConsumerMember:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import DecisionBuilder
-from barnabas.coordinator.groups.consumer import records, sessions
+from barnabas.coordinator.groups.consumer import events, records, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.reconciliation import ReportedPartitions, reconcile
@@ -38,6 +38,9 @@ def update_member(
     """
     if new is old and _has_nothing_to_do(group, old):
         return old
+    is_joining = new.member_id not in group.members and group.static_member(new.instance_id) is None
+    if is_joining:
+        decision.log(events.member_joined, group.group_id, new)
     if new != old:
         decision.records.append(records.member(group.group_id, new))
     has_new_names = new.subscribed_topic_names != old.subscribed_topic_names
@@ -45,7 +48,9 @@ def update_member(
     must_bump = has_new_names or regex_change is RegexChange.RESOLVED
     epoch = group.epoch
     if must_bump or group.has_new_topics:
-        epoch = _update_epoch(old, new, group, decision, context, must_bump=must_bump)
+        change = "joined" if is_joining else "updated its subscribed topics"
+        reason = f"member {new.member_id} {change}" if must_bump else None
+        epoch = _update_epoch(old, new, reason, group, decision, context)
     target = update_target(old, new, epoch, group, decision, context)
     has_resubscribed = has_new_names or regex_change is not RegexChange.NONE
     return _reconcile(new, target, reported, has_resubscribed, group, decision, context)
@@ -64,13 +69,12 @@ def _has_nothing_to_do(group: ConsumerGroup, member: ConsumerMember) -> bool:
 def _update_epoch(
     old: ConsumerMember,
     new: ConsumerMember,
+    reason: str | None,
     group: ConsumerGroup,
     decision: DecisionBuilder,
     context: GroupContext,
-    *,
-    must_bump: bool,
 ) -> int:
-    """Returns the group epoch, which is bumped if `must_bump` or if the topics have changed."""
+    """Returns the group epoch, which is bumped for the `reason`, or if the topics have changed."""
     topics = topics_after(group, [old], new)
     if group.has_new_topics or topics != group.subscribed_topics.keys():
         new_hash = metadata_hash(topics, context.image)
@@ -78,11 +82,14 @@ def _update_epoch(
         new_hash = group.metadata_hash
     if group.has_partition_metadata:
         decision.records.append(records.partition_metadata_tombstone(group.group_id))
-    if not must_bump and new_hash == group.metadata_hash:
+    if reason is None and new_hash == group.metadata_hash:
         decision.effects.append(MarkTopicsChecked(group.group_id))
         return group.epoch
-    decision.records.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
-    return group.epoch + 1
+    epoch = group.epoch + 1
+    reason = reason or "its topics or their partitions changed"
+    decision.log(events.epoch_bumped, group.group_id, epoch, reason)
+    decision.records.append(records.group_epoch(group.group_id, epoch, new_hash))
+    return epoch
 
 
 def _reconcile(
@@ -111,6 +118,13 @@ def _reconcile(
         is_owned=group.is_owned,
         has_resubscribed=has_resubscribed,
     )
+    if (reconciled.assigned, reconciled.pending_revocation) != (
+        member.assigned,
+        member.pending_revocation,
+    ):
+        assigned = events.listed(reconciled.assigned, context.image)
+        revoked = events.listed(reconciled.pending_revocation, context.image)
+        decision.log(events.assignment_changed, group.group_id, reconciled, assigned, revoked)
     if reconciled != member:
         decision.records.append(records.current_assignment(group.group_id, reconciled))
         decision.effects += sessions.revocation_timer(group.group_id, reconciled)

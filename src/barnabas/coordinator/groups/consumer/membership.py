@@ -1,12 +1,11 @@
 """The member that a heartbeat or a join is from: an existing one, a new one, or one that replaces
 a static member."""
 
-import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import DecisionBuilder
-from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer import events, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import (
     LEAVING_TEMPORARILY,
@@ -20,15 +19,13 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
-log = logging.getLogger(__name__)
-
 
 def consumer_group(group_id: str, groups: "GroupCoordinatorState") -> ConsumerGroup:
     """Returns the consumer group. Raises KafkaError if there is none, or it is of another type."""
     group = groups.by_id.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
-    reason = "is not a consumer group" if group is not None else "is not known here"
+    reason = "not found" if group is None else "is not a consumer group"
     raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
 
 
@@ -38,7 +35,7 @@ def check_size(group: ConsumerGroup, member_id: str, context: GroupContext) -> N
     if len(group.members) >= max_size and member_id not in group.members:
         raise KafkaError(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"Group {group.group_id} is full: it may have {max_size} members.",
+            f"The consumer group has reached its maximum capacity of {max_size} members.",
         )
 
 
@@ -70,15 +67,12 @@ def existing_member(
         return group.member(member_id)
     member = group.static_member(instance_id)
     if member is None:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_MEMBER_ID,
-            f"Group {group.group_id} has no static member of instance id {instance_id}.",
-        )
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if member.member_id != member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,
-            f"Member {member_id} is fenced from group {group.group_id}: "
-            f"instance id {instance_id} is that of member {member.member_id} now.",
+            f"Static member {member_id} with instance id {instance_id} was fenced by member "
+            f"{member.member_id}.",
         )
     return member
 
@@ -97,8 +91,9 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: ReportedPartitions
     relation = "greater" if epoch > member.member_epoch else "smaller"
     raise KafkaError(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"Member {member.member_id} has a {relation} epoch ({epoch}) than the coordinator knows "
-        f"({member.member_epoch}). It must abandon all its partitions and rejoin.",
+        f"The consumer group member has a {relation} member epoch ({epoch}) than the one known by "
+        f"the group coordinator ({member.member_epoch}). "
+        "The member must abandon all its partitions and rejoin.",
     )
 
 
@@ -106,8 +101,8 @@ def _check_released(group: ConsumerGroup, predecessor: ConsumerMember, member_id
     if predecessor.member_epoch != LEAVING_TEMPORARILY:
         raise KafkaError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Member {member_id} cannot join group {group.group_id}: instance id "
-            f"{predecessor.instance_id} is still that of member {predecessor.member_id}.",
+            f"Static member {member_id} with instance id {predecessor.instance_id} cannot join the "
+            f"group because the instance id is owned by {predecessor.member_id} member.",
         )
 
 
@@ -122,14 +117,7 @@ def _replace(
     decision.records.append(records.member(group_id, member))
     decision.records.append(records.target_assignment(group_id, member_id, target))
     decision.records.append(records.current_assignment(group_id, member))
-    log.info(
-        "[GroupId %s] Static member with instance id %s re-joins under member id %s, before it "
-        "was %s.",
-        group_id,
-        predecessor.instance_id,
-        member_id,
-        predecessor.member_id,
-    )
+    decision.log(events.member_replaced, group_id, predecessor, member_id)
     return member
 
 

@@ -17,12 +17,11 @@ from barnabas.coordinator.decision import (
     StartTimer,
     no_change,
 )
-from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer import events, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.topics import metadata_hash, unused_regexes
 from barnabas.coordinator.groups.context import GroupContext
-from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _change(group: ConsumerGroup, pattern: str) -> RegexChange:
     if not pattern:
         return RegexChange.RESOLVED
     if pattern not in group.regexes:
-        regex.check(pattern)
+        regex.check(pattern, "SubscribedTopicRegex")
     return RegexChange.RESOLVED if pattern in group.resolved_regexes else RegexChange.UNRESOLVED
 
 
@@ -149,7 +148,7 @@ class _Resolution:
         group = groups.by_id.get(self._group_id)
         if not isinstance(group, ConsumerGroup):
             return no_change()
-        written: list[CoordinatorRecord] = []
+        decision = DecisionBuilder()
         topics = dict(group.subscribed_topics)
         has_changed = False
         for pattern, resolved in self._resolved(group):
@@ -160,13 +159,16 @@ class _Resolution:
                 topics[name] -= 1
             for name in resolved.topics - last_topics:
                 topics[name] = topics.get(name, 0) + 1
-            written.append(records.regular_expression(group.group_id, pattern, *resolved))
-        if not written:
+            decision.records.append(records.regular_expression(group.group_id, pattern, *resolved))
+        if not decision.records:
             return no_change()
         new_hash = metadata_hash((name for name in topics if topics[name]), context.image)
         if has_changed or new_hash != group.metadata_hash:
-            written.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
-        return CoordinatorDecision(written, None)
+            epoch = group.epoch + 1
+            reason = "its regular expressions match other topics"
+            decision.log(events.epoch_bumped, group.group_id, epoch, reason)
+            decision.records.append(records.group_epoch(group.group_id, epoch, new_hash))
+        return decision.build(None)
 
     def _resolved(self, group: ConsumerGroup) -> Iterator[tuple[str, ResolvedRegex]]:
         """Yields those that are subscribed to and not written yet."""

@@ -3,8 +3,8 @@
 A timer that expires checks the member as it is then, so one that expires too late does nothing.
 """
 
-import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,10 +13,12 @@ from barnabas.coordinator.decision import (
     CoordinatorDecision,
     DecisionBuilder,
     Effect,
+    LogLine,
     StartTimer,
+    log_line,
     no_change,
 )
-from barnabas.coordinator.groups.consumer import migration, records
+from barnabas.coordinator.groups.consumer import events, migration, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
 from barnabas.coordinator.groups.consumer.topics import metadata_hash, topics_after, unused_regexes
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 R = TypeVar("R")
-
-log = logging.getLogger(__name__)
 
 
 def session_timer(group_id: str, member: ConsumerMember, context: GroupContext) -> StartTimer:
@@ -76,22 +76,32 @@ def on_loaded(group: ConsumerGroup, context: GroupContext) -> list[Effect]:
 
 
 def fence(
-    members: Sequence[ConsumerMember], group: ConsumerGroup, response: R, context: GroupContext
+    members: Sequence[ConsumerMember],
+    group: ConsumerGroup,
+    reason: str,
+    response: R,
+    context: GroupContext,
+    *lines: LogLine,
 ) -> CoordinatorDecision[R]:
-    """Removes members from the group, whether they leave or have timed out."""
+    """Removes members from the group, whether they leave or have timed out. The log lines say
+    which."""
     group_id = group.group_id
     leaving = [member.member_id for member in members]
     downgrade = migration.downgrade(leaving, group, response, context)
     if downgrade is not None:
-        return downgrade
-    decision = DecisionBuilder()
+        return replace(downgrade, effects=[*lines, *downgrade.effects])
+    decision = DecisionBuilder(effects=[*lines])
     for member_id in leaving:
         decision.records += records.member_tombstones(group_id, member_id)
         decision.effects += cancel_timers(group_id, member_id)
     for pattern in unused_regexes(group, members):
         decision.records.append(records.regular_expression_tombstone(group_id, pattern))
     new_hash = metadata_hash(topics_after(group, members), context.image)
-    decision.records.append(records.group_epoch(group_id, group.epoch + 1, new_hash))
+    epoch = group.epoch + 1
+    decision.log(events.epoch_bumped, group_id, epoch, reason)
+    decision.records.append(records.group_epoch(group_id, epoch, new_hash))
+    if len(leaving) == len(group.members):
+        decision.log(events.group_emptied, group_id, epoch)
     return decision.build(response)
 
 
@@ -102,12 +112,9 @@ def _on_session_timeout(
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None:
         return no_change()
-    log.info(
-        "[GroupId %s] Member %s fenced from the group because its session expired.",
-        group_id,
-        member_id,
-    )
-    return fence([member], group, None, context)
+    fenced = log_line(events.member_fenced, group_id, member_id, "the member session expired")
+    reason = f"the session of member {member_id} expired"
+    return fence([member], group, reason, None, context, fenced)
 
 
 def _on_revocation_timeout(
@@ -121,12 +128,7 @@ def _on_revocation_timeout(
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None or member.member_epoch != epoch:
         return no_change()
-    log.info(
-        "[GroupId %s] Member %s fenced from the group because it failed to transition from "
-        "epoch %d within %d ms.",
-        group_id,
-        member_id,
-        epoch,
-        member.rebalance_timeout_ms,
-    )
-    return fence([member], group, None, context)
+    failure = f"it failed to transition from epoch {epoch} within {member.rebalance_timeout_ms}ms"
+    fenced = log_line(events.member_fenced, group_id, member_id, failure)
+    reason = f"member {member_id} did not revoke its partitions"
+    return fence([member], group, reason, None, context, fenced)

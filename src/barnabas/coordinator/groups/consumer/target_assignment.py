@@ -7,12 +7,11 @@ from barnabas.coordinator.decision import DecisionBuilder
 from barnabas.coordinator.groups.assignors import ASSIGNORS
 from barnabas.coordinator.groups.assignors.model import (
     Assignment,
-    Assignor,
     MemberSubscription,
     Subscribers,
     TopicShape,
 )
-from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer import events, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, most_common
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.context import GroupContext
@@ -47,7 +46,9 @@ def update_target(
     if last_id != new.member_id:
         del members[last_id]  # the static member that it replaces
     subscribers = _subscribers(group, members, context.image)
-    assignments = _assignor(old, new, group, context)(subscribers)
+    assignor = _assignor(old, new, group, context)
+    assignments = ASSIGNORS[assignor](subscribers)
+    decision.log(events.target_computed, group.group_id, epoch, assignor, assignments)
     for member_id in members:
         assignment = assignments.get(member_id, {})
         if assignment != group.targets.get(member_id):
@@ -84,14 +85,15 @@ def _last_id(group: ConsumerGroup, member: ConsumerMember) -> str:
 
 def _assignor(
     old: ConsumerMember, new: ConsumerMember, group: ConsumerGroup, context: GroupContext
-) -> Assignor:
+) -> str:
+    """Returns the name of the assignor that most members name."""
     counts = dict(group.assignors)
     if old.server_assignor is not None:
         counts[old.server_assignor] = counts.get(old.server_assignor, 0) - 1
     if new.server_assignor is not None:
         counts[new.server_assignor] = counts.get(new.server_assignor, 0) + 1
     known = {name: count for name, count in counts.items() if count > 0 and name in ASSIGNORS}
-    return ASSIGNORS[most_common(known) or default_assignor(context)]
+    return most_common(known) or default_assignor(context)
 
 
 def _subscribers(

@@ -27,7 +27,7 @@ def delete(
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are deleted from a named group.")
     group = groups.by_id.get(request.group_id)
     if group is None:
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no group {request.group_id}.")
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
     group.check_delete_offsets()
     tombstones: list[CoordinatorRecord] = []
     topics = [

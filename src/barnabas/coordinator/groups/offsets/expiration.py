@@ -4,12 +4,19 @@ There may be a million offsets to look at. That is done page by page: some pages
 between slices the event loop is free.
 """
 
+import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import CoordinatorDecision, Effect, StartTimer
+from barnabas.coordinator.decision import (
+    CoordinatorDecision,
+    Effect,
+    LogLine,
+    StartTimer,
+    log_line,
+)
 from barnabas.coordinator.groups.context import GroupContext
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.offsets.record import NO_EXPIRY, CommittedOffset, OffsetKey
@@ -27,8 +34,18 @@ PAGES_PER_SLICE = 16
 
 _MINUTE_MS = 60_000
 
-Steps = Iterator[list[CoordinatorRecord] | None]
-"""The tombstones of each step; None where they must be written before the next step."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, frozen=True)
+class _Step:
+    tombstones: Sequence[CoordinatorRecord] = ()
+    lines: Sequence[LogLine] = ()
+    is_last_of_slice: bool = False
+    """Whether the tombstones so far must be written before the next step."""
+
+
+Steps = Iterator[_Step]
 
 
 def start(context: GroupContext) -> StartTimer:
@@ -76,8 +93,9 @@ class _Sweep:
         tombstones: list[CoordinatorRecord] = []
         effects: list[Effect] = []
         for count, step in enumerate(steps, 1):
-            tombstones += step or ()
-            if step is None or count == PAGES_PER_SLICE:
+            tombstones += step.tombstones
+            effects += step.lines
+            if step.is_last_of_slice or count == PAGES_PER_SLICE:
                 effects.append(self._continue(steps))
                 break
         else:
@@ -100,14 +118,14 @@ def _expired(groups: "GroupCoordinatorState", context: GroupContext) -> Steps:
         yield from _expired_of(group_id, retention_ms, groups, context.now_ms)
         group = groups.by_id.get(group_id)
         if group is not None and group.is_empty and not groups.offsets.has_any(group_id):
-            yield group.tombstones()
+            yield _Step(group.tombstones(), [log_line(_log_deleted_group, group_id)])
 
 
 def _expired_of(
     group_id: str, retention_ms: int, groups: "GroupCoordinatorState", now_ms: int
 ) -> Steps:
     """The state may change between two steps, so each step looks at it again."""
-    has_expired = False
+    expired_count = 0
     for topic in list(groups.offsets.of(group_id)):
         offsets = groups.offsets.of(group_id).get(topic)
         for first_partition, page in offsets.pages() if offsets is not None else ():
@@ -123,10 +141,25 @@ def _expired_of(
                 and (key := OffsetKey(group_id, topic, first_partition + slot))
                 not in groups.offsets.pending.by_key
             ]
-            has_expired = has_expired or bool(expired)
-            yield expired
-    if has_expired:
-        yield None
+            expired_count += len(expired)
+            yield _Step(expired)
+    if expired_count:
+        minutes = retention_ms // _MINUTE_MS
+        line = log_line(_log_expired_offsets, group_id, expired_count, minutes)
+        yield _Step(lines=[line], is_last_of_slice=True)
+
+
+def _log_deleted_group(group_id: str) -> None:
+    log.info("The group %s is deleted: it has no members and no offsets", group_id)
+
+
+def _log_expired_offsets(group_id: str, count: int, retention_minutes: int) -> None:
+    log.info(
+        "[GroupId %s] The offsets of %d partitions have expired (offsets.retention.minutes=%d)",
+        group_id,
+        count,
+        retention_minutes,
+    )
 
 
 def _is_expired(group: Group, committed: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
@@ -152,15 +185,19 @@ def _of_topic(
     for group_id in list(groups.offsets.groups_of(topic.name)):
         offsets = groups.offsets.of(group_id).get(topic.name)
         for first_partition, page in offsets.pages() if offsets is not None else ():
-            yield [
-                CoordinatorRecord(OffsetKey(group_id, topic.name, first_partition + slot), None)
-                for slot, committed in page.read_all()
-                if is_of_deleted(committed)
-            ]
-    yield [
-        CoordinatorRecord(key, None)
-        for key, by_producer in groups.offsets.pending.by_key.items()
-        if key.topic == topic.name
-        and groups.offsets.get(*key) is None
-        and all(map(is_of_deleted, by_producer.values()))
-    ]
+            yield _Step(
+                [
+                    CoordinatorRecord(OffsetKey(group_id, topic.name, first_partition + slot), None)
+                    for slot, committed in page.read_all()
+                    if is_of_deleted(committed)
+                ]
+            )
+    yield _Step(
+        [
+            CoordinatorRecord(key, None)
+            for key, by_producer in groups.offsets.pending.by_key.items()
+            if key.topic == topic.name
+            and groups.offsets.get(*key) is None
+            and all(map(is_of_deleted, by_producer.values()))
+        ]
+    )

@@ -6,14 +6,13 @@ Heartbeat (key 12): the member is alive, and learns whether to join again.
 LeaveGroup (key 13): v3 several members; a static one may be named by its instance id alone.
 """
 
-import logging
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.decision import CoordinatorDecision
+from barnabas.coordinator.decision import CoordinatorDecision, log_line
 from barnabas.coordinator.groups.classic.group import CONSUMER
 from barnabas.coordinator.groups.classic.leave import leave_response, members_of
 from barnabas.coordinator.groups.classic.sync import check_protocol_is_named
-from barnabas.coordinator.groups.consumer import sessions
+from barnabas.coordinator.groups.consumer import events, sessions
 from barnabas.coordinator.groups.consumer.classic_members.timeouts import (
     classic_member,
     join_timer,
@@ -38,9 +37,6 @@ from barnabas.wire.messages.classic_groups import (
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
-
-
-log = logging.getLogger(__name__)
 
 
 def sync(
@@ -129,8 +125,13 @@ def leave(
     response = leave_response(identities, codes, context)
     if not leaving:
         return CoordinatorDecision((), response)
-    log.info("[GroupId %s] Members %s left the group.", group.group_id, ", ".join(leaving))
-    return sessions.fence(list(leaving.values()), group, response, context)
+    left = [log_line(events.member_left, group.group_id, member) for member in leaving.values()]
+    reason = (
+        f"member {next(iter(leaving))} left"
+        if len(leaving) == 1
+        else f"{len(leaving)} members left"
+    )
+    return sessions.fence(list(leaving.values()), group, reason, response, context, *left)
 
 
 def _find(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:

@@ -5,7 +5,6 @@ rebalance timeout to join again, and once it has joined it has as long to sync. 
 expires too late does nothing.
 """
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,10 @@ from barnabas.coordinator.decision import (
     CoordinatorDecision,
     Effect,
     StartTimer,
+    log_line,
     no_change,
 )
-from barnabas.coordinator.groups.consumer import sessions
+from barnabas.coordinator.groups.consumer import events, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.membership import existing_member
@@ -26,8 +26,6 @@ from barnabas.wire.messages.classic_groups import HeartbeatRequest, SyncGroupReq
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
-
-log = logging.getLogger(__name__)
 
 
 def classic_member(
@@ -89,10 +87,6 @@ def _on_timeout(
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None or not member.uses_classic_protocol:
         return no_change()
-    log.info(
-        "[GroupId %s] Member %s fenced from the group because its %s timer expired.",
-        group_id,
-        member_id,
-        step,
-    )
-    return sessions.fence([member], group, None, context)
+    reason = f"did not {step} within {member.rebalance_timeout_ms}ms"
+    fenced = log_line(events.member_fenced, group_id, member_id, f"it {reason}")
+    return sessions.fence([member], group, f"member {member_id} {reason}", None, context, fenced)

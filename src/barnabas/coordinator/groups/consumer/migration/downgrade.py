@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from barnabas.coordinator.decision import CoordinatorDecision, Effect
+from barnabas.coordinator.decision import CoordinatorDecision, Effect, log_line
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, ClassicState
@@ -112,16 +112,19 @@ def _to_classic(
             violation,
         )
         return None
-    log.info(
-        "[GroupId %s] Converted the consumer group to a classic group with %d members.",
-        group.group_id,
-        len(members),
-    )
-    effects: list[Effect] = []
+    effects: list[Effect] = [log_line(_log_converted, group.group_id, len(members))]
     for member_id in group.members:
         effects += sessions.cancel_timers(group.group_id, member_id)
     effects.append(StartClassicGroup(draft, reason))
     return CoordinatorDecision([*group.tombstones(), group_record(draft)], response, effects)
+
+
+def _log_converted(group_id: str, member_count: int) -> None:
+    log.info(
+        "[GroupId %s] Converted the consumer group to a classic group with %d members.",
+        group_id,
+        member_count,
+    )
 
 
 def start_classic_group(

@@ -49,20 +49,24 @@ def upgrade(
             group.put_member(member)
             group.targets[member.member_id] = _assignment_of(member)
     except ProtocolViolation as violation:
-        reason = f"the embedded consumer protocol is malformed: {violation}"
-        raise _not_upgradable(classic, reason) from violation
+        log.info("[GroupId %s] %s", classic.group_id, violation)
+        raise _not_upgradable(classic, "the embedded consumer protocol is malformed") from violation
     if _is_stable(classic, group, context.image):
         group.metadata_hash = metadata_hash(group.subscribed_topics, context.image)
     # Else the topics look new, and are assigned again: the classic rebalance is abandoned.
     decision.records += [*classic.tombstones(), *_records_of(group)]
     for member in group.members.values():
         decision.effects.append(sessions.session_timer(group.group_id, member, context))
+    decision.log(_log_converted, group.group_id, len(group.members))
+    return group
+
+
+def _log_converted(group_id: str, member_count: int) -> None:
     log.info(
         "[GroupId %s] Converted the classic group to a consumer group with %d classic members.",
-        group.group_id,
-        len(group.members),
+        group_id,
+        member_count,
     )
-    return group
 
 
 def _check_upgrade(classic: ClassicGroup, context: GroupContext) -> None:
