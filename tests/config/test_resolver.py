@@ -9,6 +9,7 @@ from barnabas.config import ConfigResolver, ConfigResourceType, InvalidConfig, I
 
 BROKER = (ConfigResourceType.BROKER, "1")
 CLUSTER = (ConfigResourceType.BROKER, "")
+OTHER = (ConfigResourceType.BROKER, "2")
 ORDERS = (ConfigResourceType.TOPIC, "orders")
 
 
@@ -118,11 +119,20 @@ def test_settings_of_a_group_override_the_brokers(configure: Configure) -> None:
     assert resolver.group("other")["share.auto.offset.reset"] == "latest"
 
 
+def test_thread_counts_can_at_most_double_from_the_effective_ones(configure: Configure) -> None:
+    configs = {CLUSTER: {"log.cleaner.threads": "2"}, OTHER: {"log.cleaner.threads": "4"}}
+    resolver = ConfigResolver(configure(), configs)
+    resolver.validate_broker({"log.cleaner.threads": "8"}, broker_id=2)
+    resolver.validate_broker({"log.cleaner.threads": "4"}, broker_id=None)
+    with pytest.raises(InvalidConfigRequest, match="double the current value 2"):
+        resolver.validate_broker({"log.cleaner.threads": "8"}, broker_id=1)
+
+
 def test_changes_are_validated_with_the_effective_settings(configure: Configure) -> None:
     resolver = ConfigResolver(configure({"log.cleaner.max.compaction.lag.ms": "100"}), {})
     with pytest.raises(InvalidConfig, match=r"min.compaction.lag.ms \(200\) > max"):
         resolver.validate_topic({"min.compaction.lag.ms": "200"})
-    with pytest.raises(InvalidConfig, match="Tiered storage is disabled"):
+    with pytest.raises(InvalidConfig, match="Tiered Storage functionality is disabled"):
         resolver.validate_topic({"remote.storage.enable": "true"})
     with pytest.raises(InvalidConfigRequest, match=r"max\.connections\.per\.ip may be 0 only"):
         resolver.validate_broker({"max.connections.per.ip": "0"}, broker_id=1)

@@ -3,7 +3,15 @@
 import pytest
 from tests.config.conftest import NODE, Configure
 
-from barnabas.config import BrokerSettings, ConfigError, Listener, SecurityProtocol
+from barnabas.config import (
+    BrokerSettings,
+    ConfigError,
+    Listener,
+    SecurityProtocol,
+    broker,
+    topic,
+    unknown_names,
+)
 from barnabas.config.addresses import Endpoint, Voter
 
 PLAINTEXT = SecurityProtocol.PLAINTEXT
@@ -54,6 +62,26 @@ def test_controller_listeners_have_their_advertised_address_for_other_nodes(
     assert settings.controller_listeners == (bound,)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])
+@pytest.mark.parametrize(
+    "controllers",
+    [
+        {"controller.quorum.bootstrap.servers": "localhost:9093"},
+        {
+            "controller.quorum.bootstrap.servers": None,
+            "controller.quorum.voters": "1@127.0.0.1:9093",
+        },
+    ],
+)
+def test_a_listener_on_all_interfaces_is_advertised_as_localhost_if_the_controllers_are_local(
+    configure: Configure, host: str, controllers: dict[str, str | None]
+) -> None:
+    listeners = f"PLAINTEXT://{host}:9092,CONTROLLER://localhost:9093"
+    settings = configure({"listeners": listeners, **controllers})
+    assert settings.listeners[0].host == host.strip("[]")
+    assert settings.advertised_listeners == (Listener("PLAINTEXT", "localhost", 9092, PLAINTEXT),)
+
+
 def test_a_listener_may_have_its_own_name_protocol_and_advertised_address(
     configure: Configure,
 ) -> None:
@@ -96,7 +124,6 @@ def test_a_listener_can_have_its_own_value(configure: Configure) -> None:
     jaas = settings.for_listener("PLAINTEXT", "sasl.jaas.config", mechanism="SCRAM-SHA-256")
     assert jaas.reveal() == "module required;"
     assert settings.for_listener("PLAINTEXT", "sasl.jaas.config", mechanism="PLAIN") is None
-    assert not settings.warnings
 
 
 def test_a_misspelt_name_is_a_warning_with_a_suggestion(configure: Configure) -> None:
@@ -106,7 +133,74 @@ def test_a_misspelt_name_is_a_warning_with_a_suggestion(configure: Configure) ->
 
 
 def test_names_of_plugin_settings_are_no_warnings(configure: Configure) -> None:
-    assert not configure({"super.users": "User:a", "rsm.config.bucket": "b"}).warnings
+    assert not configure({"super.users": "User:a"}).warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("zookeeper.connect", "there is only KRaft, without ZooKeeper; set process.roles"),
+        ("zookeeper.session.timeout.ms", "there is only KRaft"),
+        ("control.plane.listener.name", "use controller.listener.names"),
+        ("inter.broker.protocol.version", "kafka-features.sh upgrade --release-version"),
+        ("log.message.format.version", "there is only record format v2"),
+        ("log.message.timestamp.difference.max.ms", "use log.message.timestamp.before.max.ms"),
+    ],
+)
+def test_a_setting_that_kafka_has_removed_is_a_warning_with_what_to_do_instead(
+    name: str, instead: str, configure: Configure
+) -> None:
+    (warning,) = configure({name: "x"}).warnings
+    assert warning.startswith(f"{name} is not a known setting and has no effect; Kafka has removed")
+    assert instead in warning
+
+
+def test_a_value_without_a_name_is_a_warning(configure: Configure) -> None:
+    (warning,) = configure({"": "x"}).warnings
+    assert warning == "a line that begins with = has no name and no effect: write name=value"
+
+
+def test_no_removed_setting_exists() -> None:
+    removed = unknown_names._REMOVED_BROKER | unknown_names._REMOVED_TOPIC
+    assert not removed.keys() & (broker.SETTINGS.keys() | topic.SETTINGS.keys())
+    for prefix in unknown_names._REMOVED_BROKER_PREFIXES:
+        assert not [name for name in broker.SETTINGS if name.startswith(prefix)]
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("Fecth", "Fetch"),
+        ("FETCH", "Fetch"),
+        ("startingoffset", "startingOffsets"),
+        ("retention_ms", "retention.ms"),
+        ("something else", None),
+    ],
+)
+def test_the_most_similar_name_is_found_whatever_its_case_and_separator(
+    name: str, similar: str | None
+) -> None:
+    known = ["Fetch", "Produce", "startingOffsets", "retention.ms", "retention.bytes"]
+    assert unknown_names.find_similar(name, known) == similar
+
+
+def test_a_file_for_zookeeper_is_rejected_with_a_line_about_kraft() -> None:
+    with pytest.raises(ConfigError) as raised:
+        BrokerSettings.from_properties({"broker.id": "0", "zookeeper.connect": "localhost:2181"})
+    assert "there is only KRaft, without ZooKeeper" in raised.value.problems[-1]
+
+
+def test_a_misspelt_required_setting_is_named_with_a_suggestion() -> None:
+    properties = dict(NODE)
+    properties["process.role"] = properties.pop("process.roles")
+    with pytest.raises(ConfigError) as raised:
+        BrokerSettings.from_properties(properties)
+    assert "did you mean process.roles?" in raised.value.problems[-1]
+
+
+def test_settings_without_effect_are_warnings(configure: Configure) -> None:
+    (warning,) = configure({"quota.window.num": "7", "num.io.threads": "16"}).warnings
+    assert warning.startswith("quota.window.num has no effect yet: ")
 
 
 def test_a_heartbeat_that_is_too_rare_is_a_warning(configure: Configure) -> None:
@@ -155,7 +249,14 @@ INVALID = [
     ({"listeners": "FOO://:9092,CONTROLLER://:9093"}, "No security protocol defined for listener"),
     ({"listeners": "PLAINTEXT://:9093,CONTROLLER://:9093"}, "share port 9093"),
     ({"listeners": "PLAINTEXT://:1,PLAINTEXT://:2,CONTROLLER://:3"}, "PLAINTEXT twice"),
-    ({"listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093"}, "cannot reach 0.0.0.0"),
+    (
+        {
+            "listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093",
+            "controller.quorum.bootstrap.servers": "10.0.0.1:9093",
+        },
+        "cannot reach 0.0.0.0",
+    ),
+    ({"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"}, "cannot reach 0.0.0.0"),
     (SSL_LISTENERS, "No security protocol defined for listener CONTROLLER"),
     ({"advertised.listeners": "SSL://h:1"}, "SSL, which is not in listeners"),
     ({"listener.security.protocol.map": "PLAINTEXT:TLS"}, "TLS is not a security protocol"),
@@ -175,6 +276,9 @@ INVALID = [
     ({"log.retention.hours": "0"}, "log.retention.hours (0) must be -1 or at least 1"),
     ({"log.retention.minutes": "0"}, "log.retention.minutes (0)"),
     ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms (-1) must be at least 0"),
+    ({"log.cleaner.threads": "0"}, "log.cleaner.enable=false stops cleaning"),
+    ({"log.cleaner.io.buffer.load.factor": "1.1"}, "must be above 0 and at most 1"),
+    ({"log.cleaner.io.max.bytes.per.second": "0"}, "(0.0) must be above 0"),
     ({"log.cleaner.dedupe.buffer.size": "1000"}, "at least 1048576 for each"),
     ({"cordoned.log.dirs": "/x"}, "/x, which log.dirs does not have"),
     ({"cordoned.log.dirs": "*,/x"}, "either * or a list"),

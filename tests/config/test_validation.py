@@ -37,6 +37,15 @@ def test_a_topic_can_have_valid_settings(configs: dict[str, str | None]) -> None
     ("configs", "message"),
     [
         ({"bogus": "1"}, "Unknown topic config name: bogus"),
+        (
+            {"retention.m": "1"},
+            "Unknown topic config name: retention.m; did you mean retention.ms?",
+        ),
+        (
+            {"message.format.version": "3.0"},
+            "Unknown topic config name: message.format.version; Kafka has removed it: "
+            "there is only record format v2",
+        ),
         ({"retention.ms": None}, "Null value not supported for topic configs: retention.ms"),
         ({"retention.ms": ""}, "Not a number of type LONG"),
         ({"retention.ms": "-5"}, "Invalid value -5 for configuration retention.ms"),
@@ -44,7 +53,7 @@ def test_a_topic_can_have_valid_settings(configs: dict[str, str | None]) -> None
         ({"segment.bytes": "100"}, "at least 1048576"),
         ({"compression.type": "none"}, "must be one of: uncompressed"),
         ({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}, "(10) > max.compaction"),
-        ({"remote.storage.enable": "true"}, "Tiered storage is disabled"),
+        ({"remote.storage.enable": "true"}, "Tiered Storage functionality is disabled"),
     ],
 )
 def test_invalid_settings_of_a_topic_raise_an_error(
@@ -86,6 +95,8 @@ def test_local_retention_of_a_tiered_topic_cannot_exceed_its_retention(
     [
         (1, {"log.retention.ms": "-1"}),
         (None, {"num.io.threads": "8"}),
+        (None, {"num.io.threads": "16", "log.cleaner.threads": "2"}),
+        (1, {"num.io.threads": "4"}),
         (1, {"bogus": "1"}),
         (1, {"listener.name.plaintext.ssl.keystore.location": "/x"}),
         (None, {"listener.name.plaintext.max.connections": "5"}),
@@ -110,6 +121,9 @@ def test_a_broker_can_have_valid_settings(
             "Cannot update these configs dynamically: [log.retention",
         ),
         (1, {"num.io.threads": "0"}, "Invalid value 0 for configuration num.io.threads"),
+        (1, {"log.cleaner.threads": "0"}, "log.cleaner.threads (0) must be at least 1"),
+        (None, {"log.cleaner.threads": "3"}, "greater than double the current value 1"),
+        (1, {"num.io.threads": "3"}, "num.io.threads=3, value should be at least half the current"),
         (1, {"ssl.keystore.location": "/x"}, "only per-listener"),
         (None, {"listeners": "PLAINTEXT://:1"}, "broker id must be specified: [listeners]"),
         (None, {"listener.name.plaintext.ssl.keystore.type": "x"}, "broker id must be specified"),

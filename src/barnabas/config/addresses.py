@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+ALL_INTERFACES = ("0.0.0.0", "::")
+"""Hosts that a listener can bind and no client can connect to."""
+
 
 class SecurityProtocol(IntEnum):
     """The security of a listener, with the numbers of the registration records."""

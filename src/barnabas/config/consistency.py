@@ -18,6 +18,8 @@ def find_inconsistencies(values: Mapping[str, Any]) -> list[str]:
         _node_id,
         _retention,
         _rolling,
+        _cleaner_threads,
+        _cleaner_rates,
         _cleaner_memory,
         _cordoned_directories,
         _request_memory,
@@ -90,6 +92,22 @@ def _rolling(values: Mapping[str, Any]) -> str | None:
         return f"log.roll.ms ({values['log.roll.ms']}) must be at least 1"
     if values["log.roll.jitter.ms"] is not None and values["log.roll.jitter.ms"] < 0:
         return f"log.roll.jitter.ms ({values['log.roll.jitter.ms']}) must be at least 0"
+    return None
+
+
+def _cleaner_threads(values: Mapping[str, Any]) -> str | None:
+    if values["log.cleaner.threads"] < 1:
+        return "log.cleaner.threads (0) must be at least 1; log.cleaner.enable=false stops cleaning"
+    return None
+
+
+def _cleaner_rates(values: Mapping[str, Any]) -> str | None:
+    load_factor = values["log.cleaner.io.buffer.load.factor"]
+    if not 0 < load_factor <= 1:
+        return f"log.cleaner.io.buffer.load.factor ({load_factor}) must be above 0 and at most 1"
+    limit = values["log.cleaner.io.max.bytes.per.second"]
+    if limit <= 0:
+        return f"log.cleaner.io.max.bytes.per.second ({limit}) must be above 0"
     return None
 
 

@@ -22,6 +22,7 @@ _TOPIC = {
     "follower.replication.throttled.replicas": "Followers, as partition:broker or *, that the "
     "replication throttle slows down.",
     "index.interval.bytes": "The number of bytes of the log between two entries of its index.",
+    "internal.segment.bytes": "segment.bytes without its minimum, for tests only.",
     "leader.replication.throttled.replicas": "Leaders, as partition:broker or *, that the "
     "replication throttle slows down.",
     "local.retention.bytes": "With tiered storage, how many bytes of a partition stay locally; "

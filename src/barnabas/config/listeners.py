@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from barnabas.config.addresses import (
+    ALL_INTERFACES,
     Listener,
     SecurityProtocol,
+    parse_endpoint,
     parse_listener,
     parse_protocols,
     parse_voter,
 )
+
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 class Listeners(NamedTuple):
@@ -32,7 +36,7 @@ def resolve_listeners(values: Mapping[str, Any], explicit: Mapping[str, str]) ->
     if protocols is None:
         return Listeners(problems=tuple(problems))
     bound = _parse_listeners("listeners", values["listeners"], protocols, problems)
-    advertised = bound
+    advertised = _advertised_by_default(values, bound)
     if values["advertised.listeners"] is not None:
         advertised = _parse_listeners(
             "advertised.listeners", values["advertised.listeners"], protocols, problems
@@ -61,6 +65,25 @@ def resolve_listeners(values: Mapping[str, Any], explicit: Mapping[str, str]) ->
         ),
         inter_broker_name=inter_broker_name,
         problems=tuple(problems),
+    )
+
+
+def _advertised_by_default(
+    values: Mapping[str, Any], bound: tuple[Listener, ...]
+) -> tuple[Listener, ...]:
+    """Returns what is advertised if advertised.listeners is not set: the listeners themselves.
+
+    With all controllers on this machine the whole cluster is, so a listener on all interfaces is
+    advertised to the other nodes as localhost; clients get the address that they connect to.
+    """
+    voters = [parse_voter(text).endpoint for text in values["controller.quorum.voters"]]
+    servers = [parse_endpoint(text) for text in values["controller.quorum.bootstrap.servers"]]
+    controllers = voters or servers
+    if not controllers or any(host not in _LOOPBACK_HOSTS for host, _ in controllers):
+        return bound
+    return tuple(
+        listener._replace(host="localhost") if listener.host in ALL_INTERFACES else listener
+        for listener in bound
     )
 
 

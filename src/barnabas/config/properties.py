@@ -15,36 +15,50 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Returns the pairs of a .properties file. Raises ValueError for a malformed `\\uXXXX`."""
-    return dict(map(_pair, _logical_lines(text)))
+    """Returns the pairs of a .properties file.
+
+    Raises ValueError, which names the line, for a malformed `\\uXXXX`.
+    """
+    return dict(_pair(number, line) for number, line in _logical_lines(text))
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    pending = ""
+def line_numbers(text: str) -> dict[str, int]:
+    """Returns the line of each key, the last one if there are several."""
+    return {_pair(number, line)[0]: number for number, line in _logical_lines(text)}
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Returns the lines with keys, and the numbers of the lines in which they start."""
+    pending, start = "", 0
     # Only these end a line; str.splitlines() splits at others, which can be part of a value.
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for number, line in enumerate(lines, start=1):
         stripped = line.lstrip(_BLANKS)
         if not pending and (not stripped or stripped[0] in "#!"):
             continue
+        start = start if pending else number
         if _is_continued(stripped):
             pending += stripped[:-1]
         else:
-            yield pending + stripped
+            yield start, pending + stripped
             pending = ""
     if pending:
-        yield pending
+        yield start, pending
 
 
 def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _pair(line: str) -> tuple[str, str]:
+def _pair(number: int, line: str) -> tuple[str, str]:
     end = _key_end(line)
     value = line[end:].lstrip(_BLANKS)
     if value[:1] in ("=", ":"):
         value = value[1:].lstrip(_BLANKS)
-    return _unescape(line[:end]), _unescape(value)
+    try:
+        return _unescape(line[:end]), _unescape(value)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from None
 
 
 def _key_end(line: str) -> int:

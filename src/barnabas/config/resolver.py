@@ -126,17 +126,29 @@ class ConfigResolver:
             _NO_CONFIGS if broker_id is None else self.overrides(ConfigResourceType.BROKER, "")
         )
         validate_broker(
-            configs, broker_id=broker_id, settings=self.static, cluster_configs=cluster_configs
+            configs,
+            broker_id=broker_id,
+            settings=self.static,
+            cluster_configs=cluster_configs,
+            current=self._effective_for(broker_id),
         )
 
     def validate_group(self, configs: Mapping[str, str | None]) -> None:
         """Raises InvalidConfig if a group cannot have these settings."""
         validate_group(configs, self.static)
 
-    def _read_broker(self) -> None:
+    def _effective_for(self, broker_id: int | None) -> dict[str, Any]:
+        """Returns the values of a broker with this node's file; None: of one without own ones."""
         cluster = self.overrides(ConfigResourceType.BROKER, "")
-        own = self.overrides(ConfigResourceType.BROKER, str(self.static.node_id))
-        self._broker: dict[str, Any] = {**self.static, **_parse_dynamic({**cluster, **own})}
+        own = (
+            _NO_CONFIGS
+            if broker_id is None
+            else self.overrides(ConfigResourceType.BROKER, str(broker_id))
+        )
+        return {**self.static, **_parse_dynamic({**cluster, **own})}
+
+    def _read_broker(self) -> None:
+        self._broker = self._effective_for(self.static.node_id)
         self._topic_defaults: TopicConfig = MappingProxyType(
             {
                 name: inherited_value(setting, self._broker)

@@ -7,10 +7,12 @@ from typing import Any
 
 from barnabas.config import broker
 from barnabas.config.addresses import Voter, parse_voter
+from barnabas.config.changes import ConfigResourceType
 from barnabas.config.consistency import find_inconsistencies
 from barnabas.config.errors import ConfigError, InvalidConfig
 from barnabas.config.listeners import Listeners, resolve_listeners
 from barnabas.config.setting import REQUIRED, Setting
+from barnabas.config.warnings import setting_warnings, unknown_name_warnings
 
 
 class BrokerSettings(Mapping[str, Any]):
@@ -52,7 +54,7 @@ class BrokerSettings(Mapping[str, Any]):
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerSettings:
         """Creates settings from the pairs of a file. Raises ConfigError with all problems."""
         explicit = _with_node_id(properties)
-        values, problems = _parse(explicit)
+        values, problems = _parse(explicit, properties)
         problems += _missing(explicit)
         usable = {name: value for name, value in values.items() if value is not REQUIRED}
         problems += find_inconsistencies(usable)
@@ -61,8 +63,11 @@ class BrokerSettings(Mapping[str, Any]):
             listeners = resolve_listeners(usable, explicit)
             problems += listeners.problems
         if problems:
-            raise ConfigError(problems)
-        warnings = (*_unknown_names(explicit), *_questionable_values(values))
+            raise ConfigError([*problems, *unknown_name_warnings(explicit)])
+        warnings = (
+            *setting_warnings(ConfigResourceType.BROKER, explicit),
+            *_questionable_values(values),
+        )
         return cls(explicit, values, listeners, warnings)
 
     def __getitem__(self, name: str) -> Any:
@@ -133,8 +138,10 @@ def _with_node_id(properties: Mapping[str, str]) -> dict[str, str]:
     return explicit
 
 
-def _parse(explicit: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Returns the typed values of all valid settings, and the problems of the others."""
+def _parse(
+    explicit: Mapping[str, str], properties: Mapping[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Returns the typed values of all valid settings, and the problems of those in `properties`."""
     values = {name: setting.default for name, setting in broker.SETTINGS.items()}
     problems = []
     for name, text in explicit.items():
@@ -145,7 +152,8 @@ def _parse(explicit: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
             values[name] = setting._replace(name=name).parse(text)
         except InvalidConfig as problem:
             values.pop(name, None)
-            problems.append(str(problem))
+            if name in properties:
+                problems.append(str(problem))
     return values, problems
 
 
@@ -159,18 +167,6 @@ def _missing(explicit: Mapping[str, str]) -> list[str]:
 
 def _allowed(setting: Setting) -> str:
     return f"; allowed: {setting.check.allowed}" if setting.check and setting.check.allowed else ""
-
-
-def _unknown_names(explicit: Mapping[str, str]) -> Iterator[str]:
-    for name in explicit:
-        if broker.find(name) is not None or broker.is_plugin_setting(name):
-            continue
-        # Imported here because a correct file never needs it.
-        from difflib import get_close_matches
-
-        nearest = get_close_matches(name, broker.SETTINGS, n=1, cutoff=0.8)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
-        yield f"{name} is not a known setting and has no effect{hint}"
 
 
 def _questionable_values(values: Mapping[str, Any]) -> Iterator[str]:

@@ -41,11 +41,13 @@ def validate_broker(
     broker_id: int | None,
     settings: BrokerSettings | None = None,
     cluster_configs: Mapping[str, str] = MappingProxyType({}),
+    current: Mapping[str, Any] | None = None,
 ) -> None:
     """Checks the dynamic settings of a broker, or the cluster-wide ones if `broker_id` is None.
 
     With `settings`, those of the broker's file, also checks that a broker can run with the file's
-    settings, then `cluster_configs`, then `configs` in effect.
+    settings, then `cluster_configs`, then `configs` in effect. `current` are the typed values from
+    before the change, by default those of the file.
     Unknown names are valid, as in Kafka, because plug-ins may read them.
     """
     texts = {name: text for name, text in configs.items() if text is not None}
@@ -70,7 +72,9 @@ def validate_broker(
                 setting.parse(text)
         if settings is not None:
             effective = {**settings.explicit, **cluster_configs, **texts}
-            _validate_local_retention(BrokerSettings.from_properties(effective))
+            changed = BrokerSettings.from_properties(effective)
+            _validate_local_retention(changed)
+            _validate_thread_counts(changed, settings if current is None else current)
     except ConfigError as error:
         raise InvalidConfigRequest(error.problems[0]) from None
     except InvalidConfig as error:
@@ -104,7 +108,10 @@ def validate_client_metrics(configs: Mapping[str, str | None]) -> None:
     """Checks a client metrics subscription: its names, its interval and its client patterns."""
     for name in configs:
         if name not in client_metrics.SETTINGS:
-            raise InvalidConfigRequest(f"Unknown client metrics configuration: {name}")
+            from barnabas.config.unknown_names import suggestion
+
+            similar = suggestion(name, client_metrics.SETTINGS)
+            raise InvalidConfigRequest(f"Unknown client metrics configuration: {name}{similar}")
     values = _parse_all(configs, client_metrics.SETTINGS, "client metrics")
     interval_ms = values.get("interval.ms", client_metrics.SHORTEST_INTERVAL_MS)
     if not (
@@ -120,6 +127,15 @@ def validate_client_metrics(configs: Mapping[str, str | None]) -> None:
             raise InvalidConfig(f"Illegal client matching pattern: {pattern}")
 
 
+_THREAD_COUNTS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)
+
 _TOPIC_DEFAULTS = {name: setting.default for name, setting in topic.SETTINGS.items()}
 
 
@@ -129,7 +145,9 @@ def _parse_all(
     values = {}
     for name, text in configs.items():
         if name not in settings:
-            raise InvalidConfig(f"Unknown {kind} config name: {name}")
+            from barnabas.config.unknown_names import suggestion
+
+            raise InvalidConfig(f"Unknown {kind} config name: {name}{suggestion(name, settings)}")
         if text is None:
             raise InvalidConfig(f"Null value not supported for {kind} configs: {name}")
         values[name] = settings[name].parse(text)
@@ -139,8 +157,8 @@ def _parse_all(
 def _validate_tiered_topic(values: Mapping[str, Any], tiered_storage: bool) -> None:
     if not tiered_storage:
         raise InvalidConfig(
-            "Tiered storage is disabled in the broker "
-            "(remote.log.storage.system.enable); remote.storage.enable cannot be true"
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
         )
     if "compact" in values["cleanup.policy"]:
         raise InvalidConfig("remote.storage.enable needs a cleanup.policy without compact")
@@ -159,6 +177,21 @@ def _validate_local_retention(settings: BrokerSettings) -> None:
         total = inherited_value(topic.SETTINGS[f"retention.{unit}"], settings)
         local_name, total_name = f"log.local.retention.{unit}", f"log.retention.{unit}"
         _validate_local(local_name, settings[local_name], total_name, total)
+
+
+def _validate_thread_counts(changed: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+    """One change can at most halve or double the number of threads, as in Kafka."""
+    for name in _THREAD_COUNTS:
+        threads, before = changed[name], current[name]
+        problem = ""
+        if threads < before // 2:
+            problem = f"value should be at least half the current value {before}"
+        elif threads > before * 2:
+            problem = f"value should not be greater than double the current value {before}"
+        if problem:
+            raise InvalidConfig(
+                f"Dynamic thread count update validation failed for {name}={threads}, {problem}"
+            )
 
 
 def _validate_local(local_name: str, local: int, total_name: str, total: int) -> None:
