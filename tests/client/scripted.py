@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
+from barnabas.testing.ports import free_port
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import RequestHeader, read_request_header, write_response_header
@@ -92,8 +93,8 @@ class ScriptedBroker:
 
     async def start(self) -> None:
         """Listens; after `stop`, on the same port again."""
+        self.port = self.port or free_port()  # which no other socket gets while it is stopped
         self._server = await asyncio.start_server(self._serve, HOST, self.port, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Closes all connections and stops listening."""

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from tests.log_records import barnabas_log_lines
 
 from barnabas.client.errors import KafkaException
-from barnabas.client.settings import consumer_settings, producer_settings
+from barnabas.client.settings import admin_settings, consumer_settings, producer_settings
 
 
 @pytest.mark.parametrize("explicit", [{"enable.idempotence": True}, {"transactional.id": "t"}])
@@ -102,3 +103,20 @@ def test_the_response_limit_is_larger_than_a_fetch() -> None:
     assert consumer_settings({"receive.message.max.bytes": 2512}).fetch_max_bytes == 2000
     with pytest.raises(KafkaException, match=r"receive.message.max.bytes"):
         consumer_settings({"fetch.max.bytes": 200_000, "receive.message.max.bytes": 100_000})
+
+
+def test_settings_of_another_kind_of_client_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    producer_settings({"group.id": "g", "acks": "all", "client.id": "mine"})
+    consumer_settings({"group.id": "g", "linger.ms": 5, "request.timeout.ms": 1})
+    admin_settings({"group.id": "g", "linger.ms": 5})  # one file may serve several tools
+    assert barnabas_log_lines(caplog) == [
+        "Settings of another kind of client, without effect: group.id",
+        "Settings of another kind of client, without effect: linger.ms",
+    ]
+
+
+@pytest.mark.parametrize("address", ["http://localhost:9092", "kafka://localhost"])
+def test_an_address_of_another_protocol_is_rejected(address: str) -> None:
+    with pytest.raises(KafkaException, match="is the address of another protocol"):
+        producer_settings({"bootstrap.servers": address})
+    assert producer_settings({"bootstrap.servers": "plaintext://localhost"}).bootstrap_servers

@@ -99,8 +99,14 @@ def broker_error(code: int, message: str | None = None) -> KafkaError:
 def log_unhandled_error(settings: "ConnectionSettings", error: KafkaError) -> None:
     """Logs the error of a client without `error_cb`, to the client's `logger` if it has one.
 
-    Only the loss of all brokers is logged: the program would otherwise wait in silence. From the
-    loss of a single broker the client recovers by itself.
+    Only the loss of all brokers is logged, and a node that is no broker: the program would
+    otherwise wait in silence. From the loss of a single broker the client recovers by itself.
     """
-    if error.code() == KafkaError._ALL_BROKERS_DOWN:
-        (settings.logger or _log).warning("%s: %s", settings.client_id, error.str())
+    if error.code() in (KafkaError._ALL_BROKERS_DOWN, ErrorCode.UNSUPPORTED_VERSION):
+        client_log(settings).warning("%s: %s", settings.client_id, error.str())
+
+
+def client_log(settings: "ConnectionSettings") -> logging.Logger:
+    """Returns where a client logs: its setting `logger`, or else `barnabas.client`."""
+    logger: logging.Logger = settings.logger or _log
+    return logger

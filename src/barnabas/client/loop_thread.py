@@ -16,6 +16,8 @@ class LoopThread:
     """An event loop in a daemon thread, from its first user to its last."""
 
     _shared: "LoopThread | None" = None
+    _ending: "LoopThread | None" = None
+    """The last one that was released on its own thread, which could not wait for its end."""
     _lock = threading.Lock()
 
     def __init__(self) -> None:
@@ -60,6 +62,17 @@ class LoopThread:
         self.check_not_forked()
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
+    def close_client(self, closing: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        """Closes a client of the thread, which releases it then. Does not wait."""
+
+        async def close() -> T:
+            try:
+                return await closing
+            finally:
+                self.release()
+
+        return self.submit(close())
+
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Calls a function on the loop, soon."""
         self.check_not_forked()
@@ -82,8 +95,19 @@ class LoopThread:
             if LoopThread._shared is self:
                 LoopThread._shared = None
         self.call(self.loop.stop)
-        if threading.current_thread() is not self._thread:
+        if threading.current_thread() is self._thread:
+            LoopThread._ending = self
+        else:
             self._thread.join()
+
+    @classmethod
+    def join_ending(cls, timeout_s: float) -> None:
+        """Waits until a thread without users has ended.
+
+        It must not run on while the interpreter ends: it could still start a thread, which crashes.
+        """
+        if cls._ending is not None:
+            cls._ending._thread.join(timeout_s)
 
     def _run_loop(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -106,7 +130,7 @@ class LoopThread:
         """The thread stays in the parent process; the child starts without one."""
         if cls._shared is not None:
             cls._shared.is_in_forked_child = True
-        cls._shared = None
+        cls._shared = cls._ending = None
         cls._lock = threading.Lock()
 
 

@@ -68,6 +68,18 @@ def test_error_cb_is_called_in_poll() -> None:
         assert set(threads) == {threading.current_thread()}
 
 
+def test_a_client_without_error_cb_logs_that_no_broker_responds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    conf = nowhere()
+    with AdminClient(conf) as admin:
+        expect_error(
+            lambda timeout_s: admin.list_topics(timeout=timeout_s), conf["bootstrap.servers"]
+        )
+    down = f"1/1 brokers are down: {conf['bootstrap.servers']}: Connection refused"
+    assert sum(down in line for line in caplog.messages) == 1
+
+
 def test_close_fails_the_futures_that_are_not_done() -> None:
     admin = AdminClient(nowhere())
     future = admin.describe_cluster(request_timeout=60)

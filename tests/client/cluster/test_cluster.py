@@ -13,11 +13,12 @@ from tests.client.scripted import (
     ScriptedBroker,
     metadata_of,
 )
+from tests.log_records import barnabas_log_lines
 from tests.server.harness import on_a_loop
 from tests.wait import async_wait_until
 
-from barnabas.client.cluster import ClusterClient
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.cluster import ClusterClient, Deadline
+from barnabas.client.errors import KafkaError, KafkaException, log_unhandled_error
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
 from barnabas.testing.ports import free_port
@@ -147,6 +148,21 @@ async def test_the_error_names_every_address_with_its_cause() -> None:
     for port in ports:
         assert f"127.0.0.1:{port}: Connection refused" in error.str()
     await cluster.close()
+
+
+@on_a_loop
+async def test_a_client_without_addresses_says_so_when_it_is_made_and_at_every_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = ClusterClient(ConnectionSettings(client_id="lost"))
+    try:
+        [line] = barnabas_log_lines(caplog)
+        assert line.startswith("lost: bootstrap.servers is not set")
+        with pytest.raises(KafkaException, match=r"bootstrap\.servers is not set") as raised:
+            await cluster.send_request(DescribeClusterRequest(), timeout_ms=10**9)  # at once
+        assert code_of(raised) == KafkaError._ALL_BROKERS_DOWN
+    finally:
+        await cluster.close()
 
 
 @on_a_loop
@@ -349,3 +365,22 @@ async def test_controllers_are_found_by_describe_cluster() -> None:
         assert set(cluster.metadata.brokers) == {1, 2}
         assert not first.requests_of(ApiKey.METADATA)
         await cluster.close()
+
+
+@on_a_loop
+async def test_the_address_of_a_controller_is_reported_once_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    controller, errors = ScriptedBroker({ApiKey.VOTE: lambda _: None}), list[KafkaError]()
+    async with a_cluster(controller, errors=errors) as cluster:
+        del controller.handlers[ApiKey.METADATA]
+        for _ in range(2):
+            with pytest.raises(KafkaException, match="it is a controller, which does not serve"):
+                await cluster.topic("orders", deadline=Deadline.after(100))
+    (error,) = errors
+    assert error.code() == ErrorCode.UNSUPPORTED_VERSION
+    log_unhandled_error(controller.settings(), error)
+    assert barnabas_log_lines(caplog)[-1].endswith(
+        f"{HOST}:{controller.port}: it is a controller, which does not serve Metadata: "
+        "use the address of a broker"
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.brokers import PeerBroker
+from tests.wait import wait_until
 
 from barnabas import (
     OFFSET_BEGINNING,
@@ -478,3 +479,46 @@ def test_a_rebalance_callback_must_assign_as_the_protocol_does(
     with pytest.raises(KafkaException, match="_STATE"):
         consumer.poll(30)
     assert len(consumer.assignment()) == 2, "it is assigned what it has not taken itself"
+
+
+def test_a_subscribed_topic_that_does_not_exist_is_reported_once(make: MakeConsumer) -> None:
+    consumer = make()
+    consumer.subscribe(["absent", "missing"])
+    errors = {}
+    while len(errors) < 2:
+        message = consumer.poll(10)
+        assert message is not None
+        errors[message.topic()] = message.error()
+        assert message.partition() == 0
+    assert errors == dict.fromkeys(["absent", "missing"], KafkaError.UNKNOWN_TOPIC_OR_PART)
+    assert "Subscribed topic not available: absent: " in str(errors["absent"])
+    assert consumer.poll(0) is None
+
+
+def test_a_member_of_the_consumer_protocol_logs_a_topic_that_does_not_exist(
+    make: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = make(group_protocol="consumer", client_id="waiting")
+    consumer.subscribe(["absent"])
+
+    def lines() -> list[str]:
+        return [line for line in caplog.messages if line.startswith("waiting: ")]
+
+    wait_until(lambda: consumer.poll(0.1) is not None or bool(lines()), "it is logged", 30)
+    [line] = lines()
+    assert "Subscribed topic not available: absent" in line
+
+
+def test_a_consumer_that_polls_without_a_subscription_says_so_once(
+    make: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Polls are checked every millisecond.
+    consumer = make(max_poll_interval_ms=10, session_timeout_ms=6, client_id="idle")
+
+    def lines() -> list[str]:
+        return [line for line in caplog.messages if line.startswith("idle: ")]
+
+    wait_until(lambda: consumer.poll(0.01) is not None or bool(lines()), "it is logged", 30)
+    consumer.poll(0.1)
+    [line] = lines()
+    assert line.endswith("call subscribe() or assign() first")

@@ -84,7 +84,7 @@ def test_undeliverable_records_have_the_cause(broker: Broker) -> None:
     broker.create_topic("narrow", 2, {"max.message.bytes": 5_000})
     assert delivered(broker, "narrow", b"x", partition=7) == (
         "_UNKNOWN_PARTITION",
-        "narrow has no such partition",
+        "topic narrow has no such partition: it has 2, numbered from 0",
     )
     name, words = delivered(broker, "narrow", bytes(20_000))
     assert name == "MSG_SIZE_TOO_LARGE"

@@ -119,9 +119,10 @@ def test_a_topic_is_created_by_the_first_record(make: Callable[..., Producer]) -
 def test_records_of_an_invalid_topic_are_reported(make: Callable[..., Producer]) -> None:
     producer = make()
     reports: list[Any] = []
-    producer.produce("no such topic!", b"x", on_delivery=lambda error, _: reports.append(error))
-    assert producer.flush(30) == 0
-    assert reports[0].code() == KafkaError.TOPIC_EXCEPTION
+    for _ in range(2):  # the second finds metadata that rejects the topic
+        producer.produce("no such topic!", b"x", on_delivery=lambda error, _: reports.append(error))
+        assert producer.flush(20) == 0
+    assert [error.code() for error in reports] == [KafkaError.TOPIC_EXCEPTION] * 2
 
 
 def test_records_time_out_without_a_broker() -> None:

@@ -1,9 +1,11 @@
 """A transaction's states: what may be called when, and what each error leads to."""
 
+import re
+
 import pytest
 
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.producer.transaction import ProducerTransaction, TxnState
+from barnabas.client.producer.transaction import _ALLOWED, ProducerTransaction, TxnState
 from barnabas.wire.errors import ErrorCode
 
 
@@ -98,3 +100,31 @@ def test_calls_in_the_wrong_state_raise_a_state_error(state: TxnState, call: str
     with pytest.raises(KafkaException) as raised:
         transaction.require(call)
     assert raised.value.args[0].code() == KafkaError._STATE
+
+
+@pytest.mark.parametrize(
+    "state",
+    [state for state in TxnState if state not in (TxnState.ABORTABLE_ERROR, TxnState.FATAL_ERROR)],
+)
+def test_a_call_that_is_not_allowed_names_one_that_is(state: TxnState) -> None:
+    for call, allowed in _ALLOWED.items():
+        if state in allowed:
+            continue
+        transaction = ProducerTransaction()
+        transaction.state = state
+        with pytest.raises(KafkaException) as raised:
+            transaction.require(call)
+        rejected, first, *_ = re.findall(r"(\w+)\(\)", raised.value.args[0].str())
+        assert rejected == call
+        assert state in _ALLOWED[first], raised.value
+
+
+def test_errors_of_a_transaction_say_what_to_call() -> None:
+    transaction = ProducerTransaction()
+    transaction.state = TxnState.IN_TRANSACTION
+    transaction.fail(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(KafkaException, match=r"; call abort_transaction\(\)"):
+        transaction.require("commit_transaction")
+    transaction.fail(ErrorCode.PRODUCER_FENCED)
+    with pytest.raises(KafkaException, match="has taken over; close this producer"):
+        transaction.require("abort_transaction")

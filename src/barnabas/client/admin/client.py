@@ -11,7 +11,6 @@ import functools
 import inspect
 import queue
 import warnings
-import weakref
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from types import GenericAlias, TracebackType
@@ -22,10 +21,11 @@ from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.admin.requests import UNSET
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.scram import UserScramCredentialsDescription as ScramDescription
-from barnabas.client.errors import KafkaError, KafkaException, fail
+from barnabas.client.client_finalizer import ClientFinalizer
+from barnabas.client.errors import KafkaError, KafkaException, fail, log_unhandled_error
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.methods import documented
-from barnabas.client.settings import AdminSettings, admin_settings
+from barnabas.client.settings import EXPECTED_SETTINGS, AdminSettings, admin_settings
 from barnabas.client.values import TopicPartition
 
 P = ParamSpec("P")
@@ -115,7 +115,7 @@ class AdminClient:
 
     def __init__(self, conf: dict[str, Any], **kwargs: Any) -> None:
         if not isinstance(conf, dict):
-            raise TypeError("expected configuration dict")
+            raise TypeError(EXPECTED_SETTINGS)
         self._runner = AdminRunner(admin_settings(conf | kwargs))
         self._admin = self._runner.admin
 
@@ -277,13 +277,18 @@ class AdminRunner:
     """An `AioAdminClient` on the loop that all clients without an own loop share."""
 
     def __init__(self, settings: AdminSettings) -> None:
-        self.errors = ErrorQueue(settings.error_cb)
+        self.errors = ErrorQueue(settings)
         self.thread = LoopThread.shared()
         self.admin = self.thread.run(_open(settings, self.errors))
-        self._finalize = weakref.finalize(self, _close, self.thread, self.admin)
+        self._is_closed = False
+        self._finalizer = ClientFinalizer(self, functools.partial(_close, self.thread, self.admin))
 
     def close(self) -> None:
-        closed = self._finalize()
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._finalizer.detach()
+        closed = _close(self.thread, self.admin)
         if closed is not None:
             closed.result(CLOSE_TIMEOUT_S)
 
@@ -327,24 +332,30 @@ class AdminRunner:
         return started
 
     def _require_open(self, call: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
-        if not self._finalize.alive:
+        if self._is_closed:
             call.close()
             fail(KafkaError._DESTROY, "the client was closed")
         return call
 
 
 class ErrorQueue:
-    """Connection errors on their way from the loop thread to `error_cb` in the user's."""
+    """Connection errors on their way from the loop thread to `error_cb` in the user's.
 
-    def __init__(self, error_cb: Callable[[KafkaError], None] | None) -> None:
-        self._error_cb = error_cb
+    Without `error_cb`, they are logged as those of other clients.
+    """
+
+    def __init__(self, settings: AdminSettings) -> None:
+        self._settings = settings
+        self._error_cb = settings.error_cb
         self._errors: queue.Queue[KafkaError] = queue.Queue(MAX_QUEUED_ERRORS)
 
     def __len__(self) -> int:
         return self._errors.qsize()
 
     def put(self, error: KafkaError) -> None:
-        if self._error_cb is not None and not self._errors.full():
+        if self._error_cb is None:
+            log_unhandled_error(self._settings, error)
+        elif not self._errors.full():
             self._errors.put_nowait(error)
 
     def serve(self, timeout_s: float) -> int:
@@ -365,11 +376,9 @@ async def _open(settings: AdminSettings, errors: ErrorQueue) -> AioAdminClient:
     return AioAdminClient(settings, errors.put)
 
 
-def _close(thread: LoopThread, admin: AioAdminClient) -> Future[None]:
+def _close(thread: LoopThread, admin: AioAdminClient) -> Future[None] | None:
     """Does not wait: the garbage collector may call it in the thread of the loop itself."""
-    closed = thread.submit(admin.close())
-    closed.add_done_callback(lambda _: thread.release())
-    return closed
+    return None if thread.is_in_forked_child else thread.close_client(admin.close())
 
 
 def _complete(

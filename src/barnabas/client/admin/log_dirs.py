@@ -12,11 +12,13 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.extensions import get_compaction_status, request_compaction_status
 from barnabas.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
     DescribableLogDirTopic,
+    DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResult,
 )
@@ -32,12 +34,28 @@ class TopicPartitionReplica:
 
 
 @dataclass(slots=True, frozen=True)
+class ReplicaCompaction:
+    """How far the log of a replica is compacted. Only brokers of Barnabas report it."""
+
+    dirty_ratio: float | None
+    """The share of its closed segments that is not cleaned yet; None if the log is damaged."""
+    last_cleaned: int | None
+    """When it was last cleaned, in ms since 1970; None if it was not since the broker started."""
+    uncleanable_reason: str | None
+    """Why it is not cleaned any more; None if it is."""
+
+
+@dataclass(slots=True, frozen=True)
 class ReplicaInfo:
-    """A replica in a directory: its size, its lag, and whether it is moving in (a future log)."""
+    """A replica in a directory: its size, its lag, and whether it is moving in (a future log).
+
+    `compaction` is None if the topic is not compacted, or the broker does not report it.
+    """
 
     size: int
     offset_lag: int
     is_future: bool
+    compaction: ReplicaCompaction | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -53,12 +71,16 @@ class LogDirDescription:
 
 @dataclass(slots=True, frozen=True)
 class ReplicaLogDirInfo:
-    """The current and future log directory of a replica; None and -1 if there is none."""
+    """The current and future log directory of a replica; None and -1 if there is none.
+
+    `compaction` is None if the topic is not compacted, or the broker does not report it.
+    """
 
     current_replica_log_dir: str | None = None
     current_replica_offset_lag: int = -1
     future_replica_log_dir: str | None = None
     future_replica_offset_lag: int = -1
+    compaction: ReplicaCompaction | None = None
 
 
 LogDirs = dict[str, LogDirDescription]
@@ -80,6 +102,7 @@ async def _describe_log_dirs(
 ) -> Results[int, LogDirs]:
     async def described(node: int | None, broker: int) -> LogDirs | KafkaError:
         request = DescribeLogDirsRequest(topics=None if topics is None else topics[broker])
+        request_compaction_status(request)
         response = await admin.send(request, node, deadline=deadline)
         return error_of(response) or {
             directory.log_dir: _description(directory) for directory in response.results
@@ -175,7 +198,10 @@ def _description(directory: DescribeLogDirsResult) -> LogDirDescription:
         error_of(directory),
         {
             TopicPartition(topic.name, partition.partition_index): ReplicaInfo(
-                partition.partition_size, partition.offset_lag, partition.is_future_key
+                partition.partition_size,
+                partition.offset_lag,
+                partition.is_future_key,
+                _compaction(partition),
             )
             for topic in directory.topics
             for partition in topic.partitions
@@ -186,18 +212,36 @@ def _description(directory: DescribeLogDirsResult) -> LogDirDescription:
     )
 
 
+def _compaction(replica: DescribeLogDirsPartition) -> ReplicaCompaction | None:
+    status = get_compaction_status(replica)
+    if status is None:
+        return None
+    return ReplicaCompaction(
+        status.dirty_ratio if status.dirty_ratio >= 0 else None,
+        status.last_cleaned_ms if status.last_cleaned_ms >= 0 else None,
+        status.uncleanable_reason or None,
+    )
+
+
 def _replica_log_dirs(directories: LogDirs) -> dict[TopicPartition, ReplicaLogDirInfo]:
     """Returns the directories of a broker's replicas; an offline directory has no replicas."""
-    current: dict[TopicPartition, tuple[str, int]] = {}
-    future: dict[TopicPartition, tuple[str, int]] = {}
-    for path, directory in directories.items():
+    current: dict[TopicPartition, tuple[str | None, int]] = {}
+    future: dict[TopicPartition, tuple[str | None, int]] = {}
+    compaction: dict[TopicPartition, ReplicaCompaction | None] = {}
+    for log_dir, directory in directories.items():
         if directory.error is not None and directory.error != ErrorCode.KAFKA_STORAGE_ERROR:
             continue
         for partition, replica in directory.replica_infos.items():
             target = future if replica.is_future else current
-            target[partition] = path, replica.offset_lag
+            target[partition] = log_dir, replica.offset_lag
+            if not replica.is_future:
+                compaction[partition] = replica.compaction
     none = (None, -1)
-    return {
-        partition: ReplicaLogDirInfo(*current.get(partition, none), *future.get(partition, none))
-        for partition in current.keys() | future.keys()
-    }
+    infos = {}
+    for partition in current.keys() | future.keys():
+        path, lag = current.get(partition, none)
+        future_path, future_lag = future.get(partition, none)
+        infos[partition] = ReplicaLogDirInfo(
+            path, lag, future_path, future_lag, compaction.get(partition)
+        )
+    return infos

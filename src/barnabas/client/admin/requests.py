@@ -321,7 +321,7 @@ def _unsupported_or(failure: KafkaException, api_name: str) -> KafkaException:
     error = error_in(failure)
     if error.code() != ErrorCode.UNSUPPORTED_VERSION:
         return failure
-    reason = f"the node does not serve this {api_name} request: {error.str()}"
+    reason = f"{api_name} is not supported: {error.str()}"
     return KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, reason))
 
 

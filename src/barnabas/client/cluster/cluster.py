@@ -14,8 +14,8 @@ from barnabas.client.backoff import Deadline
 from barnabas.client.cluster.coordinators import CoordinatorFinder, CoordinatorType
 from barnabas.client.cluster.metadata import MetadataSnapshot, TopicInfo
 from barnabas.client.cluster.metadata_updater import ControllerMetadataUpdater, MetadataUpdater
-from barnabas.client.cluster.nodes import ClusterNode, ClusterNodes, network_error
-from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
+from barnabas.client.cluster.nodes import NO_ADDRESS, ClusterNode, ClusterNodes, network_error
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, client_log, fail
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
 from barnabas.net.connection_options import ConnectionCounters
@@ -44,6 +44,8 @@ class ClusterClient:
     ) -> None:
         self._settings = settings
         addresses = tuple(controllers)
+        if not addresses and not settings.bootstrap_servers:
+            client_log(settings).warning("%s: %s", settings.client_id, NO_ADDRESS)
         self._nodes = ClusterNodes(addresses or settings.bootstrap_servers, settings, on_error)
         updater = ControllerMetadataUpdater if addresses else MetadataUpdater
         self._updater = updater(self._nodes, self.send_request, settings)
@@ -62,6 +64,11 @@ class ClusterClient:
     @property
     def metadata(self) -> MetadataSnapshot:
         return self._updater.metadata
+
+    @property
+    def metadata_error(self) -> KafkaError | None:
+        """Why there is no newer metadata: the error of the last request, or None."""
+        return self._updater.last_error
 
     def add_listener(self, listener: Callable[[MetadataSnapshot], None]) -> None:
         """Calls `listener` after every metadata update."""

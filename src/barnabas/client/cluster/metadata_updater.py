@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.metadata import BrokerInfo, MetadataSnapshot
 from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
-from barnabas.client.errors import KafkaError, KafkaException, broker_error
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import (
@@ -49,6 +49,11 @@ class MetadataUpdater:
         self._last_error: KafkaException | None = None  # of the last attempt
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the next update
+
+    @property
+    def last_error(self) -> KafkaError | None:
+        """The error of the last request for metadata; None if it succeeded."""
+        return None if self._last_error is None else error_in(self._last_error)
 
     def add_topics(self, topics: Iterable[str]) -> None:
         new = [topic for topic in topics if topic not in self._topics]
@@ -115,6 +120,7 @@ class MetadataUpdater:
         try:
             self._apply(await self._fetch())
         except KafkaException as exception:
+            self._report_first(exception)
             self._last_error = exception
             pause_ms = self._backoff.next_ms()
         else:
@@ -130,6 +136,13 @@ class MetadataUpdater:
             self.refresh()
         if self._has_new_topics:
             self._schedule(self._loop.time())
+
+    def _report_first(self, exception: KafkaException) -> None:
+        """Reports that a node serves no metadata, such as a controller; errors of connections are
+        reported by the nodes."""
+        error = error_in(exception)
+        if self._last_error is None and error.code() == ErrorCode.UNSUPPORTED_VERSION:
+            self._nodes.report(error)
 
     async def _fetch(self) -> MetadataSnapshot:
         """Returns the metadata after a request. Raises KafkaException if it failed."""

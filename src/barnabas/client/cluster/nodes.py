@@ -28,6 +28,11 @@ from barnabas.wire.schema import Message
 SendRequest = Callable[..., Coroutine[Any, Any, Any]]
 """`ClusterClient.send_request`, for the parts of a cluster that send requests."""
 
+NO_ADDRESS = (
+    "bootstrap.servers is not set: the client cannot connect to a cluster. "
+    "Set it to the address of a broker, such as localhost:9092"
+)
+
 _NEXT_ADDRESS_MS = 1_000
 """How long to wait for one address to connect before the next is tried as well."""
 
@@ -122,6 +127,8 @@ class ClusterNodes:
             error = network_error(failure)
             if not error.retriable():
                 raise KafkaException(error)
+        if not self._by_address:
+            raise KafkaException(no_broker_error(failures))
         pause_ms = min((node.backoff_ms() for node in self.least_loaded_first()), default=0)
         pause_ms = max(pause_ms, self._settings.retry_backoff_ms)
         if deadline.remaining_ms() <= pause_ms:
@@ -138,15 +145,18 @@ class ClusterNodes:
         """Called by a node that is connected."""
         self._are_all_down = False
 
+    def report(self, error: KafkaError) -> None:
+        self._on_error(error)
+
     def on_failure(self, failure: OSError) -> None:
         """Called by a node that was not down before."""
         error = network_error(failure)
-        self._on_error(error)
+        self.report(error)
         nodes = list(self._brokers.values()) or self._bootstrap
         if not self._are_all_down and all(node.is_down for node in nodes):
             self._are_all_down = True
             reason = f"{len(nodes)}/{len(nodes)} brokers are down: {error.str()}"
-            self._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, reason))
+            self.report(KafkaError(KafkaError._ALL_BROKERS_DOWN, reason))
 
     def _node_at(self, host: str, port: int) -> "ClusterNode":
         node = self._by_address.get((host, port))
@@ -343,7 +353,7 @@ def network_error(exception: OSError) -> KafkaError:
 def no_broker_error(exceptions: Mapping[str, OSError]) -> KafkaError:
     """Returns the error for the case that every address has failed."""
     if not exceptions:
-        return KafkaError(KafkaError._ALL_BROKERS_DOWN, "bootstrap.servers is empty")
+        return KafkaError(KafkaError._ALL_BROKERS_DOWN, NO_ADDRESS)
     errors = [network_error(exception) for exception in exceptions.values()]
     codes = {error.code() for error in errors}
     is_same = codes <= {KafkaError._TIMED_OUT} or codes <= {KafkaError._RESOLVE}

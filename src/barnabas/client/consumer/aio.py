@@ -10,12 +10,15 @@ Callbacks run in `poll` and the other calls that wait, and may be coroutine func
 
 import asyncio
 import time
+import weakref
 from collections.abc import Callable, Coroutine
+from functools import partial
 from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from barnabas.client._message import Message
+from barnabas.client.client_finalizer import ClientFinalizer
 from barnabas.client.consumer import calls, validation
 from barnabas.client.consumer._poller import AioPoller
 from barnabas.client.consumer.core import ConsumerCore
@@ -49,10 +52,15 @@ class AioConsumer(AioPoller):
 
     def __init__(self, *conf: Any, **more: Any) -> None:
         super().__init__()
-        self._buffer = AioFetchBuffer(self)
+        settings = validation.parse_settings(conf, more)
+        # The loop has no reference to it, so that an unreferenced consumer is closed.
+        reference = weakref.proxy(self)
+        self._buffer = AioFetchBuffer(reference)
         self._callbacks: dict[RebalanceType, OnRebalance | None] = {}
         self._is_closed = False
-        self._core = ConsumerCore(validation.parse_settings(conf, more), self, self._buffer)
+        self._core = ConsumerCore(settings, reference, self._buffer)
+        loop = asyncio.get_running_loop()
+        self._finalizer = ClientFinalizer(self, partial(_abandon, loop, self._core))
 
     # Messages: `poll` and the iteration are inherited.
 
@@ -220,6 +228,7 @@ class AioConsumer(AioPoller):
         try:
             await self._run_with_callbacks(self._core.close())
         finally:
+            self._finalizer.detach()
             self._is_closed = True
             self.has_events = True  # the next call finds the consumer closed
             self.current_fetch = None
@@ -256,6 +265,31 @@ class AioConsumer(AioPoller):
         if raised is not None and task.exception() is None:
             raise raised
         return task.result()
+
+
+def _abandon(loop: asyncio.AbstractEventLoop, core: ConsumerCore) -> None:
+    """Closes a dropped consumer while its loop runs. Without the loop it cannot leave its group."""
+
+    def start() -> None:
+        loop.create_task(core.abandon()).add_done_callback(on_done)
+
+    def on_done(closed: asyncio.Task[None]) -> None:
+        if closed.cancelled():  # the loop ends as well
+            core.log_not_closed()
+
+    if not loop.is_running():
+        core.log_not_closed()
+    elif _is_in_loop(loop):
+        start()
+    else:
+        loop.call_soon_threadsafe(start)
+
+
+def _is_in_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 async def _await_result(result: Any) -> None:

@@ -90,7 +90,7 @@ async def committed(
     core: ConsumerCore, partitions: list[TopicPartition], timeout: float = -1
 ) -> list[TopicPartition]:
     if core.coordinator is None:
-        fail(KafkaError._UNKNOWN_GROUP, "committed() needs a group.id")
+        fail(KafkaError._UNKNOWN_GROUP, "committed() reads the offsets of a group: set group.id")
     keys = [(offset.topic, offset.partition) for offset in validation.topic_partitions(partitions)]
     offsets = await core.coordinator.committed(keys, deadline=_deadline(timeout))
     for offset in offsets.values():

@@ -7,10 +7,13 @@ thread waits; messages come to the user's thread through the fetch buffer.
 import time
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from barnabas.client._message import Message
+from barnabas.client.client_finalizer import ClientFinalizer
 from barnabas.client.consumer import calls, validation
 from barnabas.client.consumer._poller import SyncPoller
 from barnabas.client.consumer.core import ConsumerCore
@@ -57,8 +60,7 @@ class Consumer(SyncPoller):
         except BaseException:
             self._thread.release()
             raise
-        self._end = weakref.finalize(self, _end, self._thread, self._core)
-        self._end.atexit = False  # the thread ends with the process anyway
+        self._finalizer = ClientFinalizer(self, partial(_abandon, self._thread, self._core))
 
     # Messages: `poll` is inherited.
 
@@ -214,7 +216,7 @@ class Consumer(SyncPoller):
         try:
             self._run_with_callbacks(self._core.close())
         finally:
-            self._end.detach()
+            self._finalizer.detach()
             self._is_closed = True
             self.has_events = True  # the next call finds the consumer closed
             self.current_fetch = None
@@ -265,8 +267,6 @@ async def _metrics(core: ConsumerCore) -> Metrics:
     return core.metrics()
 
 
-def _end(thread: LoopThread, core: ConsumerCore) -> None:
+def _abandon(thread: LoopThread, core: ConsumerCore) -> "Future[None]":
     """Does not wait: the garbage collector may call it in the thread of the loop itself."""
-    if not thread.is_in_forked_child:
-        closed = thread.submit(core.abandon())
-        closed.add_done_callback(lambda _: thread.release())
+    return thread.close_client(core.abandon())

@@ -18,7 +18,7 @@ from barnabas.client.consumer.offset_lookup import OffsetLookup
 from barnabas.client.consumer.position_updater import PositionUpdater
 from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy, TopicPartitionState
 from barnabas.client.consumer.user_events import RebalanceEvent, RebalanceType, UserEvents
-from barnabas.client.errors import KafkaError, fail
+from barnabas.client.errors import KafkaError, client_log, fail
 from barnabas.client.metrics import Metrics
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import PartitionKey, TopicPartition
@@ -66,6 +66,7 @@ class ConsumerCore:
         self.is_user_waiting = False  # the user waits in poll
         self._last_poll_count = 0
         self._is_subscribed = False
+        self._has_topics = False  # from the first subscription or assignment on
         self._is_unreferenced = False
         buffer.on_space_freed = self._on_space_freed
         self.cluster.add_listener(self._on_metadata)
@@ -99,6 +100,16 @@ class ConsumerCore:
                 await self.end_rebalance(event)
         await self.close()
 
+    def log_not_closed(self) -> None:
+        """Logs that the user has dropped a member of the group whose loop does not run any more."""
+        if self.coordinator is not None and self.coordinator.member_id:
+            client_log(self.settings).warning(
+                "%s: the consumer was not closed: its partitions stay assigned to it until group "
+                "%s removes it (session.timeout.ms). Call close() first.",
+                self.settings.client_id,
+                self.settings.group_id,
+            )
+
     def metrics(self) -> Metrics:
         return self._metrics.metrics(self._statistics.rebalances)
 
@@ -107,10 +118,10 @@ class ConsumerCore:
     async def subscribe(self, topics: Sequence[str]) -> None:
         """Joins the group for these topics; manually assigned partitions are unassigned."""
         if self.coordinator is None:
-            fail(KafkaError._UNKNOWN_GROUP, "subscribe() needs a group.id")
+            fail(KafkaError._UNKNOWN_GROUP, "subscribe() joins a group: set group.id")
         if not self._is_subscribed:
             await self.remove(list(self.assignment))
-        self._is_subscribed = True
+        self._is_subscribed = self._has_topics = True
         self.coordinator.subscribe(topics)
 
     async def unsubscribe(self) -> None:
@@ -178,7 +189,8 @@ class ConsumerCore:
             fail(
                 KafkaError._STATE,
                 f"Failed to seek to offset {partition.offset}: {partition.topic} "
-                f"[{partition.partition}] is not assigned",
+                f"[{partition.partition}] is not assigned; call assign() with the offset, or "
+                f"seek() in the on_assign callback",
             )
         state.seek(
             partition.offset, -1 if partition.leader_epoch is None else partition.leader_epoch
@@ -212,6 +224,7 @@ class ConsumerCore:
         )
 
     def _start_fetching(self) -> None:
+        self._has_topics = True
         self.cluster.add_topics({topic for topic, _ in self.assignment})
         self._position_updater.update()
         self._fetcher.send_fetches()
@@ -248,9 +261,9 @@ class ConsumerCore:
     async def on_partitions_lost(self, partitions: Collection[PartitionKey]) -> None:
         await self._run_user_callback(RebalanceType.LOST, partitions, True)
 
-    def on_error(self, error: KafkaError) -> None:
+    def on_error(self, error: KafkaError, topic: str | None = None) -> None:
         """Reports an error from `poll`."""
-        self._events.report(error)
+        self._events.report(error, topic)
 
     async def _run_user_callback(
         self, change: RebalanceType, partitions: Collection[PartitionKey], incremental: bool
@@ -343,5 +356,15 @@ class ConsumerCore:
         if self.is_user_waiting or poll_count != self._last_poll_count:
             self._last_poll_count = poll_count
             self.coordinator.on_poll()
+            self._log_missing_subscription()
         pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _CHECKS_PER_POLL_INTERVAL)
         self._poll_check = self._loop.call_later(pause_s, self._check_user_polls)
+
+    def _log_missing_subscription(self) -> None:
+        """Logs once that the user polls in vain."""
+        if not self._has_topics:
+            self._has_topics = True
+            client_log(self.settings).warning(
+                "%s: poll() has nothing to return: call subscribe() or assign() first",
+                self.settings.client_id,
+            )

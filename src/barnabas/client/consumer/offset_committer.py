@@ -90,10 +90,10 @@ class OffsetCommitter:
     ) -> list[TopicPartition]:
         """Commits offsets, and returns them with their errors."""
         if self._coordinator is None:
-            fail(KafkaError._UNKNOWN_GROUP, "commit() needs a group.id")
+            fail(KafkaError._UNKNOWN_GROUP, "commit() writes the offsets of a group: set group.id")
         offsets = [partition for partition in offsets if partition.offset >= 0]
         if not offsets:
-            fail(KafkaError._NO_OFFSET, "Commit failed: no offset is stored")
+            fail(KafkaError._NO_OFFSET, "Commit failed: no offset is stored since the last commit")
         to_commit = {(partition.topic, partition.partition): partition for partition in offsets}
         errors = await self._coordinator.commit(to_commit, deadline=Deadline.after(timeout_ms))
         results = []

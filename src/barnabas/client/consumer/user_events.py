@@ -41,9 +41,12 @@ class UserEvents:
         """Runs a callback in the user's thread."""
         self._buffer.put_event(CallbackEvent(function, arguments))
 
-    def report(self, error: KafkaError) -> None:
-        """Returns an error that belongs to no partition from poll."""
-        self._buffer.put([BufferedError(error_message(error))])
+    def report(self, error: KafkaError, topic: str | None = None) -> None:
+        """Returns an error that belongs to no partition from poll.
+
+        The error of a topic has partition 0, as in librdkafka.
+        """
+        self._buffer.put([BufferedError(error_message(error, topic, None if topic is None else 0))])
 
     def report_for(self, partition: TopicPartitionState, error: KafkaError) -> None:
         """Returns an error of a partition from poll, unless it was reported before."""

@@ -7,7 +7,7 @@ from typing import Any
 from barnabas.client._message import Message
 from barnabas.client.consumer.user_events import RebalanceType
 from barnabas.client.errors import KafkaError, fail
-from barnabas.client.settings import ConsumerSettings, consumer_settings
+from barnabas.client.settings import EXPECTED_SETTINGS, ConsumerSettings, consumer_settings
 from barnabas.client.values import TopicPartition
 
 MAX_MESSAGES = 1_000_000
@@ -17,7 +17,7 @@ FOREVER_MS = 2**31 - 1
 def parse_settings(conf: tuple[Any, ...], more: Mapping[str, Any]) -> ConsumerSettings:
     """Returns the settings of a dict, of keywords, or of both. Requires a group.id."""
     if len(conf) > 1 or (conf and not isinstance(conf[0], dict)) or not (conf or more):
-        raise TypeError("expected configuration dict")
+        raise TypeError(EXPECTED_SETTINGS)
     settings = consumer_settings({**(conf[0] if conf else {}), **more})
     if not settings.group_id:
         raise ValueError("Failed to create consumer: group.id must be set")
@@ -26,7 +26,7 @@ def parse_settings(conf: tuple[Any, ...], more: Mapping[str, Any]) -> ConsumerSe
 
 def topic_partitions(value: object) -> list[TopicPartition]:
     if not isinstance(value, list):
-        raise TypeError("requires list of TopicPartition")
+        raise TypeError(f"requires list of TopicPartition, not {type(value).__name__}")
     return [topic_partition(item) for item in value]
 
 
@@ -40,13 +40,13 @@ def distinct_topic_partitions(value: object) -> list[TopicPartition]:
 
 def topic_partition(value: object) -> TopicPartition:
     if not isinstance(value, TopicPartition):
-        raise TypeError("expected barnabas.TopicPartition")
+        raise TypeError(f"expected barnabas.TopicPartition, not {type(value).__name__}")
     return value
 
 
 def topics(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError("expected list of topic unicode strings")
+        raise TypeError('expected list of topic unicode strings, such as ["orders"]')
     if not value:
         fail(KafkaError._INVALID_ARG, "Failed to set subscription: it names no topic")
     return value
@@ -105,7 +105,7 @@ def offsets_to_commit(
     if message is None:
         return None
     if not isinstance(message, Message):
-        raise TypeError("expected barnabas.Message")
+        raise TypeError(f"expected barnabas.Message, not {type(message).__name__}")
     error = message.error()
     if error is not None:
         fail(

@@ -133,14 +133,14 @@ class ProducerBase:
                 KafkaError(
                     KafkaError.MSG_SIZE_TOO_LARGE,
                     f"A record of {size} bytes for {topic} is larger than message.max.bytes "
-                    "(max.request.size) allows.",
+                    "(max.request.size) allows: set it higher, here and for the topic.",
                 )
             ) from None
         except IndexError:
             raise KafkaException(
                 KafkaError(
                     KafkaError._UNKNOWN_PARTITION,
-                    f"Topic {topic} has no partition {partition}.",
+                    f"Topic {topic} has no partition {partition}: they are numbered from 0.",
                 )
             ) from None
         return None
@@ -177,7 +177,10 @@ def _bytes(content: object, part: str) -> bytes:
         return content.encode()
     if isinstance(content, bytes):
         return bytes(content)
-    raise TypeError(f"A {part} must be bytes, str or None, not {type(content).__name__}.")
+    raise TypeError(
+        f"A {part} must be bytes, str or None, not {type(content).__name__}. Encode it first, for "
+        "instance with json.dumps(), or use a SerializingProducer."
+    )
 
 
 @cython.cfunc

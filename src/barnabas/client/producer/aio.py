@@ -2,10 +2,12 @@
 
 import asyncio
 import inspect
+import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from barnabas.client.client_finalizer import ClientFinalizer
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, log_unhandled_error
 from barnabas.client.metrics import Metrics
@@ -18,7 +20,8 @@ from barnabas.client.producer.core import (
     merge_conf,
 )
 from barnabas.client.producer.delivery_reports import DeliveryReports
-from barnabas.client.settings import producer_settings
+from barnabas.client.producer.lost_records import log_undelivered
+from barnabas.client.settings import ProducerSettings, producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
 if TYPE_CHECKING:
@@ -47,20 +50,21 @@ class AioProducer(AioProducerBase):
         settings = producer_settings(merge_conf(conf, more))
         self._settings = settings
         self._loop = asyncio.get_running_loop()
-        self._accumulator = build_accumulator(settings, self._wake)
+        self._accumulator = build_accumulator(settings, _weak(self._wake))
         super().__init__(
             self._loop,
             self._accumulator,
             None if settings.on_delivery is None else self._as_callback(settings.on_delivery),
             build_interceptors(settings),
         )
-        self._reports = DeliveryReports(self._accumulator, self._notify)
+        self._reports = DeliveryReports(self._accumulator, _weak(self._notify))
         self._is_notified = False
         self._callback_tasks: set[asyncio.Task[Any]] = set()  # coroutines of callbacks
         self._delivered = asyncio.Event()  # something was delivered
         self._is_closed = False
         callbacks = ProducerCallbacks(self._reports, self._on_error, self.set_produce_error)
         self._core = ProducerCore(settings, self._accumulator, callbacks)
+        self._finalizer = ClientFinalizer(self, partial(_log_lost, settings, self._reports))
 
     async def produce_arrow(
         self, topic: str, rows: "pa.RecordBatch | pa.Table", on_delivery: "OnRows | None" = None
@@ -100,6 +104,7 @@ class AioProducer(AioProducerBase):
                     await asyncio.wait_for(self._delivered.wait(), deadline.remaining_ms() / 1000)
                 except TimeoutError:
                     break
+            self._reports.has_flush_timed_out = len(self) > 0
             return len(self)
         finally:
             self._accumulator.end_flush()
@@ -199,12 +204,14 @@ class AioProducer(AioProducerBase):
         if self._is_closed:
             return True
         self.set_produce_error(RuntimeError("Producer has been closed"))
+        deadline = _deadline(timeout)
         try:
             left = await self.flush(timeout)
         finally:
             self._is_closed = True
-            await self._core.close()
-        return left == 0
+            self._finalizer.detach()
+            is_aborted = await self._core.close(deadline.remaining_ms())
+        return left == 0 and is_aborted
 
     async def __aenter__(self) -> Self:
         return self
@@ -287,6 +294,23 @@ class AioProducer(AioProducerBase):
     def _require_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
+
+
+def _weak(method: Callable[[], None]) -> Callable[[], None]:
+    """Returns a function that calls a method as long as its object is there."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        method = reference()
+        if method is not None:
+            method()
+
+    return call
+
+
+def _log_lost(settings: ProducerSettings, reports: DeliveryReports) -> None:
+    """A dropped producer delivers as long as its loop runs; what is left then is lost."""
+    log_undelivered(settings, reports.undelivered_count, has_timed_out=reports.has_flush_timed_out)
 
 
 def _deadline(timeout: float) -> Deadline:

@@ -23,6 +23,12 @@ from barnabas.client.producer.batch_finisher import ProducerIdAndEpoch
 from barnabas.client.producer.delivery_reports import DeliveryReports
 from barnabas.client.producer.interceptors import ProducerInterceptors
 from barnabas.client.producer.librdkafka_statistics import statistics_json
+from barnabas.client.producer.lost_records import (
+    log_failed,
+    log_missing_topic,
+    log_open_transaction,
+    log_undelivered,
+)
 from barnabas.client.producer.metrics import ProducerMetrics
 from barnabas.client.producer.produce_request import (
     InFlightProduce,
@@ -32,7 +38,7 @@ from barnabas.client.producer.produce_request import (
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.client.producer.transaction_manager import LAST_V1_PRODUCE, TransactionManager
-from barnabas.client.settings import ProducerSettings
+from barnabas.client.settings import EXPECTED_SETTINGS, ProducerSettings
 from barnabas.client.values import ThrottleEvent
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import ProduceResponse
@@ -40,6 +46,12 @@ from barnabas.wire.messages.producer_ids import InitProducerIdRequest
 
 METADATA_TIMEOUT_S = 30.0
 """How long records wait for a topic: brokers learn of a new one at different times."""
+
+TOPIC_CREATION_S = 1.0
+"""How long the automatic creation of a topic may take before its absence is logged."""
+
+ABORT_TIMEOUT_MS = 3_000
+"""How long closing waits until the open transaction is aborted."""
 
 _TIMER_SLACK_S = 0.0005
 """A timer that fired a little too early would find nothing to do."""
@@ -80,6 +92,7 @@ class ProducerCore:
         self._started_s = time.time()
         self._topics: dict[str, TopicInfo] = {}
         self._waiting_topics: set[str] = set()  # topics with records and without metadata
+        self._missing_topics: set[str] = set()  # those of them that were logged
         self._timer: asyncio.TimerHandle | None = None
         self._statistics_timer: asyncio.TimerHandle | None = None
         self._init_task: asyncio.Task[None] | None = None
@@ -92,7 +105,9 @@ class ProducerCore:
     def transaction_manager(self) -> TransactionManager:
         if self._transaction_manager is None:
             raise KafkaException(
-                KafkaError(KafkaError._NOT_CONFIGURED, "the producer has no transactional.id")
+                KafkaError(
+                    KafkaError._NOT_CONFIGURED, "transactions need the setting transactional.id"
+                )
             )
         return self._transaction_manager
 
@@ -160,8 +175,16 @@ class ProducerCore:
         if self._transaction is not None:
             self._callbacks.set_produce_error(self._transaction.produce_error())
 
-    async def close(self) -> None:
-        """Closes the connections. Records that are not delivered yet are not delivered any more."""
+    async def close(self, timeout_ms: float = ABORT_TIMEOUT_MS) -> bool:
+        """Closes the connections. Records that are not delivered yet are not delivered any more.
+
+        Aborts an open transaction within the timeout; returns False if that did not succeed.
+        """
+        is_aborted = await self._abort_open_transaction(min(timeout_ms, ABORT_TIMEOUT_MS))
+        reports = self._callbacks.reports
+        log_undelivered(
+            self._settings, reports.undelivered_count, has_timed_out=reports.has_flush_timed_out
+        )
         self._is_closed = True
         for timer in (self._timer, self._statistics_timer):
             if timer is not None:
@@ -169,6 +192,18 @@ class ProducerCore:
         if self._init_task is not None:
             self._init_task.cancel()
         await self.cluster.close()
+        return is_aborted
+
+    async def _abort_open_transaction(self, timeout_ms: float) -> bool:
+        """Consumers with read_committed would otherwise wait until it times out."""
+        if self._transaction is None or not self._transaction.is_to_abort:
+            return True
+        log_open_transaction(self._settings)
+        try:
+            await self.transaction_manager.abort(Deadline.after(timeout_ms))
+        except KafkaException:
+            return False
+        return True
 
     def _schedule_step(self, at_s: float | None) -> None:
         if self._timer is not None:
@@ -247,11 +282,16 @@ class ProducerCore:
     def _report_completed(self, now_s: float) -> None:
         """Passes the batches that are done on to the user's thread."""
         completed, self.sender.completed = self.sender.completed, []
+        unreported = []
         for batch in completed:
             self.producer_metrics.on_completed(batch, now_s)
             if batch.prepare_reports(self._settings.report_only_errors):
                 self._callbacks.reports.put(batch)
             else:
+                unreported.append(batch)
+        if unreported:
+            log_failed(self._settings, unreported)  # before a flush that waits for them returns
+            for batch in unreported:
                 self._callbacks.reports.deallocate(batch)
         if completed:
             self.update_produce_error()
@@ -293,12 +333,14 @@ class ProducerCore:
             if topic.error == ErrorCode.NONE and topic.partitions:
                 self._topics[name] = topic
                 self._waiting_topics.discard(name)
+                self._missing_topics.discard(name)
                 available = [info.index for info in topic.partitions if info.leader >= 0]
-                missing = KafkaError(KafkaError._UNKNOWN_PARTITION, f"{name} has no such partition")
-                failed = self._accumulator.update_topic(name, len(topic.partitions), available)
-                self.sender.fail_unsent(failed, missing)
-            elif topic.error != ErrorCode.NONE and not topic.error.retriable:
-                self._fail_waiting(name, broker_error(topic.error))
+                count = len(topic.partitions)
+                failed = self._accumulator.update_topic(name, count, available)
+                reason = f"topic {name} has no such partition: it has {count}, numbered from 0"
+                self.sender.fail_unsent(failed, KafkaError(KafkaError._UNKNOWN_PARTITION, reason))
+            elif _is_rejected(topic):
+                self._fail_waiting(name, _topic_error(topic))
         self.step()
 
     def _expire_waiting(self, now_s: float) -> float | None:
@@ -307,11 +349,32 @@ class ProducerCore:
             return None
         timeout_s = min(METADATA_TIMEOUT_S, self._settings.delivery_timeout_ms / 1000)
         for name, since_s in self._accumulator.waiting_since().items():
-            if now_s - since_s >= timeout_s:
-                self._fail_waiting(
-                    name, _missing_topic_error(name, self.cluster.metadata.topics.get(name))
-                )
+            topic = self.cluster.metadata.topics.get(name)
+            if topic is not None and _is_rejected(topic):
+                self._fail_waiting(name, _topic_error(topic))
+                self.cluster.refresh()  # it may be accepted by now, for later records
+            elif now_s - since_s >= timeout_s:
+                self._fail_waiting(name, self._missing_topic_error(name))
+            elif now_s - since_s >= TOPIC_CREATION_S:
+                self._log_missing_topic(name, timeout_s)
         return now_s + min(1.0, timeout_s / 10)
+
+    def _log_missing_topic(self, name: str, timeout_s: float) -> None:
+        """Logs once that records wait for a topic, which would otherwise be silent for long."""
+        topic = self.cluster.metadata.topics.get(name)
+        if name in self._missing_topics or topic is None:
+            return
+        if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            self._missing_topics.add(name)
+            log_missing_topic(self._settings, name, timeout_s)
+
+    def _missing_topic_error(self, name: str) -> KafkaError:
+        topic = self.cluster.metadata.topics.get(name)
+        if topic is not None and topic.error != ErrorCode.NONE:
+            return _topic_error(topic)
+        cause = self.cluster.metadata_error
+        reason = "no broker responds" if cause is None else cause.str()
+        return KafkaError(KafkaError._MSG_TIMED_OUT, f"no metadata of {name}: {reason}")
 
     def _fail_waiting(self, name: str, error: KafkaError) -> None:
         batch = self._accumulator.take_waiting(name)
@@ -319,10 +382,13 @@ class ProducerCore:
             self.sender.fail_unsent([batch], error)
 
 
-def _missing_topic_error(name: str, topic: TopicInfo | None) -> KafkaError:
-    if topic is not None and topic.error != ErrorCode.NONE:
-        return broker_error(topic.error, f"{name}: {topic.error.name}")
-    return KafkaError(KafkaError._MSG_TIMED_OUT, f"no metadata of {name}: no broker responds")
+def _is_rejected(topic: TopicInfo) -> bool:
+    """Whether it is useless to wait for the topic, such as one with an invalid name."""
+    return topic.error != ErrorCode.NONE and not topic.error.retriable
+
+
+def _topic_error(topic: TopicInfo) -> KafkaError:
+    return broker_error(topic.error, f"topic {topic.name!r}: {KafkaError(topic.error).str()}")
 
 
 def build_accumulator(settings: ProducerSettings, wake: Callable[[], object]) -> RecordAccumulator:
@@ -356,8 +422,6 @@ def build_interceptors(settings: ProducerSettings) -> ProducerInterceptors | Non
 
 def merge_conf(conf: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a dictionary and those of keywords, which take precedence."""
-    if conf is None and not more:
-        raise TypeError("expected configuration dict")
-    if conf is not None and not isinstance(conf, Mapping):
-        raise TypeError("expected configuration dict")
+    if (conf is None and not more) or not isinstance(conf, Mapping | None):
+        raise TypeError(EXPECTED_SETTINGS)
     return {**(conf or {}), **more}

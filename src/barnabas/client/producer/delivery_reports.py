@@ -7,6 +7,7 @@ from typing import Any
 
 from barnabas.client.producer._accumulator import RecordAccumulator
 from barnabas.client.producer._batch import ProducerBatch
+from barnabas.client.producer.lost_records import PURGED
 
 OnDelivery = Callable[[Any, Any], object]
 """Called with a KafkaError or None, and the Message."""
@@ -22,11 +23,24 @@ class DeliveryReports:
         self._accumulator = accumulator
         self._notify = notify
         self._entries: deque[ProducerBatch | Event] = deque()
+        self.has_flush_timed_out = False
+        """Whether the last flush returned before all records were delivered."""
 
     @property
     def event_count(self) -> int:
         """The events that wait; batches are counted by the accumulator until they are reported."""
         return sum(not isinstance(entry, ProducerBatch) for entry in list(self._entries))
+
+    @property
+    def undelivered_count(self) -> int:
+        """The records that are not delivered, or failed without a report so far."""
+        batches = [entry for entry in list(self._entries) if isinstance(entry, ProducerBatch)]
+        known = sum(
+            batch.record_count
+            for batch in batches
+            if batch.error is None or batch.error.code() in PURGED
+        )
+        return max(0, self._accumulator.buffered_records - known)
 
     def put(self, entry: ProducerBatch | Event) -> None:
         self._entries.append(entry)

@@ -1,11 +1,14 @@
 """`barnabas.Producer`: the producer for code without an event loop, like confluent_kafka's."""
 
+import math
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from barnabas.client.client_finalizer import ClientFinalizer
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, log_unhandled_error
 from barnabas.client.loop_thread import LoopThread
@@ -70,8 +73,7 @@ class Producer(ProducerBase):
             self._thread.release()
             raise
         self._wake.thread, self._wake.core = self._thread, self._core
-        self._finalizer = weakref.finalize(self, _close_core, self._thread, self._core)
-        self._finalizer.atexit = False  # the thread ends with the process anyway
+        self._finalizer = ClientFinalizer(self, partial(_close_core, self._thread, self._core))
 
     # Delivery
 
@@ -96,6 +98,7 @@ class Producer(ProducerBase):
                 notifications = self._notifier.count
                 self._reports.run_callbacks()
                 if not len(self) or not self._wait(notifications, deadline_s):
+                    self._reports.has_flush_timed_out = len(self) > 0
                     return len(self)
         finally:
             self._accumulator.end_flush()
@@ -297,14 +300,16 @@ class Producer(ProducerBase):
         if self._is_closed or self._thread.is_in_forked_child:
             return True
         self.set_produce_error(RuntimeError("Producer has been closed"))
+        deadline_s = _deadline(timeout)
         try:
             left = self.flush(timeout)
         finally:
             self._is_closed = True
             self._finalizer.detach()
-            self._thread.run(self._core.close())
+            left_s = math.inf if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+            is_aborted = self._thread.run(self._core.close(left_s * 1000))
             self._thread.release()
-        return left == 0
+        return left == 0 and is_aborted
 
     def __enter__(self) -> Self:
         return self
@@ -398,11 +403,9 @@ async def _start_core(
     return ProducerCore(settings, accumulator, callbacks)
 
 
-def _close_core(thread: LoopThread, core: ProducerCore) -> None:
+def _close_core(thread: LoopThread, core: ProducerCore) -> "Future[bool]":
     """Closes without waiting: the finalizer may run in the thread of the loop itself."""
-    if not thread.is_in_forked_child:
-        closed = thread.submit(core.close())
-        closed.add_done_callback(lambda _: thread.release())
+    return thread.close_client(core.close())
 
 
 def _deadline(timeout: float) -> float | None:

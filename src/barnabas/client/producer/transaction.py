@@ -21,7 +21,7 @@ aborts it if it has not been ended.
 
 from enum import Enum, auto
 
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.values import PartitionKey
 from barnabas.wire.errors import ErrorCode
 
@@ -51,7 +51,38 @@ _ALLOWED: dict[str, frozenset[TxnState]] = {
     "produce": frozenset({TxnState.IN_TRANSACTION}),
 }
 
+_ADVICE: dict[TxnState, str] = {
+    TxnState.UNINITIALIZED: "call init_transactions() first",
+    TxnState.READY: "no transaction is open, call begin_transaction() first",
+    TxnState.IN_TRANSACTION: (
+        "a transaction is open, call commit_transaction() or abort_transaction() first"
+    ),
+    TxnState.COMMITTING: "the commit is not finished, call commit_transaction() again first",
+    TxnState.ABORTING: "the abort is not finished, call abort_transaction() again first",
+    TxnState.PREPARING: "the transaction is not prepared, call prepare_transaction() again first",
+    TxnState.PREPARED: "a transaction is prepared, call complete_transaction() first",
+}
+"""What to do in a state where a call is not allowed."""
+
+_ADVICE_FOR: dict[tuple[str, TxnState], str] = {
+    ("init_transactions", TxnState.READY): (
+        "it was called before, and once is enough; call begin_transaction()"
+    ),
+    ("complete_transaction", TxnState.READY): (
+        "no transaction is prepared, call begin_transaction() and prepare_transaction() first"
+    ),
+    ("complete_transaction", TxnState.IN_TRANSACTION): (
+        "the transaction is not prepared, call prepare_transaction() first"
+    ),
+    ("produce", TxnState.UNINITIALIZED): (
+        "call init_transactions() and then begin_transaction() first"
+    ),
+}
+"""The calls for which something else than `_ADVICE` is to be done."""
+
 _SENDING = frozenset({TxnState.IN_TRANSACTION, TxnState.COMMITTING, TxnState.PREPARING})
+
+_TO_ABORT = _ALLOWED["abort_transaction"]
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 _FATAL = FENCED | {
@@ -83,18 +114,19 @@ class ProducerTransaction:
     def can_send(self) -> bool:
         return self.state in _SENDING
 
+    @property
+    def is_to_abort(self) -> bool:
+        """Whether it would stay open until it times out if the producer went away."""
+        return self.state in _TO_ABORT and not self.is_empty
+
     def require(self, call: str) -> None:
         """Raises KafkaException unless the call is allowed now."""
         if self.state in _ALLOWED[call]:
             return
         if self.error is not None:
             raise KafkaException(self.error)
-        raise KafkaException(
-            KafkaError(
-                KafkaError._STATE,
-                f"{call} is not allowed now: the transaction is {self.state.name}",
-            )
-        )
+        advice = _ADVICE_FOR.get((call, self.state)) or _ADVICE[self.state]
+        fail(KafkaError._STATE, f"{call}() is not allowed now: {advice}")
 
     def produce_error(self) -> KafkaException | None:
         """Returns what `produce` raises now."""
@@ -140,18 +172,28 @@ class ProducerTransaction:
     def fail(self, code: int, reason: str | None = None) -> KafkaError:
         """Changes the state for an error. Returns it as fatal, or as one that requires an abort."""
         if code in FENCED:
-            error = KafkaError(
-                KafkaError._FENCED,
-                reason or "another producer with this transactional.id has taken over",
-                fatal=True,
-            )
-        elif code in _FATAL:
-            error = KafkaError(code, reason, fatal=True)
-        else:
-            error = KafkaError(code, reason, txn_requires_abort=True)
+            code = KafkaError._FENCED
+            cause = f" ({reason})" if reason else ""
+            reason = f"another producer with this transactional.id has taken over{cause}"
+        is_fatal = code == KafkaError._FENCED or code in _FATAL
+        advice = "call abort_transaction()"
+        if is_fatal:
+            advice = "close this producer"
+        elif self.state is TxnState.UNINITIALIZED:
+            advice = "call init_transactions() again"
+        error = KafkaError(
+            code,
+            _with_advice(reason or KafkaError(code).str(), advice),
+            fatal=is_fatal,
+            txn_requires_abort=not is_fatal,
+        )
         if error.fatal():
             self.state = TxnState.FATAL_ERROR
         elif self.can_send:
             self.state = TxnState.ABORTABLE_ERROR
         self.error = error
         return error
+
+
+def _with_advice(reason: str, advice: str) -> str:
+    return reason if reason.endswith(advice) else f"{reason.removesuffix('.')}; {advice}"

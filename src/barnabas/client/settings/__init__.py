@@ -20,6 +20,7 @@ from barnabas.client.settings.model import (
 )
 
 __all__ = [
+    "EXPECTED_SETTINGS",
     "AdminSettings",
     "ConnectionSettings",
     "ConsumerSettings",
@@ -31,12 +32,18 @@ __all__ = [
 ]
 
 
+EXPECTED_SETTINGS = 'expected configuration dict, such as {"bootstrap.servers": "localhost:9092"}'
+"""The TypeError of a client that is made without one."""
+
+
 def producer_settings(conf: Mapping[str, Any]) -> ProducerSettings:
     """Raises KafkaException (_INVALID_ARG) that names the wrong setting and what is allowed."""
     from barnabas.client.settings import consistency, names
     from barnabas.client.settings.resolver import resolve
 
-    fields = resolve(conf, names.PRODUCER, callbacks=names.PRODUCER_CALLBACKS)
+    fields = resolve(
+        conf, names.PRODUCER, callbacks=names.PRODUCER_CALLBACKS, others=names.CONSUMER
+    )
     return consistency.adjust_producer(ProducerSettings(**fields), fields.keys())
 
 
@@ -45,7 +52,9 @@ def consumer_settings(conf: Mapping[str, Any]) -> ConsumerSettings:
     from barnabas.client.settings import consistency, names
     from barnabas.client.settings.resolver import resolve
 
-    fields = resolve(conf, names.CONSUMER, callbacks=names.CONSUMER_CALLBACKS)
+    fields = resolve(
+        conf, names.CONSUMER, callbacks=names.CONSUMER_CALLBACKS, others=names.PRODUCER
+    )
     return consistency.adjust_consumer(ConsumerSettings(**fields), fields.keys())
 
 

@@ -66,16 +66,14 @@ def wrong_value(name: str, value: Any, allowed: str) -> KafkaException:
 
 
 def unknown_name(name: str) -> KafkaException:
-    from difflib import get_close_matches
-
     from barnabas.client.settings import names
+    from barnabas.config.unknown_names import SETTING_CUTOFF, find_similar
 
     candidates = {*librdkafka.SETTINGS, *JAVA, *names.COMMON_CALLBACKS, *names.PRODUCER_CALLBACKS}
     candidates |= {*names.CONSUMER_CALLBACKS, "oauth_cb", "logger"}
     candidates.discard(name)  # a callback of another kind of client
-    nearest = get_close_matches(str(name).replace("_", "."), candidates, n=1, cutoff=0.7)
-    nearest = nearest or get_close_matches(str(name), candidates, n=1, cutoff=0.7)
-    hint = f'; did you mean "{nearest[0]}"?' if nearest else ""
+    similar = find_similar(str(name), candidates, cutoff=SETTING_CUTOFF)
+    hint = f'; did you mean "{similar}"?' if similar is not None else ""
     reason = f'No such configuration property: "{name}"{hint}'
     return KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
 

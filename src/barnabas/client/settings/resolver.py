@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from barnabas.client.errors import KafkaError, fail
@@ -15,9 +16,16 @@ log = logging.getLogger("barnabas.client")
 
 
 def resolve(
-    conf: Mapping[str, Any], own: names.Names, *, callbacks: Iterable[str]
+    conf: Mapping[str, Any],
+    own: names.Names,
+    *,
+    callbacks: Iterable[str],
+    others: names.Names = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Returns the fields that are set. Raises if a name or value is wrong, or two contradict."""
+    """Returns the fields that are set. Raises if a name or value is wrong, or two contradict.
+
+    Settings of `others`, another kind of client, are logged.
+    """
     values: dict[str, Any] = {}
     fields: dict[str, Any] = {}
     for name, value in _flat(conf):
@@ -39,6 +47,7 @@ def resolve(
         _level_of_codec(values, fields)
     fields["security"] = security.resolve(values, combine(values, names.SECURITY), fields)
     fields.pop("oauth_cb", None)
+    _log_others(values, field_names, others, fields.get("logger") or log)
     _log_unused(values, field_names)
     return fields
 
@@ -114,6 +123,16 @@ def _level_of_codec(values: Mapping[str, Any], fields: dict[str, Any]) -> None:
     name = names.CODEC_LEVELS.get(fields.get("compression", "none"), "")
     if name in values and "compression_level" not in fields:
         fields["compression_level"] = translation.translate("compression_level", name, values[name])
+
+
+def _log_others(
+    values: Iterable[str], field_names: names.Names, others: names.Names, logger: logging.Logger
+) -> None:
+    """Logs the settings of a consumer that were given to a producer, or the reverse."""
+    usable = {name for aliases in field_names.values() for name in aliases}
+    theirs = {name for aliases in others.values() for name in aliases} - usable
+    if ignored := [name for name in values if name in theirs]:
+        logger.warning("Settings of another kind of client, without effect: %s", ", ".join(ignored))
 
 
 def _log_unused(values: Iterable[str], field_names: names.Names) -> None:

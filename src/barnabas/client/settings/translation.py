@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from barnabas.client.settings.parser import wrong_value
-from barnabas.config.addresses import Endpoint, parse_endpoint
+from barnabas.config.addresses import Endpoint, SecurityProtocol, parse_endpoint
 from barnabas.config.setting import MAX_INT, split_list
 
 DEFAULT_PORT = 9092
@@ -31,7 +31,9 @@ def endpoints(value: str | Iterable[str]) -> tuple[Endpoint, ...]:
 
 
 def _endpoint(text: str) -> Endpoint:
-    address = text.rpartition("://")[2]
+    protocol, _, address = text.rpartition("://")
+    if protocol and protocol.upper() not in SecurityProtocol.__members__:
+        raise ValueError(f"host:port,host:port,... and {text} is the address of another protocol")
     bare = address.count(":") == 0 or address.endswith("]")
     try:
         return parse_endpoint(f"{address}:{DEFAULT_PORT}" if bare else address)

@@ -61,7 +61,7 @@ class Joined:
         await self._record("lost", partitions)
         self.partitions -= frozenset(partitions)
 
-    def on_error(self, error: KafkaError) -> None:
+    def on_error(self, error: KafkaError, topic: str | None = None) -> None:
         self.errors.append(error)
 
     async def _record(self, what: str, partitions: Collection[PartitionKey]) -> None:

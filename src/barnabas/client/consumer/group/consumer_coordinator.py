@@ -9,7 +9,7 @@ from barnabas.client.consumer.group.group_offsets import NOT_A_MEMBER, GroupOffs
 from barnabas.client.consumer.group.membership import RebalanceListener
 from barnabas.client.consumer.group.membership_manager import MembershipManager
 from barnabas.client.consumer.group.subscription import Subscription
-from barnabas.client.errors import KafkaError, fail
+from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ConsumerGroupMetadata, PartitionKey, TopicPartition
 
@@ -32,8 +32,6 @@ class ConsumerCoordinator:
         """Joins for these topics instead of the last ones; `^...` is a regular expression."""
         subscription = Subscription.parse(topics)
         if self._manager is None:
-            if not self._settings.group_id:
-                fail(KafkaError._UNKNOWN_GROUP, "subscribe() joins a group: set group.id")
             member = _MEMBERS[self._settings.group_protocol](self._settings)
             self._manager = MembershipManager(self._cluster, self._settings, self._listener, member)
         self._manager.subscribe(subscription)

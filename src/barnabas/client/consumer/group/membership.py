@@ -141,8 +141,8 @@ class RebalanceListener(Protocol):
     async def on_partitions_lost(self, partitions: Collection[PartitionKey]) -> None:
         """Other members may own the partitions by now: their offsets cannot be committed."""
 
-    def on_error(self, error: KafkaError) -> None:
-        """Reports an error to the user."""
+    def on_error(self, error: KafkaError, topic: str | None = None) -> None:
+        """Reports an error to the user: of a topic, or of the group."""
 
 
 class OwnedPartitions:

@@ -19,7 +19,7 @@ from barnabas.client.consumer.group.membership import (
     SendToGroupCoordinator,
 )
 from barnabas.client.consumer.group.subscription import Subscription
-from barnabas.client.errors import KafkaError, KafkaException, fail
+from barnabas.client.errors import KafkaError, KafkaException, client_log, fail
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.errors import ErrorCode
 
@@ -53,9 +53,12 @@ class MembershipManager:
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
             ErrorCode.INVALID_TOPIC_EXCEPTION,
         }
-        if settings.group_protocol == "classic" and not settings.allow_auto_create_topics:
-            # Members of the consumer protocol wait for a topic silently, as librdkafka's do.
-            self._reportable_errors.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self._logged_errors: set[ErrorCode] = set()
+        if not settings.allow_auto_create_topics:
+            # Members of the consumer protocol wait for a topic without an error, as librdkafka's.
+            is_classic = settings.group_protocol == "classic"
+            errors = self._reportable_errors if is_classic else self._logged_errors
+            errors.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave_waiters: list[asyncio.Future[None]] = []
@@ -108,12 +111,18 @@ class MembershipManager:
             for name in subscription.names & metadata.topics.keys()
         }
         unavailable = {
-            name: error for name, error in errors.items() if error in self._reportable_errors
+            name: error
+            for name, error in errors.items()
+            if error in self._reportable_errors or error in self._logged_errors
         }
         for name, error in unavailable.items():
-            if self._reported.get(name) != error:
-                reason = f"Subscribed topic not available: {name}: {KafkaError(error).str()}"
-                self._listener.on_error(KafkaError(error, reason))
+            if self._reported.get(name) == error:
+                continue
+            reason = f"Subscribed topic not available: {name}: {KafkaError(error).str()}"
+            if error in self._logged_errors:
+                client_log(self._settings).warning("%s: %s", self._settings.client_id, reason)
+            else:
+                self._listener.on_error(KafkaError(error, reason), name)
         self._reported = unavailable
 
     # Actions of the member
