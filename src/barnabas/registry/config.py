@@ -40,6 +40,17 @@ class CompatibilityLevel(StrEnum):
 DEFAULT_LEVEL = CompatibilityLevel.BACKWARD
 
 
+class CompatibilityPolicy(StrEnum):
+    """STRICT is the default. LENIENT lets JSON schemas with open content models change more.
+
+    LOGICAL, which adds rules for tables of other systems, has no effect here.
+    """
+
+    LOGICAL = "LOGICAL"
+    STRICT = "STRICT"
+    LENIENT = "LENIENT"
+
+
 @dataclass(slots=True, frozen=True)
 class SubjectConfig:
     """The fields are in the order in which records have them."""
@@ -51,7 +62,7 @@ class SubjectConfig:
     validate_new_schemas: bool | None = None
     validate_rules: bool | None = None
     compatibility_level: CompatibilityLevel | None = None
-    compatibility_policy: str | None = None
+    compatibility_policy: CompatibilityPolicy | None = None
     compatibility_group: str | None = None
     default_metadata: RegistryMetadata | None = None
     override_metadata: RegistryMetadata | None = None
@@ -117,6 +128,8 @@ def _read_fields(document: Mapping[str, Any]) -> dict[str, Any]:
 def _read_field(name: str, json_name: str, value: object) -> Any:
     if name == "compatibility_level":
         return None if value is None else _parse_level(value)
+    if name == "compatibility_policy":
+        return _parse_policy(value)
     if name.endswith("_metadata"):
         return RegistryMetadata.from_json(value)
     if name.endswith("_rule_set"):
@@ -136,3 +149,11 @@ def _parse_level(value: object) -> CompatibilityLevel:
         return CompatibilityLevel(str(value).upper())
     except ValueError:
         raise UnknownLevelError(f"{value!r} is no compatibility level") from None
+
+
+def _parse_policy(value: object) -> CompatibilityPolicy | None:
+    """An unknown policy is none, as in Confluent's registry."""
+    try:
+        return CompatibilityPolicy(str(value).upper())
+    except ValueError:
+        return None

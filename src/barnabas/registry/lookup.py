@@ -1,6 +1,7 @@
 """Finds versions of a subject: by number, or by the definition that was registered."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol, Self, TypeVar
 
 from barnabas.registry import errors
@@ -8,8 +9,12 @@ from barnabas.registry.config import SubjectConfig
 from barnabas.registry.definitions import SchemaDefinition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.schema_parser import canonicalize, parse_stored_version
+from barnabas.registry.schema_parser import canonicalize, collect_referenced_texts
 from barnabas.registry.state import RegistryState
+from barnabas.schemas import SchemaError, SchemaType, parse
+
+MAX_REMEMBERED_FORMS = 10_000
+"""Stored definitions whose other forms are known: a lookup must not parse every version."""
 
 
 def find_registered_version(
@@ -40,7 +45,7 @@ def find_version_with(
     normalize: bool,
     deleted: bool = False,
 ) -> SchemaValue | None:
-    """Returns the newest version with exactly this definition."""
+    """Returns the newest version with this definition."""
     canonical = canonicalize(state, subject, definition, normalize=normalize)
     versions = [
         version
@@ -49,31 +54,46 @@ def find_version_with(
     ]
     if versions:
         return versions[-1]
-    return _find_with_inlined_references(state, subject, canonical, deleted=deleted)
+    return _find_equivalent(state, subject, canonical, deleted=deleted)
 
 
-def _find_with_inlined_references(
+def _find_equivalent(
     state: RegistryState, subject: str, canonical: SchemaDefinition, *, deleted: bool
 ) -> SchemaValue | None:
-    """Finds a version that equals the definition once its references are inlined.
+    """Finds a version that another registry stored in another form.
 
-    Clients with compiled classes look schemas up in that form.
+    Also finds one that equals the definition once its references are inlined: clients with
+    compiled classes look schemas up in that form.
     """
-    if canonical.references:
-        return None
     for version in reversed(state.versions(subject, deleted=deleted)):
-        if version.definition.references and _with_inlined_references(state, version) == canonical:
+        stored = version.definition
+        if stored.schema_type != canonical.schema_type:
+            continue
+        try:
+            texts = collect_referenced_texts(state, version.subject, stored)
+        except RegistryError:
+            continue  # a reference does not exist
+        if canonical in _other_forms(stored, tuple(texts.items())):
             return version
     return None
 
 
-def _with_inlined_references(state: RegistryState, version: SchemaValue) -> SchemaDefinition | None:
-    """Returns None if it cannot be parsed: another registry may have stored it."""
+@lru_cache(MAX_REMEMBERED_FORMS)
+def _other_forms(
+    stored: SchemaDefinition, referenced_texts: tuple[tuple[str, str], ...]
+) -> tuple[SchemaDefinition, ...]:
+    """Returns a definition as it would be stored now, and with its references inlined.
+
+    Returns no form if it cannot be parsed: another registry may have stored it.
+    """
     try:
-        text = parse_stored_version(state, version).resolved
-    except RegistryError:
-        return None
-    return replace(version.definition, references=(), schema=text)
+        schema = parse(SchemaType(stored.schema_type), stored.schema, dict(referenced_texts))
+        canonical = stored if schema.text == stored.schema else replace(stored, schema=schema.text)
+        if not stored.references:
+            return (canonical,)
+        return canonical, replace(stored, schema=schema.resolved, references=())
+    except SchemaError:
+        return ()
 
 
 def with_inherited_metadata(

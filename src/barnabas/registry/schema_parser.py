@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from barnabas.registry import errors
 from barnabas.registry.config import SubjectConfig
-from barnabas.registry.definitions import SchemaDefinition
+from barnabas.registry.definitions import RegistryReference, SchemaDefinition
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.state import RegistryState
 from barnabas.registry.subjects import qualify_reference
@@ -24,8 +24,8 @@ def parse_definition(
         schema_type = SchemaType(definition.schema_type)
     except ValueError:
         raise errors.invalid_schema(f"Invalid schema type {definition.schema_type}") from None
-    texts = tuple(sorted(collect_referenced_texts(state, subject, definition).items()))
-    with _as_registry_error(definition):
+    texts = tuple(collect_referenced_texts(state, subject, definition).items())
+    with as_registry_error(definition):
         return _parse(schema_type, definition.schema, texts)
 
 
@@ -39,7 +39,7 @@ def parse_new_definition(
     """Parses a new definition. Raises RegistryError 42201 for invalid names and defaults too."""
     schema = parse_definition(state, subject, definition)
     if config.validate_new_schemas is not False:
-        with _as_registry_error(definition):
+        with as_registry_error(definition):
             schema.require_valid()
     return schema
 
@@ -47,7 +47,10 @@ def parse_new_definition(
 def canonicalize(
     state: RegistryState, subject: str, definition: SchemaDefinition, *, normalize: bool
 ) -> SchemaDefinition:
-    """Returns the definition in the form in which it is stored."""
+    """Returns the definition in the form in which it is stored.
+
+    Raises RegistryError 42201 if it has names that are not defined, unless it is imported.
+    """
     references = tuple(
         reference
         if reference.version > 0
@@ -56,33 +59,63 @@ def canonicalize(
     )
     definition = replace(definition, references=references)
     schema = parse_definition(state, subject, definition)
-    if not normalize:
-        return replace(definition, schema=schema.text)
-    in_order = tuple(sorted(set(references), key=lambda item: (item.name, item.subject)))
-    return replace(definition, schema=schema.normalized, references=in_order)
+    with as_registry_error(definition):
+        if not state.effective_mode(subject).accepts_ids:
+            strict = bool(state.effective_config(subject).validate_fields)
+            schema.require_resolved(strict=strict)
+        if not normalize:
+            return replace(definition, schema=schema.text)
+        in_order = tuple(sorted(set(references), key=lambda item: (item.name, item.subject)))
+        return replace(definition, schema=schema.normalized, references=in_order)
 
 
 def collect_referenced_texts(
     state: RegistryState, subject: str, definition: SchemaDefinition
 ) -> Mapping[str, str]:
-    """Returns the texts that a schema refers to, directly or not, by the names they are used by."""
+    """Returns the texts that a schema refers to, directly or not, by the names they are used by.
+
+    Each text follows those that it refers to itself. If a name stands for several versions, the
+    first is used.
+    """
     texts: dict[str, str] = {}
-    pending = [(subject, definition)]
+    visited: set[str] = set()
+    pending = [_References(subject, definition)]
     while pending:
-        referrer, current = pending.pop()
-        for reference in current.references:
-            if reference.name in texts:
-                continue
-            name = qualify_reference(referrer, reference.subject)
-            version = state.version(name, reference.version, deleted=True)
-            if version is None:
-                raise errors.invalid_schema(
-                    f"Invalid schema, details: No schema reference found for subject "
-                    f'"{reference.subject}" and version {reference.version}'
-                )
-            texts[reference.name] = version.definition.schema
-            pending.append((name, version.definition))
+        reference = next(pending[-1].remaining, None)
+        if reference is None:
+            finished = pending.pop()
+            if finished.name is not None:
+                texts[finished.name] = finished.text
+        elif reference.name not in visited:
+            visited.add(reference.name)
+            referenced = _require_referenced(state, pending[-1].subject, reference)
+            pending.append(_References(referenced.subject, referenced.definition, reference.name))
     return texts
+
+
+class _References:
+    """The references of one schema, while they are collected."""
+
+    __slots__ = ("name", "remaining", "subject", "text")
+
+    def __init__(self, subject: str, definition: SchemaDefinition, name: str | None = None) -> None:
+        self.name = name  # None for the schema whose references are collected
+        self.subject = subject
+        self.text = definition.schema
+        self.remaining = iter(definition.references)
+
+
+def _require_referenced(
+    state: RegistryState, referrer: str, reference: RegistryReference
+) -> SchemaValue:
+    name = qualify_reference(referrer, reference.subject)
+    version = state.version(name, reference.version, deleted=True)
+    if version is None:
+        raise errors.invalid_schema(
+            f"Invalid schema, details: No schema reference found for subject "
+            f'"{reference.subject}" and version {reference.version}'
+        )
+    return version
 
 
 def _latest_version(state: RegistryState, subject: str, referenced: str) -> int:
@@ -95,7 +128,8 @@ def _latest_version(state: RegistryState, subject: str, referenced: str) -> int:
 
 
 @contextmanager
-def _as_registry_error(definition: SchemaDefinition) -> Iterator[None]:
+def as_registry_error(definition: SchemaDefinition) -> Iterator[None]:
+    """Turns a SchemaError into RegistryError 42201. Parsed schemas raise it later too."""
     try:
         yield
     except SchemaError as error:

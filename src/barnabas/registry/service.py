@@ -6,12 +6,14 @@ with SchemaRegistry("localhost:9092", port=0) as registry:
 
 import asyncio
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from barnabas.net.listening_sockets import bind_sockets
 from barnabas.registry.election import InstanceIdentity
 from barnabas.registry.instance import RegistryInstance
 from barnabas.registry.settings import RegistrySettings
@@ -114,8 +116,8 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
 
         from barnabas.registry.api import create_application
 
-    listener = _listener(settings.host, settings.port)
-    port = listener.getsockname()[1]
+    sockets = _listen(settings.host, settings.port)
+    port = sockets[0].getsockname()[1]
     identity = InstanceIdentity(settings.reachable_host, port, settings.leader_eligibility)
     instance = RegistryInstance(settings, identity)
     config = uvicorn.Config(
@@ -127,26 +129,50 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
     )
+    logging.getLogger("uvicorn.error").addFilter(_OTHER_PROTOCOLS)
     server = _server_class()(config)
     try:
         await instance.start()
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        serving = asyncio.create_task(server.serve(sockets=sockets))
         try:
             yield identity.url
         finally:
             server.should_exit = True
             await serving
     finally:
-        listener.close()
+        for sock in sockets:
+            sock.close()
         await instance.stop()
 
 
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family)
-    # A response is sent in two parts, and the second must not wait for an acknowledgement.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
+def _listen(host: str, port: int) -> list[socket.socket]:
+    sockets = bind_sockets(host, port)
+    for sock in sockets:
+        # A response is sent in two parts, and the second must not wait for an acknowledgement.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sockets
+
+
+class _OtherProtocolFilter(logging.Filter):
+    """Says what an invalid request often is, which uvicorn does not know, once a minute."""
+
+    _last_s = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.msg != "Invalid HTTP request received.":
+            return True
+        if record.created - self._last_s < _OTHER_PROTOCOL_INTERVAL_S:
+            return False
+        self._last_s = record.created
+        record.msg = (
+            "A client sent a request that is not HTTP: this port is for clients of the schema "
+            "registry. Kafka clients connect to a broker's port"
+        )
+        return True
+
+
+_OTHER_PROTOCOL_INTERVAL_S = 60
+_OTHER_PROTOCOLS = _OtherProtocolFilter()
 
 
 def _server_class() -> type[Any]:

@@ -30,7 +30,7 @@ from barnabas.serialization import SerializationContext, SerializationError
 
 with extra_required_by(__name__):
     from fastavro import schemaless_reader, schemaless_writer
-    from fastavro.repository.base import AbstractSchemaRepository
+    from fastavro.repository.base import AbstractSchemaRepository, SchemaRepositoryError
     from fastavro.schema import load_schema
 
 _ROOT = "$root"
@@ -242,7 +242,9 @@ class _Texts(AbstractSchemaRepository):
 
     def load(self, name: str) -> Any:
         text = self._texts.get(name)
-        return None if text is None else json.loads(text)
+        if text is None:
+            raise SchemaRepositoryError(f"{name} is not among the references of the schema")
+        return json.loads(text)
 
 
 def _full_name(schema: Any) -> str:

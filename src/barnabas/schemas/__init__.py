@@ -60,10 +60,24 @@ class ParsedSchema(Protocol):
         """Raises SchemaError for faults that old schemas may have and new ones must not."""
         ...
 
-    def find_incompatibilities(self, written: "ParsedSchema") -> list[Incompatibility]:
+    def require_resolved(self, *, strict: bool) -> None:
+        """Raises SchemaError for names that are not defined, which an imported schema may have.
+
+        `strict` also rejects what Confluent's registry rejects with `validateFields`.
+        """
+        ...
+
+    def has_top_level_field(self, name: str) -> bool:
+        """Returns whether the outermost record, message or document has the field."""
+        ...
+
+    def find_incompatibilities(
+        self, written: "ParsedSchema", *, lenient: bool = False
+    ) -> list[Incompatibility]:
         """Returns why data of `written` cannot be read with this schema, or nothing if it can.
 
-        Both schemas must have the same type.
+        Both schemas must have the same type. `lenient` ignores what open content models of JSON
+        Schema leave undecided; it is the policy LENIENT of Confluent's registry.
         """
         ...
 

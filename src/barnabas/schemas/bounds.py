@@ -34,8 +34,8 @@ class WalkBounds:
         finally:
             self._depth -= 1
 
-    def step(self) -> None:
-        self._steps += 1
+    def step(self, count: int = 1) -> None:
+        self._steps += count
         if self._steps > MAX_STEPS:
             raise SchemaError(
                 f"The schema takes more than {MAX_STEPS} steps to {self._task}: make it smaller"

@@ -111,3 +111,33 @@ def test_the_server_reports_its_version_and_cluster_ids(api: Api) -> None:
     clusters = api.ok("GET", "/v1/metadata/id")["scope"]["clusters"]
     assert clusters["schema-registry-cluster"] == "schema-registry"
     assert clusters["kafka-cluster"]
+
+
+def test_the_lenient_policy_lets_open_json_schemas_get_new_properties(
+    api: Api, subject: str
+) -> None:
+    def typed(*names: str) -> dict[str, str]:
+        properties = ", ".join(f'"{name}": {{"type": "string"}}' for name in names)
+        text = f'{{"type": "object", "properties": {{{properties}}}}}'
+        return {"schemaType": "JSON", "schema": text}
+
+    path = f"/subjects/{subject}/versions"
+    api.ok("POST", path, typed("a"))
+    assert api.error_code("POST", path, typed("a", "b")) == 409
+    assert api.ok("PUT", f"/config/{subject}", {"compatibilityPolicy": "lenient"}) == {
+        "compatibilityPolicy": "LENIENT"
+    }
+    api.ok("POST", path, typed("a", "b"))
+    api.ok("PUT", f"/config/{subject}", {"compatibilityPolicy": "STRICT"})
+    assert api.error_code("POST", path, typed("a", "b", "c")) == 409
+
+
+def test_validate_fields_rejects_json_properties_with_confluents_prefix(
+    api: Api, subject: str
+) -> None:
+    text = '{"type": "object", "properties": {"$$a": {}}}'
+    body = {"schemaType": "JSON", "schema": text}
+    api.ok("PUT", f"/config/{subject}", {"validateFields": True})
+    assert api.error_code("POST", f"/subjects/{subject}/versions", body) == 42201
+    api.ok("PUT", f"/config/{subject}", {"validateFields": False})
+    api.ok("POST", f"/subjects/{subject}/versions", body)

@@ -266,8 +266,65 @@ def test_content_types_are_negotiated(api: Api) -> None:
     assert api("GET", "/subjects", Accept="*/*").content_type == v1
     plain = api("GET", "/subjects", Accept="text/html;q=0.9, application/json;q=0.8")
     assert plain.content_type == "application/json"
-    assert api.error_code("GET", "/subjects", Accept="text/html") == 406
+    refused = ("text/html", "application/json;q=0", "*/*;q=0", "application/json;q=x", "text/*")
+    for accept in refused:
+        assert api.error_code("GET", "/subjects", Accept=accept) == 406
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     assert api.error_code("POST", "/subjects/form/versions", record("x"), **form) == 415
     charset = {"Content_Type": "application/json; charset=utf-8"}
     assert api("POST", "/subjects/charset/versions", record("x"), **charset).status == 200
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "*",
+        "*; q=.2",
+        "*/*;q=0.5",
+        "application/*",
+        "",
+        "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",  # of Java's HttpURLConnection
+        "application/vnd.schemaregistry.v1+json, application/vnd.schemaregistry+json;q=0.9,"
+        " application/json; q=0.8",
+        "application/json; Q = 0.1, application/vnd.schemaregistry.v1+json",
+    ],
+)
+def test_wildcards_and_several_content_types_are_accepted(api: Api, accept: str) -> None:
+    response = api("GET", "/subjects", Accept=accept)
+    assert response.status == 200
+    assert response.content_type == "application/vnd.schemaregistry.v1+json"
+
+
+def test_references_of_references_need_no_particular_names(api: Api, subject: str) -> None:
+    def body(name: str, used: str | None, references: list[tuple[str, str]]) -> dict[str, object]:
+        fields = [{"name": "f", "type": f"chain.{used}" if used else "int"}]
+        text = {"type": "record", "name": name, "namespace": "chain", "fields": fields}
+        named = [
+            {"name": reference, "subject": f"{subject}-{of}", "version": 1}
+            for reference, of in references
+        ]
+        return {"schema": json.dumps(text), "references": named}
+
+    for name, used, references in (
+        ("Street", None, []),
+        ("Address", "Street", [("z-street", "Street")]),
+        ("Person", "Address", [("a-address", "Address")]),
+    ):
+        api.ok("POST", f"/subjects/{subject}-{name}/versions", body(name, used, references))
+    direct_first = [("m-person", "Person"), ("z-street", "Street")]
+    path = f"/subjects/{subject}-Order"
+    id_ = api.ok("POST", f"{path}/versions", body("Order", "Person", direct_first))["id"]
+    resolved = json.loads(api.ok("GET", f"/schemas/ids/{id_}?format=resolved")["schema"])
+    person = resolved["fields"][0]["type"]
+    assert person["fields"][0]["type"]["fields"][0]["type"]["name"] == "Street"
+
+
+def test_endpoints_that_are_gaps_are_not_found(api: Api, subject: str) -> None:
+    body = {**record("x"), "schemaTagsToAdd": [{"tags": ["PII"]}]}
+    api.ok("POST", f"/subjects/{subject}/versions", body)
+    version = f"/subjects/{subject}/versions/1"
+    found = api.ok("GET", f"{version}?findTags=true")
+    assert found == api.ok("GET", version)
+    assert api.error_code("POST", f"{version}/tags", {}) == 404
+    for path in ("/exporters", "/associations", "/dek-registry/v1/keks"):
+        assert api.error_code("GET", path) == 404

@@ -217,3 +217,46 @@ def test_an_unreadable_version_does_not_prevent_a_registration() -> None:
     )
     state.apply(RegistryRecord(SchemaKey("orders", 1), SchemaValue("orders", 1, 1, broken)))
     assert put(state, Register("orders", record("y"))).version == 2
+
+
+@pytest.mark.parametrize(
+    ("schema_type", "stored", "sent"),
+    [
+        ("AVRO", '{ "type": "int" }', '"int"'),
+        ("JSON", '{"title": "A"}', '{"title":"A"}'),
+        ("PROTOBUF", "message A { /* a */ }", "message A {}"),
+    ],
+)
+def test_a_version_that_another_registry_stored_in_another_form_is_found(
+    schema_type: str, stored: str, sent: str
+) -> None:
+    value = SchemaValue("a", 1, 7, SchemaDefinition(stored, schema_type))
+    state = RegistryState()
+    state.apply(RegistryRecord(value.key, value))
+    decision = decide(Register("a", SchemaDefinition(sent, schema_type)), state)
+    assert (decision.records, decision.response) == ((), value)
+
+
+def test_a_stored_version_that_cannot_be_parsed_does_not_hide_the_others() -> None:
+    state = RegistryState()
+    for version, text in ((1, "message A { /* a */ }"), (2, "message ( {")):
+        value = SchemaValue("a", version, version, SchemaDefinition(text, "PROTOBUF"))
+        state.apply(RegistryRecord(value.key, value))
+    response = put(state, Register("a", SchemaDefinition("message A {}", "PROTOBUF")))
+    assert response.version == 1
+    new = Register("a", SchemaDefinition("message B {}", "PROTOBUF"))
+    with pytest.raises(RegistryError, match=r"Version 2 of subject a.* cannot be read.*line 1"):
+        put(state, new)
+    set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
+    assert put(state, new).version == 3
+
+
+def test_an_imported_schema_may_have_undefined_types_and_is_not_normalized() -> None:
+    state = RegistryState()
+    text = "message A {\n  optional B b = 1;\n}\n"
+    definition = SchemaDefinition(text, "PROTOBUF")
+    with pytest.raises(RegistryError, match='"B" is not defined'):
+        decide(Register("a", definition), state)
+    set_mode(state, RegistryMode.IMPORT, "a")
+    imported = put(state, Register("a", definition, id=3, version=1, normalize=True))
+    assert imported.definition.schema == f"\n{text}"

@@ -160,7 +160,8 @@ def test_a_json_schema_with_an_unknown_ref_is_an_error(client: FakeRegistryClien
 
 def test_imported_files_are_registered_before_a_message(client: FakeRegistryClient) -> None:
     ProtobufSerializer(Order, client)(Order(id=1), TOPIC)
-    assert list(client.versions) == ["shop/customer.proto", "orders-value"]
+    chain = ["shop/address.proto", "shop/customer.proto", "orders-value"]
+    assert list(client.versions) == chain
     (order,) = client.versions["orders-value"]
     assert order.schema.references == [
         SchemaReference("shop/customer.proto", "shop/customer.proto", 1)
@@ -179,7 +180,7 @@ def test_a_nested_message_is_found_by_its_indexes(client: FakeRegistryClient) ->
     assert written is not None
     assert written[5:8] == b"\x04\x02\x00"
     assert ProtobufDeserializer(Line, {}, client)(written, TOPIC) == Line(item="i")
-    with pytest.raises(SerializationError, match=r"schema 2 has no message \[7\]"):
+    with pytest.raises(SerializationError, match=r"schema 3 has no message \[7\]"):
         ProtobufDeserializer(Line, {}, client)(written[:5] + b"\x02\x0e", TOPIC)
     with pytest.raises(ValueError, match=r"serializes shop\.Order, not Customer"):
         ProtobufSerializer(Order, client)(Customer(), TOPIC)

@@ -30,10 +30,10 @@ def requires(schema: dict[str, object], *names: str) -> dict[str, object]:
     return {**schema, "required": list(names)}
 
 
-def breaks(reader: object, writer: object) -> list[str]:
+def breaks(reader: object, writer: object, *, lenient: bool = False) -> list[str]:
     reading, written = (parse(SchemaType.JSON, json.dumps(item), {}) for item in (reader, writer))
     result = []
-    for incompatibility in reading.find_incompatibilities(written):
+    for incompatibility in reading.find_incompatibilities(written, lenient=lenient):
         path = re.match(r"At path '(.*?)' .*\w$", incompatibility.description)
         assert path, incompatibility.description
         result.append(f"{incompatibility.error_type} {path[1]}")
@@ -410,6 +410,39 @@ def test_a_reader_is_incompatible_where_its_keywords_are_stricter(
 )
 def test_a_schema_reads_itself(schema: object) -> None:
     assert breaks(schema, schema) == []
+
+
+WITH_DEFAULT = {**STRING, "default": ""}
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "broken"),
+    [
+        (open_(a=STRING, b=STRING), open_(a=STRING), []),
+        (requires(open_(a=WITH_DEFAULT), "a"), open_(), []),
+        (closed(), closed(a=STRING), []),
+        (closed(a=STRING), open_(a=STRING), []),
+        (partial(STRING), open_(), []),
+        (open_(o=open_(a=STRING)), open_(o=open_()), []),
+        ({"allOf": [open_(a=STRING)]}, {"allOf": [open_()]}, []),
+        (
+            requires(open_(a=STRING), "a"),
+            open_(),
+            ["REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL #/properties/a"],
+        ),
+        (open_(a=INTEGER), open_(a=STRING), ["TYPE_CHANGED #/properties/a"]),
+        (
+            {"type": "array", "prefixItems": [STRING], "$schema": LATEST},
+            {"type": "array", "$schema": LATEST},
+            ["ITEM_ADDED_TO_OPEN_CONTENT_MODEL #/items/0"],
+        ),
+    ],
+)
+def test_the_lenient_policy_ignores_what_open_content_models_leave_undecided(
+    reader: object, writer: object, broken: list[str]
+) -> None:
+    assert breaks(reader, writer, lenient=True) == broken
+    assert breaks(reader, writer)
 
 
 def test_the_description_names_the_path_and_both_schemas() -> None:

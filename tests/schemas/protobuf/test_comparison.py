@@ -24,9 +24,16 @@ CASES = {
         {("FIELD_SCALAR_KIND_CHANGED", "#/A/1")},
     ),
     "repeated numbers": (
-        "int32 a = 1;",
+        "optional int32 a = 1;",
         "repeated int32 a = 1;",
         {("FIELD_NUMERIC_LABEL_CHANGED", "#/A/1")},
+    ),
+    "repeated numbers that had no label": ("int32 a = 1;", "repeated int32 a = 1;", set()),
+    "an undefined type": ("x.B a = 1;", "x.B a = 1;", set()),
+    "another undefined type": (
+        "x.B a = 1;",
+        "y.B a = 1;",
+        {("FIELD_NAMED_TYPE_CHANGED", "#/A/1")},
     ),
     "another message": (
         "B a = 1; message B {} message C {}",
@@ -67,6 +74,46 @@ CASES = {
         {("FIELD_SCALAR_KIND_CHANGED", "#/A/o/1")},
     ),
     "a oneof less": ("oneof o { int32 a = 1; }", "", set()),
+    "a oneof of another name": (
+        "oneof o { int32 a = 1; int32 b = 2; }",
+        "oneof p { int32 a = 1; int32 b = 2; }",
+        set(),
+    ),
+    "a oneof that was two": (
+        "oneof o { int32 a = 1; int32 b = 2; int32 c = 3; int32 d = 4; }",
+        "oneof o { int32 a = 1; int32 b = 2; } oneof p { int32 c = 3; int32 d = 4; }",
+        set(),
+    ),
+    "a field into another oneof": (
+        "oneof o { int32 a = 1; int32 b = 2; } oneof p { int32 c = 3; }",
+        "oneof o { int32 a = 1; } oneof p { int32 b = 2; int32 c = 3; }",
+        {("FIELD_MOVED_TO_EXISTING_ONEOF", "#/A/p")},
+    ),
+    "a field of a deleted oneof into another": (
+        "oneof o { int32 a = 1; } oneof p { int32 b = 2; }",
+        "oneof p { int32 a = 1; int32 b = 2; }",
+        {("FIELD_MOVED_TO_EXISTING_ONEOF", "#/A/p")},
+    ),
+    "two oneofs merged": (
+        "oneof o { int32 a = 1; int32 b = 2; } oneof p { int32 c = 3; }",
+        "oneof q { int32 a = 1; int32 b = 2; int32 c = 3; }",
+        {("FIELD_MOVED_TO_EXISTING_ONEOF", "#/A/q")},
+    ),
+    "a member less and another name": (
+        "oneof o { int32 a = 1; int32 b = 2; }",
+        "oneof p { int32 a = 1; }",
+        {("ONEOF_FIELD_REMOVED", "#/A/o/2")},
+    ),
+    "a member less and the other moved out": (
+        "oneof o { int32 a = 1; int32 b = 2; }",
+        "int32 a = 1;",
+        {("ONEOF_FIELD_REMOVED", "#/A/o/2")},
+    ),
+    "a member of another name and type": (
+        "oneof o { int32 a = 1; }",
+        "oneof p { string b = 1; }",
+        {("FIELD_SCALAR_KIND_CHANGED", "#/A/p/1")},
+    ),
     "presence": ("int32 a = 1;", "optional int32 a = 1;", set()),
 }
 
@@ -83,8 +130,10 @@ def test_adding_or_removing_a_required_field_is_incompatible() -> None:
     optional = "message A { optional int32 a = 1; }"
     assert differences("message A {}", with_it) == {("REQUIRED_FIELD_ADDED", "#/A/1")}
     assert differences(with_it, "message A {}") == {("REQUIRED_FIELD_REMOVED", "#/A/1")}
-    assert differences(optional, with_it) == {("REQUIRED_FIELD_ADDED", "#/A/1")}
-    assert differences(with_it, optional) == set()
+    changed = {("FIELD_NUMERIC_LABEL_CHANGED", "#/A/1")}
+    assert differences(optional, with_it) == differences(with_it, optional) == changed
+    text = with_it.replace("int32", "string")
+    assert differences(text, optional.replace("int32", "string")) == set()
 
 
 def test_removing_a_message_or_changing_the_package_is_incompatible() -> None:
@@ -137,3 +186,36 @@ def proto3(fields: str) -> str:
 def differences(before: str, now: str) -> set[tuple[str, str]]:
     result = parse(now, {}).find_incompatibilities(parse(before, {}))
     return {(one.error_type, one.additional) for one in result}
+
+
+def test_maps_of_texts_and_of_descriptors_are_the_same() -> None:
+    text = proto3("map<string, B> m = 1; message B { int32 x = 1; }")
+    described = parse(text, {}).serialized
+    assert differences(text, described) == differences(described, text) == set()
+    other = text.replace("map<string", "map<int32")
+    assert differences(described, other) == {("FIELD_SCALAR_KIND_CHANGED", "#/A/1")}
+
+
+def test_a_type_of_a_map_that_refers_to_itself_is_compared() -> None:
+    text = proto3("E m = 1; message E { option map_entry = true; string key = 1; E value = 2; }")
+    assert differences(text, text) == set()
+
+
+def test_groups_are_compared_as_messages() -> None:
+    def group(body: str) -> str:
+        return f"message A {{ optional group G = 1 {{ {body} }} }}"
+
+    before, now = group("optional int32 x = 1;"), group("optional string x = 1;")
+    assert differences(before, now) == {
+        ("FIELD_SCALAR_KIND_CHANGED", "#/A/G/1"),
+        ("FIELD_NAMED_TYPE_CHANGED", "#/A/1"),
+    }
+
+
+def test_a_type_that_two_references_declare_is_compared() -> None:
+    references = {
+        "m.proto": 'syntax = "proto3"; package p; message M { message B {} }',
+        "b.proto": 'syntax = "proto3"; package p.M; enum B { X = 0; }',
+    }
+    schema = parse('syntax = "proto3"; message A { p.M m = 1; }', references)
+    assert not schema.find_incompatibilities(schema)

@@ -1,4 +1,4 @@
-"""Printing descriptors: in the layout of Confluent's registry, and without loss."""
+"""Printing files as Confluent's registry does, as they were written or normalized."""
 
 from base64 import b64encode
 from textwrap import dedent
@@ -13,6 +13,7 @@ from google.protobuf import (
 )
 
 from barnabas.schemas.protobuf import parse
+from barnabas.schemas.protobuf.option_normalization import format_number
 
 EVERYTHING = dedent(
     """\
@@ -23,7 +24,13 @@ EVERYTHING = dedent(
     import public "google/protobuf/timestamp.proto";
 
     option java_package = "com.shop";
-    option (.confluent.file_meta) = { doc: "say \\"hi\\"" tags: "a" tags: "b" };
+    option (confluent.file_meta) = {
+      doc: "say \\"hi\\", it\\'s",
+      tags: [
+        "a",
+        "b"
+      ]
+    };
 
     message Order {
       reserved 9;
@@ -33,7 +40,7 @@ EVERYTHING = dedent(
 
       option deprecated = true;
 
-      map<string, .shop.Order.Line> lines = 10;
+      repeated .shop.Order.LinesEntry lines = 10;
       string order_id = 1;
       string note = 2 [
         deprecated = true,
@@ -50,6 +57,16 @@ EVERYTHING = dedent(
 
       message Line {
         .shop.Order of = 1;
+    <>
+        oneof one {
+          int32 x = 2;
+        }
+      }
+      message LinesEntry {
+        option map_entry = true;
+    <>
+        string key = 1;
+        .shop.Order.Line value = 2;
       }
       enum State {
         NEW = 0;
@@ -73,11 +90,10 @@ EVERYTHING = dedent(
       rpc Cancel (stream .shop.Order) returns (.shop.Empty);
     }
     """
-)
+).replace("<>", "  ")
 
 PROTO2 = dedent(
     """\
-    syntax = "proto2";
 
     message Old {
       required int32 id = 1 [default = -4];
@@ -94,7 +110,7 @@ PROTO2 = dedent(
 
       repeated group Entry = 6 {
         optional string key = 1;
-
+    <>
         message Deep {}
       }
 
@@ -110,19 +126,23 @@ PROTO2 = dedent(
       optional string outside = 100;
     }
     """
-)
+).replace("<>", "  ")
 
 EDITION = dedent(
     """\
     edition = "2023";
 
-    option features = { field_presence: IMPLICIT };
+    option features = {
+      field_presence: IMPLICIT
+    };
 
     message A {
       reserved old;
 
       int32 a = 1;
-      repeated int32 b = 2 [features = { repeated_field_encoding: EXPANDED }];
+      repeated int32 b = 2 [features = {
+        repeated_field_encoding: EXPANDED
+      }];
     }
     """
 )
@@ -136,42 +156,12 @@ def test_printing_a_canonical_text_does_not_change_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("file", [descriptor_pb2, api_pb2, struct_pb2, any_pb2, wrappers_pb2])
-def test_printed_text_compiles_to_the_same_descriptor(file: object) -> None:
+def test_printed_text_makes_the_same_descriptor(file: object) -> None:
     serialized = file.DESCRIPTOR.serialized_pb  # type: ignore[attr-defined]
     schema = parse(b64encode(serialized).decode(), {})
     descriptor = descriptor_pb2.FileDescriptorProto.FromString(serialized)
-    descriptor.name = schema.own.name
-    for message in descriptor.message_type:
-        forget_implied_names(message)
-    assert schema.own == descriptor
-
-
-def forget_implied_names(message: descriptor_pb2.DescriptorProto) -> None:
-    """Descriptors of the library have a JSON name for every field; compiled schemas do not."""
-    for field in message.field:
-        field.ClearField("json_name")
-    for nested in message.nested_type:
-        forget_implied_names(nested)
-
-
-def test_messages_keep_their_index_among_map_entries() -> None:
-    text = """
-        syntax = "proto3";
-        message A {
-          message First {}
-          map<string, First> one = 1;
-          string plain = 4;
-          message Second { map<int32, int32> inner = 1; }
-          map<string, Second> two = 2;
-          message Third {}
-          int32 last = 3;
-        }
-    """
-    names = ["First", "OneEntry", "Second", "TwoEntry", "Third"]
-    schema = parse(text, {})
-    for same in (schema, parse(schema.text, {}), parse(schema.serialized, {})):
-        assert [one.name for one in same.message_at([0]).nested_types] == names
-    assert parse(schema.text, {}).text == schema.text
+    descriptor.name = "default"
+    assert parse(schema.text, {}).linked.own == descriptor
 
 
 def test_groups_of_extensions_are_printed_once() -> None:
@@ -182,12 +172,118 @@ def test_groups_of_extensions_are_printed_once() -> None:
     """
     schema = parse(text, {})
     assert parse(schema.text, {}).text == schema.text
+    assert parse(schema.serialized, {}).normalized == schema.normalized
+    assert schema.text.count("group") == 2
 
 
-def test_texts_that_differ_in_comments_layout_or_short_names_are_one_schema() -> None:
-    short = 'syntax="proto3";package p;message A{/* of it */B b=1;}message B{}// end'
-    full = 'syntax = "proto3";\npackage p;\n\nmessage A {\n  .p.B b = 1;\n}\nmessage B {}\n'
-    assert parse(short, {}).text == full
+def test_texts_that_differ_in_comments_or_layout_are_one_schema() -> None:
+    one = 'syntax="proto3";package p;message A{/* of it */B b=1;}message B{}// end'
+    text = 'syntax = "proto3";\npackage p;\n\nmessage A {\n  B b = 1;\n}\nmessage B {}\n'
+    assert parse(one, {}).text == text
+    assert parse(text, {}).text == text
+
+
+def test_a_text_keeps_its_names_syntax_and_options_as_they_were_written() -> None:
+    text = dedent(
+        """\
+
+        import "validate/validate.proto";
+
+        message A {
+          reserved 2, 4 to 6, 8 to 8;
+          reserved "x", "y";
+
+          optional p.B b = 1 [
+            (validate.rules).message.required = true,
+            (meta).tags = [
+              "a",
+              "b"
+            ],
+            (meta).doc = "d"
+          ];
+          map<string, p.B> more = 3;
+        }
+        """
+    )
+    assert parse(text, {}).text == text
+
+
+def test_normalization_names_types_and_extensions_in_full_and_merges_options() -> None:
+    text = """
+        syntax = "proto2"; package p;
+        import "google/protobuf/descriptor.proto";
+        message Meta { optional string doc = 1; repeated string tags = 2; optional Meta in = 3; }
+        extend google.protobuf.FieldOptions { optional Meta meta = 50000; }
+        message A {
+          optional B b = 2 [(meta).tags = "y", (other) = 0x10, default = 1.50, (meta).tags = "x"];
+          map<string, B> more = 1 [(meta).in.doc = "d", (.p.meta) = { in { tags: [] tags: "t" } }];
+          message B {}
+          enum E { TWO = 2; ONE = 1; }
+        }
+    """
+    normal = parse(text, {}).normalized
+    assert normal.startswith("package p;\n")
+    assert normal[normal.index("message A") :] == dedent(
+        """\
+        message A {
+          map<string, .p.A.B> more = 1 [(p.meta) = {
+            in: {
+              doc: "d",
+              tags: "t"
+            }
+          }];
+          optional .p.A.B b = 2 [
+            default = 1.5,
+            (other) = 16,
+            (p.meta) = {
+              tags: [
+                "y",
+                "x"
+              ]
+            }
+          ];
+
+          message B {}
+          enum E {
+            ONE = 1;
+            TWO = 2;
+          }
+        }
+
+        extend .google.protobuf.FieldOptions {
+          optional .p.Meta meta = 50000;
+        }
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("010", "8"),
+        ("0x1F", "31"),
+        ("-7", "-7"),
+        ("1.50", "1.5"),
+        ("1.0f", "1"),
+        ("2.0005", "2"),
+        ("2.0015", "2.002"),
+        ("1e3", "1000"),
+        ("-inf", "-inf"),
+        ("1e999999999", "1e999999999"),
+        ("09", "09"),
+    ],
+)
+def test_normalization_formats_numbers_as_java_does(written: str, normal: str) -> None:
+    assert format_number(written) == normal
+
+
+def test_a_map_is_normalized_alike_in_text_and_in_a_descriptor() -> None:
+    text = 'syntax = "proto3"; package p; message A { map<int32, B> b = 1; message B {} }'
+    schema = parse(text, {})
+    described = parse(schema.serialized, {})
+    assert "repeated .p.A.BEntry b = 1;" in described.text
+    assert "map<int32, .p.A.B> b = 1;" in schema.normalized
+    assert described.normalized == schema.normalized
 
 
 def test_normalization_sorts_parts_whose_order_has_no_meaning() -> None:
@@ -224,3 +320,9 @@ def test_normalization_keeps_the_order_of_messages() -> None:
     normal = parse(parse(text, {}).normalized, {})
     assert normal.message_at([0]).name == "B"
     assert normal.message_at([1, 0]).name == "D"
+
+
+def test_reserved_names_of_an_edition_are_bare_if_they_are_names() -> None:
+    text = parse(r'edition = "2023"; message A { reserved good, "foo bar", "\377", ""; }', {}).text
+    assert r'reserved good, "foo bar", "\377", "";' in text
+    assert parse(text, {}).text == text

@@ -11,12 +11,14 @@ from starlette.responses import Response
 from barnabas.registry.api.request_parsing import query_number, state_of
 from barnabas.registry.definitions import SchemaDefinition
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.schema_parser import parse_stored_version
+from barnabas.registry.schema_parser import as_registry_error, parse_stored_version
 from barnabas.registry.subjects import qualify_reference
 from barnabas.schemas import SchemaType
 
 PREFERRED_CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _CONTENT_TYPES = (PREFERRED_CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
+_WILDCARDS = ("*/*", "application/*", "*")
+"""A lone `*` is not in the standard. Java's HTTP client sends it."""
 
 
 def json_response(request: Request, content: Any, status: int = 200) -> Response:
@@ -42,14 +44,15 @@ def negotiate_content_type(request: Request) -> str:
     ranges = sorted(map(_media_range, accept.split(",")), key=lambda media_range: -media_range[1])
     for accepted, quality in ranges:
         for content_type in _CONTENT_TYPES:
-            if quality > 0 and accepted in (content_type, "*/*", "application/*"):
+            if quality > 0 and accepted in (content_type, *_WILDCARDS):
                 return content_type
     raise HTTPException(406)
 
 
 def _media_range(text: str) -> tuple[str, float]:
     name, *parameters = (part.strip() for part in text.split(";"))
-    quality = next((item[2:] for item in parameters if item.startswith("q=")), "1")
+    settings = (item.partition("=") for item in parameters)
+    quality = next((value for key, _, value in settings if key.strip().lower() == "q"), "1")
     try:
         return name.lower(), float(quality)
     except ValueError:
@@ -107,9 +110,12 @@ def format_schema(request: Request, value: SchemaValue) -> str:
 
             message = parse_stored_version(state_of(request), value)
             assert isinstance(message, ProtobufSchema)
-            return message.serialized
+            with as_registry_error(value.definition):
+                return message.serialized
         case "resolved", SchemaType.AVRO:
-            return parse_stored_version(state_of(request), value).resolved
+            schema = parse_stored_version(state_of(request), value)
+            with as_registry_error(value.definition):
+                return schema.resolved
     return value.definition.schema
 
 

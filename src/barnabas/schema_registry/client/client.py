@@ -272,6 +272,17 @@ class SchemaRegistryClient:
         path = _path("compatibility/subjects", subject_name) + "/versions"
         return self._is_compatible(path, schema, normalize, verbose)
 
+    def find_incompatibilities(
+        self, subject_name: str, schema: Schema, normalize: bool = False
+    ) -> list[str]:
+        """Returns why the schema is not compatible with the versions that the level requires."""
+        path = _path("compatibility/subjects", subject_name) + "/versions"
+        query = {"normalize": normalize, "verbose": True}
+        response = self._http.request("POST", path, query, schema.to_dict())
+        if response["is_compatible"]:
+            return []
+        return list(response.get("messages") or ["the registry gives no reason"])
+
     def _is_compatible(self, path: str, schema: Schema, normalize: bool, verbose: bool) -> bool:
         query = {"normalize": normalize, "verbose": verbose}
         return bool(self._http.request("POST", path, query, schema.to_dict())["is_compatible"])

@@ -1,6 +1,5 @@
 """The settings of the client, with confluent_kafka's names."""
 
-import difflib
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from barnabas.config.unknown_names import find_similar
 from barnabas.schema_registry.client.bearer_tokens import BearerSource, create_bearer_source
 from barnabas.schema_registry.client.transport import RetryBackoff
 
@@ -53,8 +53,8 @@ class ClientSettings:
 def reject_unknown_settings(remaining: Mapping[str, Any], names: Iterable[str]) -> None:
     """Raises ValueError for settings that are remaining, with a suggestion."""
     for name in remaining:
-        similar = difflib.get_close_matches(name, list(names), n=1)
-        hint = f": did you mean {similar[0]}?" if similar else ""
+        similar = find_similar(name, names)
+        hint = f": did you mean {similar}?" if similar is not None else ""
         raise ValueError(f"Unrecognized properties: {', '.join(remaining)}{hint}")
 
 
@@ -94,7 +94,8 @@ def _addresses(url: Any) -> list[str]:
     addresses = [item.strip().rstrip("/") for item in url.split(",") if item.strip()]
     for address in addresses or [url]:
         if not address.startswith(("http://", "https://")):
-            raise ValueError(f"url {address!r} must begin with http:// or https://")
+            shown = address.rpartition("@")[2]  # without user and password
+            raise ValueError(f"url {shown!r} must begin with http:// or https://")
     return addresses
 
 

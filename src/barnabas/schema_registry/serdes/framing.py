@@ -91,7 +91,7 @@ def read_frame(framed: bytes, with_indexes: bool) -> Frame:
         schema = UUID(bytes=framed[1:at])
     else:
         raise SerializationError(
-            f"they begin with 0x{framed[0]:02x}, not with the magic byte 0x00: "
+            f"the bytes begin with 0x{framed[0]:02x}, not with the magic byte 0x00: "
             "they were not written with a schema registry's serializer"
         )
     if not with_indexes:

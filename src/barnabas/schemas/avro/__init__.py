@@ -44,6 +44,15 @@ class AvroSchema:
         """Referenced schemas are not validated again: they are already registered."""
         validation.validate(self.schema, self.referenced)
 
-    def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
+    def require_resolved(self, *, strict: bool) -> None:
+        """Parsing has already resolved all names."""
+
+    def has_top_level_field(self, name: str) -> bool:
+        fields = self.schema.fields if isinstance(self.schema, AvroRecord) else ()
+        return any(field.name == name for field in fields)
+
+    def find_incompatibilities(
+        self, written: ParsedSchema, *, lenient: bool = False
+    ) -> list[Incompatibility]:
         assert isinstance(written, AvroSchema)
         return comparison.incompatibilities(self.schema, written.schema)

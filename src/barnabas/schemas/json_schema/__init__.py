@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from barnabas.schemas import Incompatibility, ParsedSchema, json_text
+from barnabas.schemas import Incompatibility, ParsedSchema, SchemaError, json_text
 from barnabas.schemas.json_schema import comparison, documents
 
 
@@ -38,6 +38,24 @@ class JsonSchema:
     def require_valid(self) -> None:
         """Parsing has already validated the schema."""
 
-    def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
+    def require_resolved(self, *, strict: bool) -> None:
+        """Parsing has already resolved all references. If `strict`, no property starts with $$."""
+        if not strict:
+            return
+        for name in self._properties:
+            if name.startswith("$$"):
+                raise SchemaError(f"#/properties/{name}: Field names cannot start with $$ prefix")
+
+    def has_top_level_field(self, name: str) -> bool:
+        return name in self._properties
+
+    def find_incompatibilities(
+        self, written: ParsedSchema, *, lenient: bool = False
+    ) -> list[Incompatibility]:
         assert isinstance(written, JsonSchema)
-        return comparison.incompatibilities(self.root, written.root)
+        return comparison.incompatibilities(self.root, written.root, lenient=lenient)
+
+    @property
+    def _properties(self) -> Mapping[str, object]:
+        found = self.document.get("properties") if isinstance(self.document, Mapping) else None
+        return found if isinstance(found, Mapping) else {}

@@ -32,17 +32,28 @@ from barnabas.schemas.json_schema.shapes import (
     canonical,
 )
 
+_IGNORED_IF_LENIENT: Final = re.compile(
+    "(ADDITIONAL|UNEVALUATED)_PROPERTIES_(NARROWED|REMOVED)"
+    "|(REQUIRED_PROPERTY_WITH_DEFAULT|OPTIONAL_PROPERTY)_ADDED_TO_OPEN_CONTENT_MODEL"
+    "|PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL"
+    "|PROPERTY_(ADDED|REMOVED)_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"
+)
+"""Compatible changes under the policy LENIENT: it trusts producers to set known properties only."""
 
-def incompatibilities(reader: Subschema, writer: Subschema) -> list[Incompatibility]:
-    comparison = ShapeComparison()
+
+def incompatibilities(
+    reader: Subschema, writer: Subschema, *, lenient: bool = False
+) -> list[Incompatibility]:
+    comparison = ShapeComparison(lenient=lenient)
     differences = comparison.run(comparison.shape(reader), comparison.shape(writer))
     return [describe_difference(difference) for difference in differences]
 
 
 class ShapeComparison(SchemaComparison[Shape]):
-    def __init__(self) -> None:
+    def __init__(self, *, lenient: bool = False) -> None:
         super().__init__()
         self._shapes = ShapeCache()
+        self._lenient = lenient
 
     def shape(self, part: Subschema | Shape) -> Shape:
         return self._shapes.shape_of(part)
@@ -53,6 +64,12 @@ class ShapeComparison(SchemaComparison[Shape]):
         return self.under(self.shape(reader), self.shape(writer), *steps)
 
     def differences(self, reader: Shape, writer: Shape) -> Iterable[SchemaDifference]:
+        found = self._differences(reader, writer)
+        if not self._lenient:
+            return found
+        return [one for one in found if not _IGNORED_IF_LENIENT.fullmatch(one.error_type)]
+
+    def _differences(self, reader: Shape, writer: Shape) -> Iterable[SchemaDifference]:
         if self._is_part_compatible(reader, writer) or writer is NEVER_SHAPE or reader is ANY_SHAPE:
             return []
         match reader, writer:

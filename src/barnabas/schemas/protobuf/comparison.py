@@ -1,7 +1,8 @@
 """Compares Protobuf schemas. The names of differences are Confluent's.
 
 Fields with the same number are the same field. Paths are `#/Message/1`, `#/Outer/Inner/2` or, in a
-oneof, `#/Message/oneof/3`. Adding, removing and renaming fields is compatible.
+oneof, `#/Message/oneof/3`. Adding, removing and renaming fields is compatible. Nothing needs to be
+resolved: two types that are not defined are the same if they have the same name.
 
 Every pair of messages is compared once: schemas are untrusted, and following every path through
 their types could take exponential time. If two messages differ, the fields that use them are
@@ -13,15 +14,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from google.protobuf.descriptor import (
-    Descriptor,
-    EnumDescriptor,
-    FieldDescriptor,
-    FileDescriptor,
-    OneofDescriptor,
-)
-
 from barnabas.schemas import Incompatibility
+from barnabas.schemas.protobuf.field_types import (
+    FieldType,
+    FieldView,
+    list_fields,
+    resolve_field_type,
+)
+from barnabas.schemas.protobuf.linker import MAIN_FILE
+from barnabas.schemas.protobuf.syntax import ProtoFile, ProtoMessage
+from barnabas.schemas.protobuf.type_table import TypeEntry, TypeTable, join_names
 
 
 class ProtobufDifference(StrEnum):
@@ -38,9 +40,11 @@ class ProtobufDifference(StrEnum):
     FIELD_MOVED_TO_EXISTING_ONEOF = "FIELD_MOVED_TO_EXISTING_ONEOF"
 
 
-def incompatibilities(written: FileDescriptor, reading: FileDescriptor) -> list[Incompatibility]:
+def incompatibilities(
+    written: ProtoFile, written_types: TypeTable, reading: ProtoFile, reading_types: TypeTable
+) -> list[Incompatibility]:
     """Returns why data of messages in `written` cannot be read with those in `reading`."""
-    comparison = _Comparison()
+    comparison = _Comparison(written_types, reading_types)
     if written.package != reading.package:
         comparison.report(
             ProtobufDifference.PACKAGE_CHANGED,
@@ -48,20 +52,25 @@ def incompatibilities(written: FileDescriptor, reading: FileDescriptor) -> list[
             f"the package is {reading.package!r} in the {{reader}} schema,"
             f" {written.package!r} in the {{writer}} schema",
         )
-    comparison.types(
-        written.message_types_by_name.values(), reading.message_types_by_name.values(), "#"
+    comparison.messages(
+        _entries(written.messages, written.package, written.package, MAIN_FILE),
+        _entries(reading.messages, reading.package, reading.package, MAIN_FILE),
+        "#",
     )
     comparison.run()
     return comparison.incompatibilities
 
 
 _Pair: TypeAlias = tuple[str, str]
+_Fields: TypeAlias = dict[int, FieldView]
 
 
 @dataclass(slots=True)
 class _Comparison:
+    _written_types: TypeTable
+    _reading_types: TypeTable
     incompatibilities: list[Incompatibility] = field(default_factory=list)
-    _queued: list[tuple[Descriptor, Descriptor]] = field(default_factory=list)
+    _queued: list[tuple[TypeEntry, TypeEntry]] = field(default_factory=list)
     _seen: set[_Pair] = field(default_factory=set)
     _differing: set[_Pair] = field(default_factory=set)
     _uses: dict[_Pair, list[tuple[_Pair, str, str]]] = field(default_factory=dict)
@@ -69,10 +78,9 @@ class _Comparison:
     _current: _Pair = ("", "")
 
     def run(self) -> None:
-        while self._queued:
-            written, reading = self._queued.pop(0)
+        for written, reading in self._queued:  # which grows meanwhile
             self._current = (written.full_name, reading.full_name)
-            self._messages(written, reading, f"#/{_local_name(reading).replace('.', '/')}")
+            self._message(written, reading, f"#/{reading.local_name.replace('.', '/')}")
         self._report_users()
 
     def report(self, difference: ProtobufDifference, path: str, description: str) -> None:
@@ -81,13 +89,14 @@ class _Comparison:
         )
         self._differing.add(self._current)
 
-    def types(
-        self, written: Iterable[Descriptor], reading: Iterable[Descriptor], path: str
+    def messages(
+        self, written: Iterable[TypeEntry], reading: Iterable[TypeEntry], path: str
     ) -> None:
-        reading_by_name = _by_name(reading)
-        for name, message in _by_name(written).items():
+        reading_by_name = {entry.node.name: entry for entry in reading}
+        for entry in written:
+            name = entry.node.name
             if name in reading_by_name:
-                self._compare_later(message, reading_by_name[name])
+                self._compare_later(entry, reading_by_name[name])
             else:
                 self.report(
                     ProtobufDifference.MESSAGE_REMOVED,
@@ -95,121 +104,114 @@ class _Comparison:
                     f"the {{reader}} schema has no message {name}",
                 )
 
-    def _compare_later(self, written: Descriptor, reading: Descriptor) -> _Pair:
+    def _compare_later(self, written: TypeEntry, reading: TypeEntry) -> _Pair:
         pair = (written.full_name, reading.full_name)
         if pair not in self._seen:
             self._seen.add(pair)
             self._queued.append((written, reading))
         return pair
 
-    def _messages(self, written: Descriptor, reading: Descriptor, path: str) -> None:
-        before, now = written.fields_by_number, reading.fields_by_number
-        for oneof in reading.oneofs:
-            if not _is_synthetic(oneof):
-                self._oneof(oneof, before, f"{path}/{oneof.name}")
+    def _message(self, written: TypeEntry, reading: TypeEntry, path: str) -> None:
+        assert isinstance(written.node, ProtoMessage)
+        assert isinstance(reading.node, ProtoMessage)
+        before = list_fields(written.node, written.full_name)
+        now = list_fields(reading.node, reading.full_name)
+        self._oneofs(before, now, path)
+        kept = {one.oneof for number, one in before.items() if number in now}
+        kept |= {oneof.name for oneof in reading.node.oneofs}
         for number in sorted({*before, *now}):
-            written_field, reading_field = before.get(number), now.get(number)
-            if reading_field is None:
-                self._removed(written_field, reading, path)
-            elif written_field is None:
-                self._added(reading_field, path)
+            if number not in now:
+                self._removed(before[number], kept, path)
+            elif number not in before:
+                self._added(now[number], path)
             else:
-                self._fields(
-                    written_field, reading_field, f"{_within(reading_field, path)}/{number}"
-                )
-        self.types(written.nested_types, reading.nested_types, path)
+                self._field(before[number], now[number], now[number].path_in(path))
+        self.messages(
+            _nested_entries(written, written.node),
+            _nested_entries(reading, reading.node),
+            path,
+        )
 
-    def _oneof(self, oneof: OneofDescriptor, before: dict[int, FieldDescriptor], path: str) -> None:
-        old = [before[one.number] for one in oneof.fields if one.number in before]
-        moved = [one for one in old if _oneof_of(one) is None]
-        if len(moved) > 1:
-            names = ", ".join(one.name for one in moved)
+    def _oneofs(self, before: _Fields, now: _Fields, path: str) -> None:
+        """Reports fields that could be set together, and of which only one can be set now."""
+        members: dict[str, list[FieldView]] = {}
+        for number, one in now.items():
+            if one.oneof is not None and number in before:
+                members.setdefault(one.oneof, []).append(before[number])
+        for name, old in members.items():
+            alone = [one for one in old if one.oneof is None]
+            if len(alone) + len({one.oneof for one in old} - {None}) <= 1:
+                continue
+            names = ", ".join(one.name for one in old)
             self.report(
-                ProtobufDifference.MULTIPLE_FIELDS_MOVED_TO_ONEOF,
-                path,
-                f"of the {{writer}} schema's fields {names}, only one can be set in the"
-                f" {{reader}} schema: they are in oneof {oneof.name}",
-            )
-        elif moved and len(old) > 1:
-            self.report(
-                ProtobufDifference.FIELD_MOVED_TO_EXISTING_ONEOF,
-                path,
-                f"field {moved[0].name} is in oneof {oneof.name} of the {{reader}} schema,"
-                f" and next to it in the {{writer}} schema",
+                ProtobufDifference.MULTIPLE_FIELDS_MOVED_TO_ONEOF
+                if len(alone) > 1
+                else ProtobufDifference.FIELD_MOVED_TO_EXISTING_ONEOF,
+                f"{path}/{name}",
+                f"of the fields {names}, which can be set together in the {{writer}} schema,"
+                f" only one can be set in the {{reader}} schema: they are in oneof {name}",
             )
 
-    def _removed(self, written_field: FieldDescriptor, reading: Descriptor, path: str) -> None:
-        where = f"{_within(written_field, path)}/{written_field.number}"
-        oneof = _oneof_of(written_field)
-        if written_field.is_required:
+    def _removed(self, written: FieldView, kept_oneofs: set[str | None], path: str) -> None:
+        where = written.path_in(path)
+        if written.oneof is None and written.label == "required":
             self.report(
                 ProtobufDifference.REQUIRED_FIELD_REMOVED,
                 where,
-                f"the {{reader}} schema has no field {written_field.name}, required in the"
+                f"the {{reader}} schema has no field {written.name}, required in the"
                 " {writer} schema",
             )
-        elif oneof is not None and oneof.name in reading.oneofs_by_name:
+        elif written.oneof is not None and written.oneof in kept_oneofs:
             self.report(
                 ProtobufDifference.ONEOF_FIELD_REMOVED,
                 where,
-                f"the {{reader}} schema has no field {written_field.name} in oneof {oneof.name}",
+                f"the {{reader}} schema has no field {written.name}, which is in oneof"
+                f" {written.oneof} of the {{writer}} schema",
             )
 
-    def _added(self, reading_field: FieldDescriptor, path: str) -> None:
-        if reading_field.is_required:
+    def _added(self, reading: FieldView, path: str) -> None:
+        if reading.label == "required":
             self.report(
                 ProtobufDifference.REQUIRED_FIELD_ADDED,
-                f"{path}/{reading_field.number}",
-                f"field {reading_field.name} is required, and not in the {{writer}} schema",
+                reading.path_in(path),
+                f"field {reading.name} is required, and not in the {{writer}} schema",
             )
 
-    def _fields(
-        self, written_field: FieldDescriptor, reading_field: FieldDescriptor, path: str
-    ) -> None:
-        if reading_field.is_required and not written_field.is_required:
-            self.report(
-                ProtobufDifference.REQUIRED_FIELD_ADDED,
-                path,
-                f"field {reading_field.name} is required, and not so in the {{writer}} schema",
-            )
-        self._field_types(written_field, reading_field, path)
+    def _field(self, written: FieldView, reading: FieldView, path: str) -> None:
+        before = resolve_field_type(written, self._written_types)
+        now = resolve_field_type(reading, self._reading_types)
+        self._types(before, now, reading.name, path)
         if (
-            written_field.is_repeated != reading_field.is_repeated
-            and _kind(written_field) == _kind(reading_field) == "scalar"
-            and _scalar_group(written_field) == _scalar_group(reading_field) != "string or bytes"
+            written.label is not None
+            and reading.label is not None
+            and written.label != reading.label
+            and before.scalar_group == now.scalar_group
+            and now.is_number
         ):
             self.report(
                 ProtobufDifference.FIELD_NUMERIC_LABEL_CHANGED,
                 path,
-                f"field {reading_field.name} is {_times(reading_field)} in the {{reader}} schema,"
-                f" {_times(written_field)} in the {{writer}} schema",
+                f"field {reading.name} is {reading.label} in the {{reader}} schema,"
+                f" {written.label} in the {{writer}} schema",
             )
 
-    def _field_types(
-        self, written_field: FieldDescriptor, reading_field: FieldDescriptor, path: str
-    ) -> None:
+    def _types(self, before: FieldType, now: FieldType, name: str, path: str) -> None:
         description = (
-            f"field {reading_field.name} is {_type_name(reading_field)} in the {{reader}} schema,"
-            f" {_type_name(written_field)} in the {{writer}} schema"
+            f"field {name} is {now.description} in the {{reader}} schema,"
+            f" {before.description} in the {{writer}} schema"
         )
-        kind = _kind(reading_field)
-        if kind != _kind(written_field):
+        if before.kind != now.kind:
             self.report(ProtobufDifference.FIELD_KIND_CHANGED, path, description)
-        elif kind == "scalar":
-            if _scalar_group(written_field) != _scalar_group(reading_field):
-                self.report(ProtobufDifference.FIELD_SCALAR_KIND_CHANGED, path, description)
-        elif kind == "map":
-            for part in ("key", "value"):
-                self._field_types(
-                    written_field.message_type.fields_by_name[part],
-                    reading_field.message_type.fields_by_name[part],
-                    path,
-                )
-        elif _local_name(written_field.message_type) != _local_name(reading_field.message_type):
+        elif before.scalar_group != now.scalar_group:
+            self.report(ProtobufDifference.FIELD_SCALAR_KIND_CHANGED, path, description)
+        elif before.parts and now.parts:
+            for part_before, part_now in zip(before.parts, now.parts, strict=True):
+                self._types(part_before, part_now, name, path)
+        elif before.local_name != now.local_name:
             self.report(ProtobufDifference.FIELD_NAMED_TYPE_CHANGED, path, description)
-        else:
-            pair = self._compare_later(written_field.message_type, reading_field.message_type)
-            self._uses.setdefault(pair, []).append((self._current, path, reading_field.name))
+        elif before.message is not None and now.message is not None:
+            pair = self._compare_later(before.message, now.message)
+            self._uses.setdefault(pair, []).append((self._current, path, name))
 
     def _report_users(self) -> None:
         """Reports the fields whose messages differ, and then the fields that use those messages."""
@@ -227,71 +229,19 @@ class _Comparison:
                 )
 
 
-def _by_name(messages: Iterable[Descriptor]) -> dict[str, Descriptor]:
-    return {message.name: message for message in messages if not message.GetOptions().map_entry}
+def _nested_entries(entry: TypeEntry, message: ProtoMessage) -> list[TypeEntry]:
+    return _entries(message.messages, entry.full_name, entry.package, entry.file_name)
 
 
-def _local_name(message: Descriptor) -> str:
-    return str(message.full_name).removeprefix(f"{message.file.package}.")
+def _entries(
+    messages: Iterable[ProtoMessage], scope: str, package: str, file_name: str
+) -> list[TypeEntry]:
+    """Returns the entries of messages, without the types of maps.
 
-
-def _is_synthetic(oneof: OneofDescriptor) -> bool:
-    """Returns whether the compiler generated the oneof, for an optional field of proto3."""
-    return len(oneof.fields) == 1 and oneof.name == f"_{oneof.fields[0].name.lstrip('_')}"
-
-
-def _oneof_of(one: FieldDescriptor) -> OneofDescriptor | None:
-    oneof = one.containing_oneof
-    return None if oneof is None or _is_synthetic(oneof) else oneof
-
-
-def _within(one: FieldDescriptor, path: str) -> str:
-    oneof = _oneof_of(one)
-    return path if oneof is None else f"{path}/{oneof.name}"
-
-
-def _kind(one: FieldDescriptor) -> str:
-    if one.message_type is None:
-        return "scalar"
-    return "map" if one.message_type.GetOptions().map_entry else "message"
-
-
-def _type_name(one: FieldDescriptor) -> str:
-    named: Descriptor | EnumDescriptor | None = one.message_type or one.enum_type
-    if named is None:
-        return _SCALAR_NAMES[one.type]
-    return "a map" if _kind(one) == "map" else str(named.full_name)
-
-
-def _times(one: FieldDescriptor) -> str:
-    return "repeated" if one.is_repeated else "single"
-
-
-def _scalar_group(one: FieldDescriptor) -> str:
-    return _GROUPS[one.type]
-
-
-_GROUPS = {
-    FieldDescriptor.TYPE_INT32: "number",
-    FieldDescriptor.TYPE_INT64: "number",
-    FieldDescriptor.TYPE_UINT32: "number",
-    FieldDescriptor.TYPE_UINT64: "number",
-    FieldDescriptor.TYPE_BOOL: "number",
-    FieldDescriptor.TYPE_ENUM: "number",
-    FieldDescriptor.TYPE_SINT32: "zigzag number",
-    FieldDescriptor.TYPE_SINT64: "zigzag number",
-    FieldDescriptor.TYPE_STRING: "string or bytes",
-    FieldDescriptor.TYPE_BYTES: "string or bytes",
-    FieldDescriptor.TYPE_FIXED32: "fixed 32 bits",
-    FieldDescriptor.TYPE_SFIXED32: "fixed 32 bits",
-    FieldDescriptor.TYPE_FIXED64: "fixed 64 bits",
-    FieldDescriptor.TYPE_SFIXED64: "fixed 64 bits",
-    FieldDescriptor.TYPE_FLOAT: "float",
-    FieldDescriptor.TYPE_DOUBLE: "double",
-}
-"""Scalars of one group have the same encoding, so one can read the other."""
-_SCALAR_NAMES = {
-    getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
-    for name in dir(FieldDescriptor)
-    if name.startswith("TYPE_")
-}
+    The type table may have another type of that name: a second file can declare it too.
+    """
+    return [
+        TypeEntry(join_names(scope, one.name), package, file_name, one)
+        for one in messages
+        if not one.is_map_entry
+    ]

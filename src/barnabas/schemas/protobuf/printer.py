@@ -1,300 +1,233 @@
-"""Prints a FileDescriptorProto as .proto text, in the layout of Confluent's registry.
+"""Prints .proto files in the layout of Confluent's registry.
 
-Parts have a fixed order, with a blank line before each kind. Types have their full names. Parts
-that the compiler generated are printed as their source: map entries, the oneof of an optional
-field, groups.
+The text identifies a schema, so it must be the same character for character: declarations have a
+fixed order, with a blank line before each kind. In a nested message, blank lines are indented too.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from google.protobuf.descriptor_pb2 import (
-    DescriptorProto,
-    Edition,
-    EnumDescriptorProto,
-    EnumValueDescriptorProto,
-    FieldDescriptorProto,
-    FileDescriptorProto,
-    MethodDescriptorProto,
-    OneofDescriptorProto,
-    ServiceDescriptorProto,
+from barnabas.schemas import SchemaError
+from barnabas.schemas.protobuf.syntax import (
+    MAX_FIELD_NUMBER,
+    Options,
+    OptionValue,
+    OptionWord,
+    ProtoEnum,
+    ProtoExtend,
+    ProtoField,
+    ProtoFile,
+    ProtoGroup,
+    ProtoMessage,
+    ProtoOneof,
+    ProtoOption,
+    ProtoRpc,
+    ProtoService,
+    ReservedValue,
 )
-from google.protobuf.descriptor_pool import DescriptorPool
+from barnabas.schemas.protobuf.tokens import is_name
 
-from barnabas.schemas.protobuf.options import OptionsPrinter, quote
-
-FIELD_END = 2**29
-"""One past the highest field number: `max` in a range."""
-ENUM_END = 2**31 - 1
-"""The highest number of an enum: ranges of enums include their end."""
-
-_LABELS = {
-    FieldDescriptorProto.LABEL_REPEATED: "repeated ",
-    FieldDescriptorProto.LABEL_REQUIRED: "required ",
-}
-_SCALARS = {
-    number: name.removeprefix("TYPE_").lower() for name, number in FieldDescriptorProto.Type.items()
-}
+MAX_BYTES = 4 * 1024 * 1024
+"""The size of a schema, and of a schema and its references together."""
 
 
-def print_file(
-    file: FileDescriptorProto, pool: DescriptorPool, *, sort_options: bool = False
-) -> str:
-    """`pool` must have the custom options that the file uses."""
-    printer = _Printer(file, OptionsPrinter(pool, sort=sort_options))
-    return "".join(f"{line}\n" for line in printer.file(file))
+def print_file(file: ProtoFile) -> str:
+    """Raises SchemaError if the text is too large: escapes and indents may make it so."""
+    text = "".join(f"{line}\n" for line in _Printer(file).file(file))
+    if len(text) > MAX_BYTES:
+        raise SchemaError(f"The printed schema is larger than {MAX_BYTES} bytes.")
+    return text
 
 
 class _Printer:
-    def __init__(self, file: FileDescriptorProto, options: OptionsPrinter) -> None:
-        self._options = options
-        self._proto3 = file.syntax == "proto3"
-        self._editions = file.syntax == "editions"
+    def __init__(self, file: ProtoFile) -> None:
+        self._has_bare_names = file.edition is not None
 
-    def file(self, file: FileDescriptorProto) -> Iterator[str]:
-        if self._editions:
-            yield f'edition = "{_edition(file)}";'
-        else:
-            yield f'syntax = "{file.syntax or "proto2"}";'
+    def file(self, file: ProtoFile) -> Iterator[str]:
+        if file.edition is not None:
+            yield f"edition = {quote(file.edition)};"
+        elif file.syntax is not None:
+            yield f'syntax = "{file.syntax}";'
         if file.package:
             yield f"package {file.package};"
         yield from _section(_imports(file))
-        yield from _section(self._options.option_statements(file.options))
-        groups = _group_names(file.extension, file.message_type)
-        own = [message for message in file.message_type if message.name not in groups]
-        types = [line for message in own for line in self._message(message)]
-        types += [line for enum in file.enum_type for line in self._enum(enum)]
+        yield from _section(_option_statements(file.options))
+        types = [line for message in file.messages for line in self._message(message)]
+        types += [line for enum in file.enums for line in self._enum(enum)]
         yield from _section(types)
-        yield from _section(self._extends(file.extension, file.message_type))
-        yield from _section(line for service in file.service for line in self._service(service))
+        yield from _section(line for extend in file.extends for line in self._extend(extend))
+        yield from _section(line for service in file.services for line in self._service(service))
 
-    def _message(self, message: DescriptorProto) -> Iterator[str]:
+    def _message(self, message: ProtoMessage) -> Iterator[str]:
         yield from _block(f"message {message.name}", self._members(message))
 
-    def _members(self, message: DescriptorProto) -> list[Iterable[str]]:
+    def _members(self, message: ProtoMessage) -> list[Iterable[str]]:
         """Returns the sections of a message's body."""
-        groups = _group_names([*message.field, *message.extension], message.nested_type)
-        plain = [field for field in message.field if not _in_oneof(field)]
-        synthetic = {field.oneof_index for field in message.field if field.proto3_optional}
-        own = [one for one in message.nested_type if one.name not in groups]
-        late = own[_after_last_entry(own) :]
-        shown = self._fields(plain, own[: len(own) - len(late)])
-        grouped = [
-            line
-            for field in plain
-            if field.type == FieldDescriptorProto.TYPE_GROUP
-            for line in self._group(field, message.nested_type)
-        ]
-        oneofs = [
-            line
-            for index, oneof in enumerate(message.oneof_decl)
-            if index not in synthetic
-            for line in self._oneof(oneof, index, message)
-        ]
-        nested = [line for inner in late for line in self._message(inner)]
-        nested += [line for enum in message.enum_type for line in self._enum(enum)]
+        nested = [line for inner in message.messages for line in self._message(inner)]
+        nested += [line for enum in message.enums for line in self._enum(enum)]
         return [
-            _reserved(message.reserved_range, message.reserved_name, FIELD_END, self._editions),
-            self._options.option_statements(message.options),
-            *shown,
-            oneofs,
-            grouped,
-            self._extension_ranges(message),
-            self._extends(message.extension, message.nested_type),
+            self._reserved(message.reserved),
+            _option_statements(message.options),
+            [line for field in message.fields for line in _field(field)],
+            [line for oneof in message.oneofs for line in self._oneof(oneof)],
+            [line for group in message.groups for line in self._group(group)],
+            [
+                line
+                for one in message.extensions
+                for line in _statement(f"extensions {_ranges(one.values)}", one.options)
+            ],
+            [line for extend in message.extends for line in self._extend(extend)],
             nested,
         ]
 
-    def _fields(
-        self, fields: Iterable[FieldDescriptorProto], early: Iterable[DescriptorProto]
-    ) -> list[list[str]]:
-        """Returns fields, and the messages that must be between map fields.
-
-        A map's entry type is a message too, and payloads identify messages by their index.
-        """
-        remaining = [field for field in fields if field.type != FieldDescriptorProto.TYPE_GROUP]
-        early = list(early)
-        entries = {one.name: one for one in early if _is_entry(one)}
-        sections: list[list[str]] = [[]]
-        for message in early:
-            if not _is_entry(message):
-                sections += [list(self._message(message)), []]
-                continue
-            ends = [i for i, field in enumerate(remaining) if _local_type(field) == message.name]
-            for _ in range(ends[0] + 1 if ends else 0):
-                sections[-1] += self._field(remaining.pop(0), entries)
-        sections[-1] += [line for field in remaining for line in self._field(field, entries)]
-        return sections
-
-    def _oneof(
-        self, oneof: OneofDescriptorProto, index: int, message: DescriptorProto
-    ) -> Iterator[str]:
-        members = [field for field in message.field if _in_oneof(field)]
-        mine = [field for field in members if field.oneof_index == index]
-        fields = [
-            line
-            for field in mine
-            for line in (
-                self._group(field, message.nested_type)
-                if field.type == FieldDescriptorProto.TYPE_GROUP
-                else self._field(field, {}, label="")
-            )
-        ]
-        statements = self._options.option_statements(oneof.options)
-        yield from _block(f"oneof {oneof.name}", [statements, fields])
-
-    def _field(
-        self,
-        field: FieldDescriptorProto,
-        entries: dict[str, DescriptorProto],
-        label: str | None = None,
-    ) -> Iterator[str]:
-        kind = _type(field)
-        entry = entries.get(_local_type(field))
-        if entry is not None and _repeated(field):
-            key, value = entry.field
-            kind, label = f"map<{_type(key)}, {_type(value)}>", ""
-        if label is None:
-            label = self._label(field)
-        yield from self._with_options(
-            f"{label}{kind} {field.name} = {field.number}", self._options.field_options(field)
+    def _oneof(self, oneof: ProtoOneof) -> Iterator[str]:
+        fields = [line for field in oneof.fields for line in _field(field)]
+        groups = [line for group in oneof.groups for line in self._group(group)]
+        yield from _block(
+            f"oneof {oneof.name}", [_option_statements(oneof.options), fields, groups]
         )
 
-    def _label(self, field: FieldDescriptorProto) -> str:
-        if field.label != FieldDescriptorProto.LABEL_OPTIONAL:
-            return _LABELS[field.label]
-        if self._editions or (self._proto3 and not field.proto3_optional):
-            return ""
-        return "optional "
+    def _group(self, group: ProtoGroup) -> Iterator[str]:
+        label = f"{group.label} " if group.label else ""
+        head = f"{label}group {group.message.name} = {group.number}"
+        if group.options:
+            head += f" {_list([*group.options])}"
+        yield from _block(head, self._members(group.message))
 
-    def _group(
-        self, field: FieldDescriptorProto, nested: Sequence[DescriptorProto]
-    ) -> Iterator[str]:
-        name = _local_type(field)
-        body = next(message for message in nested if message.name == name)
-        label = "" if _in_oneof(field) else self._label(field)
-        options = self._options.field_options(field)
-        marked = f" [{', '.join(options)}]" if options else ""
-        yield from _block(f"{label}group {name} = {field.number}{marked}", self._members(body))
+    def _extend(self, extend: ProtoExtend) -> Iterator[str]:
+        fields = [line for field in extend.fields for line in _field(field)]
+        groups = [line for group in extend.groups for line in self._group(group)]
+        yield from _block(f"extend {extend.extendee}", [[*fields, *groups]])
 
-    def _extension_ranges(self, message: DescriptorProto) -> Iterator[str]:
-        for one in message.extension_range:
-            options = self._options.option_assignments(one.options)
-            yield from self._with_options(
-                f"extensions {_range(one.start, one.end - 1, FIELD_END - 1)}", options
-            )
+    def _enum(self, enum: ProtoEnum) -> Iterator[str]:
+        lines = [*self._reserved(enum.reserved), *_option_statements(enum.options)]
+        for value in enum.values:
+            lines += _statement(f"{value.name} = {value.number}", value.options)
+        yield from _block(f"enum {enum.name}", [lines])
 
-    def _extends(
-        self, extensions: Iterable[FieldDescriptorProto], nested: Sequence[DescriptorProto]
-    ) -> Iterator[str]:
-        by_extendee: dict[str, list[str]] = {}
-        for field in extensions:
-            lines = by_extendee.setdefault(field.extendee, [])
-            if field.type == FieldDescriptorProto.TYPE_GROUP:
-                lines += self._group(field, nested)
-            else:
-                lines += self._field(field, {})
-        for extendee, fields in by_extendee.items():
-            yield from _block(f"extend {extendee}", [fields])
+    def _reserved(self, reserved: Iterable[tuple[ReservedValue, ...]]) -> list[str]:
+        return [f"reserved {_ranges(values, bare=self._has_bare_names)};" for values in reserved]
 
-    def _enum(self, enum: EnumDescriptorProto) -> Iterator[str]:
-        reserved = _reserved(enum.reserved_range, enum.reserved_name, ENUM_END, self._editions)
-        head = [*reserved, *self._options.option_statements(enum.options)]
-        values = [line for value in enum.value for line in self._enum_value(value)]
-        yield from _block(f"enum {enum.name}", [[*head, *values]])
-
-    def _enum_value(self, value: EnumValueDescriptorProto) -> Iterator[str]:
-        options = self._options.option_assignments(value.options)
-        yield from self._with_options(f"{value.name} = {value.number}", options)
-
-    def _service(self, service: ServiceDescriptorProto) -> Iterator[str]:
-        methods = [line for method in service.method for line in self._method(method)]
-        statements = self._options.option_statements(service.options)
-        yield from _block(f"service {service.name}", [statements, methods])
-
-    def _method(self, method: MethodDescriptorProto) -> Iterator[str]:
-        request = ("stream " if method.client_streaming else "") + method.input_type
-        response = ("stream " if method.server_streaming else "") + method.output_type
-        signature = f"rpc {method.name} ({request}) returns ({response})"
-        statements = self._options.option_statements(method.options)
-        if not statements:
-            yield f"{signature};"
-            return
-        yield f"{signature} {{"
-        yield from _indented(statements)
-        yield "};"
-
-    def _with_options(self, statement: str, options: Sequence[str]) -> Iterator[str]:
-        if not options:
-            yield f"{statement};"
-        elif len(options) == 1:
-            yield f"{statement} [{options[0]}];"
-        else:
-            yield f"{statement} ["
-            yield from (f"  {option}," for option in options[:-1])
-            yield f"  {options[-1]}"
-            yield "];"
+    def _service(self, service: ProtoService) -> Iterator[str]:
+        rpcs = [line for rpc in service.rpcs for line in _rpc(rpc)]
+        yield from _block(f"service {service.name}", [_option_statements(service.options), rpcs])
 
 
-def _imports(file: FileDescriptorProto) -> Iterator[str]:
-    public, weak = set(file.public_dependency), set(file.weak_dependency)
-    for index, name in enumerate(file.dependency):
-        if index not in public:
-            yield f"import {'weak ' if index in weak else ''}{quote(name)};"
-    for index in file.public_dependency:
-        yield f"import public {quote(file.dependency[index])};"
-    for name in getattr(file, "option_dependency", ()):  # since edition 2024
-        yield f"import option {quote(name)};"
+def _imports(file: ProtoFile) -> Iterator[str]:
+    yield from (f"import {quote(name)};" for name in file.imports)
+    yield from (f"import weak {quote(name)};" for name in file.weak_imports)
+    yield from (f"import public {quote(name)};" for name in file.public_imports)
 
 
-def _edition(file: FileDescriptorProto) -> str:
-    return str(Edition.Name(file.edition)).removeprefix("EDITION_")
+def _field(field: ProtoField) -> Iterator[str]:
+    label = f"{field.label} " if field.label else ""
+    kind = field.type if field.key_type is None else f"map<{field.key_type}, {field.type}>"
+    yield from _statement(f"{label}{kind} {field.name} = {field.number}", field_options(field))
 
 
-def _type(field: FieldDescriptorProto) -> str:
-    return str(field.type_name) or _SCALARS[field.type]
+def field_options(field: ProtoField) -> Options:
+    """Returns the options of a field, with its default and JSON name as options."""
+    options = list(field.options)
+    if field.default is not None:
+        options.append(ProtoOption("default", field.default))
+    if field.json_name is not None:
+        options.append(ProtoOption("json_name", field.json_name))
+    return tuple(options)
 
 
-def _local_type(field: FieldDescriptorProto) -> str:
-    return str(field.type_name).rpartition(".")[2]
+def _rpc(rpc: ProtoRpc) -> Iterator[str]:
+    request = ("stream " if rpc.request_streams else "") + rpc.request
+    response = ("stream " if rpc.response_streams else "") + rpc.response
+    signature = f"rpc {rpc.name} ({request}) returns ({response})"
+    if not rpc.options:
+        yield f"{signature};"
+        return
+    yield f"{signature} {{"
+    yield from _indented(_option_statements(rpc.options))
+    yield "};"
 
 
-def _after_last_entry(messages: Sequence[DescriptorProto]) -> int:
-    return max((i + 1 for i, one in enumerate(messages) if _is_entry(one)), default=0)
+def _option_statements(options: Options) -> list[str]:
+    return [line for option in options for line in f"option {_option(option)};".split("\n")]
 
 
-def _repeated(field: FieldDescriptorProto) -> bool:
-    return bool(field.label == FieldDescriptorProto.LABEL_REPEATED)
+def _statement(head: str, options: Options) -> list[str]:
+    return (f"{head} {_list([*options])};" if options else f"{head};").split("\n")
 
 
-def _in_oneof(field: FieldDescriptorProto) -> bool:
-    return bool(field.HasField("oneof_index")) and not field.proto3_optional
+def _option(option: ProtoOption) -> str:
+    name = f"({option.name})" if option.is_custom else option.name
+    match option.value:
+        case ProtoOption() as nested:
+            return f"{name}.{_option(nested)}"
+        case list() as values:
+            return f"{name} = {_list(values)}"
+        case value:
+            return f"{name} = {_value(value)}"
 
 
-def _is_entry(message: DescriptorProto) -> bool:
-    return bool(message.options.map_entry)
+def _list(values: list[OptionValue]) -> str:
+    if len(values) == 1:
+        return f"[{_value(values[0])}]"
+    return f"[\n{_lines(map(_value, values))}]"
 
 
-def _group_names(
-    fields: Iterable[FieldDescriptorProto], nested: Iterable[DescriptorProto]
-) -> set[str]:
-    used = {_local_type(field) for field in fields if field.type == FieldDescriptorProto.TYPE_GROUP}
-    return {message.name for message in nested if message.name in used}
+def _value(value: OptionValue) -> str:
+    match value:
+        case str():
+            return quote(value)
+        case OptionWord(text):
+            return text
+        case ProtoOption():
+            return _option(value)
+        case dict():
+            return f"{{\n{_lines(f'{name}: {_value(one)}' for name, one in value.items())}}}"
+        case list():
+            return f"[\n{_lines(map(_value, value))}]"
 
 
-def _reserved(
-    ranges: Iterable[DescriptorProto.ReservedRange | EnumDescriptorProto.EnumReservedRange],
-    names: Iterable[str],
-    highest: int,
-    bare_names: bool,
-) -> list[str]:
-    past = 1 if highest == FIELD_END else 0  # ranges of messages exclude their end
-    lines = [f"reserved {_range(one.start, one.end - past, highest - past)};" for one in ranges]
-    return lines + [f"reserved {name if bare_names else quote(name)};" for name in names]
+def _lines(values: Iterable[str]) -> str:
+    """Returns indented lines, with commas between the values."""
+    text = ",\n".join(values)
+    return "".join(f"  {line}\n" for line in text.split("\n")) if text else ""
 
 
-def _range(first: int, last: int, highest: int) -> str:
-    if first == last:
-        return str(first)
-    return f"{first} to {'max' if last == highest else last}"
+def _ranges(values: Iterable[ReservedValue], *, bare: bool = False) -> str:
+    return ", ".join(_range(value, bare=bare) for value in values)
+
+
+def _range(value: ReservedValue, *, bare: bool) -> str:
+    match value:
+        case str():
+            return value if bare and is_name(value) else quote(value)
+        case int():
+            return str(value)
+        case first, last:
+            return f"{first} to {last if last < MAX_FIELD_NUMBER else 'max'}"
+
+
+_ESCAPES = str.maketrans(
+    {
+        "\\": r"\\",
+        '"': r"\"",
+        "'": r"\'",
+        "\a": r"\a",
+        "\b": r"\b",
+        "\f": r"\f",
+        "\n": r"\n",
+        "\r": r"\r",
+        "\t": r"\t",
+        "\v": r"\v",
+    }
+)
+
+
+def quote(text: str) -> str:
+    escaped = text.translate(_ESCAPES)
+    return '"' + "".join(c if c.isprintable() else _octal(c) for c in escaped) + '"'
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode(errors="surrogateescape"))
 
 
 def _section(lines: Iterable[str]) -> list[str]:
@@ -318,4 +251,4 @@ def _block(head: str, sections: Iterable[Iterable[str]]) -> Iterator[str]:
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        yield f"  {line}" if line else line
+        yield f"  {line}"
