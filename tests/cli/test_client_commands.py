@@ -87,6 +87,8 @@ def test_invalid_arguments_are_an_error_in_one_line(call: Any) -> None:
     nowhere = call("consume", "nowhere", "-e")
     assert nowhere.exit_code == ExitStatus.FAILED
     assert nowhere.stderr.startswith("Error: Topic nowhere does not exist;")
+    misspelt = call("consume", "nubmers", "-e").stderr
+    assert "Topic nubmers does not exist; did you mean numbers? Or create it with" in misspelt
     assert "no partition 9" in call("consume", "numbers", "-p", "9").stderr
     assert "%x" in call("consume", "numbers", "-f", "%x").stderr
     assert call("consume", "numbers", "-o", "soon").exit_code == ExitStatus.USAGE
@@ -128,3 +130,16 @@ def test_a_progress_bar_is_only_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPa
         with progress_bar("counting", 10) as advance:
             advance(10)
         assert ("counting" in stream.getvalue()) == is_drawn
+
+
+def test_producing_to_a_topic_that_no_broker_creates_is_an_error(
+    call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.cli.options.CONNECT_TIMEOUT_S", 1.0)
+    with Broker(settings={"auto.create.topics.enable": "false"}) as broker:
+        produced = call("produce", "later", stdin=b"one\n", at=broker.bootstrap_servers)
+    assert produced.exit_code == ExitStatus.FAILED
+    assert produced.stderr == (
+        "Error: Topic later does not exist, and the brokers do not create it; create it with"
+        " `barnabas topics create later`.\n"
+    )

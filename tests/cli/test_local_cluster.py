@@ -1,8 +1,10 @@
 """`barnabas up --brokers 3`, `cluster describe` and `quorum describe`."""
 
 import os
+import random
 import re
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,7 +17,10 @@ from tests.cli.conftest import Barnabas, RetryQuickly
 from tests.cli.up_process import Up
 from tests.wait import wait_until
 
+from barnabas.cli.local_cluster import prepare_nodes
+from barnabas.cli.local_ports import is_free
 from barnabas.cli.root_command import ExitStatus
+from barnabas.cli.up_options import UpOptions
 
 
 @pytest.fixture(scope="module")
@@ -44,17 +49,21 @@ def rows(output: str) -> dict[str, list[str]]:
     return {first: rest for first, *rest in lines if first.isdigit()}
 
 
-def test_the_banner_has_bootstrap_servers_and_controllers(up: Up) -> None:
-    assert len(up.bootstrap.split(",")) == 3
+def test_the_banner_has_the_brokers_with_their_addresses_pids_and_metrics(up: Up) -> None:
+    addresses = up.bootstrap.split(",")
+    assert [row[:2] for row in rows(up.output).values()] == [
+        [address, str(up.pid_of(node_id))] for node_id, address in enumerate(addresses, start=1)
+    ]
+    assert len(up.metrics) == 3
     assert "Controllers: 1, 2, 3" in up.output
-    assert f"cluster describe --bootstrap-server {up.bootstrap.split(',')[0]}" in up.output
-    assert {
-        line.split()[0] for line in up.output.splitlines() if " listens on PLAINTEXT" in line
-    } == {
-        "1",
-        "2",
-        "3",
-    }
+    assert f"cluster describe -b {addresses[0]}" in up.output
+
+
+def test_each_node_logs_to_its_own_file_and_not_to_the_terminal(up: Up) -> None:
+    for node_id in (1, 2, 3):
+        assert f"node {node_id} of cluster" in up.log_of(node_id)
+    assert "listens on PLAINTEXT" not in up.output
+    assert f"Logs: {up.directory}/1/server.log" in up.output
 
 
 def test_cluster_describe_counts_leaders_and_replicas_of_each_broker(
@@ -62,9 +71,11 @@ def test_cluster_describe_counts_leaders_and_replicas_of_each_broker(
 ) -> None:
     output = describe_until_healthy(up, barnabas)
     assert re.search(r"^Controller: [123] of 1, 2, 3$", output, re.MULTILINE)
-    # ADDRESS, RACK, STATE, LEADERS, REPLICAS, IN SYNC
-    assert [row[1:3] + row[4:] for row in rows(output).values()] == [["-", "active", "3", "3"]] * 3
-    assert sum(int(row[3]) for row in rows(output).values()) == 3
+    # ADDRESS, PID, RACK, STATE, LEADERS, REPLICAS, IN SYNC
+    assert [row[1:4] + row[5:] for row in rows(output).values()] == [
+        [str(up.pid_of(node_id)), "-", "active", "3", "3"] for node_id in (1, 2, 3)
+    ]
+    assert sum(int(row[4]) for row in rows(output).values()) == 3
     assert "Partitions: 3   offline: 0   under-replicated: 0" in output
 
 
@@ -125,7 +136,7 @@ def test_every_node_serves_metrics_and_one_controller_is_active(up: Up) -> None:
 
 def test_a_second_cluster_on_a_directory_is_rejected(up: Up, barnabas: Barnabas) -> None:
     for arguments, expected in (
-        (("--brokers", "3", "--port", "0"), "Node 1 of "),
+        (("--brokers", "3", "--port", "0"), f"1 is in use by process {up.pid_of(1)} (barnabas"),
         (("--brokers", "5"), "has a cluster of 3: use --brokers 3"),
         (("--brokers", "3", "--port", "1234"), "uses port"),
         ((), "has a cluster of 3: use --brokers 3"),
@@ -149,7 +160,9 @@ def test_a_cluster_survives_a_node_and_reports_a_lost_quorum(
 
         def lacks_one() -> bool:
             output = barnabas("cluster", "describe", "-b", up.bootstrap)
-            return output.exit_code == 0 and rows(output.output)["1"][2:] == [
+            return output.exit_code == 0 and rows(output.output)["1"][1:] == [
+                "-",
+                "-",
                 "fenced",
                 "0",
                 "3",
@@ -160,7 +173,9 @@ def test_a_cluster_survives_a_node_and_reports_a_lost_quorum(
         output = barnabas("cluster", "describe", "-b", up.bootstrap).output
         assert "offline: 0   under-replicated: 3   under min.insync.replicas: 0" in output
         assert len(re.findall(r"^orders-\d .* under-replicated$", output, re.MULTILINE)) == 3
-        assert len(re.findall(r"broker 1 is fenced: 3 partitions changed, 0", up.output)) == 1
+        logs = up.log_of(2) + up.log_of(3)
+        assert len(re.findall(r"broker 1 is fenced: 3 partitions changed, 0", logs)) == 1
+        assert len(re.findall(r"^[23] \| .* WARNING: broker 1 is dead: ", up.output, re.M)) == 1
 
         os.kill(up.pid_of(2), signal.SIGKILL)
         wait_until(
@@ -183,8 +198,47 @@ def test_a_cluster_survives_a_node_and_reports_a_lost_quorum(
     )
     assert "has another value of num.partitions: change it there" in changed.output
     again = Up(tmp_path / "data").wait(starts=2)
+    warnings = again.output.count("WARNING")
     assert again.end() == 0
+    assert again.output.count("WARNING") == warnings, "a clean stop is no warning"
     assert all((tmp_path / "data" / node_id / ".kafka_cleanshutdown").exists() for node_id in "123")
+
+
+def test_a_new_cluster_needs_only_the_ports_of_its_brokers(
+    barnabas: Barnabas, tmp_path: Path
+) -> None:
+    """Nothing is written, so that the next attempt can use another port."""
+    first_port = free_ports_in_a_row()
+    port = first_port + 2
+    with socket.create_server(("127.0.0.1", port)):
+        result = barnabas(
+            *("up", "--brokers", "3", "--host", "127.0.0.1", "--port", str(first_port)),
+            "--no-registry",
+            *("--dir", tmp_path / "data"),
+        )
+    assert result.exit_code == 1
+    assert f"Error: Port {port} is in use by " in result.output
+    assert "Stop it, or choose other ports: " in result.output
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_controllers_of_a_new_cluster_take_the_next_free_ports(tmp_path: Path) -> None:
+    first_port = free_ports_in_a_row()
+    with socket.create_server(("127.0.0.1", first_port + 1)):
+        options = UpOptions("127.0.0.1", first_port, tmp_path / "data", 2, None, True, False, {})
+        first, second = prepare_nodes(options)
+    (controller,) = first.settings.controller_listeners
+    assert controller.port > first_port + 2 == second.settings.listeners[0].port
+
+
+def free_ports_in_a_row() -> int:
+    """Returns the first of ten free ports, which neither the kernel nor other tests hand out."""
+    starts = random.SystemRandom().sample(range(10_000, 19_990, 10), 100)
+    return next(
+        start
+        for start in starts
+        if all(is_free("127.0.0.1", port) for port in range(start, start + 10))
+    )
 
 
 @pytest.mark.parametrize("command", ["cluster", "quorum"])

@@ -34,13 +34,16 @@ class Up:
     def output(self) -> str:
         return self._log.read_text()
 
+    def log_of(self, node_id: int) -> str:
+        return (self.directory / str(node_id) / "server.log").read_text()
+
     @property
     def bootstrap(self) -> str:
         return re.findall(r"^Bootstrap servers: (.*)$", self.output, re.MULTILINE)[-1]
 
     @property
     def metrics(self) -> list[str]:
-        return re.findall(r"^Metrics of \d+: (.*)$", self.output, re.MULTILINE)
+        return re.findall(r"^\d+ .* (http://\S+)$", self.output, re.MULTILINE)
 
     def wait(self, starts: int = 1) -> "Up":
         """Waits for the banner; `starts` is the number of starts in this directory."""

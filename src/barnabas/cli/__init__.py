@@ -8,5 +8,7 @@
 def main() -> None:
     """Runs `barnabas`."""
     from barnabas.cli.root_command import barnabas
+    from barnabas.cli.signals import open_standard_streams
 
+    open_standard_streams()
     barnabas()

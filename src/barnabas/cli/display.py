@@ -39,10 +39,18 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1, 0, 0)
+    )
     for column, name in enumerate(head):
         numbers = bool(rows) and all(isinstance(row[column], int) for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+        whole = [*name.split(), *(str(row[column]) for row in rows if numbers)]
+        table.add_column(
+            name,
+            justify="right" if numbers else "left",
+            overflow="fold",
+            min_width=max(map(len, whole)),  # a narrow terminal folds texts only
+        )
     for row in rows:
         table.add_row(*("-" if cell is None else str(cell) for cell in row))
     Console().print(table)
@@ -54,6 +62,11 @@ def _align(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo(line.rstrip())
+
+
+def count_of(number: int, noun: str) -> str:
+    """Returns `1 record`, or `2 records`."""
+    return f"{number} {noun if number == 1 else f'{noun}s'}"
 
 
 Advance = Callable[[int], None]

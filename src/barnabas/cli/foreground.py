@@ -5,15 +5,20 @@ import gc
 import logging
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
+from barnabas.cli.child_output import echo_error
 from barnabas.cli.local_cluster import LocalCluster, LocalNode
-from barnabas.cli.logs import log_to_stderr
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.local_processes import describe_taken_directory, describe_taken_port
+from barnabas.cli.operations.settings import load_settings
 from barnabas.cli.registry_process import RegistryProcess
 from barnabas.cli.signals import stop_event
 from barnabas.config import BrokerSettings
 from barnabas.node import Node, NodeError
+from barnabas.node.errors import LogDirInUse, PortInUse
 
 
 def run_node(
@@ -24,15 +29,32 @@ def run_node(
     stop_with_stdin: bool = False,
 ) -> None:
     """Runs a node until SIGTERM or Ctrl-C, then stops it cleanly; a second signal kills it."""
-    log_to_stderr()
     asyncio.run(_serve(settings, banner, registry, stop_with_stdin))
 
 
+def run_node_from_file(
+    file: Path, overrides: dict[str, str], *, stop_with_stdin: bool = False
+) -> None:
+    """Runs the node of a server.properties file. Raises CommandError if it cannot start."""
+    try:
+        run_node(load_settings(file, overrides), stop_with_stdin=stop_with_stdin)
+    except PortInUse as taken:
+        holder = describe_taken_port(taken.host, taken.port)
+        raise CommandError(f"{holder}. Stop it, or change {taken.setting} in {file}.") from None
+    except LogDirInUse as taken:
+        holder = describe_taken_directory(taken.path)
+        raise CommandError(f"{holder}. Stop it, or change log.dirs in {file}.") from None
+
+
 def run_cluster(
-    nodes: Sequence[LocalNode], *, banner: str, registry: RegistryProcess | None = None
+    nodes: Sequence[LocalNode],
+    *,
+    banner: Callable[[LocalCluster], str],
+    registry: RegistryProcess | None = None,
+    is_verbose: bool = False,
 ) -> None:
     """Runs the nodes until SIGTERM or Ctrl-C, then stops them one after the other."""
-    asyncio.run(_supervise(nodes, banner, registry))
+    asyncio.run(_supervise(LocalCluster(nodes, is_verbose), banner, registry))
 
 
 async def _serve(
@@ -60,6 +82,8 @@ async def _serve(
         if registry is not None:
             await registry.start(node.address)
         await node.run_until(stop)
+        if banner is not None:
+            echo_error("Stopping. Press Ctrl-C again to kill the broker.")
     finally:
         if registry is not None:
             await registry.stop()
@@ -67,42 +91,47 @@ async def _serve(
 
 
 async def _supervise(
-    nodes: Sequence[LocalNode], banner: str, registry: RegistryProcess | None
+    cluster: LocalCluster,
+    banner: Callable[[LocalCluster], str],
+    registry: RegistryProcess | None,
 ) -> None:
-    cluster = LocalCluster(nodes)
     stop = stop_event(cluster.abort)
-    await cluster.start()
     stopping = asyncio.create_task(stop.wait())
     try:
+        await cluster.start()
         ready = asyncio.create_task(cluster.wait_until_ready())
         while cluster.is_running and not stop.is_set():
             ended = asyncio.create_task(cluster.wait_for_exit())
             waiting = [ended, stopping] if ready.done() else [ended, stopping, ready]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if ready in waiting and ready.done():
-                click.echo(banner)
+                ready.result()
+                click.echo(banner(cluster))
                 if registry is not None:
-                    await registry.start(",".join(node.address for node in nodes))
-            if ended.done() and not ready.done():
-                raise NodeError(
-                    f"Node {ended.result().node_id} did not start; see its log lines above."
-                )
+                    await registry.start(",".join(node.address for node in cluster.nodes))
             if ended.done() and not stop.is_set():
-                node = ended.result()
-                click.echo(
-                    f"Node {node.node_id} has exited; the other nodes keep running. "
-                    f"Restart it with: barnabas start {node.file}",
-                    err=True,
-                )
+                _report_exit(ended.result(), is_starting=not ready.done())
             ended.cancel()
         ready.cancel()
         if not stop.is_set():
-            raise NodeError("All nodes have exited; see their log lines above.")
+            raise NodeError("All nodes have exited; see the messages above, and their logs.")
+        echo_error("Stopping one broker after the other. Press Ctrl-C again to kill them.")
     finally:
         stopping.cancel()
         if registry is not None:
             await registry.stop()
         await cluster.stop()
+
+
+def _report_exit(node: LocalNode, *, is_starting: bool) -> None:
+    if is_starting:
+        raise NodeError(
+            f"Node {node.node_id} did not start: see the message above, and {node.log_file}."
+        )
+    echo_error(
+        f"Node {node.node_id} has exited; the other nodes keep running. "
+        f"Restart it with: {node.restart_command}"
+    )
 
 
 def _abort() -> None:

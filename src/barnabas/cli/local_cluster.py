@@ -1,33 +1,42 @@
 """A cluster of node processes on one machine, as `barnabas up --brokers 3` runs it.
 
 All files are in one directory: `1.properties` and `1/` belong to node 1, and so on. The nodes are
-ordinary nodes: `barnabas start 1.properties` runs one of them alone.
+ordinary nodes: `barnabas start 1.properties` runs one of them alone. Each logs to `1/server.log`.
 """
 
 import asyncio
 import signal
-import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
+from barnabas.cli.child_output import echo_lines
+from barnabas.cli.local_ports import any_free_port, is_free, next_free_port, suggest_port
+from barnabas.cli.operations.local_processes import describe_taken_directory, describe_taken_port
 from barnabas.cli.operations.settings import check_settings, load_settings
+from barnabas.cli.shell_commands import shell_command
+from barnabas.cli.up_options import LOG_FILE, METRICS_LISTENER, UpOptions
 from barnabas.client.admin import AioAdminClient
 from barnabas.config import BrokerSettings
 from barnabas.log.directory.directory_files import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
-from barnabas.node.format import QuorumBootstrap, format_storage
+from barnabas.node.format import QuorumBootstrap, format_storage, host_for_local_nodes
 from barnabas.raft import VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.uuid import random_uuid, to_text
 
 CONTROLLERS = 3
 """The number of controllers if there are enough nodes: a quorum of three survives one failure."""
 
-NODE_SETTINGS = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs")
+NODE_SETTINGS = (
+    "node.id",
+    "process.roles",
+    "listeners",
+    "advertised.listeners",
+    "log.dirs",
+    METRICS_LISTENER,
+)
 """Settings that differ between the nodes."""
 
 STOP_TIMEOUT_S = 45.0
@@ -39,25 +48,39 @@ class LocalNode:
     node_id: int
     file: Path
     settings: BrokerSettings
+    metrics_listener: str = ""
+    """Empty if it has no metrics."""
 
     @property
     def address(self) -> str:
         return str(self.settings.advertised_listeners[0]).partition("://")[2]
 
+    @property
+    def log_file(self) -> Path:
+        return Path(self.settings.log_dirs[0], LOG_FILE)
 
-def prepare_nodes(
-    directory: Path,
-    host: str,
-    port: int,
-    brokers: int,
-    metrics_port: int | None,
-    overrides: dict[str, str],
-) -> list[LocalNode]:
+    @property
+    def start_arguments(self) -> list[str]:
+        """The arguments of `barnabas` that start it alone."""
+        arguments = ["start", str(self.file)]
+        if self.metrics_listener != self.settings[METRICS_LISTENER]:
+            arguments += ["--set", f"{METRICS_LISTENER}={self.metrics_listener}"]
+        return arguments
+
+    @property
+    def restart_command(self) -> str:
+        return shell_command("barnabas", *self.start_arguments)
+
+
+def prepare_nodes(options: UpOptions) -> list[LocalNode]:
     """Returns the nodes of a directory, and creates them if the directory is new."""
+    directory = options.directory
     if files := node_files(directory):
         nodes = [LocalNode(int(file.stem), file, load_settings(file, {})) for file in files]
-        _require_unchanged(directory, nodes, brokers, port, overrides)
-        return nodes
+        _require_unchanged(nodes, options)
+        for node in nodes:
+            _require_free_ports(node)
+        return _with_metrics(nodes, options)
     if Path(directory, "meta.properties").exists():
         raise NodeError(
             f"{directory} has the data of a single node: leave out --brokers, or choose another "
@@ -66,9 +89,24 @@ def prepare_nodes(
     if directory.exists() and any(directory.iterdir()):
         raise NodeError(f"{directory} contains other files: choose an empty directory.")
     for key in NODE_SETTINGS:
-        if key in overrides:
+        if key in options.overrides:
             raise NodeError(f"{key} cannot be --set for several nodes: it differs between nodes.")
-    return _new_nodes(directory, host, port, brokers, metrics_port, overrides)
+    return _with_metrics(_new_nodes(options), options)
+
+
+def _with_metrics(nodes: Sequence[LocalNode], options: UpOptions) -> list[LocalNode]:
+    """Adds the address of the metrics: the option's, or else the file's, or else a free one."""
+    ports = [listener.port for node in nodes for listener in node.settings.listeners]
+    listeners = options.metrics_listeners(len(nodes), ports) or [""] * len(nodes)
+    prepared = []
+    for node, listener in zip(nodes, listeners, strict=True):
+        from_file = node.settings[METRICS_LISTENER]
+        is_kept = from_file and options.has_metrics and options.metrics_port is None
+        prepared.append(replace(node, metrics_listener=from_file if is_kept else listener))
+    if options.metrics_port or any(node.settings[METRICS_LISTENER] for node in nodes):
+        for node in prepared:
+            _require_free_metrics_port(node)
+    return prepared
 
 
 def node_files(directory: Path) -> list[Path]:
@@ -77,16 +115,15 @@ def node_files(directory: Path) -> list[Path]:
     return sorted(files, key=lambda file: int(file.stem))
 
 
-def _require_unchanged(
-    directory: Path, nodes: Sequence[LocalNode], brokers: int, port: int, overrides: dict[str, str]
-) -> None:
-    if len(nodes) != brokers:
+def _require_unchanged(nodes: Sequence[LocalNode], options: UpOptions) -> None:
+    directory = options.directory
+    if len(nodes) != options.brokers:
         raise NodeError(
             f"{directory} has a cluster of {len(nodes)}: use --brokers {len(nodes)}, or choose "
             "another --dir."
         )
     first_port = nodes[0].settings.advertised_listeners[0].port
-    if port and first_port != port:
+    if options.port and first_port != options.port:
         raise NodeError(
             f"The cluster in {directory} uses port {first_port}: use --port {first_port}, or "
             "choose another --dir."
@@ -94,7 +131,9 @@ def _require_unchanged(
     for node in nodes:
         _require_stopped(node)
         changed = [
-            key for key, value in overrides.items() if node.settings.explicit.get(key) != value
+            key
+            for key, value in options.overrides.items()
+            if node.settings.explicit.get(key) != value
         ]
         if changed:
             raise NodeError(
@@ -108,37 +147,46 @@ def _require_stopped(node: LocalNode) -> None:
     try:
         DirectoryLock(node.settings.metadata_log_dir).release()
     except DirectoryInUse:
-        raise NodeError(f"Node {node.node_id} of {node.file.parent} is already running.") from None
+        holder = describe_taken_directory(node.settings.metadata_log_dir)
+        raise NodeError(f"Node {node.node_id} is already running: {holder}.") from None
     except OSError as error:
         raise NodeError(f"Node {node.node_id} cannot start: {error}.") from None
 
 
-def _new_nodes(
-    directory: Path,
-    host: str,
-    port: int,
-    brokers: int,
-    metrics_port: int | None,
-    overrides: dict[str, str],
-) -> list[LocalNode]:
-    controller_count = CONTROLLERS if brokers >= CONTROLLERS else 1
-    ports = _ports(host, port, 2 * brokers)
-    metrics_ports = _ports(host, metrics_port, brokers) if metrics_port is not None else []
-    controllers = {node_id: ports[2 * node_id - 1] for node_id in range(1, controller_count + 1)}
-    nodes = []
-    for node_id in range(1, brokers + 1):
-        properties = cluster_properties(
-            host, ports[2 * node_id - 2], node_id, controllers, brokers, directory / str(node_id)
+def _require_free_ports(node: LocalNode) -> None:
+    for listener in node.settings.listeners:
+        if not is_free(listener.host, listener.port):
+            raise NodeError(
+                f"{describe_taken_port(listener.host, listener.port)}. Stop it, or change "
+                f"listeners in {node.file}."
+            )
+
+
+def _require_free_metrics_port(node: LocalNode) -> None:
+    host, _, port = node.metrics_listener.rpartition(":")
+    if port and not is_free(host.strip("[]"), int(port)):
+        raise NodeError(
+            f"{describe_taken_port(host.strip('[]'), int(port))}. Stop it, or choose other ports "
+            f"for the metrics: --metrics-port {suggest_port(host.strip('[]'), int(port))}"
         )
-        if metrics_ports:
-            properties["barnabas.metrics.listener"] = f"{host}:{metrics_ports[node_id - 1]}"
-        settings = check_settings(properties | overrides)
+
+
+def _new_nodes(options: UpOptions) -> list[LocalNode]:
+    directory, local_host = options.directory, host_for_local_nodes(options.host)
+    ports = _broker_ports(options)
+    controllers = _controller_ports(options, local_host, ports)
+    nodes = []
+    for node_id, port in enumerate(ports, start=1):
+        properties = cluster_properties(
+            options.host, port, node_id, controllers, options.brokers, directory / str(node_id)
+        )
+        settings = check_settings(properties | options.overrides)
         nodes.append(LocalNode(node_id, directory / f"{node_id}.properties", settings))
     voters = VoterSet(
         VoterNode(
             node_id,
             random_uuid(),
-            (VoterEndpoint("CONTROLLER", host.strip("[]"), controller_port),),
+            (VoterEndpoint("CONTROLLER", local_host.strip("[]"), controller_port),),
         )
         for node_id, controller_port in controllers.items()
     )
@@ -153,15 +201,53 @@ def _new_nodes(
     return nodes
 
 
+def _broker_ports(options: UpOptions) -> list[int]:
+    """Returns every second port from `--port` on, or free ports if it is 0."""
+    host = options.host.strip("[]")
+    if not options.port:
+        return _distinct_free_ports(host, options.brokers)
+    ports = [options.port + 2 * number for number in range(options.brokers)]
+    for port in ports:
+        if not is_free(host, port):
+            raise NodeError(
+                f"{describe_taken_port(host, port)}. Stop it, or choose other ports: "
+                f"{shell_command('barnabas', 'up')} --brokers {options.brokers} "
+                f"--port {suggest_port(host, options.port)}"
+            )
+    return ports
+
+
+def _controller_ports(
+    options: UpOptions, local_host: str, broker_ports: Sequence[int]
+) -> dict[int, int]:
+    """Returns the ports of the controllers by node id: after the broker's, if that one is free."""
+    count = CONTROLLERS if options.brokers >= CONTROLLERS else 1
+    host = local_host.strip("[]")
+    if not options.port:
+        return dict(enumerate(_distinct_free_ports(host, count, broker_ports), start=1))
+    ports: list[int] = []
+    for broker_port in broker_ports[:count]:
+        ports.append(next_free_port(host, broker_port + 1, (*broker_ports, *ports)))
+    return dict(enumerate(ports, start=1))
+
+
+def _distinct_free_ports(host: str, count: int, others: Sequence[int] = ()) -> list[int]:
+    ports: list[int] = []
+    while len(ports) < count:
+        ports.append(any_free_port(host, (*ports, *others)))
+    return ports
+
+
 def cluster_properties(
     host: str, port: int, node_id: int, controllers: dict[int, int], brokers: int, directory: Path
 ) -> dict[str, str]:
     """Returns the server.properties of one node; `controllers` has their ports by node id."""
     replication_factor = min(brokers, 3)
     min_isr = str(replication_factor - 1 if replication_factor > 2 else 1)
+    local_host = host_for_local_nodes(host)
     listeners, roles = f"PLAINTEXT://{host}:{port}", "broker"
     if node_id in controllers:
-        listeners += f",CONTROLLER://{host}:{controllers[node_id]}"
+        listeners += f",CONTROLLER://{local_host}:{controllers[node_id]}"
         roles = "broker,controller"
     return {
         "process.roles": roles,
@@ -169,7 +255,7 @@ def cluster_properties(
         "listeners": listeners,
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.bootstrap.servers": ",".join(
-            f"{host}:{controller_port}" for controller_port in controllers.values()
+            f"{local_host}:{controller_port}" for controller_port in controllers.values()
         ),
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(directory),
@@ -184,51 +270,43 @@ def cluster_properties(
     }
 
 
-def _ports(host: str, first: int, count: int) -> list[int]:
-    """Returns `count` ports from `first` on, or free ports if it is 0."""
-    if first:
-        return list(range(first, first + count))
-    address, family = host.strip("[]"), socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listeners = [socket.create_server((address, 0), family=family) for _ in range(count)]
-    except OSError as error:
-        raise NodeError(f"Cannot listen on {address}: {error.strerror}.") from None
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
-
-
 class LocalCluster:
     """Starts, watches and stops the node processes. Echoes their logs with their node ids."""
 
-    def __init__(self, nodes: Sequence[LocalNode]) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: Sequence[LocalNode], is_verbose: bool) -> None:
+        self.nodes = nodes
+        self._is_verbose = is_verbose
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._running_nodes = list(nodes)
         self._echo_tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        for node in self._nodes:
+        for node in self.nodes:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "barnabas.cli", "start", str(node.file)),
-                "--stop-with-stdin",
+                *(sys.executable, "-m", "barnabas.cli", *node.start_arguments),
+                *("--stop-with-stdin", "--log-file", str(node.log_file)),
+                *(["--verbose"] if self._is_verbose else []),
                 stdin=asyncio.subprocess.PIPE,  # it stops when this process ends
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C goes to this process, which stops them one by one
             )
             self._processes[node.node_id] = process
             assert process.stderr is not None
-            self._echo_tasks.append(asyncio.create_task(_echo(node.node_id, process.stderr)))
+            self._echo_tasks.append(
+                asyncio.create_task(echo_lines(str(node.node_id), process.stderr))
+            )
+
+    def pid_of(self, node: LocalNode) -> int:
+        return self._processes[node.node_id].pid
 
     async def wait_until_ready(self) -> None:
         """Waits until every broker serves clients and knows all other brokers."""
-        for node in self._nodes:
+        for node in self.nodes:
             await self._wait_until_serving(node)
 
     async def _wait_until_serving(self, node: LocalNode) -> None:
         async with AioAdminClient({"bootstrap.servers": node.address}) as admin:
-            while len((await admin.describe_cluster()).nodes) != len(self._nodes):
+            while len((await admin.describe_cluster()).nodes) != len(self.nodes):
                 await asyncio.sleep(POLL_S)
 
     @property
@@ -270,8 +348,3 @@ class LocalCluster:
         for process in self._processes.values():
             if process.returncode is None:
                 process.kill()
-
-
-async def _echo(node_id: int, lines: asyncio.StreamReader) -> None:
-    while line := await lines.readline():
-        click.echo(f"{node_id} | {line.decode(errors='replace').rstrip()}", err=True)

@@ -5,18 +5,26 @@ and is restarted if it is killed before.
 """
 
 import asyncio
+import errno
 import signal
-import socket
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Self
 
-import click
+from barnabas.cli.child_output import echo_error, echo_lines
+from barnabas.cli.local_ports import suggest_port
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.local_processes import describe_taken_port
+from barnabas.cli.shell_commands import shell_command
+from barnabas.net.listening_sockets import require_free_port
+from barnabas.node.format import host_for_local_nodes
 
+LOG_FILE = "schema-registry.log"
 _NEEDED = ("starlette", "uvicorn", "urllib3", "fastavro", "jsonschema", "google.protobuf")
 _STOP_TIMEOUT_S = 10
 _MIN_BACKOFF_S = 1
@@ -32,34 +40,52 @@ class RegistryPlan:
     port: int | None = None
 
     @classmethod
-    def for_port(cls, host: str, port: int) -> Self:
-        """Plans a registry on this port, or on a free port if it is 0."""
+    def for_port(cls, host: str, port: int | None, default: int) -> Self:
+        """Plans a registry on this port, or on the default port if it is None; 0 is any free one.
+
+        Raises CommandError if the port was chosen and cannot be used.
+        """
         if not all(map(_is_installed, _NEEDED)):
             return cls("Schema registry: not installed (pip install 'barnabas[registry]')")
+        address, wanted = host.strip("[]"), default if port is None else port
         try:
-            free_port = _free_port(host.strip("[]"), port)
+            free_port = require_free_port(address, wanted)
         except OSError as error:
+            reason = _describe(error, address, wanted)
+            option = f"--registry-port {suggest_port(address, wanted)}"
+            if port is not None:
+                raise CommandError(f"{reason}. Choose another port: {option}") from None
             return cls(
-                f"Schema registry: not started, port {port} is unavailable ({error.strerror}); "
-                "choose another with --registry-port"
+                f"Schema registry: not started.\n  {reason}.\n  Choose another port: {option}"
             )
-        return cls(f"Schema registry: http://{host}:{free_port}", host.strip("[]"), free_port)
+        url = f"http://{host_for_local_nodes(host)}:{free_port}"
+        return cls(f"Schema registry: {url}", address, free_port)
 
 
 class RegistryProcess:
     """Runs the registry process. Does nothing if the plan has no port."""
 
-    def __init__(self, registry_plan: RegistryPlan) -> None:
+    def __init__(self, registry_plan: RegistryPlan, log_file: Path, is_verbose: bool) -> None:
         self._plan = registry_plan
+        self._logging = ["--log-file", str(log_file), *(["--verbose"] if is_verbose else [])]
         self._process: asyncio.subprocess.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(
+        cls, registry_plan: RegistryPlan | None, directory: Path, is_verbose: bool
+    ) -> "Self | None":
+        """Returns the process of a plan, which logs to the directory; None without a plan."""
+        if registry_plan is None:
+            return None
+        return cls(registry_plan, directory / LOG_FILE, is_verbose)
 
     async def start(self, bootstrap_servers: str) -> None:
         if self._plan.port is None:
             return
         address = ("--host", self._plan.host, "--port", str(self._plan.port))
         arguments = ("registry", "--bootstrap-server", bootstrap_servers, *address)
-        self._process = await _start_process(arguments)
+        self._process = await self._start_process(arguments)
         self._watcher = asyncio.create_task(self._watch(self._process, arguments))
 
     async def stop(self) -> None:
@@ -83,35 +109,29 @@ class RegistryProcess:
             if time.monotonic() - started_s > _MAX_BACKOFF_S:  # it ran without problems until then
                 backoff_s = _MIN_BACKOFF_S
             killed = signal.Signals(-status).name
-            _echo(f"killed by {killed}; restarting in {backoff_s} s")
+            echo_error(f"registry | killed by {killed}; restarting in {backoff_s} s")
             await asyncio.sleep(backoff_s)
             backoff_s, started_s = min(2 * backoff_s, _MAX_BACKOFF_S), time.monotonic()
-            self._process = process = await _start_process(arguments)
-        _echo(f"exited with status {status}. Start it with: barnabas {' '.join(arguments)}")
+            self._process = process = await self._start_process(arguments)
+        command = shell_command("barnabas", *arguments)
+        echo_error(f"registry | exited with status {status}. Start it with: {command}")
 
-
-async def _start_process(arguments: Sequence[str]) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "barnabas.cli", *arguments, "--stop-with-stdin"),
-        stdin=asyncio.subprocess.PIPE,  # it stops when this process ends
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C goes to this process, which stops it before the brokers
-    )
+    async def _start_process(self, arguments: Sequence[str]) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "barnabas.cli", *arguments, "--stop-with-stdin"),
+            *self._logging,
+            stdin=asyncio.subprocess.PIPE,  # it stops when this process ends
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C goes to this process, which stops it first
+        )
 
 
 async def _echo_until_exit(process: asyncio.subprocess.Process) -> int:
     """Echoes its log until it exits; returns its status, negative if it was killed."""
     assert process.stderr is not None
-    while not process.stderr.at_eof():
-        with suppress(ValueError):  # a line longer than the buffer is skipped
-            if line := await process.stderr.readline():
-                _echo(line.decode(errors="replace").rstrip())
+    await echo_lines("registry", process.stderr)
     return await process.wait()
-
-
-def _echo(line: str) -> None:
-    click.echo(f"registry | {line}", err=True)
 
 
 def _is_installed(module: str) -> bool:
@@ -121,8 +141,7 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _free_port(host: str, port: int) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
-        bound_port: int = listener.getsockname()[1]
-        return bound_port
+def _describe(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return describe_taken_port(host, port)
+    return f"Port {port} of {host} is unavailable: {error.strerror}"

@@ -2,12 +2,15 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 
 import click
 
 from barnabas import __version__
+from barnabas.cli.local_ports import suggest_port
 from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.local_processes import describe_taken_port
 from barnabas.cli.signals import stop_event
 from barnabas.registry.service import serve_registry
 from barnabas.registry.settings import RegistrySettings
@@ -38,7 +41,12 @@ async def _serve(settings: RegistrySettings) -> None:
     except (TopicError, ImportError) as failure:
         raise CommandError(str(failure)) from failure
     except OSError as failure:
-        raise CommandError(
-            f"Cannot listen on {settings.host}:{settings.port}: {failure.strerror}; stop what "
-            "listens there, or choose another --port."
-        ) from failure
+        raise CommandError(_describe(failure, settings)) from failure
+
+
+def _describe(failure: OSError, settings: RegistrySettings) -> str:
+    host, port = settings.host, settings.port
+    if failure.errno != errno.EADDRINUSE:
+        return f"Cannot listen on {host}:{port}: {failure.strerror}."
+    advice = f"choose another port: --port {suggest_port(host, port)}"
+    return f"{describe_taken_port(host, port)}. Stop it, or {advice}"

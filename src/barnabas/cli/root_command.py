@@ -3,7 +3,6 @@
 An error is one line that says what to do, and an exit status. A traceback is printed only for bugs.
 """
 
-from difflib import get_close_matches
 from enum import IntEnum
 from importlib import import_module
 from typing import Any
@@ -11,12 +10,21 @@ from typing import Any
 import click
 
 from barnabas import __version__
-from barnabas.cli.operations.errors import describe_error, kafka_error_of
+from barnabas.cli.operations.errors import (
+    CommandError,
+    describe_error,
+    is_a,
+    kafka_error_of,
+    require_utf8,
+)
+from barnabas.cli.options import fail_with_suggestion
+from barnabas.cli.signals import exit_on_signal
 
 SUBCOMMANDS = {
     "up": "Run one or more brokers on this machine.",
     "start": "Run a node from a server.properties file.",
     "registry": "Run a schema registry.",
+    "schemas": "List, register, check and delete schemas.",
     "storage": "Format and inspect the log directories of a node.",
     "produce": "Send lines of standard input to a topic.",
     "consume": "Print the records of a topic.",
@@ -25,7 +33,7 @@ SUBCOMMANDS = {
     "groups": "Describe consumer groups, reset their offsets.",
     "offsets": "Show the earliest and latest offsets of partitions.",
     "records": "Delete records.",
-    "transactions": "List transactions, abort hanging ones.",
+    "transactions": "Describe transactions, abort hanging ones.",
     "cluster": "Describe the brokers and partitions with problems.",
     "quorum": "Describe the metadata quorum.",
     "leaders": "Elect leaders of partitions.",
@@ -62,12 +70,17 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, name if cmd_name in _MODULES else "command")
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            require_utf8(args)
+        except CommandError as error:
+            ctx.fail(str(error))
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        matches = get_close_matches(args[0], SUBCOMMANDS, n=1)
-        if matches and matches[0] != args[0] and not ctx.resilient_parsing:
-            ctx.fail(f"No such command '{args[0]}'. Did you mean '{matches[0]}'?")
+        fail_with_suggestion(ctx, args[0], SUBCOMMANDS)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -75,18 +88,27 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(SUBCOMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            if (cli_error := as_cli_error(error)) is not None:
-                raise cli_error from None
-            raise
+        with exit_on_signal():
+            try:
+                return super().invoke(ctx)
+            except Exception as error:
+                if (cli_error := as_cli_error(error)) is not None:
+                    raise cli_error from None
+                raise
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="barnabas")
 def barnabas() -> None:
-    """Apache Kafka's system in Python: `barnabas up`, and any Kafka client works with it."""
+    """Apache Kafka's system in Python: `barnabas up`, and any Kafka client works with it.
+
+    \b
+      barnabas up
+      echo hello | barnabas produce greetings
+      barnabas consume greetings --from-beginning
+
+    `barnabas COMMAND --help` explains a command.
+    """
 
 
 class ExitStatus(IntEnum):
@@ -111,6 +133,8 @@ def as_cli_error(error: Exception) -> CliError | None:
     message = describe_error(error)
     if message is None:
         return None
+    if is_a(error, "barnabas.schema_registry.client.errors", "RegistryUnreachableError"):
+        return CliError(f"{message} --registry sets the address.", ExitStatus.UNREACHABLE)
     if not _is_unreachable(error):
         return CliError(message, ExitStatus.FAILED)
     return CliError(

@@ -57,7 +57,8 @@ def test_a_port_in_use_is_named_in_the_error(barnabas: Barnabas, kafka_broker: B
         where = ("-b", kafka_broker.bootstrap_servers, "--host", "127.0.0.1", "--port", port)
         result = barnabas("registry", *where)
     assert result.exit_code == 1
-    assert f"Cannot listen on 127.0.0.1:{port}: Address already in use" in result.output
+    assert f"Port {port} is in use by " in result.output
+    assert "Stop it, or choose another port: --port " in result.output
 
 
 def test_up_runs_a_registry_and_stops_it(tmp_path: Path) -> None:
@@ -67,6 +68,8 @@ def test_up_runs_a_registry_and_stops_it(tmp_path: Path) -> None:
     assert up.end(signal.SIGINT) == 0
     assert not _responds(up.url)
     assert "Traceback" not in up.output
+    assert "registry | " not in up.output
+    assert "is the leader of _schemas" in up.registry_log
 
 
 def test_up_restarts_a_registry_that_is_killed(tmp_path: Path) -> None:
@@ -86,13 +89,17 @@ def test_the_registry_stops_when_up_is_killed(tmp_path: Path) -> None:
 
 
 def test_up_runs_without_a_registry_if_its_port_is_in_use() -> None:
+    from barnabas.cli.operations.errors import CommandError
     from barnabas.cli.registry_process import RegistryPlan
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        registry_plan = RegistryPlan.for_port("127.0.0.1", port)
+        registry_plan = RegistryPlan.for_port("127.0.0.1", None, port)
+        with pytest.raises(CommandError, match="Choose another port: --registry-port"):
+            RegistryPlan.for_port("127.0.0.1", port, 8081)
     assert registry_plan.port is None
-    assert f"port {port} is unavailable" in registry_plan.banner_line
+    assert f"Port {port} is in use by " in registry_plan.banner_line
+    assert "Choose another port: --registry-port" in registry_plan.banner_line
 
 
 class Up:
@@ -115,6 +122,10 @@ class Up:
     @property
     def output(self) -> str:
         return self._log.read_text()
+
+    @property
+    def registry_log(self) -> str:
+        return (self._log.parent / "data" / "schema-registry.log").read_text()
 
     @property
     def registry_pid(self) -> int:

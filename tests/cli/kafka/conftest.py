@@ -58,10 +58,12 @@ def kafka(run: Command, broker: Broker) -> Command:
     return call
 
 
-def produce(broker: Broker, topic: str, count: int, partition: int = 0) -> None:
+def produce(
+    broker: Broker, topic: str, count: int, partition: int = 0, key: str | None = None
+) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(count):
-        producer.produce(topic, str(number), partition=partition)
+        producer.produce(topic, str(number), key, partition=partition)
     producer.flush()
 
 

@@ -30,8 +30,10 @@ def test_commands_printed_in_books_run_unchanged(kafka: Command, broker: Broker)
 
 
 def test_brackets_enclose_lists_and_configs_are_deleted(kafka: Command) -> None:
-    added = "cleanup.policy=[compact,delete],segment.ms=100000"
-    kafka("kafka-configs", "--alter", "--topic", "orders", "--add-config", added)
+    added = "cleanup.policy=[compact,delete],segment.ms=100000,local.retention.ms=5000"
+    result = kafka("kafka-configs", "--alter", "--topic", "orders", "--add-config", added)
+    assert result.out == "Completed updating config for topic orders.\n"
+    assert result.err.startswith("WARN local.retention.ms has no effect yet: ")
     described = kafka("kafka-configs", "--describe", "--topic", "orders").lines
     assert described[0] == "Dynamic configs for topic orders are:"
     assert (
@@ -39,11 +41,21 @@ def test_brackets_enclose_lists_and_configs_are_deleted(kafka: Command) -> None:
         "cleanup.policy=compact,delete, DEFAULT_CONFIG:log.cleanup.policy=delete}" in described
     )
     kafka("kafka-configs", "--alter", "--topic", "orders", "--delete-config",
-          "cleanup.policy,segment.ms")  # fmt: skip
+          "cleanup.policy,segment.ms,local.retention.ms")  # fmt: skip
     assert "segment.ms" not in kafka("kafka-configs", "--describe", "--topic", "orders").out
     everything = kafka("kafka-configs", "--describe", "--topic", "orders", "--all").lines
     assert everything[0] == "All configs for topic orders are:"
     assert len(everything) == 34
+
+
+def test_an_unknown_setting_of_a_broker_is_accepted_with_a_warning(kafka: Command) -> None:
+    misspelt = ("--broker", "1", "--add-config", "log.retention.m=5")
+    result = kafka("kafka-configs", "--alter", *misspelt)
+    assert result.out == "Completed updating config for broker 1.\n"
+    assert result.err == (
+        "WARN log.retention.m is not a known setting and has no effect; "
+        "did you mean log.retention.ms?\n"
+    )
 
 
 @pytest.mark.parametrize(

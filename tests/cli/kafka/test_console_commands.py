@@ -30,8 +30,9 @@ def run_producer(kafka: Command, monkeypatch: pytest.MonkeyPatch) -> RunProducer
 
 
 def test_lines_are_produced_and_consumed_as_records(
-    run_producer: RunProducer, kafka: Command
+    run_producer: RunProducer, kafka: Command, broker: Broker
 ) -> None:
+    broker.create_topic("plain", 1)
     assert run_producer(b"one\n\nthree", "--topic", "plain") == CommandResult(0, "", "")
     result = kafka(
         "kafka-console-consumer", "--topic", "plain", *FROM_THE_START, "--max-messages", 3
@@ -225,3 +226,44 @@ def _start(broker: Broker, topic: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [*command, *FROM_THE_START], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--partition", "0"), ("--command-property", "group.protocol=consumer")]
+)
+def test_a_consumer_that_waits_for_a_missing_topic_says_so_once(
+    kafka: Command, options: tuple[str, ...]
+) -> None:
+    result = kafka("kafka-console-consumer", "--topic", "later", "--timeout-ms", 600, *options)
+    assert result.err.splitlines() == [
+        "WARN Topic later does not exist; waiting until it is created.",
+        "No record came within 600 ms.",
+        "Processed a total of 0 messages",
+    ]
+
+
+MISSING = "WARN Topic later does not exist; the brokers create it if"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("kafka-console-producer", "--topic", "later"),
+        ("kafka-verifiable-producer", "--topic", "later", "--max-messages", "1"),
+        ("kafka-producer-perf-test", "--topic", "later", "--num-records", "1", "--record-size", "1",
+         "--throughput", "-1"),
+    ],
+)  # fmt: skip
+def test_a_producer_says_that_its_topic_does_not_exist(
+    run: Command,
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\n")))
+    settings = tmp_path / "producer.properties"
+    settings.write_text("delivery.timeout.ms=200\nrequest.timeout.ms=100\nlinger.ms=0\n")
+    with Broker(settings={"auto.create.topics.enable": "false"}) as broker:
+        own = ("--bootstrap-server", broker.bootstrap_servers, "--command-config", settings)
+        result = run(*command, *own)
+    assert sum(line.startswith(MISSING) for line in result.err.splitlines()) == 1

@@ -5,13 +5,18 @@ import re
 import pytest
 from tests.cli.kafka.conftest import Command
 
+from barnabas.cli.operations import setting_warnings
 from barnabas.testing import Broker
 
 
 def test_a_topic_is_created_listed_described_altered_and_deleted(kafka: Command) -> None:
-    settings = ("--config", "retention.ms=60000", "--config", "cleanup.policy=compact")
+    settings = ("--config", "retention.ms=60000", "--config", "local.retention.ms=5000")
     made = kafka("kafka-topics", "--create", "--topic", "orders", "--partitions", 2, *settings)
     assert (made.status, made.out) == (0, "Created topic orders.\n")
+    assert made.err == (
+        "WARN local.retention.ms has no effect yet: there is no tiered storage, and all segments "
+        "stay on this broker\n"
+    )
     assert kafka("kafka-topics", "--list").lines == ["orders"]
     described = kafka("kafka-topics", "--describe", "--topic", "orders").lines
     assert re.fullmatch(
@@ -26,6 +31,17 @@ def test_a_topic_is_created_listed_described_altered_and_deleted(kafka: Command)
     assert len(kafka("kafka-topics", "--describe", "--topic", "orders").lines) == 4
     assert kafka("kafka-topics", "-delete", "-topic", "orders").status == 0
     assert kafka("kafka-topics", "--list").out == "\n"
+
+
+def test_settings_of_kafkas_brokers_are_no_warnings(
+    kafka: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setting_warnings, "OWN_SETTING", "a.setting.that.the.broker.does.not.have")
+    made = kafka(
+        "kafka-topics", "--create", "--topic", "table", "--config", "local.retention.ms=5000"
+    )
+    assert (made.out, made.err) == ("Created topic table.\n", "")
+    kafka("kafka-topics", "--delete", "--topic", "table")
 
 
 def test_a_regular_expression_selects_topics(kafka: Command, broker: Broker) -> None:

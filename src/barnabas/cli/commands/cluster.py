@@ -9,7 +9,7 @@ import click
 from barnabas.cli.commands.quorum import NO_CONTROLLER
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import admin_command
+from barnabas.cli.options import CommandGroup, admin_command
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.cluster import ClusterOverview
@@ -19,7 +19,7 @@ MAX_PARTITIONS_LISTED = 20
 """Partitions with problems beyond this number are only counted."""
 
 
-@click.group("cluster")
+@click.group("cluster", cls=CommandGroup)
 def command() -> None:
     """Describe the brokers and the replicas they hold."""
 
@@ -31,6 +31,9 @@ def describe(context: click.Context, connection: Connection, display: Display) -
     """Show the brokers, the active controller, and the partitions with problems.
 
     Exits with status 1 if no controller is active or a partition is offline.
+
+    \b
+      barnabas cluster describe -b localhost:9192
     """
     from barnabas.cli.operations.cluster import describe_cluster
 
@@ -52,16 +55,19 @@ def describe(context: click.Context, connection: Connection, display: Display) -
 
 
 def _show_brokers(display: Display, overview: "ClusterOverview") -> None:
+    from barnabas.cli.operations.cluster import format_address
+
     states = [partition.state for partition in overview.partitions]
     leader_count = Counter(state.leader.id for state in states if state.leader is not None)
     replica_count = Counter(replica.id for state in states for replica in state.replicas)
     in_sync_count = Counter(replica.id for state in states for replica in state.isr)
     display.print_table(
-        ["BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "IN SYNC"],
+        ["BROKER", "ADDRESS", "PID", "RACK", "STATE", "LEADERS", "REPLICAS", "IN SYNC"],
         [
             (
                 broker.id,
-                f"{broker.host}:{broker.port}",
+                format_address(broker.host, broker.port),
+                overview.pids.get(broker.id),
                 broker.rack,
                 "fenced" if broker.id in overview.fenced else "active",
                 leader_count[broker.id],
@@ -84,7 +90,7 @@ def _show_problems(display: Display, partitions: "Sequence[PartitionDetails]") -
     affected = [
         partition
         for kind in PARTITION_PROBLEMS
-        for partition in partitions
+        for partition in sorted(partitions, key=_is_internal)
         if problem_of(partition) == kind
     ]
     counts = Counter(map(problem_of, affected))
@@ -115,4 +121,10 @@ def _show_problems(display: Display, partitions: "Sequence[PartitionDetails]") -
         ],
     )
     if len(affected) > MAX_PARTITIONS_LISTED:
-        click.echo(f"and {len(affected) - MAX_PARTITIONS_LISTED} more")
+        more = len(affected) - MAX_PARTITIONS_LISTED
+        click.echo(f"and {more} more: see kafka-topics.sh --describe --under-replicated-partitions")
+
+
+def _is_internal(partition: "PartitionDetails") -> bool:
+    """Internal topics come last: they have the most partitions."""
+    return partition.topic.startswith("__")

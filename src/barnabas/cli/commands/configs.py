@@ -4,13 +4,13 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import admin_command
+from barnabas.cli.options import CommandGroup, admin_command
 
 KINDS = ("topics", "brokers", "broker-loggers", "groups", "client-metrics")
 _kind = click.argument("kind", type=click.Choice(KINDS))
 
 
-@click.group("configs")
+@click.group("configs", cls=CommandGroup)
 def command() -> None:
     """Show and change settings of topics, brokers, groups and client metrics."""
 
@@ -33,7 +33,12 @@ def describe(
     everything: bool,
     cluster_wide: bool,
 ) -> None:
-    """Show the settings of NAME, or of all entities of this KIND."""
+    """Show the settings of NAME, or of all entities of this KIND.
+
+    \b
+      barnabas configs describe topics orders --all
+      barnabas configs describe brokers --default
+    """
     from barnabas.cli.operations.configs import (
         EntityType,
         config_source,
@@ -72,7 +77,12 @@ def describe(
 def set_(
     connection: Connection, display: Display, kind: str, name: str, settings: tuple[str, ...]
 ) -> None:
-    """Set settings of NAME. For brokers, `all` sets the cluster-wide default."""
+    """Set settings of NAME. For brokers, `all` sets the cluster-wide default.
+
+    \b
+      barnabas configs set topics orders retention.ms=86400000
+      barnabas configs set brokers all log.cleaner.threads=2
+    """
     from barnabas.cli.operations.configs import EntityType, alter_configs
     from barnabas.cli.options import parse_pair_options
 
@@ -90,7 +100,11 @@ def set_(
 def unset(
     connection: Connection, display: Display, kind: str, name: str, keys: tuple[str, ...]
 ) -> None:
-    """Remove settings of NAME, so that their defaults apply again."""
+    """Remove settings of NAME, so that their defaults apply again.
+
+    \b
+      barnabas configs unset topics orders retention.ms
+    """
     from barnabas.cli.operations.configs import EntityType, alter_configs
 
     entity_type, resource = EntityType(kind), _resource(kind, name)

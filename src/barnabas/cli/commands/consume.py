@@ -1,7 +1,7 @@
 """`barnabas consume`: print the records of a topic."""
 
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import click
@@ -9,7 +9,7 @@ import click
 from barnabas.cli.display import Display
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.formatters import DEFAULT_FORMAT
-from barnabas.cli.options import client_command, require_topic
+from barnabas.cli.options import PARTITION, Seconds, client_command, registry_option, require_topic
 
 _ENDS = ("earliest", "latest")
 
@@ -34,11 +34,9 @@ def _check_offset(
     help="Where to start: earliest, latest, an offset, or -N for the last N of each partition."
     "  [default: latest; earliest with --exit]",
 )
-@click.option("--partition", "-p", type=click.IntRange(0), help="Read this partition only.")
+@click.option("--partition", "-p", type=PARTITION, help="Read this partition only.")
 @click.option("--exit", "-e", "stops_at_end", is_flag=True, help="Stop at the end of the topic.")
-@click.option(
-    "--timeout", type=click.FloatRange(0), help="Stop after this many seconds without records."
-)
+@click.option("--timeout", type=Seconds(), help="Stop after this many seconds without records.")
 @click.option("--group", "-g", help="Join this consumer group and commit offsets.")
 @click.option("--committed", is_flag=True, help="Read committed transactions only.")
 @click.option(
@@ -50,6 +48,7 @@ def _check_offset(
     help="%k key, %v value, %o offset, %p partition, %t topic, %T time in ms, %h headers,"
     " %K and %S sizes.",
 )
+@registry_option()
 @client_command
 def command(
     settings: dict[str, Any],
@@ -64,18 +63,21 @@ def command(
     group: str | None,
     committed: bool,
     layout: str,
+    registry: str | None,
 ) -> None:
     """Print the records of TOPIC as they arrive.
+
+    With --registry, keys and values that were written with a schema are printed as JSON.
 
     \b
       barnabas consume orders -n 10 --from-beginning
       barnabas consume orders -e -o -5 -f '%p/%o %k=%v\\n'
+      barnabas consume orders -e --registry http://localhost:8081
     """
     from barnabas import Consumer
     from barnabas.cli.operations.console_clients import ConsumeTimeout, StopCondition, consume
-    from barnabas.cli.operations.formatters import format_as_json, format_string_formatter
 
-    formatter = format_as_json if display.as_json else format_string_formatter(layout)
+    formatter = _formatter(None if display.as_json else layout, registry)
     if from_beginning or (offset is None and stops_at_end):
         offset = "earliest"
     if group and (partition is not None or offset not in (None, *_ENDS)):
@@ -109,6 +111,24 @@ def command(
         pass
     finally:
         consumer.close()
+
+
+def _formatter(layout: str | None, registry: str | None) -> Callable[[Any], bytes]:
+    from barnabas.cli.operations.formatters import (
+        SchemaFormatter,
+        format_as_json,
+        format_string_formatter,
+    )
+
+    if registry:
+        from barnabas.cli.operations.schema_records import RecordDecoder
+        from barnabas.cli.operations.schemas import open_registry
+
+        decoder = RecordDecoder(
+            open_registry(registry), lambda problem: click.echo(f"Note: {problem}.", err=True)
+        )
+        return SchemaFormatter(decoder, layout).line
+    return format_as_json if layout is None else format_string_formatter(layout)
 
 
 def _select_partitions(topic: str, partitions: Collection[int], one: int | None) -> Collection[int]:

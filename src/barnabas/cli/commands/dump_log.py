@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.display import Display
-from barnabas.cli.operations.errors import CommandError
-from barnabas.cli.signals import exit_on_signal
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.dump.decoders import Decoder
@@ -30,7 +28,9 @@ _TOPICS = (
 @click.option(
     "--topic",
     type=click.Choice(_TOPICS),
-    help="The internal topic the records belong to.  [default: from the directory name]",
+    metavar="NAME",
+    help="The internal topic the records belong to, such as __consumer_offsets."
+    "  [default: from the directory name]",
 )
 @click.option("--verify", is_flag=True, help="Only verify the indexes.")
 @click.option(
@@ -55,17 +55,11 @@ def command(
 
     paths = [path for file in files for path in _files(file)]
     decode = _decoder(paths, topic) if records or topic else None
-    with exit_on_signal():
-        try:
-            if as_json:
-                _print_rows(paths, decode, max_bytes)
-                return
-            for line in dump_files(
-                paths, DumpOptions(decode, only_verify=verify, max_bytes=max_bytes)
-            ):
-                click.echo(line)
-        except ValueError as error:
-            raise CommandError(f"not a partition file: {error}") from None
+    if as_json:
+        _print_rows(paths, decode, max_bytes)
+        return
+    for line in dump_files(paths, DumpOptions(decode, only_verify=verify, max_bytes=max_bytes)):
+        click.echo(line)
 
 
 def _print_rows(paths: Sequence[Path], decode: "Decoder | None", max_bytes: int) -> None:

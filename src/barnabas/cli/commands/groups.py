@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.display import Display
+from barnabas.cli.display import Display, count_of
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import CommandError, raise_for_errors
-from barnabas.cli.options import admin_command
+from barnabas.cli.options import INT64, CommandGroup, admin_command, confirm, yes_option
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.offset_resets import ResetPlan, ResetStrategy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from barnabas.client.values import PartitionKey
 
 
-@click.group("groups")
+@click.group("groups", cls=CommandGroup)
 def command() -> None:
     """Describe consumer groups, reset their offsets, delete them."""
 
@@ -25,7 +25,11 @@ def command() -> None:
 @command.command("list")
 @admin_command
 def list_(connection: Connection, display: Display) -> None:
-    """List the consumer groups."""
+    """List the consumer groups.
+
+    \b
+      barnabas groups list --json
+    """
     from barnabas.cli.operations.groups import STATE_NAMES, TYPE_NAMES, list_groups
 
     rows = [
@@ -43,7 +47,11 @@ def list_(connection: Connection, display: Display) -> None:
 @click.argument("names", nargs=-1)
 @admin_command
 def describe(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
-    """Show the committed offsets and the lag of groups. Default: all groups."""
+    """Show the committed offsets and the lag of groups. Default: all groups.
+
+    \b
+      barnabas groups describe billing
+    """
     from barnabas.cli.operations.groups import (
         GroupOffset,
         describe_groups,
@@ -66,6 +74,7 @@ def describe(connection: Connection, display: Display, names: tuple[str, ...]) -
             offset.committed_offset,
             offset.log_end_offset,
             offset.lag,
+            offset.member.member_id if offset.member else None,
             offset.member.client_id if offset.member else None,
             offset.member.host if offset.member else None,
         )
@@ -78,6 +87,7 @@ def describe(connection: Connection, display: Display, names: tuple[str, ...]) -
         "CURRENT OFFSET",
         "LOG END OFFSET",
         "LAG",
+        "CONSUMER ID",
         "CLIENT ID",
         "HOST",
     ]
@@ -88,7 +98,11 @@ def describe(connection: Connection, display: Display, names: tuple[str, ...]) -
 @click.argument("names", nargs=-1)
 @admin_command
 def members(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
-    """Show the members of groups and their assigned partitions."""
+    """Show the members of groups and their assigned partitions.
+
+    \b
+      barnabas groups members billing
+    """
     from barnabas.cli.operations.groups import describe_groups, list_group_ids
 
     async def collect(admin: "AioAdminClient") -> list[tuple[object, ...]]:
@@ -123,13 +137,16 @@ def members(connection: Connection, display: Display, names: tuple[str, ...]) ->
     metavar="TOPIC[:0,1]",
     help="A topic, or partitions of it.",
 )
-@click.option("--to-earliest", is_flag=True)
-@click.option("--to-latest", is_flag=True)
-@click.option("--to-offset", type=int)
-@click.option("--shift-by", type=int)
-@click.option("--to-time", metavar="YYYY-MM-DDThh:mm:ss")
+@click.option("--to-earliest", is_flag=True, help="To the earliest offsets.")
+@click.option("--to-latest", is_flag=True, help="To the end, so that only new records are read.")
+@click.option("--to-offset", type=INT64, help="To this offset.")
+@click.option("--shift-by", type=INT64, help="Forward by this number, or back if it is negative.")
+@click.option(
+    "--to-time", metavar="YYYY-MM-DDThh:mm:ss", help="To the first record at or after it, in UTC."
+)
 @click.option("--back", metavar="PnDTnHnMnS", help="To the time this long ago.")
 @click.option("--dry-run", is_flag=True, help="Only show the new offsets.")
+@yes_option
 @admin_command
 def reset(
     connection: Connection,
@@ -137,41 +154,67 @@ def reset(
     name: str,
     topics: tuple[str, ...],
     dry_run: bool,
+    yes: bool,
     **options: object,
 ) -> None:
-    """Reset the offsets of a group without members. Default: all its topics."""
+    """Reset the offsets of a group without members. Default: all its topics.
+
+    Shows the new offsets and asks before they are committed.
+
+    \b
+      barnabas groups reset billing --to-earliest --dry-run
+      barnabas groups reset billing --topic orders:0,1 --shift-by -10
+      barnabas groups reset billing --back PT1H --yes
+    """
     from barnabas.cli.operations.groups import committed_offsets, describe_groups, parse_partitions
     from barnabas.cli.operations.offset_resets import apply_plan
     from barnabas.client.admin.model import ConsumerGroupState
 
     strategy = _strategy(options)
 
-    async def collect(admin: "AioAdminClient") -> "ResetPlan":
+    async def collect(admin: "AioAdminClient") -> tuple["ResetPlan", list[tuple[object, ...]]]:
         group = (await describe_groups(admin, [name]))[name]
         if group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD):
             raise CommandError(f"{name} has members: stop them first, then reset its offsets")
-        partitions = (
-            await parse_partitions(admin, topics)
-            if topics
-            else sorted(await committed_offsets(admin, name))
-        )
+        committed = await committed_offsets(admin, name)
+        partitions = await parse_partitions(admin, topics) if topics else sorted(committed)
         plan = await strategy(admin, name, partitions)
-        if not dry_run:
-            await apply_plan(admin, name, plan)
-        return plan
+        current = {
+            partition: committed[partition].offset for partition in plan if partition in committed
+        }
+        return plan, [
+            (name, *partition, current.get(partition), offset) for partition, offset in plan.items()
+        ]
 
-    plan = connection.run(collect)
-    rows = [(name, topic, index, offset) for (topic, index), offset in plan.items()]
-    display.print_table(["GROUP", "TOPIC", "PARTITION", "NEW OFFSET"], rows)
+    plan, rows = connection.run(collect)
+    if not plan:
+        raise CommandError(f"Group {name} has no committed offsets: name topics with --topic")
+    head = ["GROUP", "TOPIC", "PARTITION", "CURRENT OFFSET", "NEW OFFSET"]
+    if dry_run or not display.as_json:
+        display.print_table(head, rows)
+    if dry_run:
+        return
+    confirm(f"Reset {count_of(len(plan), 'offset')} of {name}?", yes=yes)
+    connection.run(lambda admin: apply_plan(admin, name, plan))
+    if display.as_json:
+        display.print_table(head, rows)
+    else:
+        click.echo(f"{count_of(len(plan), 'offset')} of {name} reset.")
 
 
 @command.command("delete")
 @click.argument("names", nargs=-1, required=True)
+@yes_option
 @admin_command
-def delete(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
-    """Delete groups without members, and their offsets."""
+def delete(connection: Connection, display: Display, names: tuple[str, ...], yes: bool) -> None:
+    """Delete groups without members, and their offsets.
+
+    \b
+      barnabas groups delete billing
+    """
     from barnabas.cli.operations.groups import delete_groups
 
+    confirm(f"Delete {', '.join(names)} with all committed offsets?", yes=yes)
     outcomes = connection.run(lambda admin: delete_groups(admin, names))
     raise_for_errors(outcomes)
     display.print_result(f"{', '.join(names)} deleted.", deleted=names)

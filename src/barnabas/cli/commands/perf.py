@@ -7,30 +7,40 @@ import click
 
 from barnabas.cli.display import Display, progress_bar
 from barnabas.cli.operations.errors import CommandError
-from barnabas.cli.options import client_command, require_topic
+from barnabas.cli.options import (
+    POSITIVE_INT32,
+    CommandGroup,
+    Seconds,
+    client_command,
+    require_topic,
+)
 
 _MEBIBYTE = 1 << 20
 _INTERVAL_MS = 100
 """How often the progress bar is updated."""
 
 
-@click.group("perf")
+@click.group("perf", cls=CommandGroup)
 def command() -> None:
     """Measure throughput and end-to-end latency."""
 
 
 @command.command("produce")
 @click.argument("topic")
-@click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
-@click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
+@click.option("--count", "-n", default=100_000, show_default=True, type=POSITIVE_INT32)
+@click.option("--size", "-s", default=100, show_default=True, type=POSITIVE_INT32, help="Bytes.")
 @click.option("--rate", "-r", default=-1.0, help="Maximum records per second.  [default: no limit]")
 @client_command
 def produce(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, rate: float
 ) -> None:
-    """Produce to TOPIC, and print throughput and latency."""
+    """Produce to TOPIC, and print throughput and latency.
+
+    \b
+      barnabas perf produce speed --count 1000000 --size 1000
+    """
     from barnabas import Producer
-    from barnabas.cli.operations.console_clients import close_producer
+    from barnabas.cli.operations.console_clients import close_producer, is_missing
     from barnabas.cli.operations.perf import (
         LatencyStats,
         ProduceLoad,
@@ -42,6 +52,8 @@ def produce(
     producer = Producer(settings)
     try:
         require_topic(producer)
+        if is_missing(producer, topic):
+            click.echo(f"Topic {topic} does not exist; the brokers may create it.", err=True)
         done = 0
         with progress_bar(f"produce to {topic}", count) as advance:
 
@@ -76,10 +88,11 @@ def produce(
 
 @command.command("consume")
 @click.argument("topic")
-@click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
+@click.option("--count", "-n", default=100_000, show_default=True, type=POSITIVE_INT32)
 @click.option(
     "--timeout",
     default=5.0,
+    type=Seconds(),
     show_default=True,
     help="Stop after this many seconds without records.",
 )
@@ -87,7 +100,11 @@ def produce(
 def consume(
     settings: dict[str, Any], display: Display, topic: str, count: int, timeout: float
 ) -> None:
-    """Consume TOPIC from its beginning, and print the throughput."""
+    """Consume TOPIC from its beginning, and print the throughput.
+
+    \b
+      barnabas perf consume speed --count 1000000
+    """
     from barnabas import Consumer
     from barnabas.cli.operations.perf import measure_consume
 
@@ -128,14 +145,18 @@ def consume(
 
 @command.command("latency")
 @click.argument("topic")
-@click.option("--count", "-n", default=1_000, show_default=True, type=click.IntRange(1))
-@click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
+@click.option("--count", "-n", default=1_000, show_default=True, type=POSITIVE_INT32)
+@click.option("--size", "-s", default=100, show_default=True, type=POSITIVE_INT32, help="Bytes.")
 @click.option("--acks", type=click.Choice(["1", "all"]), default="all", show_default=True)
 @client_command
 def latency(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, acks: str
 ) -> None:
-    """Send records to TOPIC one at a time, and print how long each takes to be consumed."""
+    """Send records to TOPIC one at a time, and print how long each takes to be consumed.
+
+    \b
+      barnabas perf latency speed --count 10000
+    """
     from barnabas.cli.operations.perf import RecordTemplate, measure_latency, open_clients
 
     with (

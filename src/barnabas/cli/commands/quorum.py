@@ -7,7 +7,7 @@ import click
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import CommandError
-from barnabas.cli.options import admin_command
+from barnabas.cli.options import CommandGroup, admin_command
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.cluster import QuorumStatus
@@ -29,7 +29,7 @@ HEAD = [
 ]
 
 
-@click.group("quorum")
+@click.group("quorum", cls=CommandGroup)
 def command() -> None:
     """Describe the metadata quorum."""
 
@@ -37,7 +37,11 @@ def command() -> None:
 @command.command("describe")
 @admin_command
 def describe(connection: Connection, display: Display) -> None:
-    """Show the leader, the voters and the observers of the metadata log, and their lag."""
+    """Show the leader, the voters and the observers of the metadata log, and their lag.
+
+    \b
+      barnabas quorum describe
+    """
     from barnabas.cli.operations.cluster import try_describe_quorum
 
     quorum = connection.run(try_describe_quorum)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.display import Display
+from barnabas.cli.display import Display, count_of
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import raise_for_errors
-from barnabas.cli.options import admin_command
+from barnabas.cli.options import INT32, CommandGroup, admin_command, confirm, yes_option
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.reassignments import ReassignmentTarget
@@ -19,19 +19,23 @@ POLL_S = 0.5
 _file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
-@click.group("reassign")
+@click.group("reassign", cls=CommandGroup)
 def command() -> None:
     """Move partitions to other brokers."""
 
 
 @command.command("propose")
 @click.argument("topics", nargs=-1, required=True)
-@click.option("--to", "brokers", type=int, multiple=True, required=True, help="A broker id.")
+@click.option("--to", "brokers", type=INT32, multiple=True, required=True, help="A broker id.")
 @admin_command
 def propose(
     connection: Connection, display: Display, topics: tuple[str, ...], brokers: tuple[int, ...]
 ) -> None:
-    """Print a proposed assignment of topics to brokers, as a file for `start`."""
+    """Print a proposed assignment of topics to brokers, as a file for `start`.
+
+    \b
+      barnabas reassign propose orders --to 1 --to 2 --to 3 > plan.json
+    """
     from barnabas.cli.operations.reassignments import propose_assignment
 
     proposed = connection.run(
@@ -52,15 +56,28 @@ def propose(
 @click.option(
     "--wait", is_flag=True, help="Wait until all are completed, then remove the throttle."
 )
+@yes_option
 @admin_command
 def start(
-    connection: Connection, display: Display, file: Path, throttle: int | None, wait: bool
+    connection: Connection,
+    display: Display,
+    file: Path,
+    throttle: int | None,
+    wait: bool,
+    yes: bool,
 ) -> None:
-    """Start the reassignment in FILE, which has the format of kafka-reassign-partitions."""
+    """Start the reassignment in FILE, which has the format of kafka-reassign-partitions.
+
+    \b
+      barnabas reassign propose orders --to 1 --to 2 --to 3 > plan.json
+      barnabas reassign start plan.json --wait
+    """
     from barnabas.cli.operations import reassignments, throttles
 
     target = reassignments.read_target(file)
     reassignments.validate_target(target)
+    count = count_of(len(target.replicas), "partition")
+    confirm(f"Move {count} of {', '.join(target.topics)}?", yes=yes)
 
     async def collect(admin: "AioAdminClient") -> None:
         await reassignments.require_brokers(admin, target)
@@ -75,15 +92,17 @@ def start(
 
     connection.run(collect)
     done = "reassigned" if wait else "being reassigned"
-    display.print_result(
-        f"{len(target.replicas)} partition(s) {done}.", partitions=len(target.replicas), done=wait
-    )
+    display.print_result(f"{count} {done}.", partitions=len(target.replicas), done=wait)
 
 
 @command.command("list")
 @admin_command
 def list_(connection: Connection, display: Display) -> None:
-    """List the reassignments in progress."""
+    """List the reassignments in progress.
+
+    \b
+      barnabas reassign list
+    """
     from barnabas.cli.operations.reassignments import list_reassignments
 
     rows = [
@@ -99,10 +118,17 @@ def list_(connection: Connection, display: Display) -> None:
 
 
 @command.command("cancel")
+@yes_option
 @admin_command
-def cancel(connection: Connection, display: Display) -> None:
-    """Cancel all reassignments in progress."""
+def cancel(connection: Connection, display: Display, yes: bool) -> None:
+    """Cancel all reassignments in progress.
+
+    \b
+      barnabas reassign cancel
+    """
     from barnabas.cli.operations import reassignments
+
+    confirm("Cancel all reassignments in progress?", yes=yes)
 
     async def collect(admin: "AioAdminClient") -> int:
         moves = await reassignments.list_reassignments(admin)
@@ -111,7 +137,7 @@ def cancel(connection: Connection, display: Display) -> None:
         return len(moves)
 
     count = connection.run(collect)
-    display.print_result(f"{count} reassignment(s) cancelled.", cancelled=count)
+    display.print_result(f"{count_of(count, 'reassignment')} cancelled.", cancelled=count)
 
 
 async def _wait_until_completed(

@@ -1,11 +1,14 @@
 """`barnabas registry`: a schema registry with Confluent's REST API."""
 
+from pathlib import Path
+
 import click
 
 from barnabas.cli.options import (
     bootstrap_server_option,
     command_config_option,
     listener_options,
+    log_file_options,
     stop_with_stdin_option,
 )
 
@@ -42,6 +45,7 @@ from barnabas.cli.options import (
 )
 @command_config_option
 @stop_with_stdin_option
+@log_file_options
 def command(
     servers: str,
     port: int,
@@ -53,19 +57,24 @@ def command(
     leader_eligibility: bool,
     command_config: str | None,
     stop_with_stdin: bool,
+    log_file: Path | None,
+    verbose: bool,
 ) -> None:
     """Run a schema registry until Ctrl-C.
 
     Several instances can use the same brokers: the leader writes, the others forward writes.
+
+    \b
+      barnabas registry -b kafka1:9092,kafka2:9092
     """
     import asyncio
 
-    from barnabas.cli.logs import log_to_stderr
+    from barnabas.cli.logs import configure_logging
     from barnabas.cli.operations.settings import read_properties
     from barnabas.cli.registry_server import serve
     from barnabas.registry.settings import RegistrySettings
 
-    log_to_stderr()
+    configure_logging(log_file, verbose=verbose)
     settings = RegistrySettings(
         servers,
         host=host,

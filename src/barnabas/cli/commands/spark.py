@@ -49,14 +49,22 @@ def command(context: click.Context, write: Path | None, as_json: bool) -> None:
 @command.command("shell", context_settings=PASS_THROUGH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def shell(arguments: tuple[str, ...]) -> None:
-    """Start `pyspark` with the settings; ARGUMENTS are passed on to it."""
+    """Start `pyspark` with the settings; ARGUMENTS are passed on to it.
+
+    \b
+      barnabas spark shell --master local[4]
+    """
     _exec("pyspark", arguments)
 
 
 @command.command("submit", context_settings=PASS_THROUGH)
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED)
 def submit(arguments: tuple[str, ...]) -> None:
-    """Start `spark-submit` with the settings; ARGUMENTS are passed on to it."""
+    """Start `spark-submit` with the settings; ARGUMENTS are passed on to it.
+
+    \b
+      barnabas spark submit app.py
+    """
     _exec("spark-submit", arguments)
 
 

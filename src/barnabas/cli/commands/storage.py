@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from barnabas.cli.options import CommandGroup
+
 _config = click.option(
     "--config",
     "-c",
@@ -14,7 +16,7 @@ _config = click.option(
 )
 
 
-@click.group("storage")
+@click.group("storage", cls=CommandGroup)
 def command() -> None:
     """Format and inspect the log directories of a node."""
 
@@ -67,6 +69,9 @@ def format_(
     `barnabas storage random-uuid`. Further controllers use --no-initial-controllers. To start
     with several controllers, use --initial-controllers on all of them. A node that is only a
     broker needs none of these.
+
+    \b
+      barnabas storage format -c server.properties -t CLUSTER-ID -s
     """
     from barnabas.cli.operations.features import parse_levels
     from barnabas.cli.operations.storage import FormatOptions, format_node
@@ -92,7 +97,11 @@ def format_(
 @_config
 @click.pass_context
 def info(context: click.Context, file: Path) -> None:
-    """Show the log directories and their metadata."""
+    """Show the log directories and their metadata.
+
+    \b
+      barnabas storage info -c server.properties
+    """
     from barnabas.cli.operations.storage import format_inspection, inspect_node_storage
 
     inspected = inspect_node_storage(file)
@@ -103,7 +112,11 @@ def info(context: click.Context, file: Path) -> None:
 
 @command.command("random-uuid")
 def random_uuid_() -> None:
-    """Print a new random id, for a cluster or a directory."""
+    """Print a new random id, for a cluster or a directory.
+
+    \b
+      barnabas storage random-uuid
+    """
     from barnabas.wire.uuid import random_uuid, to_text
 
     click.echo(to_text(random_uuid()))

@@ -1,20 +1,30 @@
 """`barnabas up` and `barnabas start`: run brokers on this machine, or one node from a file."""
 
-from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from barnabas import __version__
-from barnabas.cli.options import listener_options, override_option, stop_with_stdin_option
+from barnabas.cli.options import (
+    listener_options,
+    log_file_options,
+    override_option,
+    stop_with_stdin_option,
+    verbose_option,
+)
 
 if TYPE_CHECKING:
-    from barnabas.cli.local_cluster import LocalNode
+    from barnabas.cli.operations.errors import CommandError
     from barnabas.cli.registry_process import RegistryPlan
-    from barnabas.node import Node
+    from barnabas.cli.up_options import UpOptions
+    from barnabas.config import BrokerSettings
+    from barnabas.node.errors import PortInUse
 
 DEFAULT_REGISTRY_PORT = 8081
+
+_PORT_ATTEMPTS = 10
+"""A port that was free may be taken when it is bound: how often to choose others."""
 
 
 @click.command("up")
@@ -37,15 +47,17 @@ DEFAULT_REGISTRY_PORT = 8081
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Serve Prometheus metrics on this port; further brokers on the next ports.  "
-    "[default: no metrics]",
+    help="Port of the Prometheus metrics; further brokers have the next ports.  "
+    "[default: 9308, or the next free port]",
 )
+@click.option("--no-metrics", is_flag=True, help="Do not serve Prometheus metrics.")
 @click.option(
     "--registry-port",
     type=click.IntRange(0, 65535),
     help="Port of the schema registry; 0 for any free port.  [default: 8081, or any with --port 0]",
 )
 @click.option("--no-registry", is_flag=True, help="Do not run a schema registry.")
+@verbose_option
 @override_option
 def command(
     port: int,
@@ -53,147 +65,160 @@ def command(
     directory: Path,
     brokers: int,
     metrics_port: int | None,
+    no_metrics: bool,
     registry_port: int | None,
     no_registry: bool,
+    verbose: bool,
     overrides: dict[str, str],
 ) -> None:
-    """Run one or more brokers on this machine until Ctrl-C."""
+    """Run one or more brokers on this machine until Ctrl-C.
+
+    \b
+      barnabas up
+      barnabas up --brokers 3 --port 9192 --dir cluster
+      barnabas up --set num.partitions=6 --set auto.create.topics.enable=false
+    """
     from barnabas.cli.registry_process import RegistryPlan
+    from barnabas.cli.up_options import UpOptions
 
-    host = f"[{host}]" if ":" in host else host
-    if registry_port is None:
-        registry_port = DEFAULT_REGISTRY_PORT if port else 0
-    registry_plan = None if no_registry else RegistryPlan.for_port(host, registry_port)
+    options = UpOptions(
+        host=f"[{host}]" if ":" in host else host,
+        port=port,
+        directory=directory.absolute(),
+        brokers=brokers,
+        metrics_port=metrics_port,
+        has_metrics=not no_metrics,
+        is_verbose=verbose,
+        overrides=overrides,
+    )
+    registry_plan = None
+    if not no_registry:
+        default = DEFAULT_REGISTRY_PORT if port else 0
+        registry_plan = RegistryPlan.for_port(options.host, registry_port, default)
     if brokers == 1:
-        _run_one(host, port, directory.absolute(), metrics_port, registry_plan, overrides)
+        _run_one(options, registry_plan)
     else:
-        _run_several(
-            host, port, directory.absolute(), brokers, metrics_port, registry_plan, overrides
-        )
+        _run_several(options, registry_plan)
 
 
-def _run_one(
-    host: str,
-    port: int,
-    directory: Path,
-    metrics_port: int | None,
-    registry_plan: "RegistryPlan | None",
-    overrides: dict[str, str],
-) -> None:
+def _run_one(options: "UpOptions", registry_plan: "RegistryPlan | None") -> None:
+    from barnabas.cli.banner import node_banner
     from barnabas.cli.foreground import run_node
     from barnabas.cli.local_cluster import node_files
-    from barnabas.cli.operations.settings import check_settings
+    from barnabas.cli.logs import log_to_file
+    from barnabas.cli.operations.errors import CommandError
+    from barnabas.cli.operations.local_processes import describe_taken_directory
     from barnabas.cli.registry_process import RegistryProcess
-    from barnabas.node.format import format_new_directories, single_node_properties
+    from barnabas.cli.up_options import LOG_FILE
+    from barnabas.node.errors import LogDirInUse, PortInUse
+    from barnabas.node.format import format_new_directories
 
+    directory = options.directory
     if files := node_files(directory):
-        raise click.ClickException(
+        raise CommandError(
             f"{directory} has a cluster of {len(files)}: use --brokers {len(files)}, or choose "
             "another --dir."
         )
-    properties = single_node_properties(host, port, directory)
-    if metrics_port is not None:
-        properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"
-    settings = check_settings(properties | overrides)
+    settings = _settings_of_one(options)
     format_new_directories(settings)
-    run_node(
-        settings,
-        banner=lambda node: _banner(node, registry_plan),
-        registry=None if registry_plan is None else RegistryProcess(registry_plan),
+    log_file = Path(settings.log_dirs[0], LOG_FILE)
+    has_log_file = log_to_file(log_file, verbose=options.is_verbose)
+    shown_log = str(log_file) if has_log_file else "standard error"
+    for attempt in count(1):
+        try:
+            run_node(
+                settings,
+                banner=lambda node: node_banner(node, shown_log, registry_plan),
+                registry=RegistryProcess.of(registry_plan, log_file.parent, options.is_verbose),
+            )
+            return
+        except PortInUse as taken:
+            if _is_chosen(taken, options) or attempt == _PORT_ATTEMPTS:
+                raise _port_error(taken, options) from None
+            settings = _settings_of_one(options)
+        except LogDirInUse as taken:
+            holder = describe_taken_directory(taken.path)
+            raise CommandError(f"{holder}. Stop it, or choose another --dir.") from None
+
+
+def _settings_of_one(options: "UpOptions") -> "BrokerSettings":
+    """Returns the settings of a single node, with free ports where the user chose none."""
+    from barnabas.cli.local_ports import next_free_port
+    from barnabas.cli.operations.settings import check_settings
+    from barnabas.cli.up_options import METRICS_LISTENER
+    from barnabas.node.format import host_for_local_nodes, single_node_properties
+
+    host, port = options.host, options.port
+    local_host = host_for_local_nodes(host).strip("[]")
+    controller_port = next_free_port(local_host, port + 1) if port else 0
+    properties = single_node_properties(host, port, options.directory, controller_port)
+    for listener in options.metrics_listeners(1, (port, controller_port)):
+        properties[METRICS_LISTENER] = listener
+    return check_settings(properties | options.overrides)
+
+
+def _is_chosen(taken: "PortInUse", options: "UpOptions") -> bool:
+    """Whether the user chose the port, so that no other one can be taken instead."""
+    if taken.setting in options.overrides:
+        return True
+    return taken.port in (options.port, options.metrics_port)
+
+
+def _port_error(taken: "PortInUse", options: "UpOptions") -> "CommandError":
+    from barnabas.cli.local_ports import suggest_port
+    from barnabas.cli.operations.errors import CommandError
+    from barnabas.cli.operations.local_processes import describe_taken_port
+    from barnabas.cli.shell_commands import shell_command
+
+    holder = describe_taken_port(taken.host, taken.port)
+    if taken.setting in options.overrides:
+        return CommandError(f"{holder}. Stop it, or change {taken.setting}.")
+    option = "--port" if taken.port == options.port else "--metrics-port"
+    port = suggest_port(taken.host, taken.port)
+    directory = (
+        () if options.directory == Path("data").absolute() else ("--dir", str(options.directory))
     )
+    command = shell_command("barnabas", "up", option, str(port), *directory)
+    return CommandError(f"{holder}. Stop it, or choose another port: {command}")
 
 
-def _run_several(
-    host: str,
-    port: int,
-    directory: Path,
-    brokers: int,
-    metrics_port: int | None,
-    registry_plan: "RegistryPlan | None",
-    overrides: dict[str, str],
-) -> None:
+def _run_several(options: "UpOptions", registry_plan: "RegistryPlan | None") -> None:
+    from barnabas.cli.banner import cluster_banner
     from barnabas.cli.foreground import run_cluster
     from barnabas.cli.local_cluster import prepare_nodes
     from barnabas.cli.registry_process import RegistryProcess
 
-    nodes = prepare_nodes(directory, host, port, brokers, metrics_port, overrides)
+    nodes = prepare_nodes(options)
     run_cluster(
         nodes,
-        banner=_cluster_banner(nodes, directory, registry_plan),
-        registry=None if registry_plan is None else RegistryProcess(registry_plan),
+        banner=lambda cluster: cluster_banner(cluster, options.directory, registry_plan),
+        registry=RegistryProcess.of(registry_plan, options.directory, options.is_verbose),
+        is_verbose=options.is_verbose,
     )
-
-
-def _banner(node: "Node", registry_plan: "RegistryPlan | None") -> str:
-    """Returns the addresses of the node, and commands to try."""
-    lines = [
-        f"Barnabas {__version__} serves Kafka clients on {node.address}. Press Ctrl-C to stop.",
-        f"Data: {', '.join(node.settings.log_dirs)}",
-    ]
-    if node.metrics_address:
-        lines.append(f"Metrics: http://{node.metrics_address}/metrics")
-    if registry_plan is not None:
-        lines.append(registry_plan.banner_line)
-    return "\n".join(lines + _commands_to_try(node.address))
-
-
-def _cluster_banner(
-    nodes: "Sequence[LocalNode]", directory: Path, registry_plan: "RegistryPlan | None"
-) -> str:
-    """Returns the addresses of the nodes, and commands to try."""
-    addresses = ",".join(node.address for node in nodes)
-    controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
-    lines = [
-        f"Barnabas {__version__}: {len(nodes)} brokers serve Kafka clients. Press Ctrl-C to stop.",
-        f"Bootstrap servers: {addresses}",
-        f"Controllers: {', '.join(controllers)}",
-        f"Data: {directory}",
-    ]
-    for node in nodes:
-        if address := node.settings["barnabas.metrics.listener"]:
-            lines.append(f"Metrics of {node.node_id}: http://{address}/metrics")
-    if registry_plan is not None:
-        lines.append(registry_plan.banner_line)
-    lines += [
-        "",
-        "Leaders, lag and under-replicated partitions:",
-        f"  barnabas cluster describe --bootstrap-server {nodes[0].address}",
-        f"  barnabas quorum describe --bootstrap-server {nodes[0].address}",
-    ]
-    return "\n".join(lines + _commands_to_try(addresses))
-
-
-def _commands_to_try(address: str) -> list[str]:
-    return [
-        "",
-        "Try it with any Kafka client, for instance:",
-        f"  echo world | barnabas produce hello -b {address}",
-        f"  barnabas consume hello --from-beginning -b {address}",
-        f"  kafka-console-producer.sh --bootstrap-server {address} --topic hello",
-        f"  kafka-console-consumer.sh --bootstrap-server {address} --topic hello --from-beginning",
-        "or in Python:",
-        "  from barnabas import Consumer, Producer",
-        f'  producer = Producer({{"bootstrap.servers": "{address}"}})',
-        '  producer.produce("hello", "world")',
-        "  producer.flush()",
-        f'  consumer = Consumer({{"bootstrap.servers": "{address}", "group.id": "readers",'
-        ' "auto.offset.reset": "earliest"})',
-        '  consumer.subscribe(["hello"])',
-        "  print(consumer.poll(10).value())",
-        "",
-    ]
 
 
 @click.command("start")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @stop_with_stdin_option
+@log_file_options
 @override_option
-def start(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
+def start(
+    file: Path,
+    stop_with_stdin: bool,
+    log_file: Path | None,
+    verbose: bool,
+    overrides: dict[str, str],
+) -> None:
     """Run a node from a server.properties FILE.
 
     Its log directories must be formatted: see `barnabas storage format`.
-    """
-    from barnabas.cli.foreground import run_node
-    from barnabas.cli.operations.settings import load_settings
 
-    run_node(load_settings(file, overrides), stop_with_stdin=stop_with_stdin)
+    \b
+      barnabas start server.properties
+      barnabas start server.properties --set log.retention.hours=24
+    """
+    from barnabas.cli.foreground import run_node_from_file
+    from barnabas.cli.logs import configure_logging
+
+    configure_logging(log_file, verbose=verbose)
+    run_node_from_file(file, overrides, stop_with_stdin=stop_with_stdin)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -15,15 +15,15 @@ LAST_KEY = 92
 """The newest API of the Kafka release whose output this command has."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = FlatParser(
         "kafka-broker-api-versions", "This tool helps to retrieve broker version information."
     )
     parser.add_connection_options()
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server")
-    with exit_on_error_to_stderr():
-        connection_from(args).run(_print_versions)
+    connection_from(args).run(_print_versions)
     return 0
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from barnabas.cli.operations.console_clients import is_missing
+from barnabas.cli.operations.errors import compile_regex
 from barnabas.cli.operations.settings import client_settings
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ _SERIALIZERS = frozenset(
 )
 """Settings that the commands choose themselves."""
 
+_ASSIGNMENT_STRATEGY = "partition.assignment.strategy"
 _CONNECT_TIMEOUT_S = 5
 Value = TypeVar("Value")
 
@@ -28,9 +31,20 @@ def java_client_settings(
     file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str]
 ) -> dict[str, Any]:
     """Merges defaults, a file and pairs, without unknown settings."""
-    settings = drop_unknown_settings(client_settings(file, pairs, defaults))
+    given = client_settings(file, pairs)
+    if given.get("group.protocol", "").lower() == "consumer":  # brokers assign partitions
+        defaults = {key: defaults[key] for key in defaults if key != _ASSIGNMENT_STRATEGY}
+    settings = drop_unknown_settings({**defaults, **given})
     own = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
     return {**own, "error_cb": warn_once()}
+
+
+def subscription(topic: str | None, include: str | None) -> str:
+    """Returns what to subscribe to: the topic, or the topics that match a regular expression."""
+    if include is None:
+        return topic or ""
+    compile_regex(include)
+    return f"^{include.lstrip('^')}"
 
 
 def require_brokers(client: Any) -> None:
@@ -48,6 +62,32 @@ def warn_once() -> "Callable[[KafkaError], None]":
             print(f"WARN {error.str()}", file=sys.stderr, flush=True)
 
     return warn
+
+
+class MissingTopicWarning:
+    """Warns once if the topic of a client does not exist, as Java's clients do in their logs.
+
+    A consumer calls it when no record arrives, a producer when it sends.
+    """
+
+    def __init__(self, client: Any, topic: str | None, consequence: str) -> None:
+        """`topic` is None if the client has topics that match a regular expression."""
+        self._client = client
+        self._topic = topic
+        self._consequence = consequence
+
+    def __call__(self) -> None:
+        if self._topic is None:
+            return
+        missing = is_missing(self._client, self._topic)
+        if missing:
+            print(f"WARN Topic {self._topic} does not exist; {self._consequence}.", file=sys.stderr)
+        if missing is not None:
+            self._topic = None
+
+
+CONSUMER_WAITS = "waiting until it is created"
+BROKERS_MAY_CREATE = "the brokers create it if auto.create.topics.enable is true"
 
 
 def warn_of_deprecated(

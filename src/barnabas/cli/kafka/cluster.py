@@ -4,18 +4,18 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import SubcommandParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import SubcommandParser, connection_from, int32
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     args = _build_parser().parse(arguments)
     work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = args.work
-    with exit_on_error_to_stderr():
-        connection_from(args).run(lambda admin: work(admin, args))
+    connection_from(args).run(lambda admin: work(admin, args))
     return 0
 
 
@@ -26,7 +26,7 @@ def _build_parser() -> SubcommandParser:
     cluster_id.set_defaults(work=_cluster_id)
     unregister = verbs.add_parser("unregister", help="Unregister a broker.")
     unregister.set_defaults(work=_unregister)
-    unregister.add_argument("--id", "-i", type=int, required=True, help="The broker's id.")
+    unregister.add_argument("--id", "-i", type=int32, required=True, help="The broker's id.")
     endpoints = verbs.add_parser("list-endpoints", help="List the endpoints of the nodes.")
     endpoints.set_defaults(work=_list_endpoints)
     endpoints.add_argument(

@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations import configs as operations
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.settings import read_properties
@@ -59,17 +59,17 @@ class ConfigEntity(NamedTuple):
     name: str | None
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     if parser.only_one_of(args, "alter", "describe") is None:
         parser.usage_error("Command must include exactly one action: --describe, --alter")
     parser.forbid_together(args, "describe", "add-config", "delete-config")
-    with exit_on_error_to_stderr():
-        entities = _entities(args)
-        _check(args, entities)
-        act = _alter if args.alter else _describe
-        connection_from(args).run(lambda admin: act(admin, args, entities))
+    entities = _entities(args)
+    _check(args, entities)
+    act = _alter if args.alter else _describe
+    connection_from(args).run(lambda admin: act(admin, args, entities))
     return 0
 
 

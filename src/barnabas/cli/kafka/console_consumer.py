@@ -8,14 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
-from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.kafka.clients import (
+    CONSUMER_WAITS,
+    MissingTopicWarning,
+    java_client_settings,
+    subscription,
+    warn_of_deprecated,
+)
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, int32
 from barnabas.cli.operations.console_clients import ConsumeTimeout, StopCondition, consume
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.lines import LineFormatter, deserializer
 from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS, client_settings
-from barnabas.cli.signals import exit_on_signal
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.formatters import InternalTopicFormatter
@@ -28,7 +33,8 @@ _RENAMED = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     if (args.topic is None) == (args.include is None):
@@ -36,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.require_options(args, "bootstrap-server")
     _check_partition(parser, args)
     warn_of_deprecated(args, _RENAMED, parser.usage_error, "Option --{} is deprecated")
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(args)
+    return _run(args)
 
 
 def _check_partition(parser: FlatParser, args: Namespace) -> None:
@@ -75,8 +80,10 @@ def _print(
     seen = 0
     sys.stdout.flush()
     out = sys.stdout.buffer
+    until = StopCondition(args.max_messages, args.timeout_ms)
+    warn_if_missing = MissingTopicWarning(consumer, args.topic, CONSUMER_WAITS)
     try:
-        for messages in consume(consumer, StopCondition(args.max_messages, args.timeout_ms)):
+        for messages in consume(consumer, until, warn_if_missing):
             for message in messages:
                 seen += _write_message(out, message, args, formatter)
             out.flush()
@@ -106,7 +113,7 @@ def _start(consumer: Any, args: Namespace) -> None:
     from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
     if args.partition is None:
-        consumer.subscribe([f"^{args.include.lstrip('^')}"] if args.include else [args.topic])
+        consumer.subscribe([subscription(args.topic, args.include)])
         return
     start = args.offset or ("earliest" if args.from_beginning else "latest")
     offset = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(start) or int(start)
@@ -121,15 +128,15 @@ def _build_parser() -> FlatParser:
     parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
     parser.add_value("--topic", "topic", "The topic to consume from.")
     parser.add_value("--include", "regex", "Consume from all topics that match.")
-    parser.add_value("--partition", "partition", "The partition to consume from.", type=int)
+    parser.add_value("--partition", "partition", "The partition to consume from.", type=int32)
     offset = "The offset to start at: a number, earliest, or latest (the default)."
     parser.add_value("--offset", "offset", offset)
     parser.add_value("--group", "id", "The group to consume in.")
     parser.add_flag("--from-beginning", "Start at the earliest offset if none is committed.")
     parser.add_value(
-        "--max-messages", "count", "The number of messages to print before exiting.", type=int
+        "--max-messages", "count", "The number of messages to print before exiting.", type=int32
     )
-    parser.add_value("--timeout-ms", "ms", "Exit if no message arrives for this long.", type=int)
+    parser.add_value("--timeout-ms", "ms", "Exit if no message arrives for this long.", type=int32)
     parser.add_flag(
         "--skip-message-on-error", "Skip a message that cannot be printed instead of exiting."
     )

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
+from barnabas.cli.kafka.clients import (
+    BROKERS_MAY_CREATE,
+    MissingTopicWarning,
+    java_client_settings,
+    warn_of_deprecated,
+)
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.console_clients import close_producer, input_lines, send
 from barnabas.cli.operations.lines import LineReader
 from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS, client_settings
-from barnabas.cli.signals import exit_on_signal
 
 _SETTINGS = {
     "batch_size": ("batch.size", "16384", "The maximum bytes of a batch."),
@@ -38,13 +42,13 @@ _RENAMED = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
-    args = parser.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
+    args = parser.parse(_with_codec(arguments))
     parser.require_options(args, "topic", "bootstrap-server")
     warn_of_deprecated(args, _RENAMED, parser.usage_error, "Warning: --{} is deprecated")
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(args)
+    return _run(args)
 
 
 def _run(args: Namespace) -> int:
@@ -64,8 +68,10 @@ def _run(args: Namespace) -> int:
             print(line, file=sys.stderr)
 
     try:
+        warn_if_missing = MissingTopicWarning(producer, args.topic, BROKERS_MAY_CREATE)
         for record in line_reader.records(input_lines()):
             send(producer, args.topic, record, on_delivery)
+            warn_if_missing()
             if args.sync:
                 producer.flush()
         producer.flush()

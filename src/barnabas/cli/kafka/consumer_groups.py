@@ -5,9 +5,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, connection_from, int64, is_given
 from barnabas.cli.kafka.output import describe_java_error
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, UnreadableFileError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -28,7 +29,8 @@ GIVEN_EMPTY = ""
 """The value of an option with an optional value, given without one."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     if args.validate_regex is not None:
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _check(parser, args)
     try:
         connection_from(args).run(lambda admin: _act(admin, args))
+    except UnreadableFileError as error:
+        print_error(f"Executing consumer group command failed due to {error}")
     except CommandError as error:
         parser.usage_error(str(error))
     except Exception as error:
@@ -73,7 +77,7 @@ def _build_parser() -> FlatParser:
     )
     parser.add_flag("--all-topics", "All topics that the group has offsets of.")
     parser.add_value(
-        "--timeout", "ms", "How long to wait. (default: 30000)", type=int, default=30_000
+        "--timeout", "ms", "How long to wait. (default: 30000)", type=int64, default=30_000
     )
     parser.add_flag("--members", "Describe the members.")
     parser.add_flag("--offsets", "Describe the partitions and their lags. (default)")
@@ -95,7 +99,7 @@ def _build_parser() -> FlatParser:
     parser.add_flag("--dry-run", "Only show what a reset would do. (default)")
     parser.add_flag("--execute", "Apply the reset.")
     parser.add_flag("--export", "Print the result as CSV.")
-    parser.add_value("--to-offset", "offset", "Reset to this offset.", type=int)
+    parser.add_value("--to-offset", "offset", "Reset to this offset.", type=int64)
     parser.add_value("--from-file", "file", "Reset to the offsets of a CSV file.")
     parser.add_value(
         "--to-datetime",
@@ -110,7 +114,7 @@ def _build_parser() -> FlatParser:
         "--shift-by",
         "count",
         "Shift the committed offset by this number, which can be negative.",
-        type=int,
+        type=int64,
     )
     parser.add_value("--validate-regex", "regex", "Check whether it is a valid RE2 expression.")
     return parser

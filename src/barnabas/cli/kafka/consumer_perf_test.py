@@ -7,12 +7,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import java_client_settings, require_brokers
-from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr, print_metrics
+from barnabas.cli.kafka.clients import (
+    CONSUMER_WAITS,
+    MissingTopicWarning,
+    java_client_settings,
+    require_brokers,
+    subscription,
+)
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, int32, int64
+from barnabas.cli.kafka.output import print_metrics
 from barnabas.cli.operations.perf import MEBIBYTE, ConsumeStats, measure_consume
 from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS
-from barnabas.cli.signals import exit_on_signal
 
 HEADER = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, "
@@ -22,7 +28,8 @@ HEADER = (
 _RENAMED = {"messages": "num-records", "consumer.config": "command-config"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server")
@@ -35,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (value := getattr(args, old.replace(".", "_"))) is not None:
             print(f"Warning: --{old} is deprecated. Use --{new} instead.")
             setattr(args, new.replace("-", "_"), value)
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(args)
+    return _run(args)
 
 
 def _run(args: Namespace) -> int:
@@ -50,12 +56,13 @@ def _run(args: Namespace) -> int:
     consumer = Consumer(_settings(args))
     try:
         require_brokers(consumer)
+        MissingTopicWarning(consumer, args.topic, CONSUMER_WAITS)()
         if not args.hide_header:
             first = "time, threadId" if args.show_detailed_stats else "start.time, end.time"
             print(f"{first}, {HEADER}", flush=True)
         stats = measure_consume(
             consumer,
-            f"^{args.include.lstrip('^')}" if args.include else args.topic,
+            subscription(args.topic, args.include),
             args.num_records,
             timeout_ms=args.timeout,
             interval_ms=args.reporting_interval,
@@ -99,8 +106,8 @@ def _build_parser() -> FlatParser:
     parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
     parser.add_value("--topic", "topic", "The topic to consume from.")
     parser.add_value("--include", "regex", "Consume from all topics that match.")
-    parser.add_value("--num-records", "count", "REQUIRED: How many records to consume.", type=int)
-    parser.add_value("--messages", "count", "(DEPRECATED) The same.", type=int)
+    parser.add_value("--num-records", "count", "REQUIRED: How many records to consume.", type=int64)
+    parser.add_value("--messages", "count", "(DEPRECATED) The same.", type=int32)
     group = f"perf-consumer-{random.randrange(100_000)}"
     parser.add_value("--group", "gid", "The group to consume in.", default=group)
     parser.add_value("--command-config", "file", "A file of settings.", type=Path)
@@ -113,10 +120,10 @@ def _build_parser() -> FlatParser:
     parser.add_value("--socket-buffer-size", "bytes", "The TCP receive buffer.", default="2097152")
     parser.add_flag("--from-latest", "Start at the latest offset if none is committed.")
     timeout = "The maximum time between records before exiting."
-    parser.add_value("--timeout", "ms", timeout, type=int, default=10_000)
+    parser.add_value("--timeout", "ms", timeout, type=int64, default=10_000)
     parser.add_flag("--show-detailed-stats", "Print a line every reporting interval.")
     parser.add_value(
-        "--reporting-interval", "ms", "The interval of those lines.", type=int, default=5000
+        "--reporting-interval", "ms", "The interval of those lines.", type=int64, default=5000
     )
     parser.add_flag("--hide-header", "Do not print the header line.")
     parser.add_flag("--print-metrics", "Print the consumer's metrics at the end.")

@@ -4,14 +4,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = FlatParser(
         "kafka-delete-records",
         "This tool helps to delete records of the given partitions down to the specified offset.",
@@ -24,8 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server", "offset-json-file")
-    with exit_on_error_to_stderr():
-        connection_from(args).run(lambda admin: _delete(admin, args))
+    connection_from(args).run(lambda admin: _delete(admin, args))
     return 0
 
 

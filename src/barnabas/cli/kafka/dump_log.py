@@ -1,12 +1,12 @@
 """kafka-dump-log: print the contents of partition files, and verify indexes."""
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, int32
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.dump.decoders import Decoder
@@ -18,7 +18,8 @@ PURPOSE = (
 DEFAULT_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     parser.require_options(args, "files")
@@ -33,17 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         only_sanity=args.index_sanity_check,
         max_bytes=args.max_bytes,
     )
-    try:
-        for line in dump_files(
-            [Path(file.strip()) for file in args.files.split(",")], dump_options
-        ):
-            print(line)
-    except OSError as error:
-        print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    except ValueError as error:
-        print(f"not a partition file: {error}", file=sys.stderr)
-        return 1
+    for line in dump_files([Path(file.strip()) for file in args.files.split(",")], dump_options):
+        print(line)
     return 0
 
 
@@ -56,9 +48,9 @@ def _build_parser() -> FlatParser:
     parser.add_flag("--verify-index-only", "Verify indexes without printing their entries.")
     parser.add_flag("--index-sanity-check", "Check indexes as a broker does when it starts.")
     size = "The maximum bytes of a log file to read."
-    parser.add_value("--max-bytes", "size", size, type=int, default=2**31 - 1)
+    parser.add_value("--max-bytes", "size", size, type=int32, default=2**31 - 1)
     largest = "Ignored: batches of any size are read."
-    parser.add_value("--max-message-size", "size", largest, type=int)
+    parser.add_value("--max-message-size", "size", largest, type=int32)
     decoded = "The decoder of {}: StringDecoder, IntegerDecoder, LongDecoder or DoubleDecoder."
     for part in "key", "value":
         parser.add_value(f"--{part}-decoder-class", "class", decoded.format(f"{part}s"))

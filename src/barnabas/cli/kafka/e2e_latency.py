@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import java_client_settings, require_brokers
-from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, int32, int64
 from barnabas.cli.operations.perf import (
     LATENCY_TIMEOUT_S,
     RecordTemplate,
@@ -16,14 +16,14 @@ from barnabas.cli.operations.perf import (
     open_clients,
 )
 from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS, JAVA_PRODUCER_DEFAULTS
-from barnabas.cli.signals import exit_on_signal
 
 _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(arguments)
     if words and not words[0].startswith("-"):
         words = _named(words)
     args = parser.parse(words)
@@ -36,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in "num_records", "record_size":
         if getattr(args, name) <= 0:
             parser.usage_error(f"--{name.replace('_', '-')} must be greater than 0.")
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(args)
+    return _run(args)
 
 
 def _named(words: list[str]) -> list[str]:
@@ -65,13 +64,13 @@ def _build_parser() -> FlatParser:
     )
     parser.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
     parser.add_value("--topic", "topic", "REQUIRED: The topic to use for the test.")
-    parser.add_value("--num-records", "count", "REQUIRED: How many records to send.", type=int)
+    parser.add_value("--num-records", "count", "REQUIRED: How many records to send.", type=int64)
     parser.add_value("--producer-acks", "acks", "REQUIRED: 1 or all.")
-    parser.add_value("--record-size", "bytes", "REQUIRED: The size of each value.", type=int)
-    parser.add_value("--record-key-size", "bytes", "The size of each key.", type=int, default=0)
-    parser.add_value("--num-headers", "count", "How many headers.", type=int, default=0)
-    parser.add_value("--record-header-key-size", "bytes", "Of each header.", type=int, default=0)
-    parser.add_value("--record-header-size", "bytes", "Of each header.", type=int, default=0)
+    parser.add_value("--record-size", "bytes", "REQUIRED: The size of each value.", type=int32)
+    parser.add_value("--record-key-size", "bytes", "The size of each key.", type=int32, default=0)
+    parser.add_value("--num-headers", "count", "How many headers.", type=int32, default=0)
+    parser.add_value("--record-header-key-size", "bytes", "Of each header.", type=int32, default=0)
+    parser.add_value("--record-header-size", "bytes", "Of each header.", type=int32, default=0)
     parser.add_value("--command-config", "file", "A file of settings.", type=Path)
     return parser
 

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import SubcommandParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import SubcommandParser, connection_from, int32
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from barnabas.client.admin.cluster import UpgradeType
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     args = _build_parser().parse(arguments)
-    with exit_on_error_to_stderr():
-        status: int = args.act(args)
+    status: int = args.act(args)
     return status
 
 
@@ -28,7 +28,7 @@ def _build_parser() -> SubcommandParser:
     parser.add_connection_options(required=False)
     verbs = parser.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the features and their levels.")
-    describe.add_argument("--node-id", type=int, help="The node to query. (default: any)")
+    describe.add_argument("--node-id", type=int32, help="The node to query. (default: any)")
     describe.set_defaults(act=_with_admin(_describe))
     for name, says in (
         ("upgrade", "Upgrade feature levels."),

@@ -6,9 +6,10 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser, connection_from
 from barnabas.cli.kafka.output import exit_on_error
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, compile_regex, parse_list_regex
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -25,7 +26,8 @@ TIMES = {
 _PATTERN = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server")
@@ -96,12 +98,11 @@ def _time(text: str) -> int:
 
 
 def _filter(args: Namespace) -> Callable[[str, int], bool]:
-    from barnabas.cli.operations.topics import topic_list_regex
-
     if args.topic_partitions:
         filters = [_pattern(pattern) for pattern in args.topic_partitions.split(",")]
         return lambda topic, index: any(matches(topic, index) for matches in filters)
-    name = re.compile(topic_list_regex(args.topic) if args.topic else ".*")
+    name = parse_list_regex(args.topic or ".*")
+    assert name is not None
     try:
         indexes = [
             int(partition) for partition in (args.partitions or "").split(",") if partition.strip()
@@ -116,7 +117,7 @@ def _pattern(text: str) -> Callable[[str, int], bool]:
     if match is None:
         raise CommandError(f"Invalid rule specification: {text}")
     topic, one, lower, upper = match.groups()
-    name = re.compile(topic or ".*")
+    name = compile_regex(topic or ".*")
 
     def is_selected(topic: str, index: int) -> bool:
         if not name.fullmatch(topic):

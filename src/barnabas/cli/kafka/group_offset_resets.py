@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import UnreadableFileError
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.offset_resets import ResetPlan, ResetStrategy
@@ -72,9 +72,9 @@ def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, ResetPlan]":
     from barnabas.cli.operations.offset_resets import parse_plans
 
     try:
-        plans = parse_plans(Path(file).read_text(), groups)
+        plans = parse_plans(Path(file).read_text(errors="replace"), groups)
     except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
+        raise UnreadableFileError(file, error) from None
     for group in groups:
         if group not in plans:
             print_error(f"No reset plan for group {group} found")

@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 TYPES = ("classic", "consumer", "share", "streams")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server")
@@ -24,10 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for shortcut in "consumer", "share", "streams":
         others = [other for other in ("consumer", "share", "streams") if other != shortcut]
         parser.forbid_together(args, shortcut, "group-type", "protocol", *others)
-    with exit_on_error_to_stderr():
-        if args.group_type is not None and args.group_type.lower() not in TYPES:
-            raise CommandError("--group-type must be a valid group type.")
-        connection_from(args).run(lambda admin: _list(admin, args))
+    if args.group_type is not None and args.group_type.lower() not in TYPES:
+        raise CommandError("--group-type must be a valid group type.")
+    connection_from(args).run(lambda admin: _list(admin, args))
     return 0
 
 

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, connection_from, int32, is_given
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 SCOPES = ("topic", "all-topic-partitions", "path-to-json-file")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
-    with exit_on_error_to_stderr():
-        _check(args)
-        return connection_from(args).run(lambda admin: _elect(admin, args))
+    _check(args)
+    return connection_from(args).run(lambda admin: _elect(admin, args))
 
 
 def _build_parser() -> FlatParser:
@@ -41,7 +41,7 @@ def _build_parser() -> FlatParser:
         choices=("PREFERRED", "UNCLEAN"),
     )
     parser.add_value("--topic", "topic", "The topic of the partition.")
-    parser.add_value("--partition", "id", "The partition.", type=int)
+    parser.add_value("--partition", "id", "The partition.", type=int32)
     parser.add_flag("--all-topic-partitions", "All partitions that need an election.")
     parser.add_value(
         "--path-to-json-file",

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from barnabas.client.admin.log_dirs import LogDirDescription
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = FlatParser(
         "kafka-log-dirs", "This tool helps to query log directory usage on the specified brokers."
     )
@@ -24,8 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_value("--topic-list", "t1,t2", "The topics. (default: all)", default="")
     args = parser.parse(arguments)
     parser.require_options(args, "bootstrap-server", "describe")
-    with exit_on_error_to_stderr():
-        connection_from(args).run(lambda admin: _describe(admin, args))
+    connection_from(args).run(lambda admin: _describe(admin, args))
     return 0
 
 

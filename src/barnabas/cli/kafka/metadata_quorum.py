@@ -5,8 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import SubcommandParser, connection_from
-from barnabas.cli.kafka.output import exit_on_error_to_stderr, print_tabbed
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import SubcommandParser, connection_from, int32
+from barnabas.cli.kafka.output import print_tabbed
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.errors import CommandError
 
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     args = _build_parser().parse(arguments)
-    with exit_on_error_to_stderr():
-        args.act(args)
+    args.act(args)
     return 0
 
 
@@ -46,7 +47,9 @@ def _build_parser() -> SubcommandParser:
     add.set_defaults(act=_add)
     remove = verbs.add_parser("remove-controller", help="Remove a controller from the voters.")
     remove.set_defaults(act=_remove)
-    remove.add_argument("--controller-id", "-i", type=int, required=True, help="The controller id.")
+    remove.add_argument(
+        "--controller-id", "-i", type=int32, required=True, help="The controller id."
+    )
     remove.add_argument(
         "--controller-directory-id", "-d", required=True, help="The directory id of the controller."
     )

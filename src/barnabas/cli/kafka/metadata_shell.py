@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import PlainParser
-from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.metadata_shell import MetadataShell
@@ -16,7 +16,8 @@ ONE_SHOT_COMMANDS = ("cat", "find", "ls", "tree")
 """The commands that can run without an interactive shell."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = PlainParser("kafka-metadata-shell", "The Apache Kafka metadata shell")
     help_text = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
     parser.add_argument("--snapshot", "-s", required=True, type=Path, help=help_text)
@@ -28,11 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     from barnabas.cli.operations.metadata_shell import MetadataShell, image_tree, load_image
 
-    try:
-        shell = MetadataShell(image_tree(load_image(args.snapshot)))
-    except CommandError as error:
-        print(error, file=sys.stderr)
-        return 1
+    shell = MetadataShell(image_tree(load_image(args.snapshot)))
     if args.command:
         for line in shell.run(args.command):
             print(line)

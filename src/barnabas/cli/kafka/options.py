@@ -160,6 +160,23 @@ def connection_from(args: Namespace) -> Connection:
     )
 
 
+def int32(text: str) -> int:
+    """Parses an option that is an int in Java. Raises ValueError if it does not fit."""
+    return _parse_integer(text, 31)
+
+
+def int64(text: str) -> int:
+    """Parses an option that is a long in Java. Raises ValueError if it does not fit."""
+    return _parse_integer(text, 63)
+
+
+def _parse_integer(text: str, bits: int) -> int:
+    number = int(text)
+    if not -(1 << bits) <= number < 1 << bits:
+        raise ValueError(f"{text} does not fit into {bits + 1} bits")
+    return number
+
+
 def is_given(args: Namespace, name: str) -> bool:
     value = getattr(args, name.replace("-", "_"))
     return value is not None and value is not False

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import (
+    BROKERS_MAY_CREATE,
+    MissingTopicWarning,
     has_value,
     java_client_settings,
     require_brokers,
     warn_of_deprecated,
 )
-from barnabas.cli.kafka.options import PlainParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr, print_metrics
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import PlainParser, int32, int64
+from barnabas.cli.kafka.output import print_metrics
 from barnabas.cli.operations.console_clients import close_producer
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.perf import (
@@ -27,7 +30,6 @@ from barnabas.cli.operations.perf import (
     read_payloads,
 )
 from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS
-from barnabas.cli.signals import exit_on_signal
 
 PURPOSE = (
     "This tool is used to verify the producer performance. To enable transactions, name a"
@@ -47,12 +49,12 @@ _BOOTSTRAP_OPTIONS = (
 """At least one of these sets the bootstrap servers."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     _check(parser, args)
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(parser, args)
+    return _run(parser, args)
 
 
 def _check(parser: PlainParser, args: Namespace) -> None:
@@ -92,6 +94,7 @@ def _run(parser: PlainParser, args: Namespace) -> int:
     producer = Producer(settings)
     try:
         require_brokers(producer)
+        MissingTopicWarning(producer, args.topic, BROKERS_MAY_CREATE)()
         progress = measure_produce(producer, load, values, _print_window)
         print(_total(progress.total))
         if progress.steady_state is not None:
@@ -122,7 +125,7 @@ def _build_parser() -> PlainParser:
     option = parser.add_argument
     option("--bootstrap-server", metavar="HOST:PORT,...", help="The brokers to connect to.")
     option("--topic", required=True, help="Produce records to this topic.")
-    option("--num-records", required=True, type=int, help="Number of records to produce.")
+    option("--num-records", required=True, type=int64, help="Number of records to produce.")
     option(
         "--throughput", required=True, type=float, help="Maximum records per second; -1: no limit."
     )
@@ -141,20 +144,22 @@ def _build_parser() -> PlainParser:
     option("--transactional-id", help="Produce in transactions with this id.")
     option(
         "--transaction-duration-ms",
-        type=int,
+        type=int64,
         metavar="MS",
         help="The duration of a transaction (3000).",
     )
-    option("--warmup-records", type=int, default=0, help="Records before the steady state summary.")
+    option(
+        "--warmup-records", type=int64, default=0, help="Records before the steady state summary."
+    )
     option(
         "--reporting-interval",
-        type=int,
+        type=int64,
         default=5000,
         metavar="MS",
         help="The interval of progress lines.",
     )
     payload = parser.add_mutually_exclusive_group(required=True)
-    payload.add_argument("--record-size", type=int, help="Record size in bytes.")
+    payload.add_argument("--record-size", type=int32, help="Record size in bytes.")
     payload.add_argument("--payload-file", type=Path, help="Use random lines of this file.")
     payload.add_argument(
         "--payload-monotonic", action="store_true", help="Increasing numbers, as text."

@@ -5,7 +5,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, connection_from, int64, is_given
 from barnabas.cli.kafka.output import exit_on_error
 from barnabas.cli.operations.errors import CommandError
 
@@ -40,7 +41,8 @@ PERMITTED: dict[str, tuple[str, ...]] = {
 START_TIMEOUT_MS = 10_000
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     action = _check(parser, args)
@@ -87,15 +89,15 @@ def _build_parser() -> FlatParser:
     )
     parser.add_value("--broker-list", "0,1,2", "The brokers to move them to.")
     parser.add_flag("--disable-rack-aware", "Ignore racks in a proposal.")
-    parser.add_value("--throttle", "bytes/s", "The throttle of moves between brokers.", type=int)
+    parser.add_value("--throttle", "bytes/s", "The throttle of moves between brokers.", type=int64)
     parser.add_value(
         "--replica-alter-log-dirs-throttle",
         "bytes/s",
         "The throttle of moves between log directories.",
-        type=int,
+        type=int64,
     )
     parser.add_value(
-        "--timeout", "ms", f"How long to wait for a move to start. ({START_TIMEOUT_MS})", type=int
+        "--timeout", "ms", f"How long to wait for a move to start. ({START_TIMEOUT_MS})", type=int64
     )
     parser.add_flag("--additional", "Start it in addition to others, or change a throttle.")
     parser.add_flag("--preserve-throttles", "Do not change throttles.")

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 DAEMON = "-daemon"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    words = sys.argv[1:] if arguments is None else list(arguments)
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
+    words = list(arguments)
     if not words:
         print(
             "USAGE: kafka-server-start [-daemon] server.properties [--override property=value]*",
@@ -45,11 +46,12 @@ def _run(arguments: Sequence[str]) -> int:
     args = parser.parse(arguments)
     if args.file is None:
         parser.usage_error("Give a server.properties file.")
-    from barnabas.cli.foreground import run_node
-    from barnabas.cli.operations.settings import load_settings, parse_pairs
+    from barnabas.cli.foreground import run_node_from_file
+    from barnabas.cli.logs import log_to_stderr
+    from barnabas.cli.operations.settings import parse_pairs
 
-    with exit_on_error_to_stderr():
-        run_node(load_settings(args.file, parse_pairs(args.override)))
+    log_to_stderr()
+    run_node_from_file(args.file, parse_pairs(args.override))
     return 0
 
 

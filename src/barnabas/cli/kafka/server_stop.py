@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.options import FlatParser
 from barnabas.cli.operations.errors import CommandError
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    words = sys.argv[1:] if arguments is None else list(arguments)
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
+    words = list(arguments)
     parser = FlatParser("kafka-server-stop", "Stop the nodes that run on this machine.")
     parser.add_value("--process-role", "role", "Only those with these roles (process.roles).")
     parser.add_value("--node-id", "id", "Only the one with this id.")
@@ -31,15 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not nodes:
         print("No kafka server to stop")
         return 1
-    if args.node_id:
+    if args.node_id is not None:
         nodes = [node for node in nodes if node.settings().get("node.id") == args.node_id]
-    elif args.process_role:
+    elif args.process_role is not None:
         role = args.process_role
         nodes = [node for node in nodes if node.settings().get("process.roles") == role]
     else:
         nodes = _without_children(nodes)
     number = signal.Signals[f"SIG{os.environ.get('SIGNAL', 'TERM').removeprefix('SIG')}"]
     for node in nodes:
+        print(f"Stopping process {node.pid} ({' '.join(node.arguments)})", file=sys.stderr)
         os.kill(node.pid, number)
     return 0
 

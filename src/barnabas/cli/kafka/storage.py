@@ -4,15 +4,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.features import add_release_verbs
 from barnabas.cli.kafka.options import SubcommandParser
-from barnabas.cli.kafka.output import exit_on_error_to_stderr
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     args = _build_parser().parse(arguments)
-    with exit_on_error_to_stderr():
-        status: int = args.act(args)
+    status: int = args.act(args)
     return status
 
 

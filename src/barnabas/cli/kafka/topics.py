@@ -4,9 +4,10 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import FlatParser, connection_from, int32, is_given
 from barnabas.cli.kafka.output import exit_on_error
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, parse_list_regex
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.topics import PartitionDetails, TopicDetails
@@ -21,7 +22,8 @@ REPORTS = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     _check(parser, args)
@@ -61,8 +63,8 @@ def _build_parser() -> FlatParser:
     parser.add_value(
         "--delete-config", "name", "No longer supported: see kafka-configs.", action="append"
     )
-    parser.add_value("--partitions", "count", "The number of partitions.", type=int)
-    parser.add_value("--replication-factor", "count", "The replication factor.", type=int)
+    parser.add_value("--partitions", "count", "The number of partitions.", type=int32)
+    parser.add_value("--replication-factor", "count", "The replication factor.", type=int32)
     parser.add_value("--replica-assignment", "id:id,id:id,...", "The replicas of each partition.")
     parser.add_flag("--under-replicated-partitions", "Describe only under-replicated partitions.")
     parser.add_flag("--unavailable-partitions", "Describe only partitions without a leader.")
@@ -78,7 +80,7 @@ def _build_parser() -> FlatParser:
         "--partition-size-limit-per-response",
         "count",
         "The maximum number of partitions in a response.",
-        type=int,
+        type=int32,
     )
     return parser
 
@@ -129,7 +131,8 @@ _ALLOWED = {
 async def _list(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.topics import topic_names
 
-    names = await topic_names(admin, args.topic, internal=not args.exclude_internal)
+    pattern = parse_list_regex(args.topic)
+    names = await topic_names(admin, pattern, internal=not args.exclude_internal)
     print("\n".join(names))
 
 
@@ -193,7 +196,8 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
 async def _existing(admin: "AioAdminClient", args: Namespace) -> list[str]:
     from barnabas.cli.operations.topics import topic_names
 
-    names = await topic_names(admin, args.topic, internal=not args.exclude_internal)
+    pattern = parse_list_regex(args.topic)
+    names = await topic_names(admin, pattern, internal=not args.exclude_internal)
     if args.topic and not names and not args.if_exists:
         raise CommandError(f"Topic '{args.topic}' does not exist as expected")
     return names

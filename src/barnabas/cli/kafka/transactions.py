@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import VERSION, SubcommandParser, connection_from
-from barnabas.cli.kafka.output import describe_java_error, exit_on_error_to_stderr, print_tabbed
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import VERSION, SubcommandParser, connection_from, int32, int64
+from barnabas.cli.kafka.output import describe_java_error, print_tabbed
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_MINUTES = 15
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     args = _build_parser().parse(arguments)
     work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = args.work
-    with exit_on_error_to_stderr():
-        connection_from(args).run(lambda admin: work(admin, args))
+    connection_from(args).run(lambda admin: work(admin, args))
     return 0
 
 
@@ -37,7 +38,7 @@ def _build_parser() -> SubcommandParser:
     listing = verbs.add_parser("list", help="list transactions")
     listing.set_defaults(work=_list)
     listing.add_argument(
-        "--duration-filter", type=int, default=-1, help="only transactions open for longer, in ms"
+        "--duration-filter", type=int64, default=-1, help="only transactions open for longer, in ms"
     )
     listing.add_argument("--transactional-id-pattern", help="only ids that match")
     describe = verbs.add_parser("describe", help="describe the state of a transactional-id")
@@ -47,21 +48,21 @@ def _build_parser() -> SubcommandParser:
         "describe-producers", help="describe the active producers of a partition"
     )
     producers.set_defaults(work=_describe_producers)
-    producers.add_argument("--broker-id", type=int, help="the replica to query")
+    producers.add_argument("--broker-id", type=int32, help="the replica to query")
     abort = verbs.add_parser("abort", help="abort a hanging transaction")
     abort.set_defaults(work=_abort)
     for verb in producers, abort:
         verb.add_argument("--topic", required=True)
-        verb.add_argument("--partition", type=int, required=True)
-    abort.add_argument("--start-offset", type=int, help="the start offset of the transaction")
+        verb.add_argument("--partition", type=int32, required=True)
+    abort.add_argument("--start-offset", type=int64, help="the start offset of the transaction")
     for name in "--producer-id", "--producer-epoch", "--coordinator-epoch":
-        abort.add_argument(name, type=int, help="instead of --start-offset")
+        abort.add_argument(name, type=int64, help="instead of --start-offset")
     hanging = verbs.add_parser("find-hanging", help="find hanging transactions")
     hanging.set_defaults(work=_find_hanging)
-    hanging.add_argument("--broker-id", type=int)
-    hanging.add_argument("--max-transaction-timeout", type=int, default=DEFAULT_TIMEOUT_MINUTES)
+    hanging.add_argument("--broker-id", type=int32)
+    hanging.add_argument("--max-transaction-timeout", type=int64, default=DEFAULT_TIMEOUT_MINUTES)
     hanging.add_argument("--topic")
-    hanging.add_argument("--partition", type=int)
+    hanging.add_argument("--partition", type=int32)
     terminate = verbs.add_parser(
         "forceTerminateTransaction", help="abort the transaction that a transactional-id has open"
     )

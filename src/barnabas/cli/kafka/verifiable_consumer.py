@@ -5,11 +5,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
-from barnabas.cli.kafka.options import PlainParser
-from barnabas.cli.kafka.output import emit, exit_on_error_to_stderr
+from barnabas.cli.kafka.clients import (
+    CONSUMER_WAITS,
+    MissingTopicWarning,
+    java_client_settings,
+    warn_of_deprecated,
+)
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import PlainParser, int32
+from barnabas.cli.kafka.output import emit
 from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS
-from barnabas.cli.signals import exit_on_signal
 
 PURPOSE = (
     "This tool consumes messages from a specific topic and emits consumer events (e.g. group"
@@ -19,13 +24,13 @@ _MAX_POLL_RECORDS = 500
 _POLL_S = 0.2
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     renamed = {"consumer.config": "command-config"}
     warn_of_deprecated(args, renamed, parser.error, "Option --{} has been deprecated")
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(args)
+    return _run(args)
 
 
 def _build_parser() -> PlainParser:
@@ -38,7 +43,7 @@ def _build_parser() -> PlainParser:
     option("--group-protocol", default="classic", help="classic or consumer.")
     option("--group-remote-assignor", help="The broker's assignor, in the consumer protocol.")
     option("--group-instance-id", help="The id of a static member.")
-    option("--max-messages", type=int, default=-1, help="The number of messages; -1: no limit.")
+    option("--max-messages", type=int32, default=-1, help="The number of messages; -1: no limit.")
     option("--session-timeout", metavar="MS", help="In the classic protocol.")
     option("--verbose", action="store_true", help="Print a line per record.")
     option("--enable-autocommit", action="store_true", help="Commit periodically.")
@@ -64,6 +69,7 @@ def _run(args: Namespace) -> int:
             on_revoke=emit_partitions("partitions_revoked"),
             on_lost=emit_partitions("partitions_lost"),
         )
+        warn_if_missing = MissingTopicWarning(consumer, args.topic, CONSUMER_WAITS)
         remaining = args.max_messages
         while remaining != 0:
             most = _MAX_POLL_RECORDS if remaining < 0 else min(remaining, _MAX_POLL_RECORDS)
@@ -73,6 +79,8 @@ def _run(args: Namespace) -> int:
                 remaining = remaining - len(messages) if remaining > 0 else remaining
                 if not args.enable_autocommit:
                     _commit(consumer, messages)
+            else:
+                warn_if_missing()
     finally:
         consumer.close()
         emit("shutdown_complete")

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
-from barnabas.cli.kafka.options import PlainParser
-from barnabas.cli.kafka.output import emit, exit_on_error_to_stderr
+from barnabas.cli.kafka.clients import (
+    BROKERS_MAY_CREATE,
+    MissingTopicWarning,
+    java_client_settings,
+    warn_of_deprecated,
+)
+from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.options import PlainParser, int32, int64
+from barnabas.cli.kafka.output import emit
 from barnabas.cli.operations.console_clients import close_producer
 from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS
-from barnabas.cli.signals import exit_on_signal
 
 PURPOSE = (
     "This tool produces increasing integers to the specified topic and prints JSON metadata to"
@@ -20,13 +25,13 @@ PURPOSE = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@kafka_command
+def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     args = parser.parse(arguments)
     renamed = {"producer.config": "command-config"}
     warn_of_deprecated(args, renamed, parser.error, "Option --{} has been deprecated")
-    with exit_on_error_to_stderr(), exit_on_signal():
-        return _run(args)
+    return _run(args)
 
 
 def _build_parser() -> PlainParser:
@@ -35,14 +40,14 @@ def _build_parser() -> PlainParser:
     option("--topic", required=True, help="Produce messages to this topic.")
     servers = "The brokers to connect to."
     option("--bootstrap-server", required=True, metavar="HOST:PORT,...", help=servers)
-    option("--max-messages", type=int, default=-1, help="The number of messages; -1: no limit.")
+    option("--max-messages", type=int32, default=-1, help="The number of messages; -1: no limit.")
     option(
         "--throughput", type=float, default=-1, help="Maximum messages per second; -1: no limit."
     )
     option("--acks", default="-1", help="Acknowledgements to wait for: 0, 1 or -1.")
-    option("--message-create-time", type=int, default=-1, help="The first timestamp, in ms.")
-    option("--value-prefix", type=int, help="A prefix of each value, followed by a dot.")
-    option("--repeating-keys", type=int, help="Repeat keys from 0 up to this number.")
+    option("--message-create-time", type=int64, default=-1, help="The first timestamp, in ms.")
+    option("--value-prefix", type=int32, help="A prefix of each value, followed by a dot.")
+    option("--repeating-keys", type=int32, help="Repeat keys from 0 up to this number.")
     option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
     option("--producer.config", dest="producer_config", metavar="FILE", help="The same.")
     return parser
@@ -98,9 +103,11 @@ def _run(args: Namespace) -> int:
     run = _Run(args)
     emit("startup_complete")
     started_s = time.monotonic()
+    warn_if_missing = MissingTopicWarning(producer, args.topic, BROKERS_MAY_CREATE)
     try:
         while args.max_messages < 0 or run.sent < args.max_messages:
             _send(producer, run, started_s)
+            warn_if_missing()
             if args.throughput > 0:
                 due_s = started_s + run.sent / args.throughput
                 while (remaining_s := due_s - time.monotonic()) > 0:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.local_processes import process_on_port
 from barnabas.cli.operations.settings import read_properties
 from barnabas.cli.operations.topics import PartitionDetails, describe_topics, topic_names
 from barnabas.client.admin import AioAdminClient
@@ -36,6 +37,8 @@ class ClusterOverview:
     partitions: list[PartitionDetails]
     quorum: "QuorumStatus | None"
     """None while no controller is active."""
+    pids: dict[int, int]
+    """The processes of the brokers that run on this machine, by broker id."""
 
 
 async def describe_cluster(admin: AioAdminClient) -> ClusterOverview:
@@ -48,7 +51,14 @@ async def describe_cluster(admin: AioAdminClient) -> ClusterOverview:
         frozenset(cluster.fenced),
         [partition for topic in topics for partition in topic.partitions],
         await try_describe_quorum(admin),
+        _local_pids(cluster.nodes),
     )
+
+
+def _local_pids(brokers: Sequence[Node]) -> dict[int, int]:
+    """Returns the processes that listen on the addresses of the brokers."""
+    found = {broker.id: process_on_port(broker.host, broker.port) for broker in brokers}
+    return {broker_id: process.pid for broker_id, process in found.items() if process is not None}
 
 
 def problem_of(partition: PartitionDetails) -> str | None:
@@ -198,10 +208,10 @@ def format_directory_id(replica: ReplicaState) -> str | None:
 
 def format_endpoints(endpoints: Sequence[RaftVoterEndpoint]) -> list[str]:
     return [
-        f"{endpoint.listener}://{_bracketed(endpoint.host)}:{endpoint.port}"
+        f"{endpoint.listener}://{format_address(endpoint.host, endpoint.port)}"
         for endpoint in endpoints
     ]
 
 
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def format_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

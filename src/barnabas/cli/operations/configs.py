@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 
 from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.setting_warnings import warn_of_settings
 from barnabas.cli.operations.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
@@ -129,6 +130,7 @@ async def alter_configs(
     ]
     resource = ConfigResource(_RESOURCES[kind], name, incremental_configs=changes)
     (await admin.incremental_alter_configs([resource])).all()
+    await warn_of_settings(admin, resource, added)
 
 
 def require_broker_id(kind: EntityType, name: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.cli.signals import exit_on_signal
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -30,13 +30,14 @@ class Connection:
     def run(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
         """Runs `work` with an admin client and returns its result.
 
-        Ctrl-C or a closed output ends the command.
+        Raises CommandError if the client rejects an argument that no broker would accept.
         """
         import asyncio
 
-        with exit_on_signal():
+        try:
             return asyncio.run(self._run(work))
-        sys.exit(0)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
 
     async def _run(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
         import asyncio

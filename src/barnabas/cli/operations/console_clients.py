@@ -31,8 +31,10 @@ class StopCondition:
     """At the end of every partition. Needs `enable.partition.eof`."""
 
 
-def consume(consumer: Any, until: StopCondition) -> Iterator[list[Any]]:
-    """Yields messages as they arrive, in lists.
+def consume(
+    consumer: Any, until: StopCondition, on_idle: Callable[[], None] = lambda: None
+) -> Iterator[list[Any]]:
+    """Yields messages as they arrive, in lists. Calls `on_idle` when none arrives.
 
     Raises ConsumeTimeout, CommandError on errors, and BrokenPipeError if the output is closed.
     """
@@ -51,6 +53,7 @@ def consume(consumer: Any, until: StopCondition) -> Iterator[list[Any]]:
             last_s = time.monotonic()
         else:
             raise_if_output_closed()
+            on_idle()
         if until.at_end and ended and ended >= _assigned(consumer):
             return
         if until.timeout_ms is not None and _ms_since(last_s) >= until.timeout_ms:
@@ -75,6 +78,20 @@ def _assigned(consumer: Any) -> set[tuple[str, int]]:
 
 def _ms_since(moment_s: float) -> float:
     return (time.monotonic() - moment_s) * 1000
+
+
+_METADATA_TIMEOUT_S = 1.0
+
+
+def is_missing(client: Any, topic: str) -> bool | None:
+    """Returns whether the topic does not exist; None if no broker responds in time."""
+    from barnabas.client.errors import KafkaError, KafkaException
+
+    try:
+        metadata = client.list_topics(topic, timeout=_METADATA_TIMEOUT_S)
+    except KafkaException:
+        return None
+    return bool(metadata.topics[topic].error == KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 _CLOSE_TIMEOUT_S = 5

@@ -1,7 +1,9 @@
 """Errors that a command prints in one line, without a traceback."""
 
+import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +12,49 @@ if TYPE_CHECKING:
 
 class CommandError(Exception):
     """The command cannot be done as given; the message says why, in one line."""
+
+
+class UnreadableFileError(CommandError):
+    """A file that the command needs cannot be read."""
+
+    def __init__(self, file: object, error: OSError) -> None:
+        super().__init__(f"cannot read {file}: {error.strerror}")
+
+
+def require_utf8(arguments: Sequence[str]) -> None:
+    """Raises CommandError if an argument is not UTF-8: no name of Kafka's can be anything else."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            text = argument.encode(errors="surrogateescape")
+            raise CommandError(f"the argument {text!r} is not valid UTF-8") from None
+
+
+class InvalidRegexError(CommandError):
+    """A regular expression is not valid; the message is Kafka's."""
+
+    def __init__(self, regex: str, reason: str) -> None:
+        super().__init__(f"{regex} is an invalid regex.")
+        self.regex = regex
+        self.reason = reason
+
+
+def compile_regex(regex: str) -> "re.Pattern[str]":
+    """Raises InvalidRegexError if the regular expression is not valid."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # [[a] has the same meaning in Java
+        try:
+            return re.compile(regex)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise InvalidRegexError(regex, str(error)) from None
+
+
+def parse_list_regex(text: str | None) -> "re.Pattern[str] | None":
+    """Parses a regular expression of names, where a comma means "or"; nothing gives None."""
+    if not text:
+        return None
+    return compile_regex(text.strip().replace(",", "|").replace(" ", "").strip("\"'"))
 
 
 def raise_for_errors(
@@ -26,21 +71,29 @@ def raise_for_errors(
 
 
 def describe_error(error: Exception) -> str | None:
-    """Returns the message of an expected error, or None for a bug."""
-    if isinstance(error, CommandError) or _is_a(error, "barnabas.node", "NodeError"):
+    """Returns the message of an expected error, or None for a bug and for a closed output."""
+    if isinstance(error, CommandError) or is_a(error, "barnabas.node", "NodeError"):
         return str(error)
+    if isinstance(error, BrokenPipeError):
+        return None
+    if is_a(error, "barnabas.schema_registry.client.errors", "SchemaRegistryError"):
+        return str(getattr(error, "error_message"))  # noqa: B009
+    if isinstance(error, ImportError) and "pip install" in str(error):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     kafka_error = kafka_error_of(error)
     return kafka_error.str() if kafka_error is not None else None
 
 
 def kafka_error_of(error: Exception) -> "KafkaError | None":
     """Returns the error of the client if `error` is a KafkaException."""
-    if not _is_a(error, "barnabas.client.errors", "KafkaException"):
+    if not is_a(error, "barnabas.client.errors", "KafkaException"):
         return None
     kafka_error: KafkaError = error.args[0]
     return kafka_error
 
 
-def _is_a(error: Exception, module: str, name: str) -> bool:
+def is_a(error: Exception, module: str, name: str) -> bool:
     """An isinstance check without an import: a module that is not loaded has raised nothing."""
     return module in sys.modules and isinstance(error, getattr(sys.modules[module], name))

@@ -5,9 +5,12 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.operations.errors import CommandError
+
+if TYPE_CHECKING:
+    from barnabas.cli.operations.schema_records import DecodedRecord, RecordDecoder
 
 DEFAULT_FORMAT = r"%v\n"
 
@@ -48,7 +51,56 @@ def format_string_formatter(text: str) -> Callable[[Any], bytes]:
 
 def format_as_json(message: Any) -> bytes:
     """Returns one line. Bytes that are not UTF-8 become an object with their base64."""
-    record = {
+    return json.dumps(_as_object(message), ensure_ascii=False).encode() + b"\n"
+
+
+class SchemaFormatter:
+    """Formats records whose keys and values have schemas of a registry, as JSON."""
+
+    def __init__(self, decoder: "RecordDecoder", layout: str | None) -> None:
+        """`layout` is a format string; None prints one JSON object for each record."""
+        self._decoder = decoder
+        self._format = None if layout is None else format_string_formatter(layout)
+
+    def line(self, message: Any) -> bytes:
+        from barnabas.cli.operations.schema_records import as_json_text
+
+        decoded = self._decoder.decode(message)
+        if self._format is not None:
+            return self._format(_DecodedMessage(message, decoded))
+        parts = {"key": decoded.key, "value": decoded.value}
+        parts = {
+            part: _text(content) if isinstance(content, bytes) else content
+            for part, content in parts.items()
+        }
+        return as_json_text(_as_object(message) | parts) + b"\n"
+
+
+class _DecodedMessage:
+    """A message whose key and value are the bytes to print."""
+
+    def __init__(self, message: Any, decoded: "DecodedRecord") -> None:
+        self._message = message
+        self._decoded = decoded
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)
+
+    def key(self) -> bytes | None:
+        return _printed(self._decoded.key)
+
+    def value(self) -> bytes | None:
+        return _printed(self._decoded.value)
+
+
+def _printed(content: Any) -> bytes | None:
+    from barnabas.cli.operations.schema_records import as_json_text
+
+    return content if content is None or isinstance(content, bytes) else as_json_text(content)
+
+
+def _as_object(message: Any) -> dict[str, Any]:
+    return {
         "topic": message.topic(),
         "partition": message.partition(),
         "offset": message.offset(),
@@ -57,7 +109,6 @@ def format_as_json(message: Any) -> bytes:
         "value": _text(message.value()),
         "headers": [[name, _text(value)] for name, value in message.headers() or []],
     }
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
 def _always(literal: bytes) -> Callable[[Any], bytes]:

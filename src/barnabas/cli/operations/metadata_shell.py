@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from barnabas import __version__
 from barnabas.cli.operations.dump.records import read_batches
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, UnreadableFileError
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import METADATA_RELEASES, METADATA_VERSION
 from barnabas.metadata.frames import decode_record
@@ -58,7 +58,7 @@ def load_image(path: Path) -> LoadedImage:
     except (KafkaError, ProtocolViolation) as malformed:
         raise CommandError(f"{path} is not cluster metadata: {malformed}") from None
     except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from None
+        raise UnreadableFileError(path, error) from None
     return LoadedImage(loader.image, last_ms)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.operations.console_clients import close_producer
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, UnreadableFileError
 
 _MAX_SAMPLES = 500_000
 """Latencies kept for percentiles; a longer test samples every second, third, ... one."""
@@ -165,7 +165,7 @@ def read_payloads(file: Path, delimiter: str) -> Sequence[bytes]:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise CommandError(f"cannot read {file}: {error.strerror}") from None
+        raise UnreadableFileError(file, error) from None
     if not content:
         raise CommandError(f"{file} is empty")
     # The shell passes \\n as two characters.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.errors import CommandError, UnreadableFileError
 
 if TYPE_CHECKING:
     from barnabas.config import BrokerSettings
@@ -43,7 +43,29 @@ def client_settings(
 
 
 def load_settings(file: Path, overrides: dict[str, str]) -> "BrokerSettings":
-    return check_settings(read_properties(file) | overrides)
+    """Returns the settings of a server.properties file.
+
+    Raises one CommandError that names all problems, with their lines.
+    """
+    from barnabas.config import BrokerSettings, ConfigError
+
+    try:
+        return BrokerSettings.from_properties(read_properties(file) | overrides)
+    except ConfigError as error:
+        problems = [
+            f"  {_line_of(problem, file, overrides)}{problem}" for problem in error.problems
+        ]
+        raise CommandError("\n".join([f"{file} cannot be used:", *problems])) from None
+
+
+def _line_of(problem: str, file: Path, overrides: Mapping[str, str]) -> str:
+    """Returns `line 3: ` for a problem that names a setting of the file."""
+    from barnabas.config.properties import line_numbers
+
+    lines = line_numbers(file.read_text(encoding="latin-1"))
+    names = (word.strip(".,:;()") for word in problem.split())
+    name = next((name for name in names if name in lines and name not in overrides), None)
+    return f"line {lines[name]}: " if name is not None else ""
 
 
 def check_settings(properties: dict[str, str]) -> "BrokerSettings":
@@ -74,5 +96,7 @@ def read_properties(file: str | Path) -> dict[str, str]:
     try:
         # The encoding of Java properties.
         return parse_properties(Path(file).read_text(encoding="latin-1"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UnreadableFileError(file, error) from None
+    except ValueError as error:
         raise CommandError(f"cannot read {file}: {error}") from None

@@ -3,21 +3,29 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from barnabas.cli.operations.connection import TIMEOUT_S
 from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.setting_warnings import warn_of_settings
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
+from barnabas.client.admin.log_dirs import ReplicaCompaction, TopicPartitionReplica
 from barnabas.client.admin.model import ResourceType, TopicCollection, TopicPartitionInfo, Uuid
 from barnabas.client.admin.partitions import PartitionReassignment
 from barnabas.client.admin.topics import NewPartitions, NewTopic
 from barnabas.client.values import TopicPartition
+from barnabas.config.unknown_names import find_similar
 from barnabas.wire.uuid import to_text
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 LARGEST_REPLICATION_FACTOR = 32_767
+LOG_DIRS_TIMEOUT_S = 5.0
+"""How long to wait for details from the leaders, which the rest of a description does not need."""
+
 MIN_IN_SYNC_REPLICAS = "min.insync.replicas"
+
+Compaction = Mapping[tuple[str, int], ReplicaCompaction]
+"""By topic and partition."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -72,6 +80,10 @@ class TopicDetails:
         """The configs that are not defaults of the broker."""
         return {name: entry.value for name, entry in self.configs.items() if not entry.is_default}
 
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in (self.configs["cleanup.policy"].value or "")
+
 
 @dataclass(slots=True, frozen=True)
 class TopicSpec:
@@ -85,11 +97,11 @@ class TopicSpec:
 
 
 async def topic_names(
-    admin: AioAdminClient, pattern: str | None = None, *, internal: bool = True
+    admin: AioAdminClient, pattern: re.Pattern[str] | None = None, *, internal: bool = True
 ) -> list[str]:
     """Returns all topics, or those that fully match the pattern, sorted."""
     metadata = await admin.list_topics(timeout=TIMEOUT_S)
-    matches = re.compile(topic_list_regex(pattern)).fullmatch if pattern else str
+    matches = pattern.fullmatch if pattern is not None else str
     return sorted(
         name
         for name in metadata.topics
@@ -102,8 +114,8 @@ async def require_topics(admin: AioAdminClient, names: Collection[str]) -> None:
     there = await topic_names(admin)
     for name in names:
         if name not in there:
-            matches = get_close_matches(name, there, n=1)
-            hint = f"did you mean {matches[0]}?" if matches else "see barnabas topics list"
+            similar = find_similar(name, there)
+            hint = f"did you mean {similar}?" if similar else "see barnabas topics list"
             raise CommandError(f"Topic {name} does not exist: {hint}")
 
 
@@ -123,6 +135,7 @@ async def create_topic(admin: AioAdminClient, spec: TopicSpec, *, dry_run: bool 
         config=dict(spec.configs or {}),
     )
     (await admin.create_topics([new], validate_only=dry_run)).all()
+    await warn_of_settings(admin, ConfigResource(ResourceType.TOPIC, spec.name), spec.configs or {})
 
 
 async def add_partitions(
@@ -182,6 +195,29 @@ async def describe_topics(
     return topics
 
 
+async def describe_compaction(admin: AioAdminClient, topics: Iterable[TopicDetails]) -> Compaction:
+    """Returns how far the leaders of compacted topics are compacted.
+
+    Partitions are left out if their leader does not report it, as Kafka's brokers do not.
+    """
+    replicas = [
+        TopicPartitionReplica(topic.name, partition.state.id, partition.state.leader.id)
+        for topic in topics
+        if topic.is_compacted
+        for partition in topic.partitions
+        if partition.state.leader is not None
+    ]
+    if not replicas:
+        return {}
+    described = await admin.describe_replica_log_dirs(replicas, request_timeout=LOG_DIRS_TIMEOUT_S)
+    return {
+        (replica.topic, replica.partition): compaction
+        for replica in described
+        if replica not in described.errors
+        and (compaction := described[replica].compaction) is not None
+    }
+
+
 async def find_topic_name(admin: AioAdminClient, topic_id: str) -> str | None:
     """Returns the topic with this id, or None."""
     topics = (await admin.list_topics(timeout=TIMEOUT_S)).topics
@@ -217,8 +253,3 @@ def parse_assignment(text: str) -> tuple[tuple[int, ...], ...]:
                 f"Partition {partition} has different replication factor: {list(replicas)}"
             )
     return assignment
-
-
-def topic_list_regex(text: str) -> str:
-    """Returns a regular expression for a list of topics, where a comma means "or"."""
-    return text.strip().replace(",", "|").replace(" ", "").strip("\"'")

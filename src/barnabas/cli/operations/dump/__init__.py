@@ -7,6 +7,7 @@ from pathlib import Path
 from barnabas.cli.operations.dump import indexes
 from barnabas.cli.operations.dump.decoders import Decoder
 from barnabas.cli.operations.dump.records import format_batch, format_records, read_batches
+from barnabas.cli.operations.errors import CommandError, UnreadableFileError
 from barnabas.wire.errors import KafkaError
 
 
@@ -25,10 +26,18 @@ class DumpOptions:
 
 
 def dump_files(paths: Sequence[Path], options: DumpOptions) -> Iterator[str]:
-    """Yields the lines of each file, and at the end the problems of indexes."""
+    """Yields the lines of each file, and at the end the problems of indexes.
+
+    Raises CommandError for a file that cannot be read, or whose name has no offset.
+    """
     problems = indexes.IndexProblems()
     for path in paths:
         yield f"Dumping {path}"
+        try:
+            with path.open("rb"):
+                pass
+        except OSError as error:
+            raise UnreadableFileError(path, error) from None
         yield from _dump_file(path, options, problems)
     yield from problems.lines()
 
@@ -37,11 +46,11 @@ def _dump_file(path: Path, options: DumpOptions, problems: indexes.IndexProblems
     checks = {"only_verify": options.only_verify, "only_sanity": options.only_sanity}
     match path.suffix:
         case ".log":
-            yield f"Log starting offset: {_base_offset(path)}"
+            yield f"Log starting offset: {indexes.base_offset(path)}"
             yield from _dump_records(path, options)
         case ".checkpoint":
-            end, _, epoch = path.stem.partition("-")
-            yield f"Snapshot end offset: {int(end)}, epoch: {int(epoch)}"
+            end_offset, epoch = _snapshot_id(path)
+            yield f"Snapshot end offset: {end_offset}, epoch: {epoch}"
             yield from _dump_records(path, options)
         case ".index":
             yield from indexes.dump_offset_index(path, problems, **checks)
@@ -73,5 +82,11 @@ def _dump_records(path: Path, options: DumpOptions) -> Iterator[str]:
         yield f"Found {trailing_bytes} invalid bytes at the end of {path.name}"
 
 
-def _base_offset(path: Path) -> int:
-    return int(path.name.partition(".")[0])
+def _snapshot_id(path: Path) -> tuple[int, int]:
+    end_offset, _, epoch = path.stem.partition("-")
+    if not end_offset.isdecimal() or not epoch.isdecimal():
+        raise CommandError(
+            f"{path} is not a metadata snapshot: the name of one is its end offset and epoch, such "
+            "as 00000000000000000042-0000000007.checkpoint"
+        )
+    return int(end_offset), int(epoch)

@@ -5,6 +5,7 @@ from pathlib import Path
 from struct import Struct
 
 from barnabas.cli.operations.dump.records import format_optional_long, read_batches
+from barnabas.cli.operations.errors import CommandError
 from barnabas.log.producers.snapshots import CorruptSnapshot, decode
 from barnabas.log.segments.index import OffsetIndex, TimeIndex, TransactionIndex
 from barnabas.log.segments.log_files import LOG
@@ -38,7 +39,7 @@ class IndexProblems:
 def dump_offset_index(
     path: Path, problems: IndexProblems, *, only_verify: bool, only_sanity: bool
 ) -> Iterator[str]:
-    base_offset = int(path.name.partition(".")[0])
+    first_offset = base_offset(path)
     entries = list(_entries(path, OffsetIndex.ENTRY))
     if only_sanity or not entries:
         yield _sanity(path, bool(entries) and entries[-1][0] < 0)
@@ -47,7 +48,7 @@ def dump_offset_index(
     for relative, position in entries:
         if position == 0 and relative == 0 and len(entries) > 1:
             break  # the rest of the file is preallocated
-        offset = base_offset + relative
+        offset = first_offset + relative
         header = _batch_at(log, position)
         if header is None or header.last_offset != offset:
             log_offset = -1 if header is None else header.last_offset
@@ -59,7 +60,7 @@ def dump_offset_index(
 def dump_time_index(
     path: Path, problems: IndexProblems, *, only_verify: bool, only_sanity: bool
 ) -> Iterator[str]:
-    base_offset = int(path.name.partition(".")[0])
+    first_offset = base_offset(path)
     entries = list(_entries(path, TimeIndex.ENTRY))
     if only_sanity:
         yield _sanity(path, False)
@@ -67,7 +68,7 @@ def dump_time_index(
     last_offsets = _last_offsets(path.with_suffix(LOG))
     before = -1
     for timestamp, relative in entries:
-        offset = base_offset + relative
+        offset = first_offset + relative
         if timestamp < before:
             problems.out_of_order.setdefault(path, []).append((timestamp, before))
         if offset not in last_offsets:
@@ -113,6 +114,17 @@ def dump_producer_snapshot(path: Path) -> Iterator[str]:
                 f" timestamp: {batch.timestamp}"
             )
         yield line
+
+
+def base_offset(path: Path) -> int:
+    """Returns the base offset of a segment's file. Raises CommandError if its name has none."""
+    name = path.name.partition(".")[0]
+    if not name.isdecimal():
+        raise CommandError(
+            f"{path} is not a file of a segment: the name of one is its base offset, such as "
+            "00000000000000000042.log"
+        )
+    return int(name)
 
 
 def _entries(path: Path, entry: Struct) -> Iterator[tuple[int, ...]]:

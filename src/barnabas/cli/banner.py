@@ -1,0 +1,115 @@
+"""What `barnabas up` prints when its brokers serve: their addresses, and commands to try."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas import __version__
+from barnabas.cli.local_cluster import LocalCluster
+from barnabas.cli.registry_process import RegistryPlan
+from barnabas.cli.shell_commands import python_word, shell_command, wrapped
+from barnabas.config.addresses import ALL_INTERFACES
+from barnabas.node import Node
+from barnabas.node.format import host_for_local_nodes
+
+_DEFAULT_BOOTSTRAP_SERVER = "localhost:9092"
+"""What the commands connect to by default."""
+
+_PYTHON_ON_PATH = ("python", "python3")
+
+
+def node_banner(node: Node, log: str, registry_plan: RegistryPlan | None) -> str:
+    bound = node.settings.listeners[0]
+    where = f"{node.address} and all other addresses" if _is_everywhere(bound.host) else None
+    lines = [
+        f"Barnabas {__version__} serves Kafka clients on {where or node.address}. "
+        "Press Ctrl-C to stop.",
+        f"Data: {', '.join(node.settings.log_dirs)}",
+        f"Log: {log}",
+        f"Metrics: {_metrics_url(node.metrics_address)}",
+        *_registry_lines(registry_plan),
+        *_commands_to_try(node.address),
+    ]
+    return "\n".join(lines)
+
+
+def cluster_banner(
+    cluster: LocalCluster, directory: Path, registry_plan: RegistryPlan | None
+) -> str:
+    nodes = cluster.nodes
+    addresses = ",".join(node.address for node in nodes)
+    controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
+    rows = [
+        (str(node.node_id), node.address, str(pid), _metrics_url(node.metrics_listener))
+        for node in nodes
+        if (pid := cluster.pid_of(node))
+    ]
+    lines = [
+        f"Barnabas {__version__}: {len(nodes)} brokers serve Kafka clients. Press Ctrl-C to stop.",
+        *_table([("BROKER", "ADDRESS", "PID", "METRICS"), *rows]),
+        f"Controllers: {', '.join(controllers)}",
+        f"Bootstrap servers: {addresses}",
+        f"Data: {directory}",
+        f"Logs: {nodes[0].log_file}, and so on",
+        *_registry_lines(registry_plan),
+        "",
+        "Leaders, lag and under-replicated partitions:",
+        *wrapped(shell_command("barnabas", "cluster", "describe", *_server(nodes[0].address))),
+        *wrapped(shell_command("barnabas", "quorum", "describe", *_server(nodes[0].address))),
+        *_commands_to_try(nodes[0].address),
+    ]
+    return "\n".join(lines)
+
+
+def _commands_to_try(address: str) -> list[str]:
+    kafka = ("--bootstrap-server", address, "--topic", "hello")
+    commands = [
+        f"echo world | {shell_command('barnabas', 'produce', 'hello', *_server(address))}",
+        shell_command("barnabas", "consume", "hello", "--from-beginning", *_server(address)),
+        shell_command("kafka-console-producer.sh", *kafka),
+        shell_command("kafka-console-consumer.sh", *kafka, "--from-beginning"),
+    ]
+    return [
+        "",
+        "Try it with any Kafka client, for instance in another terminal:",
+        *(line for command in commands for line in wrapped(command)),
+        "or in Python:" if python_word() in _PYTHON_ON_PATH else f"or in Python ({python_word()}):",
+        "  from barnabas import Consumer, Producer",
+        f'  producer = Producer({{"bootstrap.servers": "{address}"}})',
+        '  producer.produce("hello", "world")',
+        "  producer.flush()",
+        f'  consumer = Consumer({{"bootstrap.servers": "{address}",',
+        '                       "group.id": "readers", "auto.offset.reset": "earliest"})',
+        '  consumer.subscribe(["hello"])',
+        "  print(consumer.poll(10).value())",
+        "",
+    ]
+
+
+def _server(address: str) -> Sequence[str]:
+    """Returns the option that names the broker, if it is not the default."""
+    default = os.environ.get("BARNABAS_BOOTSTRAP_SERVER", _DEFAULT_BOOTSTRAP_SERVER)
+    return () if address == default else ("-b", address)
+
+
+def _is_everywhere(host: str) -> bool:
+    return not host or host in ALL_INTERFACES
+
+
+def _metrics_url(address: str | None) -> str:
+    if not address:
+        return "off"
+    host, _, port = address.rpartition(":")
+    return f"http://{host_for_local_nodes(host)}:{port}/metrics"
+
+
+def _registry_lines(registry_plan: RegistryPlan | None) -> list[str]:
+    return [] if registry_plan is None else [registry_plan.banner_line]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,47 @@
+"""What `barnabas up` is asked to run, and the ports that nobody chose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.cli.local_ports import any_free_port, next_free_port
+
+DEFAULT_METRICS_PORT = 9308
+METRICS_LISTENER = "barnabas.metrics.listener"
+LOG_FILE = "server.log"
+"""In the log directory of a node. Brokers look only at the folders there, Kafka's included."""
+
+
+@dataclass(slots=True, frozen=True)
+class UpOptions:
+    host: str
+    """As in a URL: an IPv6 address is in brackets."""
+    port: int
+    directory: Path
+    brokers: int
+    metrics_port: int | None
+    """None if it is not chosen."""
+    has_metrics: bool
+    is_verbose: bool
+    overrides: dict[str, str]
+
+    def metrics_listeners(self, count: int, reserved: Sequence[int] = ()) -> list[str]:
+        """Returns the addresses of the metrics of `count` brokers; empty if there are none.
+
+        Ports that the user chose are taken as they are. Others are free now, and on loopback.
+        """
+        if not self.has_metrics or METRICS_LISTENER in self.overrides:
+            return []
+        if self.metrics_port:
+            return [f"{self.host}:{self.metrics_port + number}" for number in range(count)]
+        host = "localhost" if self.metrics_port is None else self.host
+        first = DEFAULT_METRICS_PORT if self.metrics_port is None and self.port else 0
+        ports: list[int] = []
+        for _ in range(count):
+            taken = (*reserved, *ports)
+            ports.append(
+                next_free_port(host, first, taken)
+                if first
+                else any_free_port(host.strip("[]"), taken)
+            )
+        return [f"{host}:{port}" for port in ports]
