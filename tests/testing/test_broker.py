@@ -3,13 +3,15 @@
 import asyncio
 import logging
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.testing.clients import DEADLINE_S, produce, producer, values
 
-from barnabas.testing import Broker, BrokerError
+from barnabas.testing import Broker, BrokerError, Cluster
 from barnabas.testing.ports import free_port
+from barnabas.testing.requests import fetch_metadata
 
 
 def test_clients_produce_and_consume() -> None:
@@ -92,13 +94,27 @@ def test_settings_are_those_of_server_properties() -> None:
         assert len(known.topics["orders"].partitions) == 3
 
 
+def test_a_topic_has_num_partitions_unless_a_test_says_otherwise() -> None:
+    with Broker({"num.partitions": 3}) as broker:
+        broker.create_topic("orders")
+        broker.create_topic("events", partitions=2)
+        port = int(broker.bootstrap_servers.rpartition(":")[2])
+        assert sorted(fetch_metadata(port).partitions) == [
+            ("events", 0),
+            ("events", 1),
+            ("orders", 0),
+            ("orders", 1),
+            ("orders", 2),
+        ]
+
+
 def test_a_topic_has_the_given_partitions_and_configs() -> None:
     with Broker() as broker:
         broker.create_topic("orders", partitions=4, config={"retention.ms": 1000})
         with pytest.raises(BrokerError, match=r"orders: TOPIC_ALREADY_EXISTS"):
             broker.create_topic("orders")
-        with pytest.raises(BrokerError, match=r"INVALID_CONFIG.*retention\.mss"):
-            broker.create_topic("others", config={"retention.mss": 1000})
+        with pytest.raises(BrokerError, match=r"INVALID_CONFIG.*retention\.ms"):
+            broker.create_topic("others", config={"retention.ms": -5})
 
 
 @pytest.mark.parametrize(
@@ -113,6 +129,30 @@ def test_a_broker_that_cannot_start_says_why(settings: dict[str, str], reason: s
     with pytest.raises(BrokerError, match=reason), broker:
         pytest.fail("it started")
     assert not broker.directory.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("num.partition", "num.partitions"),
+        ("auto_create_topics_enable", "auto.create.topics.enable"),
+    ],
+)
+def test_an_unknown_setting_is_an_error_with_the_nearest_known_name(name: str, known: str) -> None:
+    for make in Broker, partial(Cluster, 1):
+        with pytest.raises(BrokerError, match=f"{name} is not a setting .*did you mean {known}\\?"):
+            make(settings={name: 3})
+
+
+def test_an_unknown_topic_config_is_an_error_with_the_nearest_known_name() -> None:
+    with Broker() as broker, pytest.raises(BrokerError, match=r"did you mean retention\.ms\?"):
+        broker.create_topic("orders", config={"retention.mss": 1000})
+
+
+def test_settings_of_plugins_and_listeners_are_accepted() -> None:
+    plugins = {"listener.name.controller.ssl.keystore.type": "PEM", "my.other": 1}
+    with pytest.raises(BrokerError, match=r"^my\.other is not a setting of a broker$"):
+        Broker(plugins)
 
 
 def test_a_broker_that_is_not_running_says_so() -> None:

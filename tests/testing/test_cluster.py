@@ -112,6 +112,14 @@ def test_an_invalid_topic_is_an_error(cluster: Cluster) -> None:
         cluster.create_topic("no/such")
 
 
+def test_the_leader_of_what_does_not_exist_is_an_error_at_once(cluster: Cluster) -> None:
+    cluster.create_topic("orders")
+    with pytest.raises(BrokerError, match="Topic ordres does not exist: did you mean orders"):
+        cluster.leader_of("ordres")
+    with pytest.raises(BrokerError, match="Topic orders has no partition 1"):
+        cluster.leader_of("orders", 1)
+
+
 def test_a_cluster_is_an_async_context_manager_that_cleans_up() -> None:
     async def live() -> Cluster:
         async with Cluster(brokers=1) as cluster:

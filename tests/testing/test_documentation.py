@@ -1,4 +1,4 @@
-"""Every example of docs/testing.md is a test that passes."""
+"""Every example of docs/testing.md is a test that passes, alone and as it is printed."""
 
 import re
 from pathlib import Path
@@ -12,16 +12,18 @@ pytest_plugins = ["pytester"]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
 EXAMPLES = [
-    example
+    pytest.param(example, id=match[1])
     for example in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    if "SparkSession" not in example  # it runs where there is one: tests/spark/test_documents.py
+    if "SparkSession" not in example  # tests/documents/test_spark_programs.py runs it
+    and (match := re.search(r"def (test_\w+)", example))
 ]
 
 
-def test_every_example_of_the_page_passes(pytester: pytest.Pytester) -> None:
-    for number, example in enumerate(EXAMPLES):
-        (pytester.path / f"test_example_{number}.py").write_text(example)
-    count = sum(len(re.findall(r"^def test_", example, re.MULTILINE)) for example in EXAMPLES)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_the_page_passes_alone(pytester: pytest.Pytester, example: str) -> None:
+    (pytester.path / "test_example.py").write_text(example)
+    count = len(re.findall(r"^def test_", example, re.MULTILINE))
+    assert count
     pytester.runpytest_subprocess().assert_outcomes(passed=count)
 
 

@@ -1,13 +1,16 @@
 """Injected faults look to clients like those of a broker."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.simulation.world.clock import SimulatedLoop
 from tests.testing.clients import DEADLINE_S, consumer, poll_until, produce, producer, values
 
 from barnabas.testing import Broker
+from barnabas.testing.faults import DelayAction, Faults
 from barnabas.testing.requests import send_request as ask_port
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
@@ -117,6 +120,44 @@ def test_a_delayed_response_is_sent_when_the_fault_is_lifted(broker: Broker) -> 
     assert client.flush(30) == 0
 
 
+@pytest.mark.parametrize("released", ["before the handler", "in the handler"])
+def test_a_response_is_not_delayed_if_the_fault_is_lifted_while_it_is_handled(
+    released: str,
+) -> None:
+    delay = DelayAction(600)
+    if released == "before the handler":
+        delay.release()
+
+    async def handle(request: object, call: object) -> object:
+        if released == "in the handler":
+            delay.release()
+        return "response"
+
+    async def handle_delayed() -> object:
+        async with asyncio.timeout(DEADLINE_S):
+            return await delay.handle(handle, None, None)
+
+    assert asyncio.run(handle_delayed()) == "response"
+
+
+def test_a_delay_counts_from_the_arrival_of_the_request() -> None:
+    loop = SimulatedLoop()
+    delay = DelayAction(60)
+
+    async def handle(request: object, call: object) -> object:
+        await asyncio.sleep(100)  # the clock moves while the request is handled
+        return "response"
+
+    async def handle_delayed() -> object:
+        return await delay.handle(handle, None, None)
+
+    try:
+        assert loop.run_until_complete(handle_delayed()) == "response"
+        assert loop.time() == pytest.approx(100)
+    finally:
+        loop.close()
+
+
 def test_a_request_dropped_before_its_handler_has_no_effect(broker: Broker) -> None:
     fault = broker.faults.drop("Produce", times=1)
     client = producer(broker.bootstrap_servers, message_send_max_retries=0)
@@ -175,8 +216,33 @@ def test_faults_survive_a_restart() -> None:
 
 
 def test_unknown_names_are_reported_with_the_closest_name() -> None:
-    faults = Broker().faults
+    faults = Faults()
     with pytest.raises(ValueError, match="Product is not an API; did you mean Produce"):
         faults.drop("Product")
     with pytest.raises(ValueError, match="did you mean NOT_LEADER_OR_FOLLOWER"):
         faults.fail("Produce", "NOT_LEADER_FOR_FOLLOWER")
+    with pytest.raises(ValueError, match="Fecth is not an API; did you mean Fetch"):
+        faults.request_counts["Fecth"]
+    assert faults.request_counts["Fetch"] == 0
+
+
+@pytest.mark.parametrize("seconds", ["soon", -1, float("nan"), float("inf"), None])
+def test_a_delay_is_a_number_of_seconds(seconds: Any) -> None:
+    with pytest.raises(ValueError, match="is not a number of seconds"):
+        Faults().delay("Fetch", seconds)
+
+
+@pytest.mark.parametrize("options", [{"times": "twice"}, {"times": 0}, {"when": True}])
+def test_a_fault_that_could_not_work_is_rejected(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Faults().drop("Fetch", **options)
+
+
+def test_a_predicate_that_fails_is_reported_to_the_test(broker: Broker) -> None:
+    with (
+        pytest.raises(ValueError, match=r"when= failed: AttributeError\(.*asks"),
+        broker.faults.drop("ListGroups", when=lambda request: request.asks) as fault,
+    ):
+        assert ask(broker, ListGroupsRequest()).error_code == ErrorCode.NONE
+    with pytest.raises(ValueError, match="when= failed"):
+        assert fault.fired == 0

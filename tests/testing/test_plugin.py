@@ -14,6 +14,7 @@ FIXTURES = (
     "kafka_producer",
     "kafka_topic",
     "fresh_kafka_broker",
+    "schema_registry",
 )
 
 
@@ -80,6 +81,52 @@ def test_the_client_fixtures_produce_and_consume(pytester: pytest.Pytester) -> N
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_the_registry_is_shared_and_stores_schemas_on_the_broker(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        from barnabas.schema_registry import Schema, SchemaRegistryClient
+
+        def test_a_schema_is_registered(schema_registry):
+            client = SchemaRegistryClient({"url": schema_registry.url})
+            assert client.register_schema("names", Schema('"string"', "AVRO")) == 1
+
+        def test_the_next_test_finds_it(kafka_broker, kafka_producer, schema_registry):
+            client = SchemaRegistryClient({"url": schema_registry.url})
+            assert client.get_subjects() == ["names"]
+            assert "_schemas" in kafka_producer.list_topics(timeout=10).topics
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_without_the_libraries_of_the_registry_the_error_names_the_extra(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeconftest("import sys; sys.modules['uvicorn'] = None")  # importing it fails
+    pytester.makepyfile("def test_a_schema(schema_registry): pass")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*pip install 'barnabas[[]registry]'*"])
+
+
+def test_an_unknown_broker_setting_names_the_nearest_known_one(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def kafka_broker_settings():
+            return {"num.partition": 3}
+        """
+    )
+    pytester.makepyfile("def test_a_broker(kafka_broker): pass")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*num.partition is not a setting*did you mean num.partitions?"])
 
 
 def test_a_project_can_override_the_broker_settings(pytester: pytest.Pytester) -> None:

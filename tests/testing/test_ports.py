@@ -32,3 +32,16 @@ ports.free_port()
 """
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60)
     assert "no free port" in done.stderr
+
+
+def test_no_socket_of_a_reserved_port_is_left_to_the_garbage_collector() -> None:
+    reserve = """
+from barnabas.testing import ports
+ports.MAX_RESERVED = 2
+for _ in range(4):
+    ports.free_port()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", reserve], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

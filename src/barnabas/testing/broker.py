@@ -8,7 +8,6 @@ import asyncio
 import errno
 import logging
 import threading
-from collections import Counter
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,11 +17,12 @@ from barnabas.config import BrokerSettings, ConfigError
 from barnabas.node import Node, NodeError
 from barnabas.node.environment import Environment
 from barnabas.node.format import format_new_directories, single_node_properties
+from barnabas.replication import Partitions
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.testing.clock import BrokerClock, ClockEventLoop
-from barnabas.testing.faults import Faults
+from barnabas.testing.faults import Faults, RequestCounts
 from barnabas.testing.ports import LOOPBACK, free_port
 from barnabas.testing.requests import (
     BrokerError,
@@ -31,6 +31,7 @@ from barnabas.testing.requests import (
     raise_for_errors,
     setting_text,
 )
+from barnabas.testing.setting_names import require_broker_settings, require_topic_configs
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.schema import Message
 
@@ -72,7 +73,8 @@ _PACKAGES = (
 class Broker:
     """A broker that runs from `start`, or in a `with` block, which removes its files at the end.
 
-    `settings` are those of server.properties. A given `directory` is kept.
+    `settings` are those of server.properties; an unknown one is a BrokerError. A given `directory`
+    is kept.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Broker:
         port: int = 0,
         directory: Path | str | None = None,
     ) -> None:
+        require_broker_settings(settings or {})
         self._overrides = {name: setting_text(value) for name, value in (settings or {}).items()}
         self._port = port
         self._temporary: TemporaryDirectory[str] | None = None
@@ -103,7 +106,7 @@ class Broker:
         return self._running is not None
 
     @property
-    def requests(self) -> Counter[str]:
+    def requests(self) -> RequestCounts:
         """The number of requests received so far, by API: `broker.requests["Fetch"]`."""
         return self.faults.request_counts.copy()
 
@@ -154,13 +157,28 @@ class Broker:
         await asyncio.to_thread(self.close)
 
     def create_topic(
-        self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
+        self,
+        name: str,
+        partitions: int | None = None,
+        config: Mapping[str, object] | None = None,
     ) -> None:
-        """Creates a topic. Raises BrokerError if the controller rejects it."""
+        """Creates a topic with that many partitions, or `num.partitions` of the broker.
+
+        Raises BrokerError if the controller rejects it.
+        """
+        require_topic_configs(config or {})
         self._change_topics(create_topic_request(name, partitions, 1, config))
 
     def delete_topic(self, name: str) -> None:
         self._change_topics(delete_topic_request(name))
+
+    def compact(self) -> None:
+        """Compacts the topics whose cleanup.policy has `compact`, and returns when it is done.
+
+        Neither the dirty ratio nor the active segment matters; `min.compaction.lag.ms` does. To see
+        a tombstone removed, compact, advance the clock by `delete.retention.ms` and compact again.
+        """
+        self._run(_compact(self._node.broker.partitions))
 
     def _change_topics(self, request: Message) -> None:
         try:
@@ -207,6 +225,12 @@ class Broker:
         # Nothing else connects to the controller, so its port can change.
         properties["listeners"] = f"PLAINTEXT://{LOOPBACK}:{port},CONTROLLER://{LOOPBACK}:0"
         return {**properties, **DEFAULTS, **self._overrides}
+
+
+async def _compact(partitions: Partitions) -> None:
+    done = asyncio.Event()
+    partitions.cleaner.clean_now(done.set)
+    await done.wait()
 
 
 class _BrokerThread:

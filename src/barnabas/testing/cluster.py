@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from barnabas.config.unknown_names import find_similar
 from barnabas.testing.process_cluster import START_TIMEOUT_S, ProcessCluster
 from barnabas.testing.process_node import NodeRole, ProcessNode
 from barnabas.testing.requests import (
@@ -20,6 +21,7 @@ from barnabas.testing.requests import (
     send_request,
     setting_text,
 )
+from barnabas.testing.setting_names import require_broker_settings, require_topic_configs
 from barnabas.testing.wait import wait_until
 
 CONTROLLERS = 3
@@ -45,12 +47,14 @@ DEFAULTS = {
 class Cluster:
     """Brokers 0, 1, 2, ... with replicated topics, from `start` or in a `with` block.
 
-    `settings` are those of server.properties, the same for all brokers.
+    `settings` are those of server.properties, the same for all brokers. An unknown one is a
+    BrokerError.
     """
 
     def __init__(self, brokers: int = 3, settings: Mapping[str, object] | None = None) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
+        require_broker_settings(settings or {})
         self._temporary = TemporaryDirectory(prefix="barnabas-")
         self.directory = Path(self._temporary.name)
         self._replication_factor = min(brokers, MAX_REPLICATION_FACTOR)
@@ -146,16 +150,29 @@ class Cluster:
         self._cluster.network.heal(permutations(self._cluster.nodes, 2))
 
     def create_topic(
-        self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
+        self,
+        name: str,
+        partitions: int | None = None,
+        config: Mapping[str, object] | None = None,
     ) -> None:
-        """Creates a topic with up to three replicas; returns when all brokers know its leaders."""
+        """Creates a topic with that many partitions, or `num.partitions`, and up to three replicas.
+
+        Returns when all brokers know its leaders.
+        """
+        require_topic_configs(config or {})
         port = self._cluster.reachable_brokers()[0].port
         request = create_topic_request(name, partitions, self._replication_factor, config)
-        raise_for_errors(send_request(port, request, CREATE_VERSION, timeout_s=CREATE_TIMEOUT_S))
-        wait_until(lambda: self._cluster.has_leaders(name, partitions), f"{name} has leaders")
+        response = send_request(port, request, CREATE_VERSION, timeout_s=CREATE_TIMEOUT_S)
+        raise_for_errors(response)
+        count: int = response.topics[0].num_partitions
+        wait_until(lambda: self._cluster.has_leaders(name, count), f"{name} has leaders")
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
-        """Waits for a leader of the partition, and returns its broker id."""
+        """Waits for a leader of the partition, and returns its broker id.
+
+        Raises BrokerError if no broker knows the partition.
+        """
+        self._require_partition(topic, partition)
         return self._cluster.leader_of(topic, partition).node_id
 
     def partitions_seen_by(self, number: int) -> Mapping[tuple[str, int], PartitionReplicas]:
@@ -170,6 +187,22 @@ class Cluster:
             "every broker runs and every replica is in sync",
             timeout_s,
         )
+
+    def _require_partition(self, topic: str, partition: int) -> None:
+        views = [
+            view
+            for node in self._cluster.reachable_brokers()
+            if (view := self._cluster.metadata_of(node)) is not None
+        ]
+        known = {key for view in views for key in view.partitions}
+        if not views or (topic, partition) in known:
+            return
+        topics = {name for name, _ in known}
+        if topic in topics:
+            raise BrokerError(f"Topic {topic} has no partition {partition}.")
+        similar = find_similar(topic, topics)
+        hint = f": did you mean {similar}?" if similar is not None else "."
+        raise BrokerError(f"Topic {topic} does not exist{hint}")
 
     def _serves(self, node: ProcessNode) -> bool:
         if not node.is_running:

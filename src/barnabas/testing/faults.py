@@ -6,14 +6,16 @@ field of the API, as if the broker had returned it.
 
 import asyncio
 import errno
+import logging
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, Self
 
+from barnabas.config.unknown_names import find_similar
 from barnabas.log import OpenFiles
 from barnabas.log.segments.open_files import OpenFile
 from barnabas.server.handlers import Handler
@@ -29,6 +31,16 @@ When = Callable[[Any], bool]
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 
+log = logging.getLogger(__name__)
+
+
+class RequestCounts(Counter[str]):
+    """The number of requests by API. The name of no API is a ValueError."""
+
+    def __missing__(self, name: str) -> int:
+        _key(name)
+        return 0
+
 
 class FaultAction(Protocol):
     async def handle(
@@ -37,7 +49,7 @@ class FaultAction(Protocol):
         """Responds to the request instead of the handler, or by calling it."""
 
     def release(self) -> None:
-        """Sends delayed responses now."""
+        """Sends delayed responses now, and delays no others."""
 
 
 class ErrorAction:
@@ -56,21 +68,29 @@ class ErrorAction:
 
 
 class DelayAction:
-    """Delays the response. The request is handled at once: its buffers do not outlive a wait."""
+    """Delays the response. The request is handled at once: its buffers do not outlive a wait.
+
+    `release` is called by another thread, at any time after the fault was counted: before the
+    handler has started, while it runs, or while the response waits.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._waiters: set[asyncio.Future[None]] = set()
+        self._is_released = False
 
     async def handle(
         self, handle: Handler, request: Message, call: RequestContext
     ) -> Message | None:
-        response: Message | None = await handle(request, call)
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        self._waiters.add(waiter)
+        # Started before the request is handled: a test that sees the fault may move the clock.
         timer = loop.call_later(self._seconds, _finish, waiter)
+        self._waiters.add(waiter)
+        if self._is_released:  # read after the waiter was added: `release` does the opposite
+            _finish(waiter)
         try:
+            response: Message | None = await handle(request, call)
             await waiter
         finally:
             timer.cancel()
@@ -78,6 +98,7 @@ class DelayAction:
         return response
 
     def release(self) -> None:
+        self._is_released = True
         for waiter in tuple(self._waiters):
             waiter.get_loop().call_soon_threadsafe(_finish, waiter)
 
@@ -114,7 +135,7 @@ class Faults:
     """
 
     def __init__(self) -> None:
-        self.request_counts: Counter[str] = Counter()
+        self.request_counts = RequestCounts()
         """The number of requests by API."""
         self.disk = FaultyDisk()
         self._faults: tuple[Fault, ...] = ()
@@ -130,6 +151,8 @@ class Faults:
         self, api: str, seconds: float, *, times: int | None = None, when: When | None = None
     ) -> "Fault":
         """Handles the request, and delays the response by the clock of the broker."""
+        if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise ValueError(f"{seconds!r} is not a number of seconds")
         return self._add(api, times, when, DelayAction(seconds))
 
     def drop(
@@ -149,7 +172,7 @@ class Faults:
             fault.lift()
 
     def release(self) -> None:
-        """Sends delayed responses now."""
+        """Sends delayed responses now, and delays no others."""
         for fault in self._faults:
             fault.release()
 
@@ -163,6 +186,10 @@ class Faults:
         return next((fault for fault in self._faults if fault.applies_to(key, request)), None)
 
     def _add(self, api: str, times: int | None, when: When | None, effect: FaultAction) -> "Fault":
+        if times is not None and (not isinstance(times, int) or times < 1):
+            raise ValueError(f"times={times!r} is not a number of requests")
+        if when is not None and not callable(when):
+            raise ValueError(f"when={when!r} is not a function of a request")
         fault = Fault(_key(api), times, when, effect, self._lift)
         with self._lock:
             self._faults = (*self._faults, fault)
@@ -174,7 +201,7 @@ class Faults:
 
 
 class Fault:
-    """One fault; a `with` block lifts it at its end."""
+    """One fault; a `with` block lifts it at its end, and raises ValueError if `when` failed."""
 
     def __init__(
         self,
@@ -184,8 +211,8 @@ class Fault:
         effect: FaultAction,
         on_lift: "Callable[[Fault], None]",
     ) -> None:
-        self.fired = 0
-        """How often it was applied."""
+        self._fired = 0
+        self._failure: Exception | None = None
         self._key = key
         self._times = times
         self._when = when
@@ -193,14 +220,34 @@ class Fault:
         self.handle = effect.handle
         self.release = effect.release
 
+    @property
+    def fired(self) -> int:
+        """How often it was applied. Raises ValueError if `when` has failed."""
+        self._require_working_predicate()
+        return self._fired
+
     def applies_to(self, key: ApiKey, request: Message) -> bool:
         """Whether it applies to this request; if so, it is counted."""
-        if key is not self._key or self.fired == self._times:
+        if key is not self._key or self._fired == self._times:
             return False
-        if self._when is not None and not self._when(request):
+        if self._when is not None and not self._is_selected(request, self._when):
             return False
-        self.fired += 1
+        self._fired += 1
         return True
+
+    def _is_selected(self, request: Message, when: When) -> bool:
+        """`when` runs on the thread of the broker: its failure is kept for that of the test."""
+        try:
+            return when(request)
+        except Exception as error:
+            if self._failure is None:
+                self._failure = error
+                log.exception("when= failed on a %s", type(request).__name__)
+            return False
+
+    def _require_working_predicate(self) -> None:
+        if self._failure is not None:
+            raise ValueError(f"when= failed: {self._failure!r}") from self._failure
 
     def lift(self) -> None:
         """Ends the fault, and sends delayed responses."""
@@ -210,8 +257,10 @@ class Fault:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error_type: object, *_: object) -> None:
         self.lift()
+        if error_type is None:
+            self._require_working_predicate()
 
 
 class _FaultyHandlers(Mapping[ApiKey, Handler]):
@@ -255,8 +304,8 @@ def _error(name: str) -> ErrorCode:
 def _require_name(name: str, names: Mapping[str, object], kind: str) -> str:
     if name in names:
         return name
-    matches = get_close_matches(name, names, n=1)
-    hint = f"; did you mean {matches[0]}?" if matches else ""
+    similar = find_similar(name, names)
+    hint = f"; did you mean {similar}?" if similar is not None else ""
     raise ValueError(f"{name} is not {kind}{hint}")
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for pytest, available once Barnabas is installed: a broker, a topic, two clients.
+"""Fixtures for pytest, available once Barnabas is installed: brokers, topics, clients, a registry.
 
 Every project that has Barnabas installed loads this file, so nothing is imported before a test
 uses a fixture.
@@ -13,6 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from barnabas import Consumer, Producer
+    from barnabas.registry.service import SchemaRegistry
     from barnabas.testing import Broker
 
 MAX_NAME_LENGTH = 200
@@ -49,7 +50,10 @@ def fresh_kafka_broker(kafka_broker_settings: Mapping[str, object]) -> "Iterator
 
 @pytest.fixture
 def kafka_topic(kafka_broker: "Broker", request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of a new topic on `kafka_broker`, with one partition; deleted after the test."""
+    """The name of a new topic on `kafka_broker`, which is deleted after the test.
+
+    It has one partition, unless `kafka_broker_settings` has `num.partitions`.
+    """
     legal = re.sub(r"[^\w.-]", "-", request.node.name, flags=re.ASCII)
     name = f"{legal[:MAX_NAME_LENGTH]}-{uuid4().hex[:8]}"
     kafka_broker.create_topic(name)
@@ -82,3 +86,15 @@ def kafka_consumer(kafka_broker: "Broker", kafka_topic: str) -> "Iterator[Consum
     consumer.subscribe([kafka_topic])
     yield consumer
     consumer.close()
+
+
+@pytest.fixture(scope="session")
+def schema_registry(kafka_broker: "Broker") -> "Iterator[SchemaRegistry]":
+    """A schema registry in this process, on `kafka_broker`; clients connect to its `url`.
+
+    It is shared by all tests of the session, and needs `pip install 'barnabas[registry]'`.
+    """
+    from barnabas.registry.service import SchemaRegistry
+
+    with SchemaRegistry(kafka_broker.bootstrap_servers) as registry:
+        yield registry

@@ -89,14 +89,16 @@ def fetch_metadata(port: int, *, timeout_s: float = REQUEST_TIMEOUT_S) -> Metada
 
 
 TIMEOUT_MS = 15_000
+BROKER_DEFAULT = -1
+"""Instead of a number of partitions."""
 
 
 def create_topic_request(
-    name: str, partitions: int, replication_factor: int, config: Mapping[str, object] | None
+    name: str, partitions: int | None, replication_factor: int, config: Mapping[str, object] | None
 ) -> CreateTopicsRequest:
     topic = CreatableTopic(
         name=name,
-        num_partitions=partitions,
+        num_partitions=BROKER_DEFAULT if partitions is None else partitions,
         replication_factor=replication_factor,
         configs=[
             CreatableTopicConfig(name=key, value=setting_text(value))
