@@ -2,11 +2,18 @@
 
 import importlib.metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from tests.log_records import barnabas_log_lines
 
 from barnabas.spark import prerequisites
-from barnabas.spark.prerequisites import PrerequisiteError, require_java, require_package
+from barnabas.spark.prerequisites import (
+    PrerequisiteError,
+    require_java,
+    require_package,
+    warn_if_uncompiled,
+)
 
 
 @pytest.fixture
@@ -101,3 +108,13 @@ def test_missing_java_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PrerequisiteError, match="the PATH has none"):
         require_java()
+
+
+@pytest.mark.parametrize(("file", "count"), [("_bits.py", 1), ("_bits.cpython-311.so", 0)])
+def test_columns_that_are_not_compiled_have_a_warning_with_the_command(
+    file: str, count: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = SimpleNamespace(origin=f"/columns/{file}")
+    monkeypatch.setattr(prerequisites, "find_spec", lambda _: found)
+    warn_if_uncompiled()
+    assert ["`make spark`" in line for line in barnabas_log_lines(caplog)] == [True] * count

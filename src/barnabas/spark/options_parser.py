@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
+
+from barnabas.config.unknown_names import find_similar
 
 CLIENT_PREFIX = "kafka."
 """Prefix of options that are passed to the Kafka client."""
@@ -107,12 +108,24 @@ _UNITS_MS = {
 }
 
 
+_INSTEAD = {
+    **{
+        name: CLIENT_PREFIX + name
+        for name in ("bootstrap.servers", "group.id", "security.protocol")
+    },
+    "topic": "subscribe",
+    **dict.fromkeys(("subscribe", "subscribepattern", "assign"), "topic"),
+}
+"""For settings of clients without the prefix, and options of reading when writing, or of writing
+when reading: the option that is meant."""
+
+
 def require_known_options(options: Iterable[str], names: Collection[str], *, purpose: str) -> None:
     """Raises OptionError for the first unknown option, and suggests the closest known name."""
-    by_lower = {name.lower(): name for name in names}
+    known = {name.lower() for name in names}
     for name in options:
-        if name.lower() in by_lower or name.lower().startswith((CLIENT_PREFIX, REGISTRY_PREFIX)):
+        if name.lower() in known or name.lower().startswith((CLIENT_PREFIX, REGISTRY_PREFIX)):
             continue
-        near = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-        advice = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+        similar = _INSTEAD.get(name.lower()) or find_similar(name, names)
+        advice = f" Did you mean {similar!r}?" if similar is not None else ""
         raise OptionError(f"{name!r} is not an option of {purpose}.{advice}")

@@ -3,14 +3,18 @@
 Without the checks, Spark fails with a stack trace from its gateway, or in the first task.
 """
 
+import logging
 import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 MIN_JAVA_VERSION = 17
 JAVA_TIMEOUT_S = 30
+PYTHON_TIMEOUT_S = 30
 
 Version = tuple[int, ...]
 
@@ -23,6 +27,9 @@ _BOUNDS: dict[str, tuple[Version, Version | None]] = {
 """The oldest supported version, and the first unsupported one after it."""
 
 
+log = logging.getLogger("barnabas.spark")
+
+
 class PrerequisiteError(RuntimeError):
     """Java or a package is missing or has an unsupported version. The message says what to do."""
 
@@ -32,6 +39,16 @@ def require_all() -> None:
     for package in _BOUNDS:
         require_package(package)
     require_java()
+
+
+def warn_if_uncompiled() -> None:
+    """Logs that columns are slow: `make run` compiles only what brokers and clients load."""
+    module = find_spec("barnabas.columns._bits")
+    if module is not None and (module.origin or "").endswith(".py"):
+        log.warning(
+            "barnabas.columns is not compiled: typed columns take two to three times as long. In a "
+            "clone, run `make spark`. Elsewhere, install a C compiler, then reinstall barnabas."
+        )
 
 
 def require_package(name: str) -> None:
@@ -73,6 +90,20 @@ def require_java() -> None:
         raise PrerequisiteError(
             f"Spark needs Java {MIN_JAVA_VERSION} or later, but {origin} has {number}: {advice}."
         )
+
+
+def has_barnabas(python: str) -> bool:
+    """Whether that Python finds the package with the data source, as Spark looks for it."""
+    if shutil.which(python) == sys.executable:
+        return True
+    found = "import sys, importlib.util as u; sys.exit(u.find_spec('pyspark_barnabas') is None)"
+    try:
+        process = subprocess.run(
+            [python, "-c", found], capture_output=True, timeout=PYTHON_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return process.returncode == 0
 
 
 def _java_version(java: str) -> int | None:

@@ -140,7 +140,10 @@ def _run_for(connection: socket.socket) -> NoReturn:
 
 def _exit_with(connection: socket.socket) -> None:
     """Exit when Spark ends the connected process, or when it dies."""
-    connection.recv(1)
+    with contextlib.suppress(
+        OSError
+    ):  # it resets the connection if it dies before it has read everything
+        connection.recv(1)
     os._exit(1)
 
 

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.spark.interpreter import worker_python
-from barnabas.spark.prerequisites import require_all
+from barnabas.spark.prerequisites import (
+    PrerequisiteError,
+    has_barnabas,
+    require_all,
+    warn_if_uncompiled,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +27,10 @@ WORKER_PYTHON = "PYSPARK_PYTHON"
 DRIVER_PYTHON = "PYSPARK_DRIVER_PYTHON"
 """The variable that names the program `pyspark` starts, such as `jupyter`. If it is set, Spark's
 JVM runs data sources with that program, in executors too."""
+
+DEFAULT_PYTHON = "python3"
+"""What Spark runs, from the PATH, if neither variable is set: often another Python than the
+driver's, in which Spark does not find the data source (DATA_SOURCE_NOT_FOUND)."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -62,11 +71,44 @@ def settings() -> dict[str, str]:
 def configure(builder: "SparkSession.Builder") -> "SparkSession.Builder":
     """Returns the builder with the settings; later calls to the builder override them.
 
-    Raises PrerequisiteError if Spark cannot start on this machine.
+    Call it before the first session of the process: Spark's JVM takes its Python from the
+    environment when it starts.
+
+    Raises PrerequisiteError if Spark cannot start on this machine, or would run data sources with
+    a Python that has no Barnabas.
     """
     require_all()
-    os.environ.setdefault(WORKER_PYTHON, worker_python())
-    os.environ.pop(DRIVER_PYTHON, None)  # only Spark's JVM would read it now
+    warn_if_uncompiled()
+    _set_python()
     for setting in SETTINGS:
         builder = builder.config(setting.name, setting.value)
     return builder
+
+
+def _set_python() -> None:
+    """Makes Spark run data sources and tasks with the Python of the driver, or the user's."""
+    default = worker_python()
+    os.environ.pop(DRIVER_PYTHON, None)  # only Spark's JVM would read it now
+    python = os.environ.setdefault(WORKER_PYTHON, default)
+    if python != default and not has_barnabas(python):
+        raise PrerequisiteError(
+            f"{WORKER_PYTHON} is {python}, which has no Barnabas, so Spark would not find the data"
+            f" source: unset {WORKER_PYTHON}, or install barnabas[spark] with that Python"
+        )
+    running = _python_of_running_jvm()
+    if running not in (None, default, python) and not has_barnabas(running):
+        raise PrerequisiteError(
+            f"Spark's JVM is already running, with {running}, which has no Barnabas, so Spark does"
+            " not find the data source: restart this program or notebook, and call configure()"
+            " before the first session"
+        )
+
+
+def _python_of_running_jvm() -> str | None:
+    """Returns the Python that Spark's JVM runs data sources with, or None without a JVM."""
+    from pyspark import SparkContext
+
+    if SparkContext._jvm is None:
+        return None
+    variables = SparkContext._jvm.java.lang.System.getenv()
+    return str(variables.get(DRIVER_PYTHON) or variables.get(WORKER_PYTHON) or DEFAULT_PYTHON)

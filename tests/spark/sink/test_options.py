@@ -19,6 +19,7 @@ VALUE = StructType().add("value", "binary")
     [
         ({}, "kafka.bootstrap.servers must be the brokers' addresses"),
         (ADDRESS | {"topics": "a"}, "Did you mean 'topic'"),
+        (ADDRESS | {"subscribe": "a"}, "'subscribe' is not an option of the .* mean 'topic'"),
         (ADDRESS | {"deliveryGarantee": "x"}, "Did you mean 'deliveryGuarantee'"),
         (ADDRESS | {"deliveryGuarantee": "twice"}, "exactly-once or at-least-once, not 'twice'"),
         (ADDRESS | {"txnAppId": "a"}, "txnAppId and txnVersion belong together"),

@@ -78,6 +78,8 @@ def test_durations_have_sparks_syntax() -> None:
     ("option", "value", "reason"),
     [
         ("startingOffset", "latest", "Did you mean 'startingOffsets'"),
+        ("bootstrap.servers", "a:1", "Did you mean 'kafka.bootstrap.servers'"),
+        ("topic", "t", "'topic' is not an option of reading. Did you mean 'subscribe'"),
         ("subscribePattern", "t.*", "subscribe and subscribePattern"),
         ("startingOffsets", "latest", "must not be latest"),
         ("startingOffsets", '{"t":{"0":-1}}', "must not be latest"),

@@ -890,5 +890,7 @@ def _zigzag(column: ProtobufColumnBuffer, bits: Bits) -> Bits:
 @cython.exceptval(check=False)
 def _address(view: cython.const[cython.uchar][::1]) -> Data:
     if cython.compiled:
-        return cython.NULL if len(view) == 0 else cython.address(view[0])
+        if len(view) == 0:
+            return cython.NULL
+        return cython.address(view[0])
     return view

@@ -119,9 +119,7 @@ def _prefixes(message_type: Descriptor, writer_schema: ProtobufSchema) -> tuple[
     Messages match by name without the package, which may have changed.
     """
     local_name = message_type.full_name.removeprefix(f"{message_type.file.package}.")
-    full_name = (
-        f"{writer_schema.own.package}.{local_name}" if writer_schema.own.package else local_name
-    )
+    full_name = f"{writer_schema.package}.{local_name}" if writer_schema.package else local_name
     try:
         message = writer_schema.message(full_name)
     except SchemaError:

@@ -84,6 +84,7 @@ class TopicBatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         _commit(self._options, messages)
+        log_skipped(messages)
         self._delete_decision()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -175,6 +176,20 @@ def _commit(options: SinkOptions, messages: Messages) -> None:
         report.attempt for report in reports
     ):
         _abort_orphans(transaction_log, job)
+
+
+def log_skipped(messages: Messages) -> None:
+    """Logs that no task of a save has written rows, because its version was decided before."""
+    job, reports = _job_and_reports(messages)
+    if job is None or job.in_order:
+        return
+    if all(report.is_decided and report.transaction is None for report in reports):
+        log.warning(
+            "%s: version %d is not written: it, or a later one, was written before. If these rows "
+            "are new, use another txnAppId, for instance after you have deleted a checkpoint.",
+            job.prefix,
+            job.batch,
+        )
 
 
 def _abort(options: SinkOptions, messages: Messages) -> None:

@@ -1,10 +1,11 @@
 """Connections to clusters, one for each set of client settings, shared by tasks of a process."""
 
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from barnabas.client.cluster import ClusterClient
-from barnabas.client.errors import KafkaException, error_in
+from barnabas.client.errors import KafkaException, error_in, log_unhandled_error
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.lru_cache import LruCache
 from barnabas.client.settings import ConsumerSettings, consumer_settings
@@ -78,4 +79,4 @@ def _settings(client: Mapping[str, str]) -> ConsumerSettings:
 
 
 async def _cluster(settings: ConsumerSettings) -> ClusterClient:
-    return ClusterClient(settings)
+    return ClusterClient(settings, partial(log_unhandled_error, settings))
