@@ -30,7 +30,8 @@ class Acknowledged:
 class NumberedWriter:
     """Writes 0, 1, 2, ... to every partition with an idempotent producer until `stop`.
 
-    It runs in its own thread, through any number of broker restarts.
+    It runs in its own thread, through any number of broker restarts. With `keys`, each number has
+    the key of its remainder.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class NumberedWriter:
         *,
         record_bytes: int,
         pause_s: float = 0,
+        keys: int | None = None,
     ) -> None:
         self.acknowledged = Acknowledged()
         self.failure: str | None = None
@@ -48,6 +50,7 @@ class NumberedWriter:
         self._partitions = partitions
         self._padding = bytes(record_bytes)
         self._pause_s = pause_s  # from one number to the next
+        self._keys = keys
         self._is_stopping = threading.Event()
         self._is_running = threading.Event()
         self._is_running.set()
@@ -103,10 +106,11 @@ class NumberedWriter:
 
     def _write(self, partition: int, number: int) -> None:
         value = b"%d " % number + self._padding
+        key = None if self._keys is None else b"%d" % (number % self._keys)
         while self.failure is None:
             try:
                 self._producer.produce(
-                    self._topic, value, partition=partition, on_delivery=self._on_delivery
+                    self._topic, value, key, partition, on_delivery=self._on_delivery
                 )
                 self._producer.poll(0)
                 return

@@ -120,7 +120,7 @@ def test_a_second_process_of_a_running_broker_fails(tmp_path: Path, cluster: Clu
         f"Error: Another process runs as broker {broker.node_id}: stop it, or give this one "
         "another node.id."
     )
-    assert "another broker uses" in SecondProcess(broker).startup_error()
+    assert "is in use by process" in SecondProcess(broker).startup_error()
 
 
 class SecondProcess(ForeignNode):

@@ -1,63 +1,76 @@
-"""python -m tests.simulation raft|coordinator|cluster --seed 7 | --seeds 1000 [--first 0]"""
+"""Runs seeds of a simulation: one of them with a trace, or many on all cores."""
 
 import argparse
 import os
 import sys
-import time
-import traceback
-from collections import Counter
-from importlib import import_module
+from functools import partial
+from pathlib import Path
 
-from tests.simulation.world.events import Violation
+from tests.simulation.planted import PLANTED_BUG, SIMULATIONS, bugs_of, run_with_bug
+from tests.simulation.seeds import Summary, run_seed, run_seeds
 from tests.simulation.world.run import Outcome
 
-SIMULATIONS = ("raft", "coordinator", "cluster")
 REPEATABLE = {"PYTHONHASHSEED": "0"}
+"""The order of sets must be the same for every run of a seed."""
+
+INTERRUPTED = 130
+TRACE_LINES = 60
 
 
 def main() -> int:
     options = _options()
-    run = import_module(f"tests.simulation.{options.simulation}.run").run
-    first = options.first if options.seed is None else options.seed
-    count = options.seeds if options.seed is None else 1
-    failed: list[int] = []
-    start_s = time.monotonic()
-    work: Counter[str] = Counter()
-    responses: Counter[str] = Counter()
-    for seed in range(first, first + count):
-        outcome = run(seed)
-        work += outcome.work
-        responses += outcome.responses
-        if outcome.failure is not None:
-            failed.append(seed)
-        if outcome.failure is not None or options.seed is not None:
-            _print(outcome, options)
-        if len(failed) >= options.failures:
-            break
-    seconds = time.monotonic() - start_s
-    done = ", ".join(f"{number} {name}" for name, number in work.items())
-    print(
-        f"{seed + 1 - first} seeds, {len(failed)} failed {failed or ''}, {done} in {seconds:.1f} s"
+    if options.bug is not None and os.environ.get(PLANTED_BUG) != options.bug:
+        bug = next(bug for bug in bugs_of(options.simulation) if bug.name == options.bug)
+        return run_with_bug(bug, sys.argv[1:]).returncode
+    if options.seed is not None:
+        outcome = run_seed(options.simulation, options.seed, is_traced=True)
+        _print(options, outcome)
+        return int(outcome.failure is not None)
+    summary = run_seeds(
+        options.simulation,
+        options.first,
+        options.seeds,
+        max_failures=options.failures,
+        processes=options.processes,
+        on_failure=partial(_print, options),
     )
+    print(summary)
     if options.responses:
-        for name, number in sorted(responses.items()):
+        for name, number in sorted(summary.responses.items()):
             print(f"{number:>9} {name}")
-    return 1 if failed else 0
+    return _exit_code(summary, options.bug)
+
+
+def _exit_code(summary: Summary, bug: str | None) -> int:
+    """A planted bug must be found; without one, no seed may fail."""
+    if summary.is_interrupted:
+        return INTERRUPTED
+    if bug is None:
+        return int(bool(summary.failed))
+    print(f"{bug} was {'found' if summary.failed else 'not found'}")
+    return int(not summary.failed)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("simulation", choices=SIMULATIONS)
-    parser.add_argument("--seed", type=int, default=_seed_of_environment())
-    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=_seed_of_environment(), help="run only this")
+    parser.add_argument("--seeds", type=int, default=100, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first of the seeds")
-    parser.add_argument("--failures", type=int, default=1, help="stop after so many failed seeds")
+    parser.add_argument("--failures", type=int, help="stop after so many failed seeds")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many at once")
+    parser.add_argument("--bug", help="plant this bug into a copy of the source first")
     parser.add_argument(
         "--trace", type=int, nargs="?", const=1_000_000, help="how many events to show"
     )
     parser.add_argument("--grep", default="", help="show only events with this text")
     parser.add_argument("--responses", action="store_true", help="count responses by error code")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.bug is not None and options.bug not in {b.name for b in bugs_of(options.simulation)}:
+        parser.error(f"{options.simulation} has no bug {options.bug}")
+    if options.failures is None:
+        options.failures = 10 if options.bug is None else 1
+    return options
 
 
 def _seed_of_environment() -> int | None:
@@ -65,29 +78,34 @@ def _seed_of_environment() -> int | None:
     return int(seed) if seed else None
 
 
-def _print(outcome: Outcome, options: argparse.Namespace) -> None:
+def _print(options: argparse.Namespace, outcome: Outcome) -> None:
     failure = outcome.failure
-    lines = options.trace if options.trace is not None else 60 if failure is not None else 0
+    default_lines = TRACE_LINES if failure is not None else 0
+    lines = options.trace if options.trace is not None else default_lines
     if lines:
-        trace = [line for line in outcome.events.trace() if options.grep in line]
+        trace = [line for line in outcome.trace if options.grep in line]
         print("\n".join(trace[-lines:]))
-    done = ", ".join(f"{number} {name}" for name, number in outcome.work.items())
+    work = ", ".join(f"{number} {name}" for name, number in outcome.work.items())
     print(
-        f"seed {outcome.seed}: {outcome.events.count} events, {done}, "
-        f"{outcome.simulated_ms / 1000:.1f} s simulated, digest {outcome.events.digest:08x}"
+        f"seed {outcome.seed}: {outcome.events} events, {work}, "
+        f"{outcome.simulated_ms / 1000:.1f} s simulated, digest {outcome.digest:08x}"
     )
     if failure is None:
         return
-    if isinstance(failure, Violation):
-        print(f"seed {outcome.seed} failed: {failure.promise}: {failure}")
-    if not isinstance(failure, Violation) or failure.__cause__ is not None:
-        traceback.print_exception(failure)
-    print(f"repeat it: python -m tests.simulation {options.simulation} --seed {outcome.seed}")
+    print(f"seed {outcome.seed} failed: {failure}")
+    if failure.traceback:
+        print(failure.traceback)
+    python = os.path.relpath(sys.executable) if Path.cwd() in Path(sys.executable).parents else ""
+    bug = f" --bug {options.bug}" if options.bug is not None else ""
+    print(
+        f"repeat it: {python or sys.executable} -m tests.simulation {options.simulation} "
+        f"--seed {outcome.seed}{bug}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != REPEATABLE["PYTHONHASHSEED"]:
-        # The order of sets must be the same for every run of a seed.
         os.execvpe(
             sys.executable,
             [sys.executable, "-m", "tests.simulation", *sys.argv[1:]],

@@ -107,14 +107,22 @@ REPLICATION = [
     Bug(
         "assumes-sent-is-fetched",
         "replication/partition.py",
-        "                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)"
-        "\n",
-        """                records = self._read(offset, max_bytes, log.log_end_offset, at_least_one)
+        "                records = self._read("
+        "offset, max_bytes, log.log_end_offset, at_least_one, pread)\n",
+        """                records = self._read(
+                    offset, max_bytes, log.log_end_offset, at_least_one, pread
+                )
                 if records is not None:
                     leader_state.on_fetch(
                         follower, records.next_offset, log_start_offset, replica_epoch, now_ms
                     )
 """,
+    ),
+    Bug(
+        "keeps-progress-of-former-epochs",
+        "replication/partition.py",
+        "if leader_state is None or is_new:",
+        "if leader_state is None:",
     ),
     Bug(
         "truncates-to-the-watermark",
@@ -165,4 +173,63 @@ REPLICATION = [
     ),
 ]
 
-BUGS = [*QUORUM, *CONTROLLER, *REPLICATION]
+COMPACTION = [
+    Bug(
+        "cleans-open-transactions",
+        "log/cleaner/cleanable.py",
+        "end_offset = min(last_stable_offset, log.segments.active.base_offset)",
+        "end_offset = log.segments.active.base_offset",
+    ),
+    Bug(
+        "drops-tombstones-at-once",
+        "log/cleaner/cleaning.py",
+        "delete_retention_ms=self._config.delete_retention_ms,",
+        "delete_retention_ms=0,",
+    ),
+    Bug(
+        "drops-last-batches-of-producers",
+        "log/cleaner/cleaning.py",
+        "[producer.last_offset for producer in producers if producer.batches],",
+        "[],",
+    ),
+    Bug(
+        "keeps-values-of-aborted-transactions",
+        "log/cleaner/map_builder.py",
+        "if is_aborted or header.last_offset",
+        "if header.last_offset",
+    ),
+    Bug(
+        "removes-old-segments-first",
+        "log/maintenance.py",
+        """
+            for path in reversed(paths):
+                os.rename(path + CLEANED, path + SWAP)
+            renamed =""",
+        """
+            for segment in replaced:
+                mark_deleted(segment, SEGMENT_SUFFIXES)
+            for path in reversed(paths):
+                os.rename(path + CLEANED, path + SWAP)
+            renamed =""",
+    ),
+    Bug(
+        "recovery-removes-swaps",
+        "log/recovery.py",
+        "if unfinished_from is not None and _offset(name) >= unfinished_from:",
+        "if True:",
+    ),
+    Bug(
+        "does-not-sync-cleaned-segments",
+        "log/cleaner/segment_writer.py",
+        "        os.fsync(self._fd)\n",
+        "",
+    ),
+    Bug(
+        "transactions-are-aborted-twice",
+        "log/cleaner/cleaning.py",
+        "transaction for transaction in aborted if transaction.last_offset >= first_offset",
+        "aborted",
+    ),
+]
+
+BUGS = [*QUORUM, *CONTROLLER, *REPLICATION, *COMPACTION]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tests.simulation.world.events import Events
 
@@ -29,8 +29,12 @@ class ClusterEvents(Events):
     """Passes every change of the image of a node to its checkers, too."""
 
     image_checkers: Sequence[ImageChecker] = ()
+    newest_image = MetadataImage()
+    """The newest image that any node has had, even if it was killed since."""
 
     def on_image(self, host: "Host", delta: MetadataDelta, image: MetadataImage) -> None:
+        if image.offset > self.newest_image.offset:
+            self.newest_image = image
         for checker in self.image_checkers:
             self.check(checker.on_image, host, delta, image)
 
@@ -93,6 +97,9 @@ class Appended:
     epoch: int
     first_offset: int
     last_offset: int
+    batch: bytes
+    is_interrupted: bool = False
+    """Whether the process was killed meanwhile: the batch may be in the log."""
 
     @property
     def digest_key(self) -> str:
@@ -106,6 +113,117 @@ class Appended:
 
 
 @dataclass(slots=True, frozen=True)
+class Replicated:
+    """A follower has appended batches of its leader to a compacted log."""
+
+    host: str
+    topic: str
+    key: PartitionKey
+    log_end_offset: int
+    """Before the batches."""
+    batches: bytes
+
+    @property
+    def digest_key(self) -> str:
+        return f"replicate {self.host} {self.topic} {self.key[1]} {self.log_end_offset}"
+
+    def __str__(self) -> str:
+        return f"{self.host:<12} replicates {self.topic}-{self.key[1]} at {self.log_end_offset}"
+
+
+@dataclass(slots=True, frozen=True)
+class SegmentsReplaced:
+    """A node is about to replace segments of a log by cleaned ones, or has done so."""
+
+    host: str
+    topic: str
+    key: PartitionKey
+    base_offsets: tuple[int, ...]
+    """Of the segments that are replaced."""
+    is_done: bool
+
+    @property
+    def digest_key(self) -> str:
+        return f"clean {self.host} {self.topic} {self.key[1]} {self.base_offsets} {self.is_done}"
+
+    def __str__(self) -> str:
+        offsets = ", ".join(map(str, self.base_offsets))
+        verb = "has replaced" if self.is_done else "replaces"
+        return f"{self.host:<12} {verb} the segments of {self.topic}-{self.key[1]} at {offsets}"
+
+
+@dataclass(slots=True, frozen=True)
+class TransactionEnded:
+    """A producer has the response to the commit or the abort of a transaction."""
+
+    producer: str
+    key: PartitionKey
+    offsets: tuple[int, ...]
+    """Of the acknowledged records of the transaction."""
+    is_committed: bool
+
+    @property
+    def digest_key(self) -> str:
+        return f"transaction {self.producer} {self.offsets} {self.is_committed}"
+
+    def __str__(self) -> str:
+        ended = "committed" if self.is_committed else "aborted"
+        return f"{self.producer:<12} has {ended} the transaction at {self.offsets}"
+
+
+class ScannedRecord(NamedTuple):
+    """A record as a reader got it."""
+
+    offset: int
+    leader_epoch: int
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(slots=True, frozen=True)
+class Scanned:
+    """A reader has read a compacted log from an offset to its end, from one replica."""
+
+    reader: str
+    host: str
+    topic: str
+    key: PartitionKey
+    start_offset: int
+    end_offset: int
+    is_committed_only: bool
+    records: tuple[ScannedRecord, ...]
+
+    @property
+    def digest_key(self) -> str:
+        return f"scan {self.reader} {self.host} {self.start_offset} {self.end_offset}"
+
+    def __str__(self) -> str:
+        kind = "committed records" if self.is_committed_only else "records"
+        return (
+            f"{self.reader:<12} has scanned {self.topic}-{self.key[1]} from {self.start_offset} to "
+            f"{self.end_offset} on {self.host}: {len(self.records)} {kind}"
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class Truncated:
+    """A node has removed the end of the log of a partition, or of the metadata log."""
+
+    host: str
+    topic: str
+    index: int
+    topic_id: bytes
+    end_offset: int
+
+    @property
+    def digest_key(self) -> str:
+        return f"truncate {self.host} {self.topic} {self.index} {self.end_offset}"
+
+    def __str__(self) -> str:
+        return f"{self.host:<12} truncates {self.topic}-{self.index} to {self.end_offset}"
+
+
+@dataclass(slots=True, frozen=True)
 class Acknowledged:
     """A producer has the acknowledgement of a batch."""
 
@@ -113,7 +231,7 @@ class Acknowledged:
     topic: str
     key: PartitionKey
     base_offset: int
-    values: tuple[bytes, ...]
+    values: tuple[bytes | None, ...]
 
     @property
     def digest_key(self) -> str:
@@ -122,7 +240,7 @@ class Acknowledged:
     def __str__(self) -> str:
         return (
             f"{self.producer:<12} has {self.topic}-{self.key[1]} {self.base_offset} acknowledged: "
-            f"{b' '.join(self.values).decode()}"
+            f"{b' '.join(value or b'-' for value in self.values).decode()}"
         )
 
 

@@ -11,6 +11,9 @@ from barnabas.wire.uuid import random_uuid, to_text
 
 CLIENTS_PORT, CONTROLLERS_PORT = 9092, 9093
 
+COMPACTED_TOPIC = "compacted"
+INTERNAL_TOPICS = ("__transaction_state",)
+
 TIMES = {
     "controller.quorum.election.timeout.ms": 300,
     "controller.quorum.election.backoff.max.ms": 200,
@@ -27,6 +30,13 @@ TIMES = {
     "leader.imbalance.check.interval.seconds": 4,
 }
 """Short timeouts, so that much happens in little time."""
+
+STORAGE = {
+    "log.cleaner.backoff.ms": 100,
+    "log.cleaner.io.buffer.size": 32_768,
+    "transaction.state.log.num.partitions": 1,
+    "transaction.state.log.min.isr": 2,
+}
 
 
 @dataclass(slots=True, frozen=True)
@@ -60,7 +70,7 @@ def draw_layout(random: Random) -> Layout:
         roles = {**dict.fromkeys((1, 2, 3), both), 4: "broker"}
     else:
         roles = {**dict.fromkeys((1, 2, 3), "broker"), **dict.fromkeys((11, 12, 13), "controller")}
-    settings = {name: str(value) for name, value in TIMES.items()}
+    settings = {name: str(value) for name, value in (TIMES | STORAGE).items()}
     settings["metadata.log.max.record.bytes.between.snapshots"] = random.choice(
         ("2500", "8000", "20971520")
     )
@@ -118,6 +128,7 @@ def _properties(layout: Layout, node_id: int, roles: str, folder: Path) -> dict[
         "log.dirs": str(folder / host(node_id)),
         "min.insync.replicas": "2",
         "default.replication.factor": "3",
+        "num.recovery.threads.per.data.dir": "1",  # or the threads would not be simulated
         **layout.settings,
         **quorum,
     }

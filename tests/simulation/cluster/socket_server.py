@@ -80,6 +80,11 @@ class SimulatedSocketServer:
         for connection in list(self._connections):
             connection.close()
 
+    def close(self) -> None:
+        self._network.stop_listening(self)
+        for connection in list(self._connections):
+            connection.close()
+
     def forget(self, connection: "SimulatedClientConnection") -> None:
         self._connections.pop(connection, None)
 
@@ -92,6 +97,7 @@ class SimulatedClientConnection:
 
     def __init__(self, network: SimulatedSocketServer, end: ConnectionEnd, listener: str) -> None:
         self.host = CLIENT_ADDRESS
+        self.local_host = "127.0.0.1"
         self.listener = listener
         self.principal = "User:ANONYMOUS"
         self.software = ("", "")

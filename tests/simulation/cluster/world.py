@@ -1,6 +1,6 @@
 """The world of a run: hosts, a network, clients and checkers, drawn from one seed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -8,20 +8,25 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.simulation.cluster.clients.admin import Admin
-from tests.simulation.cluster.clients.client import Client
+from tests.simulation.cluster.clients.compacted_reader import CompactedReader
+from tests.simulation.cluster.clients.keyed_records import KeyedProducer
 from tests.simulation.cluster.clients.producer import Producer
 from tests.simulation.cluster.clients.reader import Reader
-from tests.simulation.cluster.events import Appended, ClusterEvents, PartitionKey
+from tests.simulation.cluster.clients.transactional_producer import TransactionalProducer
+from tests.simulation.cluster.compacted_topic import CompactedTopic
+from tests.simulation.cluster.events import ClusterEvents, PartitionKey
 from tests.simulation.cluster.host import Host
-from tests.simulation.cluster.layout import draw_layout, prepare
+from tests.simulation.cluster.layout import COMPACTED_TOPIC, draw_layout, prepare
+from tests.simulation.cluster.log_hooks import recorded_logs
 from tests.simulation.world.connections import ConnectionNetwork
 from tests.simulation.world.disk import simulated_disks
-from tests.simulation.world.process import Process, ProcessLoop, current_process
+from tests.simulation.world.process import Process, ProcessLoop
 
-from barnabas.log import Log
 from barnabas.metadata.image import MetadataImage
 
 MAX_PRODUCERS = 4
+CLEANER_CHECK_MS = 100
+"""How often a node looks for logs to clean."""
 
 
 class ClusterWorld:
@@ -48,28 +53,43 @@ class ClusterWorld:
             )
         self.clients_process = Process("clients", "clients", loop)
         self.admin = Admin(self, "admin")
-        self.producers: list[Producer] = []
+        self.compacted_topic = CompactedTopic.draw(self.random)
+        self.producers: list[Producer | TransactionalProducer] = []
         self.readers: list[Reader] = []
         loop.set_exception_handler(self.events.on_loop_exception)
 
-    @property
-    def clients(self) -> list[Client]:
-        return [self.admin, *self.producers, *self.readers]
-
     def add_clients(self, key: PartitionKey, topic: str) -> None:
-        """Starts a producer and a reader of a partition."""
-        number = len(self.producers)
-        if number >= MAX_PRODUCERS:
-            return
+        """Starts the producers and the reader of a partition."""
+        if topic == COMPACTED_TOPIC:
+            self._start_clients(
+                topic,
+                [
+                    KeyedProducer(self, "once-keyed", key, idempotent=True),
+                    TransactionalProducer(self, "transactions", key),
+                ],
+                CompactedReader(self, "scanner", key),
+            )
+        elif len(self.producers) < MAX_PRODUCERS:
+            producers = [
+                self._new_producer(key, len(self.producers) + number)
+                for number in range(self.random.randint(1, 2))
+            ]
+            self._start_clients(topic, producers, Reader(self, f"reader-{len(self.readers)}", key))
+
+    def _new_producer(self, key: PartitionKey, number: int) -> Producer:
         is_idempotent = self.random.random() < 0.75
         kind = "once" if is_idempotent else "plain"
-        producer = Producer(self, f"{kind}-{number}", key, idempotent=is_idempotent)
-        reader = Reader(self, f"reader-{number}", key)
-        self.producers.append(producer)
+        return Producer(self, f"{kind}-{number}", key, idempotent=is_idempotent)
+
+    def _start_clients(
+        self, topic: str, producers: Sequence[Producer | TransactionalProducer], reader: Reader
+    ) -> None:
+        self.producers += producers
         self.readers.append(reader)
-        self.events.note("world", f"{producer.name} and {reader.name} start with {topic}-{key[1]}")
-        self.clients_process.spawn(self._run(producer))
-        self.clients_process.spawn(self._run(reader))
+        names = ", ".join(client.name for client in (*producers, reader))
+        self.events.note("world", f"{names} start with {topic}-{reader.key[1]}")
+        for client in (*producers, reader):
+            self.clients_process.spawn(self._run(client))
 
     async def _run(self, client: Any) -> None:
         try:
@@ -79,36 +99,18 @@ class ClusterWorld:
 
     @property
     def newest_image(self) -> MetadataImage:
-        """The newest image of the running nodes."""
-        images = [host.node.metadata.image for host in self.hosts.values() if host.node is not None]
-        return max(images, key=lambda image: image.offset, default=MetadataImage())
+        """The newest image that any node has had: nodes that start have none yet."""
+        return self.events.newest_image
 
     @contextmanager
     def simulated(self) -> Iterator[None]:
         """Nodes use the disks and the network of this world inside the context."""
-        append = Log.append_as_leader
-
-        def append_and_record(log: Log, batch: Any, epoch: int, *args: Any, **kwargs: Any) -> Any:
-            appended = append(log, batch, epoch, *args, **kwargs)
-            if not appended.duplicate:
-                self.events.record(
-                    Appended(
-                        current_process().host,
-                        log.topic,
-                        log.partition,
-                        log.topic_id,
-                        epoch,
-                        appended.first_offset,
-                        appended.last_offset,
-                    )
-                )
-            return appended
-
         disks = {host.name: host.disk for host in self.hosts.values()}
         with (
             simulated_disks(disks),
+            recorded_logs(self.events),
             patch("barnabas.net.peer.ConnectAttempt", self.network.connect),
             patch("barnabas.net.peer.FrameTransport", self.network.transport),
-            patch.object(Log, "append_as_leader", append_and_record),
+            patch("barnabas.replication.maintenance_tasks.CLEANER_CHECK_MS", CLEANER_CHECK_MS),
         ):
             yield

@@ -35,6 +35,7 @@ class Metadata:
             records.FeatureLevelRecord(
                 name="transaction.version", feature_level=transaction_version
             ),
+            records.FeatureLevelRecord(name="group.version", feature_level=1),
         )
 
     def change(self, *changes: Message) -> MetadataDelta:

@@ -26,6 +26,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
 from barnabas.server.api import HANDLERS
+from barnabas.server.disk_reads import DiskReads
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.network.suspended_handler import SuspendedHandler
@@ -101,6 +102,7 @@ class Node:
             timer=timer,
             purgatory=purgatory,
             fetch_sessions=FetchSessionCache(100),
+            disk_reads=DiskReads(InlineDiskThreads()),
             clock=lambda: loop.now_ms,
         )
         no_peers: Any = None  # there is no other broker

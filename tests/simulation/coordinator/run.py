@@ -39,7 +39,7 @@ RECOVERY_MS = 90_000
 """More than all timeouts together: sessions, rebalances, transactions."""
 
 
-def run(seed: int) -> Outcome:
+def run(seed: int, *, is_traced: bool = False) -> Outcome:
     loop = SimulatedLoop()
     asyncio.set_event_loop(loop)
     with seeded_folder(seed) as folder:
@@ -53,7 +53,14 @@ def run(seed: int) -> Outcome:
         finally:
             simulation.close()
         work = Counter({"requests": world.network.count})
-        return Outcome(seed, world.events, loop.elapsed_ms, work, world.response_counts.counts)
+        return Outcome.of(
+            seed,
+            world.events,
+            loop.elapsed_ms,
+            work,
+            responses=world.response_counts.counts,
+            is_traced=is_traced,
+        )
 
 
 class Simulation:

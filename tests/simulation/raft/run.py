@@ -11,7 +11,7 @@ from tests.simulation.world.run import Outcome
 FIRST_FAULT_S = 0.3
 
 
-def run(seed: int) -> Outcome:
+def run(seed: int, *, is_traced: bool = False) -> Outcome:
     loop = ProcessLoop()
     world = QuorumWorld(seed, loop)
     try:
@@ -22,7 +22,7 @@ def run(seed: int) -> Outcome:
         loop.close()
     checkers = world.checkers
     work = {"leaders": len(checkers.leaders), "records committed": len(checkers.committed_records)}
-    return Outcome(seed, world.events, loop.elapsed_ms, Counter(work))
+    return Outcome.of(seed, world.events, loop.elapsed_ms, Counter(work), is_traced=is_traced)
 
 
 def _run(world: QuorumWorld) -> None:

@@ -12,4 +12,4 @@ SEEDS = int(os.environ.get("RAFT_SIMULATION_SEEDS", "150"))
 def test_a_quorum_keeps_its_invariants_under_random_faults(batch: int) -> None:
     for seed in range(batch, SEEDS, 4):
         outcome = run(seed)
-        assert outcome.failure is None, "\n".join((*outcome.events.trace()[-50:], f"seed {seed}"))
+        assert outcome.failure is None, "\n".join((*outcome.trace[-50:], f"seed {seed}"))

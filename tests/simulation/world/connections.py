@@ -11,7 +11,7 @@ import errno
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tests.simulation.world.clock import Latency
 from tests.simulation.world.network import Network
@@ -21,8 +21,18 @@ from barnabas.wire.errors import ProtocolViolation
 
 Address = tuple[str, int]
 
+API_KEY = slice(4, 6)
+"""Where a request has its API key, after the length of the frame."""
+
 TIMER_RESOLUTION_S = 2e-6
 """By how much a timer may be early."""
+
+
+class RequestKind(NamedTuple):
+    """Requests with an API key, to the listeners at a port."""
+
+    port: int
+    api_key: int
 
 
 class Listener(Protocol):
@@ -47,6 +57,7 @@ class ConnectionNetwork(Network):
         self._ends: dict[ConnectionEnd, None] = {}
         self._attempts: dict[SimulatedConnectAttempt, None] = {}
         self._stalled: dict[_Pipe, None] = {}
+        self._held: set[tuple[str, RequestKind]] = set()
 
     # For processes
 
@@ -118,7 +129,29 @@ class ConnectionNetwork(Network):
 
     def heal_all(self) -> None:
         super().heal_all()
+        self._held.clear()
         self._retry()
+
+    def hold(self, source: str, requests: RequestKind) -> None:
+        """Requests of this kind from a host do not arrive, nor what follows them on a connection.
+
+        Other connections between the same hosts are not affected.
+        """
+        self._held.add((source, requests))
+
+    def release(self, source: str, requests: RequestKind) -> None:
+        self._held.discard((source, requests))
+        self._retry()
+
+    def is_held(self, source: str, port: int, frame: bytes | None) -> bool:
+        if not self._held or frame is None:
+            return False
+        api_key = int.from_bytes(frame[API_KEY], "big")
+        return (source, RequestKind(port, api_key)) in self._held
+
+    def has_held(self, source: str, requests: RequestKind) -> bool:
+        """Returns whether such a request was sent and is held."""
+        return any(pipe.is_held_by(source, requests) for pipe in self._stalled)
 
     def break_connections(self, chance: float) -> None:
         """Resets some connections at both ends."""
@@ -156,13 +189,13 @@ class ConnectionNetwork(Network):
 
     # For the classes below
 
-    def open_connection(self, client: Process, listener: Listener) -> "ConnectionEnd":
+    def open_connection(self, client: Process, listener: Listener, port: int) -> "ConnectionEnd":
         """Returns the end of the client."""
         here, there = (
             ConnectionEnd(self, client, is_client=True),
             ConnectionEnd(self, listener.process),
         )
-        here.join(there)
+        here.join(there, port)
         self._ends[here] = self._ends[there] = None
         listener.process.submit(listener.accept, there)
         return here
@@ -211,7 +244,7 @@ class SimulatedConnectAttempt:
         network.loop.call_without_process(network.latency.draw_s(network.random), self._try)
 
     def _try(self) -> None:
-        network, (host, _) = self._network, self._address
+        network, (host, port) = self._network, self._address
         is_cut = network.is_cut(self.process.host, host) or network.is_cut(host, self.process.host)
         if self._has_tried or self._is_cancelled or is_cut or network.is_powered_off(host):
             return
@@ -222,7 +255,8 @@ class SimulatedConnectAttempt:
             refused = ConnectionRefusedError(errno.ECONNREFUSED, "there is no listener")
             self.process.submit(self._fail, refused)
         else:
-            self.process.submit(self._connect, network.open_connection(self.process, listener))
+            end = network.open_connection(self.process, listener, port)
+            self.process.submit(self._connect, end)
 
     def _fail(self, failure: OSError) -> None:
         if not self._is_cancelled:
@@ -248,11 +282,12 @@ class ConnectionEnd:
         self.on_error: Callable[[OSError], None] = lambda _: None
         self._network = network
 
-    def join(self, other: "ConnectionEnd") -> None:
+    def join(self, other: "ConnectionEnd", port: int) -> None:
+        """Connects the end of a client to that of a listener at `port`."""
         self.other = other
         other.other = self
-        self.pipe = _Pipe(self._network, self, other)
-        other.pipe = _Pipe(self._network, other, self)
+        self.pipe = _Pipe(self._network, self, other, requests_port=port)
+        other.pipe = _Pipe(self._network, other, self, requests_port=None)
 
     def send(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
         """Sends the parts of one frame, which begins with its length."""
@@ -299,12 +334,21 @@ class ConnectionEnd:
 
 
 class _Pipe:
-    """One direction of a connection: frames in order, with delays."""
+    """One direction of a connection: frames in order, with delays.
+
+    `requests_port` is the port of the listener, if its frames are requests.
+    """
 
     def __init__(
-        self, network: ConnectionNetwork, source: ConnectionEnd, target: ConnectionEnd
+        self,
+        network: ConnectionNetwork,
+        source: ConnectionEnd,
+        target: ConnectionEnd,
+        *,
+        requests_port: int | None,
     ) -> None:
         self._network = network
+        self._requests_port = requests_port
         self._link = source.process.host, target.process.host
         self._target = target
         self._queue: deque[tuple[float, bytes | None]] = deque()
@@ -322,10 +366,26 @@ class _Pipe:
         """Delivers the frames that are due, unless the link is cut."""
         queue, network = self._queue, self._network
         while queue and queue[0][0] <= network.loop.time() + TIMER_RESOLUTION_S:
-            if network.is_cut(*self._link) or network.is_powered_off(self._link[1]):
+            if self._is_blocked(queue[0][1]):
                 network.stall(self)
                 return
-            self._target.process.submit(self._target.receive, queue.popleft()[1])
+            self._target.process.run_now(self._target.receive, queue.popleft()[1])
+
+    def _is_blocked(self, frame: bytes | None) -> bool:
+        network, (source, target) = self._network, self._link
+        if network.is_cut(source, target) or network.is_powered_off(target):
+            return True
+        port = self._requests_port
+        return port is not None and network.is_held(source, port, frame)
+
+    def is_held_by(self, source: str, requests: RequestKind) -> bool:
+        """Returns whether its first frame is such a request."""
+        frame = self._queue[0][1] if self._queue else None
+        return (
+            frame is not None
+            and (self._link[0], self._requests_port) == (source, requests.port)
+            and int.from_bytes(frame[API_KEY], "big") == requests.api_key
+        )
 
     def clear(self) -> None:
         self._queue.clear()

@@ -6,7 +6,6 @@ those of a paused one until it is resumed.
 """
 
 import asyncio
-import heapq
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any
@@ -47,6 +46,13 @@ class Process:
         """Calls it soon, as a step of this process."""
         if not self.is_killed:
             self._loop.call_soon(callback, *args, context=self._context)
+
+    def run_now(self, callback: Callable[..., object], *args: Any) -> None:
+        """Calls it at once, as a step of this process. The caller must not be one."""
+        if self.is_paused:
+            self.submit(callback, *args)
+        elif not self.is_killed:
+            self._context.run(callback, *args)
 
     def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> None:
         """Calls it after a delay, as a step of this process."""
@@ -103,9 +109,6 @@ class _TimedStep(asyncio.TimerHandle):
 class ProcessLoop(SimulatedLoop):
     """Runs the steps of all processes, in one order."""
 
-    _ready: Any
-    _scheduled: Any
-
     def __init__(self) -> None:
         super().__init__()
         self.tasks: list[asyncio.Task[Any]] = []
@@ -130,7 +133,7 @@ class ProcessLoop(SimulatedLoop):
         self._ready.append(step)
         return step
 
-    def call_at(  # type: ignore[override]
+    def call_at(
         self,
         when: float,
         callback: Callable[..., object],
@@ -142,8 +145,7 @@ class ProcessLoop(SimulatedLoop):
             return super().call_at(when, callback, *args, context=context)
         step = _TimedStep(when, callback, args, self, context)
         step.process = process
-        step._scheduled = True  # type: ignore[attr-defined]
-        heapq.heappush(self._scheduled, step)
+        self.add_timer(step)
         return step
 
     def call_without_process(

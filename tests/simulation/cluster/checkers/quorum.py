@@ -1,15 +1,24 @@
 """The promises of the metadata quorum."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from tests.simulation.cluster.events import Appended, BecameController, Committed, SnapshotLoaded
+from tests.simulation.cluster.events import (
+    Appended,
+    BecameController,
+    Committed,
+    SnapshotLoaded,
+    Truncated,
+)
 from tests.simulation.cluster.host import Host
 from tests.simulation.world.events import Violation
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import encode_record, record_version
 from barnabas.metadata.image import MetadataImage
-from barnabas.raft import METADATA_TOPIC
+from barnabas.raft import METADATA_TOPIC, CommittedBatch
+from barnabas.wire.records.batch import iterate_batches
 
 
 class ElectionSafety:
@@ -71,6 +80,76 @@ class CommittedMetadata:
         if offset < self._reached.get(run, -1):
             raise Violation(f"{host.name} goes back from {self._reached[run]} to {offset}")
         self._reached[run] = offset
+
+
+class DurableMetadata:
+    """Committed metadata is on the disks of a majority of the voters."""
+
+    def __init__(self, voters: Sequence[Host]) -> None:
+        self._voters = voters
+        self._logs = {voter.name: _DurableLog(voter) for voter in voters}
+        self._checked = -1
+
+    def on_event(self, event: Any, _: int) -> None:
+        if isinstance(event, Truncated) and event.host in self._logs:
+            self._logs[event.host].forget()
+        elif isinstance(event, Committed) and event.batches[-1].last_offset > self._checked:
+            self._checked = event.batches[-1].last_offset
+            self._check(event.host, event.batches[-1])
+
+    def _check(self, host: Host, batch: CommittedBatch) -> None:
+        on_disk = [
+            name
+            for name, log in self._logs.items()
+            if log.has_durable(batch.last_offset, batch.epoch)
+        ]
+        if len(on_disk) <= len(self._voters) // 2:
+            raise Violation(
+                f"{host.name} has committed metadata up to {batch.last_offset}, which only the "
+                f"disks of {on_disk} have"
+            )
+
+
+class _DurableLog:
+    """The metadata log of a voter, as far as it would survive a power loss."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._folder = host.folder / f"{METADATA_TOPIC}-0"
+        self._epochs: dict[int, int] = {}
+        """The epochs of the durable batches, by their last offset."""
+        self._read_bytes: dict[Path, int] = {}
+        self._runs = 0
+
+    def forget(self) -> None:
+        """What was read may have been replaced."""
+        self._epochs.clear()
+        self._read_bytes.clear()
+
+    def has_durable(self, last_offset: int, epoch: int) -> bool:
+        """Returns whether a batch is on disk. What precedes the log is in a durable snapshot."""
+        if self._runs != self._host.runs:
+            self._runs = self._host.runs
+            self.forget()
+        paths = sorted(self._folder.glob("*.log"))
+        for path in paths:
+            self._read(path)
+        return self._epochs.get(last_offset) == epoch or (
+            bool(paths) and last_offset < int(paths[0].stem)
+        )
+
+    def _read(self, path: Path) -> None:
+        """Reads what was synced since the last time."""
+        start = self._read_bytes.get(path, 0)
+        end = self._host.disk.synced_bytes(path)
+        if end <= start:
+            return
+        self._read_bytes[path] = end
+        with path.open("rb") as file:
+            file.seek(start)
+            content = file.read(end - start)
+        for _, header in iterate_batches(content):
+            self._epochs[header.last_offset] = header.leader_epoch
 
 
 class Images:

@@ -20,6 +20,8 @@ class PartitionLeaders:
     def on_event(self, event: Any, _: int) -> None:
         if not isinstance(event, Appended) or event.topic == METADATA_TOPIC:
             return
+        if event.is_interrupted:
+            return
         epoch = ((event.topic_id, event.index), event.epoch)
         leader, end = self._leaders.get(epoch, (event.host, 0))
         if leader != event.host:

@@ -1,11 +1,12 @@
 """The promises of replication, checked on all replicas at once."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 from tests.simulation.cluster.checkers.records import Acknowledgements
-from tests.simulation.cluster.events import PartitionKey
+from tests.simulation.cluster.events import PartitionKey, Truncated
 from tests.simulation.cluster.host import Host
 from tests.simulation.world.events import Violation
 
@@ -16,10 +17,19 @@ from barnabas.replication import Partition
 
 
 class InSyncReplicas:
-    """Every replica in the ISR has all committed records."""
+    """Every replica in the ISR has all committed records.
 
-    def __init__(self, hosts: dict[int, Host], acknowledgements: Acknowledgements) -> None:
+    It is checked when the ISR changes, when a replica truncates its log, and now and then.
+    """
+
+    def __init__(
+        self,
+        hosts: dict[int, Host],
+        newest_image: Callable[[], MetadataImage],
+        acknowledgements: Acknowledgements,
+    ) -> None:
         self._hosts = hosts
+        self._newest_image = newest_image
         self._acknowledgements = acknowledgements
         self._committed: dict[PartitionKey, int] = defaultdict(int)
         self._newest = -1
@@ -33,8 +43,19 @@ class InSyncReplicas:
             self._update_committed(key)
             self._check(key, state, image)
 
-    def check_all(self, image: MetadataImage) -> None:
+    def on_event(self, event: Any, _: int) -> None:
+        if not isinstance(event, Truncated):
+            return
+        image = self._newest_image()
+        key = (event.topic_id, event.index)
+        topic = image.topics.by_id(event.topic_id)
+        if topic is not None and event.index in topic.partitions:
+            self._update_committed(key)
+            self._check(key, topic.partitions[event.index], image)
+
+    def check_all(self) -> None:
         """Checks all partitions."""
+        image = self._newest_image()
         for topic in image.topics:
             for index, state in topic.partitions.items():
                 self._update_committed((topic.topic_id, index))
@@ -67,15 +88,14 @@ class EqualLogs:
     def __init__(self, hosts: dict[int, Host]) -> None:
         self._hosts = hosts
 
-    def check_all(self, image: MetadataImage) -> None:
-        for topic in image.topics:
-            for index in topic.partitions:
-                replicas = [
-                    (host.name, partition)
-                    for host in self._hosts.values()
-                    if (partition := host.partition(topic.topic_id, index)) is not None
-                ]
-                self._compare(replicas)
+    def check(self, key: PartitionKey) -> None:
+        self._compare(
+            [
+                (host.name, partition)
+                for host in self._hosts.values()
+                if (partition := host.partition(*key)) is not None
+            ]
+        )
 
     def _compare(self, replicas: list[tuple[str, Partition]]) -> None:
         contents = [
@@ -91,11 +111,11 @@ class EqualLogs:
                 )
 
 
-def content_of(partition: Partition, upto: int) -> bytes:
-    """Returns the bytes of the log of a replica below an offset."""
+def content_of(partition: Partition, upto: int, *, start: int | None = None) -> bytes:
+    """Returns the bytes of the log of a replica below an offset, from another one on."""
     log: Any = partition.log
     content = b""
-    offset = log.log_start_offset
+    offset = log.log_start_offset if start is None else start
     while offset < upto:
         records = log.read(offset, 1 << 20, upto=upto)
         if records is None:

@@ -51,14 +51,14 @@ class Producer(Client):
         if self.is_idempotent:
             await self._get_producer_id()
         while not self.is_finishing:
-            count = self.random.randint(1, 4)
-            values = tuple(
-                f"{self.name}/{self.written + number}".encode() for number in range(count)
-            )
-            self.written += count
-            await self._write(values)
+            await self._write([self.next_record() for _ in range(self.random.randint(1, 4))])
             await asyncio.sleep(self.random.uniform(0, 2 * self._pause_ms) / 1000)
         self.is_done = True
+
+    def next_record(self) -> Record:
+        """Returns a record with the next number."""
+        self.written += 1
+        return Record(0, self.now_ms, None, f"{self.name}/{self.written}".encode(), [])
 
     async def _get_producer_id(self) -> None:
         while True:
@@ -81,17 +81,17 @@ class Producer(Client):
             )
             await self.back_off()
 
-    async def _write(self, values: tuple[bytes, ...]) -> None:
+    async def _write(self, records: list[Record]) -> None:
         """Produces a batch, with retries until it is acknowledged."""
-        records = [Record(0, self.now_ms, None, value, []) for value in values]
         while True:
             base_offset = await self._try(records)
             if base_offset is not None:
                 break
             await self.back_off()
             await self.refresh_metadata()
-        self._sequence += len(values)
+        self._sequence += len(records)
         led = await self.find_leader(self.key)
+        values = tuple(record.value for record in records)
         self.world.events.record(Acknowledged(self.name, led.topic, self.key, base_offset, values))
 
     async def _try(self, records: list[Record]) -> int | None:
