@@ -1,6 +1,8 @@
 """The life of a topic: create, describe, alter, grow, empty, delete.
 
-python administer.py localhost:9092 parcels
+The topic must not exist.
+
+    python administer.py localhost:9092 parcels
 """
 
 import sys

@@ -1,11 +1,16 @@
-"""A pipeline on asyncio: consume, process records concurrently, produce, and commit.
+r"""A pipeline on asyncio: consume, process records concurrently, produce, and commit.
 
-python aio_pipeline.py localhost:9092 names greetings
+It ends when no record came for five seconds.
+
+    printf 'ada\nbob\n' | barnabas produce guests
+    python aio_pipeline.py localhost:9092 guests welcomes
+    barnabas consume welcomes --exit
 """
 
 import asyncio
 import sys
 
+from barnabas import KafkaException, Message
 from barnabas.aio import Consumer, Producer
 
 AT_ONCE = 100
@@ -32,13 +37,20 @@ async def main(servers: str, source: str, target: str) -> int:
             idle = 0 if batch or not await consumer.assignment() else idle + 1
             if not batch:
                 continue
-            greetings = await asyncio.gather(*(greet(m.value().decode()) for m in batch))
+            greetings = await asyncio.gather(*(greet(name_in(m)) for m in batch))
             # produce() waits while the buffer is full; it returns a future of the delivery.
             deliveries = [await producer.produce(target, greeting) for greeting in greetings]
             await asyncio.gather(*deliveries)
             await consumer.commit(asynchronous=False)
             done += len(batch)
     return done
+
+
+def name_in(message: Message) -> str:
+    """Returns the value of a record. A message with an error has no value, but a description."""
+    if message.error():
+        raise KafkaException(message.error())
+    return message.value().decode()
 
 
 async def greet(name: str) -> str:

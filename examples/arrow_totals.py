@@ -1,6 +1,8 @@
 """Records as Arrow columns, without an object per record: consume, group by, produce.
 
-python arrow_totals.py localhost:9092 sales totals
+It writes 200,000 sales of its own, and their totals. It needs `pip install 'barnabas[arrow]'`.
+
+    python arrow_totals.py localhost:9092 shop-sales shop-totals
 """
 
 import sys

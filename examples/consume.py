@@ -1,7 +1,9 @@
-"""Print a topic in a consumer group, with manual commits. Ctrl-C leaves the group cleanly.
+r"""Print a topic in a consumer group, with manual commits.
 
-python consume.py localhost:9092 printers orders
-python consume.py localhost:9092 printers orders --until-end
+With --until-end it ends at the end of the topic. Without, Ctrl-C ends it and leaves the group.
+
+    printf 'ada:tea\nbob:jam\n' | barnabas produce drinks -k :
+    python consume.py localhost:9092 printers drinks --until-end
 """
 
 import sys

@@ -1,9 +1,11 @@
-"""Store offsets in a database, in the same transaction as the results.
+r"""Store offsets in a database, in the same transaction as the results.
 
 The group assigns the partitions; the position in each is read from SQLite. Because counts and
-offsets are written in one transaction of the database, every record is counted exactly once.
+offsets are written in one transaction of the database, every record is counted exactly once. It
+ends when no record came for five seconds.
 
-    python external_offsets.py localhost:9092 counters orders counts.db
+    printf 'ada buys tea\nbob buys jam\n' | barnabas produce sentences
+    python external_offsets.py localhost:9092 counters sentences counts.db
 """
 
 import sqlite3

@@ -1,6 +1,8 @@
 """Custom JSON serializers and deserializers, and how to handle a bad record.
 
-python json_orders.py localhost:9092 orders
+It writes three records to the topic, and reads them. The topic must have no other writers.
+
+    python json_orders.py localhost:9092 json-orders
 """
 
 import json

@@ -1,6 +1,8 @@
-"""Send lines of text, and print the delivery of each. Ctrl-C stops after all deliveries.
+r"""Send lines of text, and print the delivery of each.
 
-python produce.py localhost:9092 orders < orders.txt
+It ends with its input; Ctrl-C ends it earlier, after all deliveries.
+
+    printf 'ada buys tea\nbob buys jam\n' | python produce.py localhost:9092 notes
 """
 
 import sys

@@ -1,6 +1,9 @@
-"""Read the records between two times again, without a group and without commits.
+r"""Read the records between two times again, without commits.
 
-python replay.py localhost:9092 orders 1700000000000 1700000060000
+The times are milliseconds since 1970. These are of the last hour:
+
+    printf 'one\ntwo\n' | barnabas produce visitors
+    python replay.py localhost:9092 visitors "$(($(date +%s) - 3600))000" "$(date +%s)999"
 """
 
 import sys

@@ -1,6 +1,8 @@
-"""Print the statistics of a producer: queued and sent messages, by broker.
+"""Print the statistics of a producer: sent and waiting messages.
 
-python watch_statistics.py localhost:9092 orders 10000
+It ends when all messages are acknowledged.
+
+    python watch_statistics.py localhost:9092 load 10000
 """
 
 import json
@@ -34,7 +36,8 @@ def main(servers: str, topic: str, count: str) -> None:
     for number in range(int(count)):
         producer.produce(topic, f"message {number}")
         producer.poll(0)
-    producer.flush(30)
+    if waiting := producer.flush(30):
+        sys.exit(f"{waiting} messages are not acknowledged after 30 s")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and not (seen and is_done(seen[-1], int(count))):
         producer.poll(0.1)

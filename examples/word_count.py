@@ -1,15 +1,21 @@
-"""Count words, with the counts in a compacted topic.
+r"""Count words, with the counts in a topic.
 
-The counts are the state: on start, the program reads them from the topic. They are written in the
-transaction that commits the offsets, so no word is counted twice.
+The counts are the state: on start, the program reads them from the topic, and the last count of a
+word replaces those before it. They are written in the transaction that commits the offsets, so no
+word is counted twice. It ends when no line came for five seconds.
 
-    python word_count.py localhost:9092 lines counts
+The topic should have cleanup.policy=compact: the brokers then remove the counts that were replaced,
+and the program starts faster.
+
+    barnabas topics create word-counts --config cleanup.policy=compact
+    printf 'the castle\nthe village\n' | barnabas produce lines
+    python word_count.py localhost:9092 lines word-counts
 """
 
 import sys
 from collections import Counter
 
-from barnabas import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from barnabas import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 WAIT_S = 1.0
 
@@ -33,7 +39,7 @@ def main(servers: str, lines: str, counts: str) -> Counter[str]:
         idle = 0 if batch or not consumer.assignment() else idle + 1
         if not batch:
             continue
-        words = Counter(word for line in batch for word in line.value().decode().lower().split())
+        words = Counter(word for line in batch for word in words_of(line))
         totals += words
         producer.begin_transaction()
         for word in words:
@@ -44,6 +50,12 @@ def main(servers: str, lines: str, counts: str) -> Counter[str]:
         producer.commit_transaction(30)
     consumer.close()
     return totals
+
+
+def words_of(line: Message) -> list[str]:
+    if line.error():
+        raise KafkaException(line.error())
+    return line.value().decode().lower().split()
 
 
 def restore(servers: str, counts: str) -> Counter[str]:

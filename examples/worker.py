@@ -1,9 +1,12 @@
-"""Process a topic in batches at least once: commit a batch after it is processed.
+r"""Process a topic in batches at least once: commit a batch after it is processed.
 
 A worker that is killed during a batch processes that batch again. Results are stored by the offset
-of their record, so processing a record twice has no effect.
+of their record, so processing a record twice has no effect. It ends when no record came for five
+seconds.
 
-    python worker.py localhost:9092 workers orders results/
+    printf 'one\ntwo\n' | barnabas produce tasks
+    python worker.py localhost:9092 workers tasks results
+    cat results/*
 """
 
 import sys

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.examples.programs import EXAMPLES, load, ported
 
+from barnabas import Consumer, KafkaException, TopicPartition
+
 Topic = Callable[..., str]
 LINES = ["ada buys tea", "bob buys jam", "ada sells tea"]
 
@@ -219,6 +221,39 @@ def test_words_are_counted_once_over_two_runs(
     assert again == {"the": 3, "castle": 1, "village": 1, "bridge": 1}
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("consume", ("{group}", "{missing}")),
+        ("worker", ("{group}", "{missing}", "{directory}")),
+        ("transfer", ("{group}", "{missing}", "{target}")),
+        ("external_offsets", ("{group}", "{missing}", "{directory}/counts.db")),
+        ("word_count", ("{missing}", "{target}")),
+    ],
+)
+def test_an_error_event_is_raised_and_not_taken_for_a_record(
+    servers: str, world: str, topic: Topic, tmp_path: Path, name: str, arguments: tuple[str, ...]
+) -> None:
+    target = topic()
+    names = {
+        "group": f"group-{target}",
+        "missing": f"missing-{target}",
+        "target": target,
+        "directory": tmp_path,
+    }
+    with pytest.raises(Exception, match="Unknown topic or partition"):
+        load(name, world).main(servers, *(each.format(**names) for each in arguments))
+    assert end_of(servers, target) == 0
+
+
+def end_of(servers: str, topic: str) -> int:
+    """Returns the log end offset of the topic's only partition."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "ends"})
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
+    consumer.close()
+    return int(end)
+
+
 # Programs for what confluent_kafka does not have, or has with another surface.
 
 
@@ -234,6 +269,14 @@ def test_a_pipeline_on_asyncio_writes_a_greeting_for_every_name(
     reader = load("consume", "barnabas")
     reader.main(servers, f"group-{greetings}", greetings, "--until-end")
     assert sorted(capsys.readouterr().out.splitlines()) == [": Good day, ada", ": Good day, bob"]
+
+
+def test_a_pipeline_on_asyncio_raises_an_error_event(servers: str, topic: Topic) -> None:
+    greetings = topic()
+    program = load("aio_pipeline", "barnabas")
+    with pytest.raises(KafkaException, match="Unknown topic or partition"):
+        asyncio.run(program.main(servers, f"missing-{greetings}", greetings))
+    assert end_of(servers, greetings) == 0
 
 
 def test_arrow_columns_are_totalled_and_written_back(
