@@ -46,10 +46,10 @@ def parse(key: ApiKey, version: int, response: type[Message], response_bytes: Bu
     return response.reader(version)(response_bytes, position)[0]
 
 
-def produce_frame(topic: str, partitions: int, value_bytes: int) -> bytes:
-    """One record for each partition, acks=1."""
+def produce_frame(topic: str, partitions: int, value_bytes: int, *, records: int = 1) -> bytes:
+    """One batch for each partition, with one record by default, acks=1."""
     record = Record(0, int(time.time() * 1000), None, bytes(value_bytes), [])
-    batch = bytes(build_batch([record]))
+    batch = bytes(build_batch([record] * records))
     produced = [PartitionProduceData(index=index, records=batch) for index in range(partitions)]
     request = ProduceRequest(
         acks=1,

@@ -28,9 +28,15 @@ class Broker(ABC):
     """A broker with its own directory and port."""
 
     def __init__(
-        self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.directory = directory
+        self.host = host
         self.port = port or free_port()
         self.settings = dict(settings or {})
         self.pid: int | None = None
@@ -90,7 +96,7 @@ class BrokerProcess(Broker):
     def start(self, *, deadline_s: float = 60) -> None:
         assert self._process is None, f"already running as pid {self.pid}"
         command = [sys.executable, "-m", "barnabas.cli", "up"]
-        command += ["--host", "127.0.0.1", "--port", str(self.port), "--dir", str(self.data)]
+        command += ["--host", self.host, "--port", str(self.port), "--dir", str(self.data)]
         command += ["--no-registry"]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]

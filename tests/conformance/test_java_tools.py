@@ -146,3 +146,15 @@ def test_the_cluster_is_described(target: Broker) -> None:
     assert re.search(r"CurrentVoters:\s+\[\{\"id\": 1,", status)
     replication = tool(target, "metadata-quorum", "describe", "--replication")
     assert re.search(r"^1\s+[\w-]{22}\s+\d+\s+0\s+\d+\s+\d+\s+Leader", replication, re.M)
+
+
+def test_errors_are_printed_in_kafkas_words(target: Broker) -> None:
+    """These commands print the broker's message and end with 0 all the same."""
+    describe = tool(target, "consumer-groups", "--describe", "--group", "missing")
+    assert "GroupIdNotFoundException: Group missing not found." in describe
+    delete = tool(target, "consumer-groups", "--delete", "--group", "missing")
+    reason = "GroupIdNotFoundException: The group id does not exist."
+    assert (
+        f"Group 'missing' could not be deleted due to: org.apache.kafka.common.errors.{reason}"
+        in (delete)
+    )

@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.registry.messages import Customer, Line, Order
+from tests.registry.messages import Address, Customer, Line, Order
 
 from barnabas.registry.service import SchemaRegistry
 
@@ -29,7 +29,11 @@ def serde(side: Any, format_: str, client: Any) -> tuple[Any, Any, Any]:
         case "protobuf":
             writer = side.ProtobufSerializer(Order, client)
             reader = side.ProtobufDeserializer(Order, {}, client)
-            return writer, reader, Order(id=3, customer=Customer(name="a"))
+            return (
+                writer,
+                reader,
+                Order(id=3, customer=Customer(name="a", address=Address(city="b"))),
+            )
         case _:
             writer = side.ProtobufSerializer(Line, client)
             return writer, side.ProtobufDeserializer(Line, {}, client), Line(item="i")

@@ -21,6 +21,7 @@ from tests.conformance.side_by_side.sides import (
     differences,
     encode_request,
     is_encodable,
+    shown_fields,
 )
 from tests.wait import wait_until
 
@@ -111,7 +112,8 @@ class Dialog:
     def _to_comparable(self, name: str, value: Any) -> Any:
         if isinstance(value, Struct):
             return {
-                field: self._to_comparable(field, getattr(value, field)) for field in value.DECLARED
+                field: self._to_comparable(field, getattr(value, field))
+                for field in shown_fields(value)
             }
         if isinstance(value, list):
             return sorted((self._to_comparable(name, element) for element in value), key=repr)

@@ -121,14 +121,59 @@ def test_incremental_alter_configs(sides: Sides, case: str, validate_only: bool)
 @pytest.mark.parametrize(
     "resource",
     [(TOPIC, "unknown-to-both"), (TOPIC, "no/name"), (TOPIC, ""), (BROKER, "7"), (BROKER, "one"),
-     (BROKER, "1"), (BROKER, ""), (0, "x"), (99, "x")],
+     (BROKER, "1"), (BROKER, ""), (BROKER, "-1"), (LOGGER, "7"), (LOGGER, "one"), (LOGGER, ""),
+     (GROUP, "g"), (GROUP, ""), (CLIENT_METRICS, "m"), (CLIENT_METRICS, ""), (0, "x"), (99, "x")],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["retention.ms", "log.cleaner.threads", "node.id"])
+@pytest.mark.parametrize(
+    "name", ["retention.ms", "log.cleaner.threads", "node.id", "consumer.session.timeout.ms"]
+)
 def test_alter_configs_of_any_resource(sides: Sides, resource: tuple[int, str], name: str) -> None:
     change = [(name, SET, "2")]
     assert_same_responses(sides, lambda *_: incremental(resource, change, True))
     assert_same_responses(sides, lambda *_: replace(resource, {name: "2"}, True))
+
+
+INVALID_CHANGES: list[tuple[int, str, str, str | None, int]] = [
+    (BROKER, "1", "log.cleaner.threads", "many", SET),
+    (BROKER, "1", "log.cleaner.threads", "1000", SET),
+    (BROKER, "", "log.cleaner.threads", "1000", SET),
+    (BROKER, "", "log.retention.ms", "x", SET),
+    (BROKER, "1", "listeners", "PLAINTEXT://:0", SET),
+    (BROKER, "", "listeners", "PLAINTEXT://:0", SET),
+    (BROKER, "1", "min.insync.replicas", "1", SET),
+    (BROKER, "", "min.insync.replicas", None, DELETE),
+    (BROKER, "1", "num.io.threads", "8", APPEND),
+    (BROKER, "1", "no.such", "8", SET),
+    (BROKER, "", "no.such", "8", SET),
+    (GROUP, "g", "consumer.session.timeout.ms", "1", SET),
+    (GROUP, "g", "consumer.session.timeout.ms", "soon", SET),
+    (GROUP, "g", "consumer.heartbeat.interval.ms", "1000000", SET),
+    (GROUP, "g", "no.such", "1", SET),
+    (CLIENT_METRICS, "m", "interval.ms", "1", SET),
+    (CLIENT_METRICS, "m", "interval.ms", "soon", SET),
+    (CLIENT_METRICS, "m", "match", "no_pattern", SET),
+    (CLIENT_METRICS, "m", "match", "color=[a-z", SET),
+    (LOGGER, "1", "kafka.no.such.logger", "DEBUG", SET),
+    (LOGGER, "1", "root", "LOUD", SET),
+    (LOGGER, "1", "root", "INFO", APPEND),
+    (TOPIC, PLAIN, "unclean.leader.election.enable", "perhaps", SET),
+    (TOPIC, PLAIN, "min.insync.replicas", "0", SET),
+    (TOPIC, PLAIN, "compression.type", "best", SET),
+    (TOPIC, PLAIN, "leader.replication.throttled.replicas", "x", SET),
+    (TOPIC, PLAIN, "min.cleanable.dirty.ratio", "2", SET),
+    (TOPIC, PLAIN, "max.compaction.lag.ms", "0", SET),
+    (TOPIC, PLAIN, "retention.ms", "99999999999999999999", SET),
+    (TOPIC, PLAIN, "remote.storage.enable", "true", SET),
+]
+
+
+@pytest.mark.parametrize("change", INVALID_CHANGES, ids=str)
+def test_values_that_no_resource_can_have(sides: Sides, change: Any) -> None:
+    kind, resource, name, value, operation = change
+    assert_same_responses(
+        sides, lambda *_: incremental((kind, resource), [(name, operation, value)], True)
+    )
 
 
 @pytest.mark.parametrize("validate_only", [True, False])
