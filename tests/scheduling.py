@@ -12,10 +12,12 @@ SPARK_TESTS = "tests/spark/"
 LONGEST_FIRST = (
     SPARK_TESTS,
     "tests/cluster/",
+    "tests/documents/",
     "tests/testing/",
     "tests/simulation/",
     "tests/cli/",
     "tests/examples/",
+    "tests/packaging/",
     "tests/registry/",
     "tests/replication/",
     "tests/conformance/",
