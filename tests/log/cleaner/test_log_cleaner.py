@@ -350,6 +350,25 @@ class TestFullDisk:
             harness.roll()
 
 
+def test_the_folder_is_synced_before_the_checkpoint(
+    harness: CleanerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a power loss could bring old values back into the part that counts as clean."""
+    order = record_order(harness, monkeypatch)
+    real_fsync = os.fsync
+
+    def note(fd: int) -> None:
+        if os.path.samestat(os.fstat(fd), os.stat(harness.log.path)):
+            order.append(f"sync of {harness.files('.cleaned') + harness.files('.swap')}")
+        real_fsync(fd)
+
+    harness.write_each((A, b"1"), (A, b"2"))
+    harness.roll()
+    monkeypatch.setattr(os, "fsync", fault_in_this_thread("fsync", note))
+    harness.clean()
+    assert order == ["sync of []", "prices"]
+
+
 class TestEnds:
     """What ends a cleaning before its end."""
 

@@ -161,6 +161,7 @@ class Cleaning:
         )
         for group in self._groups():
             yield from self._clean_group(cleaner, group)
+        self._folder.sync()  # the checkpoint must not claim segments that a power loss takes back
         self.earliest_horizon_ms = batch_filter.earliest_horizon_ms
         self.stats.messages_read = batch_filter.messages_read
         self.stats.messages_kept = batch_filter.messages_kept

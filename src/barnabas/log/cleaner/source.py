@@ -75,6 +75,10 @@ class SourceFolder:
     def close(self) -> None:
         os.close(self.fd)
 
+    def sync(self) -> None:
+        """Makes the present names of its files survive a power loss."""
+        os.fsync(self.fd)
+
     @contextmanager
     def open_log_file(self, source: SourceSegment) -> Iterator[int]:
         fd = os.open(file_name(source.base_offset, LOG), _READ, dir_fd=self.fd)
