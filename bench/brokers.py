@@ -66,6 +66,18 @@ class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
         if self.process is None:
             self.start()
 
+    def read_bytes(self) -> int:
+        """Returns how much the process has read so far, from files and sockets."""
+        io = Path(f"/proc/{self.process.pid}/io").read_text()
+        return int(io.split("rchar:")[1].split()[0])
+
+    def reset_peak_rss(self) -> None:
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+    def peak_rss_mb(self) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+
     @contextlib.contextmanager
     def cpu_per_request(self, figures: dict[str, float], requests: int) -> Iterator[None]:
         """Add the requests per second and the broker's CPU for each to the figures."""
@@ -93,7 +105,8 @@ class Barnabas(BrokerUnderTest):
     _child: subprocess.Popen[Any] | None = None
 
     def commands(self) -> tuple[str, str]:
-        up = f"up --host 127.0.0.1 --port {self.port} --dir {self.data}"
+        # Kafka's process has no schema registry either.
+        up = f"up --host 127.0.0.1 --port {self.port} --dir {self.data} --no-registry"
         return f"{sys.executable} -m barnabas.cli {up}", ""
 
     def start(self, partitions: int = 0) -> float:

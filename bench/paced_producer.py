@@ -49,6 +49,14 @@ class PacedProducer:
             self.latencies = json.loads(output)
 
 
+def times_alone(beside: Latencies, alone: Latencies) -> Latencies:
+    """Returns by how much other work has delayed the producer."""
+    return {
+        "p99_alone_ms": alone["p99_ms"],
+        "p99_times_alone": beside["p99_ms"] / alone["p99_ms"],
+    }
+
+
 def produce(address: raw_client.Address, topic: str, records_per_s: int) -> list[float]:
     """Produces until the standard input ends; returns the time that each request took."""
     records = records_per_s // REQUESTS_PER_S

@@ -6,7 +6,8 @@ So the broker is measured, even if broker and client share two cores.
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from barnabas.wire.apis import ApiKey
@@ -26,9 +27,11 @@ from barnabas.wire.records.record import Record
 from barnabas.wire.schema import Buffer, Message
 
 PRODUCE_VERSION = 9
+BATCH_PRODUCE_VERSION = 8  # the last version without tagged fields
 FETCH_VERSION = 12  # the last version with topic names: no ids to look up
 METADATA_VERSION = 12
 MIB = 1024 * 1024
+RETRY_INTERVAL_S = 0.01
 
 Address = tuple[str, int]
 
@@ -57,6 +60,28 @@ def produce_frame(topic: str, partitions: int, value_bytes: int, *, records: int
         topic_data=[TopicProduceData(name=topic, partition_data=produced)],
     )
     return frame(ApiKey.PRODUCE, PRODUCE_VERSION, request)
+
+
+def batch_frames(topic: str, batches: Iterable[Buffer]) -> Iterator[bytes]:
+    """One produce request for each batch, to partition 0, acks=1."""
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=30_000,
+        topic_data=[
+            TopicProduceData(name=topic, partition_data=[PartitionProduceData(records=b"")])
+        ],
+    )
+    # Version 8 ends with the batch, after its length in 4 bytes.
+    prefix = frame(ApiKey.PRODUCE, BATCH_PRODUCE_VERSION, request)[4:-4]
+    for batch in batches:
+        yield b"".join(
+            (
+                struct.pack(">i", len(prefix) + 4 + len(batch)),
+                prefix,
+                struct.pack(">i", len(batch)),
+                batch,
+            )
+        )
 
 
 def fetch_frame(
@@ -103,10 +128,10 @@ class RawConnection:
         self._receive(response)
         return response
 
-    def send_pipelined(self, request: bytes, times: int, *, in_flight: int) -> None:
-        """Send the same request `times` times, with up to `in_flight` pending responses."""
-        self.socket.sendall(request * min(in_flight, times))
-        unsent, pending = times - in_flight, times
+    def send_pipelined(self, requests: Iterable[bytes], *, in_flight: int) -> None:
+        """Send requests, with up to `in_flight` pending responses."""
+        unsent = iter(requests)
+        pending = self._send_next(unsent, in_flight)
         received = bytearray()
         while pending:
             received += self.socket.recv(64 * 1024)
@@ -117,13 +142,16 @@ class RawConnection:
                     break
                 position, completed = end, completed + 1
             del received[:position]
-            pending -= completed
-            if completed and unsent > 0:
-                self.socket.sendall(request * min(completed, unsent))
-                unsent -= completed
+            pending += self._send_next(unsent, completed) - completed
 
     def close(self) -> None:
         self.socket.close()
+
+    def _send_next(self, unsent: Iterator[bytes], count: int) -> int:
+        """Sends up to `count` requests at once; returns how many there were."""
+        requests = list(islice(unsent, count))
+        self.socket.sendall(b"".join(requests))
+        return len(requests)
 
     def _receive(self, into: memoryview) -> None:
         received = 0
@@ -132,6 +160,17 @@ class RawConnection:
             if not count:
                 raise ConnectionError("the broker closed the connection")
             received += count
+
+
+def wait_until_led(address: Address, topic: str) -> None:
+    """Wait until a new topic can be produced to."""
+    connection, request = RawConnection(address), fetch_frame(topic, 1)
+    while True:
+        response = parse(ApiKey.FETCH, FETCH_VERSION, FetchResponse, connection.send(request))
+        if not response.responses[0].partitions[0].error_code:
+            break
+        time.sleep(RETRY_INTERVAL_S)
+    connection.close()
 
 
 def fetch_everything(address: Address, topic: str, end_offset: int) -> None:

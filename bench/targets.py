@@ -46,6 +46,11 @@ TARGETS = [
     Target(r"paced 5000.*", "p99_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target(r"consume.*", "mb_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),
     Target(r"consume.*", "broker_cpu_s_per_gb", Bound.AT_MOST_TIMES_KAFKA, 0.7),
+    Target(r"clean .*", "mb_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.5),
+    Target(r"clean .*", "cleaner_cpu_s", Bound.AT_MOST_TIMES_KAFKA, 0.7),
+    Target(r"clean .*", "cleaner_rss_mb", Bound.AT_MOST, 166),  # a map of 128 MiB, and 32 MB
+    Target(r"producer .* beside a cleaning .*", "p99_times_alone", Bound.AT_MOST, 1.2),
+    Target(r"producer .* beside a reader .*", "p99_times_alone", Bound.AT_MOST, 1.5),
     Target(r".*busy connections", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target(r".*partitions a request", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target(r"commit, .*", "requests_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),

@@ -1,17 +1,17 @@
 """A producer at a fixed rate, alone and while a consumer reads a log that is not in memory."""
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
+from itertools import repeat
 from typing import NamedTuple
 
 from bench import raw_client
 from bench.brokers import BrokerUnderTest
 from bench.case import Case, Figures
-from bench.paced_producer import PacedProducer
+from bench.paced_producer import PacedProducer, times_alone
+from bench.page_cache import flush
 
 RATE = 5_000
 STORED_RECORDS = 5_000_000
@@ -32,21 +32,18 @@ def stored_topics(broker: BrokerUnderTest) -> Iterator[StoredTopics]:
     with broker.topic() as produced, broker.topic() as stored:
         frame = raw_client.produce_frame(stored, 1, RECORD_BYTES, records=BATCH_RECORDS)
         batches = broker.count(STORED_RECORDS) // BATCH_RECORDS
+        raw_client.wait_until_led(broker.address, stored)
         connection = raw_client.RawConnection(broker.address)
-        connection.send_pipelined(frame, batches, in_flight=4)
+        connection.send_pipelined(repeat(frame, batches), in_flight=4)
         connection.close()
         flush(broker.data / f"{stored}-0")
         yield StoredTopics(produced, stored, batches * BATCH_RECORDS)
 
 
-def alone(broker: BrokerUnderTest, topics: StoredTopics) -> Figures:
-    with PacedProducer(broker.address, topics.produced, RATE) as producer:
-        time.sleep(ALONE_S)
-    return producer.latencies
-
-
 def beside_reader(is_cold: bool, broker: BrokerUnderTest, topics: StoredTopics) -> Figures:
     folder = broker.data / f"{topics.stored}-0"
+    with PacedProducer(broker.address, topics.produced, RATE) as alone:
+        time.sleep(ALONE_S)
     if is_cold:
         flush(folder, evict=True)
     else:
@@ -58,26 +55,13 @@ def beside_reader(is_cold: bool, broker: BrokerUnderTest, topics: StoredTopics) 
             raw_client.fetch_everything(broker.address, topics.stored, topics.end_offset)
         seconds = time.perf_counter() - began_s
     read = {"read_mb_per_s": topics.end_offset * RECORD_BYTES / seconds / 1e6}
-    return producer.latencies | read | figures
-
-
-def flush(folder: Path, *, evict: bool = False) -> None:
-    """Flushes the files of a partition, and removes them from the page cache if `evict` is set."""
-    for path in folder.iterdir():
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-            if evict:
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(fd)
+    return producer.latencies | times_alone(producer.latencies, alone.latencies) | read | figures
 
 
 CASES = [
-    Case(f"producer {RATE}/s, {name}", measure, stored_topics)
-    for name, measure in {
-        "alone": alone,
-        "beside a reader of 5 GB in memory": partial(beside_reader, False),
-        "beside a reader of 5 GB on disk": partial(beside_reader, True),
+    Case(f"producer {RATE}/s, beside a reader of 5 GB {place}", measure, stored_topics)
+    for place, measure in {
+        "in memory": partial(beside_reader, False),
+        "on disk": partial(beside_reader, True),
     }.items()
 ]

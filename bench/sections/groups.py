@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import repeat
 
 from confluent_kafka.admin import NewTopic
 
@@ -79,9 +80,9 @@ def commit_ahead(broker: BrokerUnderTest, topic: str) -> Figures:
     (group_id,) = group_ids_of(1)
     request = commit_frame(group_id, topic, 1)
     connection = RawConnection(broker.address)
-    connection.send_pipelined(request, count // 2, in_flight=COMMITS_IN_FLIGHT)
+    connection.send_pipelined(repeat(request, count // 2), in_flight=COMMITS_IN_FLIGHT)
     with broker.cpu_per_request(figures, count):
-        connection.send_pipelined(request, count, in_flight=COMMITS_IN_FLIGHT)
+        connection.send_pipelined(repeat(request, count), in_flight=COMMITS_IN_FLIGHT)
     check_commit(connection.send(request))
     connection.close()
     return figures

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from bench.brokers import BrokerUnderTest, Kafka
@@ -110,16 +109,9 @@ def load(broker: BrokerUnderTest, figures: Figures) -> Figures:
         "start_to_served_s": served_s - began_s,
         "loading_s": served_s - started_s,
         "loading_cpu_s": broker.process.cpu_s(),
-        "peak_rss_mb": peak_rss_mb(broker),
+        "peak_rss_mb": broker.peak_rss_mb(),
         "memory_mb": memory_mb(broker),
     }
-
-
-def peak_rss_mb(broker: BrokerUnderTest) -> float:
-    status = Path(f"/proc/{broker.process.pid}/status").read_text()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert peak is not None
-    return int(peak[1]) * 1024 / 1e6
 
 
 CASES = [
