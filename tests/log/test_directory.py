@@ -242,6 +242,49 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(
     assert log_dir.folder().exists()
 
 
+def test_what_was_to_be_deleted_is_gone_as_soon_as_the_directory_is_open(
+    log_dir: LogTestDirectory,
+) -> None:
+    fill(log_dir.create(), 100)
+    log_dir.create(topic="other")
+    log_dir.directory.delete_log(log_dir.create(topic="deleted"))
+    log_dir.stop()
+    left = [
+        "00000000000000000000.log.deleted",
+        "00000000000000000000.snapshot.deleted",
+        "00000000000000000090.log.cleaned",
+        "00000000000000000095.log.swap",  # of the same cleaning, which was not finished
+    ]
+    for name in left:
+        (log_dir.folder() / name).write_bytes(b"x" * 1000)
+    (log_dir.folder("other") / "00000000000000000000.log.swap").write_bytes(b"")
+    (log_dir.path / "lost+found").mkdir(mode=0)
+    (log_dir.path / "mine-delete").mkdir()
+    log_dir.restart()
+    assert not any((log_dir.folder() / name).exists() for name in left)
+    assert sorted(path.name for path in log_dir.path.glob("*-delete")) == ["mine-delete"]
+    assert (log_dir.folder("other") / "00000000000000000000.log.swap").exists()
+    assert len(read_all(log_dir.open())) == 100
+
+
+def test_files_are_deleted_without_a_delay_while_the_disk_is_full(
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delay_ms = SMALL.delete_delay_ms
+    log_dir.directory.delete_log(log_dir.create(topic="before"))
+    assert log_dir.delete_due(NOW_MS) == 0
+    monkeypatch.setattr(LogDirectory, "usable_bytes", 1000)
+    log_dir.directory.on_full()
+    log_dir.directory.delete_log(log_dir.create(topic="meanwhile"))
+    assert log_dir.delete_due(NOW_MS) == 2
+    log_dir.directory.delete_log(log_dir.create(topic="while still full"))
+    monkeypatch.undo()
+    assert log_dir.delete_due(NOW_MS) == 1
+    log_dir.directory.delete_log(log_dir.create(topic="after"))
+    assert log_dir.delete_due(NOW_MS) == 0
+    assert log_dir.delete_due(NOW_MS + delay_ms) == 1
+
+
 def test_a_topic_with_the_longest_name_can_be_deleted(log_dir: LogTestDirectory) -> None:
     log = log_dir.create(topic="t" * 249)
     log_dir.directory.delete_log(log)

@@ -1,5 +1,6 @@
 """The errors of a log on disk."""
 
+import errno
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
@@ -8,6 +9,9 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.log.directory.log_directory import LogDirectory
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The numbers of errors that are no failure of the disk: it has no space left."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -269,9 +269,7 @@ def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:
     `.cleaned`: then all originals exist, and it is removed too, before the `.cleaned` ones. So
     another crash during these steps changes nothing.
     """
-    finished = _remove_unfinished(folder, files)
-    for name in files.deleted:
-        os.unlink(f"{folder}/{name}")
+    finished = remove_unneeded_files(folder, files)
     if finished:
         _finish_swaps(folder, finished, files)
         files = list_log_files(folder)
@@ -283,8 +281,8 @@ def remove_temporary_files(folder: str, files: LogFiles) -> LogFiles:
     return files
 
 
-def _remove_unfinished(folder: str, files: LogFiles) -> list[str]:
-    """Removes the files of unfinished segments; returns the names of finished ones."""
+def remove_unneeded_files(folder: str, files: LogFiles) -> list[str]:
+    """Removes the files of deleted and unfinished segments; returns the names of finished ones."""
     unfinished_from = min(map(_offset, files.cleaned), default=None)
     finished = []
     for name in files.swaps:
@@ -292,7 +290,7 @@ def _remove_unfinished(folder: str, files: LogFiles) -> list[str]:
             os.unlink(f"{folder}/{name}")
         else:
             finished.append(name)
-    for name in files.cleaned:
+    for name in (*files.cleaned, *files.deleted):
         os.unlink(f"{folder}/{name}")
     return finished
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from barnabas.log import LogDirectory, LogDirFailure
+from barnabas.log.errors import DISK_FULL
 from barnabas.metadata.states import DirectoryId
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -15,8 +16,7 @@ _FULL = (
 _TOO_MANY_FILES = "cannot be read or written now: too many open files. Raise ulimit -n."
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 _SHORTAGES = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
+    **dict.fromkeys(DISK_FULL, _FULL),
     **dict.fromkeys(OUT_OF_FILES, _TOO_MANY_FILES),
 }
 """Errors that are not a failure of the disk: the directory stays online."""
@@ -140,6 +140,8 @@ class LogDirs:
         only a shortage of space or of open files.
         """
         if failure.errno in _SHORTAGES and directory.failed is None:
+            if failure.errno in DISK_FULL:
+                directory.on_full()
             self._report_shortage(directory, _SHORTAGES[failure.errno])
             return False
         if directory in self._offline:

@@ -16,7 +16,7 @@ from barnabas.log.flush import BackgroundExecutor
 from barnabas.replication import partition_folders
 from barnabas.replication.log_dirs import OUT_OF_FILES
 from barnabas.replication.partition import Partition
-from barnabas.replication.partition_folders import DELETED, FUTURE
+from barnabas.replication.partition_folders import FUTURE
 from barnabas.replication.topic_config import ConfigProvider
 from barnabas.wire.errors import KafkaError
 
@@ -28,7 +28,7 @@ CHECKED_PER_STEP = 64
 """How many partitions one step checks, most of which need nothing."""
 
 FLUSH_CHECK_MS = 1_000
-DELETE_CHECK_MS = 5_000
+DELETE_CHECK_MS = 1_000
 CACHED_INDEX_MS = 60_000
 """How long an index is assumed to stay in the page cache after it was read."""
 
@@ -37,7 +37,7 @@ CLEANER_CHECK_MS = 1_000
 ONCE_MS = 1 << 62
 
 _FOLDER = re.compile(r"(.+)-(\d+)")
-_INTERRUPTED = re.compile(rf"(.+)-(\d+)\.[0-9a-f]{{32}}-({DELETED}|{FUTURE})")
+_INTERRUPTED_MOVE = re.compile(rf"(.+)-(\d+)\.[0-9a-f]{{32}}-{FUTURE}")
 
 
 MAX_CONCURRENT_FLUSHES = 16
@@ -85,7 +85,7 @@ class MaintenanceTask:
 class MaintenanceTasks:
     """The periodic tasks of a broker's partitions."""
 
-    __slots__ = ("_background", "_checkpointed", "_partitions", "_setting", "_tasks")
+    __slots__ = ("_background", "_checkpointed", "_partitions", "_tasks")
 
     def __init__(
         self, partitions: "Partitions", settings: ConfigProvider, background: BackgroundExecutor
@@ -93,7 +93,7 @@ class MaintenanceTasks:
         self._partitions = partitions
         self._background = background
         self._checkpointed: dict[LogDirectory, object] = {}  # the offsets last checkpointed
-        self._setting = setting = settings.broker
+        setting = settings.broker
         self._tasks = [
             MaintenanceTask(partitions.create_and_delete_folders, BACKLOG_CHECK_MS),
             MaintenanceTask(partitions.replica_moves.run, BACKLOG_CHECK_MS),
@@ -221,26 +221,24 @@ class MaintenanceTasks:
             yield
 
     def _clean_up_folders(self, _: int) -> Iterator[None]:
-        """Runs once: finishes interrupted deletes and moves, marks stray folders."""
+        """Runs once: starts interrupted moves again, marks stray folders."""
         for directory in self._partitions.log_dirs.online():
             for number, name in enumerate(partition_folders.list_names(directory)):
-                if (interrupted := _INTERRUPTED.fullmatch(name)) is not None:
-                    self._finish_interrupted(directory, interrupted)
+                if (interrupted := _INTERRUPTED_MOVE.fullmatch(name)) is not None:
+                    self._restart_move(directory, interrupted)
                 elif (folder := _FOLDER.fullmatch(name)) is not None:
                     self._partitions.mark_if_stray(directory, folder[1], int(folder[2]))
                 if number % CHECKED_PER_STEP == 0:
                     yield
 
-    def _finish_interrupted(self, directory: LogDirectory, interrupted: re.Match[str]) -> None:
-        topic, index, suffix = interrupted[1], int(interrupted[2]), interrupted[3]
+    def _restart_move(self, directory: LogDirectory, interrupted: re.Match[str]) -> None:
+        """Starts a move again with an empty log: the copy may not be on disk."""
         path = f"{directory.path}/{interrupted[0]}"
-        if suffix == DELETED:
-            directory.schedule_delete([path], self._setting("log.segment.delete.delay.ms"))
-        elif not self._partitions.replica_moves.has_future_log_in(path):
-            # The move starts again with an empty log: the copy may not be on disk.
-            directory.schedule_delete([path], delay_ms=0)
-            with suppress(KafkaError):
-                self._partitions.move_to_log_dir(topic, index, directory.path)
+        if self._partitions.replica_moves.has_future_log_in(path):
+            return
+        directory.schedule_delete([path], delay_ms=0)
+        with suppress(KafkaError):
+            self._partitions.move_to_log_dir(interrupted[1], int(interrupted[2]), directory.path)
 
 
 class FlushScheduler:

@@ -327,6 +327,24 @@ class TestFullDisk:
         assert len(harness.values()) == 3
         assert harness.first_dirty_offset() == 6
 
+    def test_it_is_logged_once_until_a_cleaning_succeeds(
+        self,
+        harness: CleanerHarness,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        for lines in (1, 2):
+            self.write(harness)
+            for _ in range(3):
+                with monkeypatch.context() as full:
+                    full.setattr(os, "fsync", fault_in_this_thread("fsync", full_disk))
+                    harness.clean()
+            warnings = [line for line in caplog.messages if "because the disk is full" in line]
+            assert len(warnings) == lines
+            assert f"segment.bytes ({COMPACTED.segment_bytes} bytes)" in warnings[0]
+            harness.clean()
+            assert len(harness.values()) == 3
+
     def test_a_second_group_that_fails_leaves_the_first_in_place(
         self, harness: CleanerHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -358,7 +376,7 @@ def test_the_folder_is_synced_before_the_checkpoint(
     real_fsync = os.fsync
 
     def note(fd: int) -> None:
-        if os.path.samestat(os.fstat(fd), os.stat(harness.log.path)):
+        if os.path.samestat(os.fstat(fd), Path(harness.log.path).stat()):
             order.append(f"sync of {harness.files('.cleaned') + harness.files('.swap')}")
         real_fsync(fd)
 

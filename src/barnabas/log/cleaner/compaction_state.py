@@ -10,13 +10,21 @@ NO_HORIZON_MS = -1
 class CompactionState:
     """The state of one log between two cleanings."""
 
-    __slots__ = ("earliest_horizon_ms", "is_busy", "last_cleaned_ms", "uncleanable_reason")
+    __slots__ = (
+        "earliest_horizon_ms",
+        "is_busy",
+        "lacks_space",
+        "last_cleaned_ms",
+        "uncleanable_reason",
+    )
 
     def __init__(self) -> None:
         self.is_busy = False
         """Whether a cleaning or a scan is in progress."""
         self.earliest_horizon_ms = UNKNOWN_HORIZON_MS
         """When a cleaning can remove the next tombstones or markers."""
+        self.lacks_space = False
+        """Whether the last cleaning failed because the disk was full."""
         self.last_cleaned_ms = -1
         self.uncleanable_reason = ""
         """Why the log is not cleaned any more; empty while it is."""

@@ -20,7 +20,7 @@ from barnabas.log.cleaner.compaction_state import UNKNOWN_HORIZON_MS
 from barnabas.log.cleaner.horizon_scan import HorizonScan
 from barnabas.log.cleaner.throttler import CleanerThrottler
 from barnabas.log.directory.log_directory import LogDirectory
-from barnabas.log.errors import LogDirFailure
+from barnabas.log.errors import DISK_FULL, LogDirFailure
 from barnabas.log.flush import BackgroundExecutor
 from barnabas.log.log import Log
 from barnabas.wire.errors import KafkaError
@@ -259,6 +259,7 @@ class LogCleaner:
         log, state = job.log, job.log.compaction_state()
         state.earliest_horizon_ms = job.earliest_horizon_ms
         if isinstance(job, Cleaning):
+            state.lacks_space = False
             state.last_cleaned_ms = self._clock()
             self._checkpoint(log, job.first_dirty_offset)
             self.stats.on_cleaned(job.stats, self._setting("log.cleaner.threads"))
@@ -281,9 +282,24 @@ class LogCleaner:
             raise failure
         if isinstance(failure, OSError):
             self._host.handle_log_dir_failure(job.log.directory, failure)
+            if failure.errno in DISK_FULL:
+                self._warn_of_full_disk(job.log)
         else:
             self._mark_uncleanable(job.log, failure)
         self._abandon(job, str(failure))
+
+    def _warn_of_full_disk(self, log: Log) -> None:
+        """Logs it once: the cleaner tries again every few seconds."""
+        state = log.compaction_state()
+        if not state.lacks_space:
+            state.lacks_space = True
+            _logger.warning(
+                "%s cannot be compacted, because the disk is full. Free up to segment.bytes (%d "
+                "bytes): the old segments are deleted when the new ones are complete. The log is "
+                "as it was, and the cleaner tries again.",
+                log.name,
+                log.config.segment_bytes,
+            )
 
     def _mark_uncleanable(self, log: Log, error: Exception) -> None:
         message = error.message if isinstance(error, KafkaError) else repr(error)

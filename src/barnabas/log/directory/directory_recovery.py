@@ -4,7 +4,6 @@ A recovered log opens without another scan. Nothing is synced before the broker 
 then the logs that are open flush themselves, and `RecoveredSync` brings the others to disk.
 """
 
-import errno
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from itertools import count
 from barnabas.log.checkpoint_file import sync_path
 from barnabas.log.directory.directory_files import read_partition_metadata
 from barnabas.log.directory.offset_checkpoints import PartitionKey
-from barnabas.log.errors import CorruptLog, LogDirFailure
+from barnabas.log.errors import DISK_FULL, CorruptLog, LogDirFailure
 from barnabas.log.leader_epochs import path_in
 from barnabas.log.producers import snapshots
 from barnabas.log.recovery import LoadedLog, LogLoadParams, load_log
@@ -28,7 +27,6 @@ OnRecovered = Callable[[int, int], None]
 """Called in any thread with the number of logs recovered so far, and of all to recover."""
 
 _OPEN_FILES = 64
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _logger = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ class DirectoryRecovery:
             _logger.error("%s cannot be served: %s", params.name, damage)
             return None
         except OSError as error:
-            if error.errno not in _DISK_FULL:
+            if error.errno not in DISK_FULL:
                 raise LogDirFailure(self._path, error) from error
             _logger.warning("%s is recovered when it is opened: %s", params.name, error.strerror)
             return None

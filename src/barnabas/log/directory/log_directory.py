@@ -13,13 +13,10 @@ Each partition has a folder `topic-partition` in it. A few files hold for all of
 Opening a directory reads these files; `open_log` reads the folder of one partition.
 """
 
-import logging
 import os
 import re
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import islice
 
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
@@ -40,6 +37,12 @@ from barnabas.log.directory.directory_recovery import (
     RecoveredSync,
 )
 from barnabas.log.directory.offset_checkpoints import Checkpoint, OffsetCheckpoints, PartitionKey
+from barnabas.log.directory.pending_deletes import (
+    DELETED_FOLDER,
+    DueDeletes,
+    PendingDeletes,
+    remove_leftovers,
+)
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.flush import Flush
 from barnabas.log.log import Log
@@ -51,9 +54,8 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 _SYNC_THREADS = 4
 _MAX_NAME_BYTES = 255
 _PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
-_DELETED_FOLDER = "-delete"
-
-_logger = logging.getLogger(__name__)
+_MIN_FREE_SHARE = 0.05
+"""A disk that was full counts as full until so much of it is free."""
 
 
 class LogDirectory:
@@ -76,13 +78,12 @@ class LogDirectory:
             if self.was_clean_shutdown
             else set[PartitionKey]()
         )
-        names = os.listdir(path)
-        self.checkpoints.remove_missing(set(names))
-        self.cleaner_offsets.remove_missing(set(names))
+        names = set(os.listdir(path))
+        remove_leftovers(path, names)
+        self.checkpoints.remove_missing(names)
+        self.cleaner_offsets.remove_missing(names)
         self._pending_deletes = PendingDeletes()
-        self._pending_deletes.add(
-            (f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0
-        )
+        self._is_full = False
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
@@ -183,7 +184,7 @@ class LogDirectory:
 
     def delete_log(self, log: Log) -> None:
         """Renames the folder, and removes it after `file.delete.delay.ms`."""
-        name = f".{uuid.random_uuid().hex()}{_DELETED_FOLDER}"
+        name = f".{uuid.random_uuid().hex()}{DELETED_FOLDER}"
         renamed = f"{self.path}/{log.name[: _MAX_NAME_BYTES - len(name)]}{name}"
         log.close_files()
         try:
@@ -201,9 +202,16 @@ class LogDirectory:
         """Removes files or folders, which were renamed before, after a delay."""
         self._pending_deletes.add(paths, delay_ms)
 
-    def begin_deletes(self, now_ms: int) -> "DueDeletes":
+    def on_full(self) -> None:
+        """The disk is full: files are deleted without a delay until there is space again."""
+        self._is_full = True
+
+    def begin_deletes(self, now_ms: int) -> DueDeletes:
         """Returns the deletes that are due, which may run in any thread."""
-        return DueDeletes(self._pending_deletes.take_due(now_ms))
+        if not self._is_full:
+            return DueDeletes(self._pending_deletes.take_due(now_ms))
+        self._is_full = self.usable_bytes < self.total_bytes * _MIN_FREE_SHARE
+        return DueDeletes(self._pending_deletes.take_all())
 
     # Recovery and checkpoints
 
@@ -342,48 +350,3 @@ class LogDirectory:
                 f"{folder} belongs to topic id {uuid.to_text(existing)}, not to "
                 f"{uuid.to_text(topic_id)}; its topic was deleted.",
             )
-
-
-class PendingDeletes:
-    """Renamed files and folders, which are removed after `file.delete.delay.ms`.
-
-    Until then a reader may still open the file by its path; a reader that has it open keeps it.
-    The delay of each begins with the next call of `take_due`.
-    """
-
-    __slots__ = ("_due", "_new")
-
-    def __init__(self) -> None:
-        self._new: list[tuple[str, int]] = []  # path, delay
-        self._due: list[tuple[int, str]] = []
-
-    def add(self, paths: Iterable[str], delay_ms: int) -> None:
-        self._new += [(path, delay_ms) for path in paths]
-
-    def take_due(self, now_ms: int) -> list[str]:
-        """Returns the paths that may be removed now, and forgets them."""
-        self._due += [(now_ms + delay_ms, path) for path, delay_ms in self._new]
-        self._new.clear()
-        due = [path for due_ms, path in self._due if due_ms <= now_ms]
-        self._due = [(due_ms, path) for due_ms, path in self._due if due_ms > now_ms]
-        return due
-
-
-class DueDeletes:
-    """Paths to remove, in a thread: the file system may take long."""
-
-    __slots__ = ("_paths",)
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def run(self) -> None:
-        for path in self._paths:
-            with suppress(FileNotFoundError):
-                if os.path.isdir(path):
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)
