@@ -13,6 +13,7 @@ from tests.conformance.brokers import is_process_alive
 from tests.testing.clients import produce, values
 from tests.wait import wait_until
 
+from barnabas import Producer
 from barnabas.testing import BrokerError, Cluster
 
 
@@ -98,6 +99,21 @@ def test_a_stopped_broker_moves_its_leaders_first(cluster: Cluster) -> None:
     assert cluster.leader_of("handed") != leader
     with pytest.raises(BrokerError, match=f"Broker {leader} is not running"):
         cluster.kill(leader)
+
+
+def test_every_running_broker_compacts_its_replicas(cluster: Cluster) -> None:
+    cluster.create_topic("prices", partitions=1, config={"cleanup.policy": "compact"})
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for value in range(50):
+        producer.produce("prices", str(value), "key")
+    assert producer.flush(20) == 0
+    paused = (cluster.leader_of("prices") + 1) % 3
+    cluster.pause(paused)
+    for _ in range(2):
+        cluster.compact()
+    assert values(cluster.bootstrap_servers, "prices", 1) == [b"49"]
+    cluster.resume(paused)
+    cluster.compact()
 
 
 def test_an_unknown_broker_number_is_an_error(cluster: Cluster) -> None:

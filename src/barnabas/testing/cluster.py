@@ -4,7 +4,8 @@ Clients can always reach every broker: only the links between brokers are cut.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +31,7 @@ CONTROLLERS = 3
 MAX_REPLICATION_FACTOR = 3
 CREATE_VERSION = 7
 CREATE_TIMEOUT_S = 20.0
+COMPACT_TIMEOUT_S = 60.0
 
 DEFAULTS = {
     "offsets.topic.num.partitions": "1",
@@ -167,6 +169,20 @@ class Cluster:
         count: int = response.topics[0].num_partitions
         wait_until(lambda: self._cluster.has_leaders(name, count), f"{name} has leaders")
 
+    def compact(self) -> None:
+        """Compacts the topics whose cleanup.policy has `compact`, and returns when it is done.
+
+        Every broker that runs and is not paused compacts its replicas. Neither the dirty ratio nor
+        the active segment matters; `min.compaction.lag.ms` does.
+        """
+        compactions = {node: node.begin_compaction() for node in self._cluster.reachable_brokers()}
+        for node, is_done in compactions.items():
+            wait_until(
+                partial(_is_compacted, node, is_done),
+                f"broker {node.node_id} has compacted its logs",
+                COMPACT_TIMEOUT_S,
+            )
+
     def leader_of(self, topic: str, partition: int = 0) -> int:
         """Waits for a leader of the partition, and returns its broker id.
 
@@ -222,6 +238,12 @@ class Cluster:
         except KeyError:
             ids = ", ".join(map(str, self._cluster.nodes))
             raise ValueError(f"there is no broker {number}, only {ids}") from None
+
+
+def _is_compacted(node: ProcessNode, is_done: Callable[[], bool]) -> bool:
+    if not node.is_running:
+        raise BrokerError(f"Broker {node.node_id} has exited: {node.last_log_line()}")
+    return is_done()
 
 
 def _replication_settings(replication_factor: int) -> dict[str, str]:

@@ -35,7 +35,10 @@ class NodeProgram:
 
 def _fault_environment(node: "ProcessNode") -> dict[str, str]:
     """Returns the variables that `barnabas.testing.process` reads."""
-    faults = {"NODE_DISK": str(node.disk_file)}
+    faults = {
+        "NODE_DISK": str(node.disk_file),
+        "NODE_COMPACTIONS": str(node.compactions_file),
+    }
     if node.hosts_file.exists():
         faults["NODE_HOSTS"] = str(node.hosts_file)
     return faults
@@ -84,6 +87,7 @@ class ProcessNode:
         self._process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
         self.disk_file.write_bytes(struct.pack("d", 0))
+        self.compactions_file.touch()
 
     @property
     def bootstrap_server(self) -> str:
@@ -108,6 +112,10 @@ class ProcessNode:
     @property
     def disk_file(self) -> Path:
         return self.directory / "disk"
+
+    @property
+    def compactions_file(self) -> Path:
+        return self.directory / "compactions"
 
     @property
     def pid(self) -> int | None:
@@ -196,6 +204,12 @@ class ProcessNode:
         """Makes each flush take longer. Has no effect on a JVM."""
         with self.disk_file.open("r+b") as disk:
             disk.write(struct.pack("d", flush_s))
+
+    def begin_compaction(self) -> Callable[[], bool]:
+        """Compacts the logs of a broker that serves; returns whether it is done, when called."""
+        done_before = self.compactions_file.stat().st_size
+        self.send_signal(signal.SIGUSR1)
+        return lambda: self.compactions_file.stat().st_size > done_before
 
     def last_log_line(self) -> str:
         return self.log_tail(1).rpartition("\n")[2]
