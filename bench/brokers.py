@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -66,6 +67,13 @@ class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
         if self.process is None:
             self.start()
 
+    def kill(self) -> None:
+        """Ends the process without a chance to flush or to write a checkpoint."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        while is_running(self.process.pid):
+            time.sleep(0.01)
+        self.process = None
+
     def read_bytes(self) -> int:
         """Returns how much the process has read so far, from files and sockets."""
         io = Path(f"/proc/{self.process.pid}/io").read_text()
@@ -97,6 +105,10 @@ class Kafka(BrokerUnderTest):
             f"{script} start --port {self.port} --dir {self.directory}",
             f"{script} stop --dir {self.directory}",
         )
+
+    def kill(self) -> None:
+        super().kill()
+        (self.directory / "pid").unlink()  # a stop would have removed it
 
 
 class Barnabas(BrokerUnderTest):
@@ -131,11 +143,26 @@ class Barnabas(BrokerUnderTest):
         self.process = peer_bench.Process(self._child.pid)
         return ready_s - began_s
 
+    def kill(self) -> None:
+        super().kill()
+        assert self._child is not None
+        self._child.wait()
+        self._child = None
+
     def stop(self) -> None:
         if self._child is not None:
             self._child.terminate()
             self._child.wait(60)
         self._child = self.process = None
+
+
+def is_running(pid: int) -> bool:
+    """Returns False also for a process that has ended and that its parent has not waited for."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def _user_environment() -> dict[str, str]:

@@ -38,7 +38,9 @@ SECTIONS: dict[str, list[Case[BrokerUnderTest]]] = {
     "transactions": transactions.CASES,
     "topics": topics.CREATE,
     "restart": topics.RESTART,
+    "recovery": topics.RECOVERY,
     "state": state.CASES,
+    "offsets": state.COMPACTED,
     "idle": idle.CASES,
     "many": topics.MANY,
 }

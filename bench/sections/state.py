@@ -8,14 +8,26 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from confluent_kafka.admin import ResourceType
+
 from bench.brokers import BrokerUnderTest, Kafka
 from bench.case import Case, Figures
 from bench.connection_swarm import ConnectionSwarm
+from bench.log_cleaning import (
+    ALWAYS_DIRTY,
+    MIN_SEGMENT_BYTES,
+    NEVER_DIRTY,
+    alter,
+    quick_cleaner,
+    wait_until_clean,
+)
 from bench.offsets import check_commit, commit_frame, wait_for_groups
 from bench.sections.groups import KINDS, AnyGroup, create_topic
 
 OFFSETS = 1_000_000
 OFFSETS_A_GROUP = 100
+ROUNDS = 20
+OFFSETS_TOPIC = "__consumer_offsets"
 COMMITTERS = 4
 MEMBERS_A_GROUP = 100
 GROUPS = 10
@@ -81,6 +93,38 @@ def committed_offsets(broker: BrokerUnderTest) -> Iterator[Figures]:
     broker.start_empty()
 
 
+@contextmanager
+def compacted_offsets(broker: BrokerUnderTest) -> Iterator[Figures]:
+    """A broker with committed offsets, each of them committed many times and then compacted."""
+    broker.start_empty()
+    group_ids = groups_with_offsets(broker)
+    topic = create_topic(OFFSETS_A_GROUP, group_ids[:1], broker)
+    wait_for_groups(broker.address, group_ids)
+    with quick_cleaner(broker):
+        config = {"segment.bytes": str(MIN_SEGMENT_BYTES), "min.cleanable.dirty.ratio": NEVER_DIRTY}
+        alter(broker, ResourceType.TOPIC, OFFSETS_TOPIC, config)
+        for _ in range(ROUNDS):
+            commit_for_each(group_ids, topic, broker)
+        compact_s = compact_offsets(broker)
+    yield {"compact_s": compact_s}
+    broker.start_empty()
+
+
+def compact_offsets(broker: BrokerUnderTest) -> float:
+    """Compacts all but the active segments; returns the seconds."""
+    ends = {
+        folder.name.rpartition("-")[2]: max(int(path.stem) for path in folder.glob("*.log"))
+        for folder in broker.data.glob(f"{OFFSETS_TOPIC}-*")
+    }
+    began_s = time.perf_counter()
+    ratio = {"min.cleanable.dirty.ratio": ALWAYS_DIRTY}
+    alter(broker, ResourceType.TOPIC, OFFSETS_TOPIC, ratio)
+    for partition, end_offset in ends.items():
+        if end_offset:
+            wait_until_clean(broker, OFFSETS_TOPIC, int(partition), end_offset)
+    return time.perf_counter() - began_s
+
+
 def commit_for_each(group_ids: list[str], topic: str, broker: BrokerUnderTest) -> None:
     requests = (commit_frame(group_id, topic, OFFSETS_A_GROUP) for group_id in group_ids)
 
@@ -120,4 +164,10 @@ CASES = [
         for name, group_type in KINDS.items()
     ),
     Case(f"memory, {OFFSETS} committed offsets", load, committed_offsets, repeat=1),
+]
+
+COMPACTED = [
+    Case(
+        f"compacted, {OFFSETS} offsets committed {ROUNDS} times", load, compacted_offsets, repeat=1
+    ),
 ]

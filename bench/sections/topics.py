@@ -16,6 +16,7 @@ TOPICS = 1000
 PARTITIONS_EACH = 10
 CREATED_AT_ONCE = 100
 LATENCY_REQUESTS = 20
+RECORD_BYTES = 100
 
 
 def create_one_by_one(broker: BrokerUnderTest, _: Any) -> Figures:
@@ -61,6 +62,19 @@ def restart(broker: BrokerUnderTest, _: Any) -> Figures:
     return {"start_s": broker.start(partitions), "stop_s": stop_s}
 
 
+def recover(broker: BrokerUnderTest, _: Any) -> Figures:
+    """Kill the broker after a record for each partition, and start it until all have leaders."""
+    topics = broker.count(TOPICS)
+    connection = raw_client.RawConnection(broker.address)
+    for index in range(topics):
+        connection.send(raw_client.produce_frame(f"many-{index}", 1, RECORD_BYTES))
+    connection.close()
+    partitions = peer_bench.metadata(broker.address)
+    broker.kill()
+    start_s = broker.start(partitions)
+    return {"start_s": start_s, "ms_per_partition": start_s / partitions * 1000}
+
+
 def restart_and_request(broker: BrokerUnderTest, create_s: float) -> Figures:
     figures = {"create_s": create_s} | restart(broker, None)
     one, everything = raw_client.metadata_frame(["many-0"]), raw_client.metadata_frame(None)
@@ -85,6 +99,9 @@ def request_latency_ms(broker: BrokerUnderTest, frame: bytes) -> float:
 CREATE = [Case("create topics one by one", create_one_by_one)]
 RESTART = [
     Case(f"restart, {TOPICS} topics", restart, lambda broker: many_topics(1, broker)),
+]
+RECOVERY = [
+    Case(f"kill -9, {TOPICS} topics", recover, lambda broker: many_topics(1, broker)),
 ]
 MANY = [
     Case(
