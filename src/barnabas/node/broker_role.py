@@ -51,6 +51,8 @@ class BrokerRole:
         self._settings = settings
         self._storage = storage
         self._metadata = metadata
+        # Cleanings run for long and sleep when they are throttled: no flush may wait for them.
+        self._cleaner_threads = environment.threads(loop)
         timer = Timer(loop)
         purgatory = Purgatory(timer)
         self.partitions = Partitions(
@@ -60,6 +62,7 @@ class BrokerRole:
             metadata.image,
             purgatory=purgatory,
             background=threads,
+            cleaner_background=self._cleaner_threads,
             send_to_controller=lambda request: asyncio.ensure_future(channel.handle(request)),
             clock=environment.clock,
             offline_paths=storage.failed_paths,
@@ -159,6 +162,7 @@ class BrokerRole:
         await self._network.drain(DRAIN_MS)
         self._fetchers.stop()
         self.partitions.cleaner.close()
+        await self._cleaner_threads.close()
         self.broker.timer.close()
 
     def close(self) -> bool:

@@ -91,6 +91,7 @@ class Partitions:
         *,
         purgatory: DelayedOperations,
         background: BackgroundExecutor,
+        cleaner_background: BackgroundExecutor | None = None,
         send_to_controller: SendToController,
         clock: Callable[[], int],
         offline_paths: Sequence[str] = (),
@@ -124,7 +125,10 @@ class Partitions:
         self._to_remove: dict[tuple[str, int], PendingRemoval] = {}
         self._flush_scheduler = FlushScheduler(background, self.handle_log_dir_failure)
         self.cleaner = LogCleaner(
-            CompactedPartitions(self, clock), settings.broker, background, clock
+            CompactedPartitions(self, clock),
+            settings.broker,
+            cleaner_background or background,
+            clock,
         )
         self._maintenance_tasks = MaintenanceTasks(self, settings, background)
 
