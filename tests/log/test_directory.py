@@ -242,9 +242,10 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(
     assert log_dir.folder().exists()
 
 
-def test_what_was_to_be_deleted_is_gone_as_soon_as_the_directory_is_open(
-    log_dir: LogTestDirectory,
+def test_a_full_directory_has_removed_all_leftovers_once_it_is_open(
+    log_dir: LogTestDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(LogDirectory, "usable_bytes", 1000)
     fill(log_dir.create(), 100)
     log_dir.create(topic="other")
     log_dir.directory.delete_log(log_dir.create(topic="deleted"))

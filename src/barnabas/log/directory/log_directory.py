@@ -41,6 +41,7 @@ from barnabas.log.directory.pending_deletes import (
     DELETED_FOLDER,
     DueDeletes,
     PendingDeletes,
+    is_deleted_folder,
     remove_leftovers,
 )
 from barnabas.log.errors import LogDirFailure
@@ -55,7 +56,7 @@ _SYNC_THREADS = 4
 _MAX_NAME_BYTES = 255
 _PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
 _MIN_FREE_SHARE = 0.05
-"""A disk that was full counts as full until so much of it is free."""
+"""A disk counts as full at the start, and once it was full, while less of it is free."""
 
 
 class LogDirectory:
@@ -79,11 +80,15 @@ class LogDirectory:
             else set[PartitionKey]()
         )
         names = set(os.listdir(path))
-        remove_leftovers(path, names)
         self.checkpoints.remove_missing(names)
         self.cleaner_offsets.remove_missing(names)
         self._pending_deletes = PendingDeletes()
-        self._is_full = False
+        self._is_full = self._lacks_space()
+        if self._is_full:
+            remove_leftovers(path, names)
+        else:
+            deleted = (f"{path}/{name}" for name in names if is_deleted_folder(name))
+            self._pending_deletes.add(deleted, delay_ms=0)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
@@ -210,8 +215,11 @@ class LogDirectory:
         """Returns the deletes that are due, which may run in any thread."""
         if not self._is_full:
             return DueDeletes(self._pending_deletes.take_due(now_ms))
-        self._is_full = self.usable_bytes < self.total_bytes * _MIN_FREE_SHARE
+        self._is_full = self._lacks_space()
         return DueDeletes(self._pending_deletes.take_all())
+
+    def _lacks_space(self) -> bool:
+        return self.usable_bytes < self.total_bytes * _MIN_FREE_SHARE
 
     # Recovery and checkpoints
 

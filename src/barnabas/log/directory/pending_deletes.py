@@ -67,11 +67,17 @@ class DueDeletes:
                     os.unlink(path)
 
 
+def is_deleted_folder(name: str) -> bool:
+    """Returns whether a folder of the directory is a log that was deleted."""
+    return _DELETED_FOLDER.fullmatch(name) is not None
+
+
 def remove_leftovers(directory: str, names: Iterable[str]) -> None:
     """Removes what the last process had renamed or begun, and did not remove.
 
-    This runs before anything is written, so that a broker whose disk is full can start. A folder
-    that cannot be read or changed stays as it is: opening its log raises the error.
+    A broker whose disk is full needs this before it writes anything. It reads every folder; with
+    enough space, each log removes its own leftovers when it is opened. A folder that cannot be
+    read or changed stays as it is: opening its log raises the error.
     """
     for name in names:
         with suppress(OSError):
@@ -79,7 +85,7 @@ def remove_leftovers(directory: str, names: Iterable[str]) -> None:
 
 
 def _remove_leftover(path: str, name: str) -> None:
-    if _DELETED_FOLDER.fullmatch(name) is not None:
+    if is_deleted_folder(name):
         shutil.rmtree(path)
     elif _PARTITION_FOLDER.fullmatch(name) is not None and any(
         file.endswith((DELETED, CLEANED)) for file in os.listdir(path)
