@@ -101,6 +101,7 @@ def test_the_metrics_of_the_cleaner_have_kafkas_names(tmp_path: Path) -> None:
     assert metrics[cleaner + "max_clean_time_secs"] > 0
     assert metrics[cleaner + "max_compaction_delay_secs"] == 0
     assert metrics[cleaner + "deadthreadcount"] == 0
+    assert metrics["kafka_utils_throttler_cleaner_io_count"] > 0
     assert cleaner + "max_buffer_utilization_percent" in metrics
     assert metrics[manager + "max_dirty_percent"] == 0
     assert metrics[manager + "time_since_last_run_ms"] <= 17_000

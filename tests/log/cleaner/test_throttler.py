@@ -70,3 +70,10 @@ def test_a_stop_ends_a_long_sleep() -> None:
     throttler.on_bytes(1000)
     assert len(slept) == 1
     assert slept[0] < 1
+
+
+def test_the_bytes_are_counted_whatever_the_limit_is() -> None:
+    time = ThrottledTime(limit=1000)
+    for count in (1, 5000, 300):
+        time.throttler.on_bytes(count)
+    assert time.throttler.total_bytes == 5301

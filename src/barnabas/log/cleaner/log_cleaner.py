@@ -82,7 +82,7 @@ class LogCleaner:
         self._setting = setting
         self._background = background
         self._clock = clock
-        self._throttler = CleanerThrottler(lambda: setting("log.cleaner.io.max.bytes.per.second"))
+        self.throttler = CleanerThrottler(lambda: setting("log.cleaner.io.max.bytes.per.second"))
         self._waiting: deque[DirtyLog] = deque()
         self._jobs: set[Job] = set()
         self._next_round_ms = 0
@@ -129,7 +129,7 @@ class LogCleaner:
         """Ends the cleanings. The next start removes the files that they leave."""
         self._is_closed = True
         self._waiting.clear()
-        self._throttler.stop()
+        self.throttler.stop()
 
     def cleanable_range(self, log: Log, last_stable_offset: int) -> CleanableRange:
         """Returns what a cleaning of the log would look at now."""
@@ -209,7 +209,7 @@ class LogCleaner:
             if candidate.dirty_ratio < 0:
                 return HorizonScan(log, self._first_dirty_offset(log))
             cleanable = self.cleanable_range(log, last_stable_offset)
-            return Cleaning(log, cleanable, self._limits(), self._throttler, now_ms)
+            return Cleaning(log, cleanable, self._limits(), self.throttler, now_ms)
         except OSError as failure:
             self._host.handle_log_dir_failure(log.directory, failure)
         except KafkaError as error:

@@ -20,6 +20,7 @@ class CleanerThrottler:
         "_sleep",
         "_window_bytes",
         "_window_started_s",
+        "total_bytes",
     )
 
     def __init__(
@@ -35,10 +36,13 @@ class CleanerThrottler:
         self._lock = Lock()
         self._window_started_s = clock()
         self._window_bytes = 0
+        self.total_bytes = 0
+        """What all cleanings have read and written since the start."""
 
     def on_bytes(self, count: int) -> None:
         """Counts bytes that were read or written, and sleeps if they were too many."""
         with self._lock:
+            self.total_bytes += count
             self._window_bytes += count
             now_s = self._clock()
             elapsed_s = now_s - self._window_started_s

@@ -111,6 +111,8 @@ class CleanerGauges:
         yield Gauge(_CLEANER + "deadthreadcount", 0)  # a log that fails is given up, not a thread
         yield Gauge(_CLEANER_MANAGER + "max_dirty_percent", round(100 * stats.max_dirty_ratio))
         yield Gauge(_CLEANER_MANAGER + "time_since_last_run_ms", max(since_ms, 0))
+        io_bytes = self._broker.partitions.cleaner.throttler.total_bytes
+        yield Gauge("kafka_utils_throttler_cleaner_io_count", io_bytes)
         yield from self._uncleanable()
 
     def _uncleanable(self) -> Iterator[Gauge]:
