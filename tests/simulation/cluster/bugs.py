@@ -175,6 +175,24 @@ REPLICATION = [
 
 COMPACTION = [
     Bug(
+        "keeps-older-records",
+        "log/cleaner/cleaning.py",
+        "if source.next_offset > first_dirty_offset]",
+        "if source.base_offset > first_dirty_offset]",
+    ),
+    Bug(
+        "drops-last-records",
+        "log/cleaner/map_builder.py",
+        "            header.base_offset,\n",
+        "            header.base_offset + 1,\n",
+    ),
+    Bug(
+        "cleans-uncommitted-records",
+        "replication/compacted_partitions.py",
+        "return CompactedLog(log, partition.last_stable_offset)",
+        "return CompactedLog(log, log.last_stable_offset(log.log_end_offset))",
+    ),
+    Bug(
         "cleans-open-transactions",
         "log/cleaner/cleanable.py",
         "end_offset = min(last_stable_offset, log.segments.active.base_offset)",
@@ -197,6 +215,28 @@ COMPACTION = [
         "log/cleaner/map_builder.py",
         "if is_aborted or header.last_offset",
         "if header.last_offset",
+    ),
+    Bug(
+        "keeps-aborted-records",
+        "log/cleaner/transactions.py",
+        """        if header.producer_id in self._ongoing_aborted:
+            self._observed.add(header.producer_id)
+            return True
+""",
+        "",
+    ),
+    Bug(
+        "checkpoints-before-the-swap",
+        "log/cleaner/log_cleaner.py",
+        "            return Cleaning(log, cleanable,",
+        "            self._checkpoint(log, cleanable.end_offset)\n"
+        "            return Cleaning(log, cleanable,",
+    ),
+    Bug(
+        "replaces-changed-segments",
+        "log/cleaner/log_cleaner.py",
+        "elif not job.sources.are_unchanged():",
+        "elif False:",
     ),
     Bug(
         "removes-old-segments-first",

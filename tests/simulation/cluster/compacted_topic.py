@@ -13,10 +13,16 @@ class CompactedTopic:
 
     segment_bytes: int
     delete_retention_ms: int
+    keys: int
+    """Of few keys, most records are soon obsolete; of many, most tombstones expire."""
 
     @classmethod
     def draw(cls, random: Random) -> "CompactedTopic | None":
-        topic = cls(random.choice((300, 1_000, 3_000)), random.choice((300, 1_500, 60_000)))
+        topic = cls(
+            random.choice((300, 1_000, 3_000)),
+            random.choice((300, 300, 1_500, 60_000)),
+            random.choice((5, 5, 40)),
+        )
         return topic if random.random() < COMPACTED_SHARE else None
 
     @property

@@ -40,6 +40,9 @@ CHECK_EVERY_MS = 100
 RECOVERY_MS = 20_000
 """More than all timeouts together."""
 
+CLEANING_MS = 1_000
+"""Some rounds of the cleaner."""
+
 RUNS_PER_COLLECTION = 8
 """A run leaves some megabytes of garbage, and a collection takes as long as a tenth of a run."""
 
@@ -137,6 +140,7 @@ class Simulation:
         for producer in world.producers:
             producer.is_finishing = True
         await self._await_recovery()
+        await self._await_cleaning()
         await self._check_logs()
 
     async def _create_topics(self) -> None:
@@ -173,6 +177,12 @@ class Simulation:
                 self.world.events.fail(Violation("; ".join(missing)), "Liveness")
             self._check_in_sync()
             await asyncio.sleep(CHECK_EVERY_MS / 1000)
+
+    async def _await_cleaning(self) -> None:
+        """Gives the cleaners time to remove the last tombstones, if these expire soon."""
+        compacted = self.world.compacted_topic
+        if compacted is not None and compacted.delete_retention_ms < CLEANING_MS:
+            await asyncio.sleep(CLEANING_MS / 1000)
 
     async def _check_logs(self) -> None:
         world = self.world

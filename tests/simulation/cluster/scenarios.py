@@ -58,6 +58,7 @@ class Scenarios:
             self.fail_leader_of_uneven_replicas,
             self.delay_isr_change,
             self.delay_metadata_of_leader,
+            self.elect_unaware_leader_again,
             self.lose_commit,
             self.disturb_new_controllers,
         ]
@@ -143,6 +144,25 @@ class Scenarios:
             await self._sleep(100, 500)
         self._faults.release(leader, METADATA_FETCH)
         await self._sleep(50, 200)
+        self._faults.release(follower, REPLICA_FETCH)
+
+    async def elect_unaware_leader_again(self) -> None:
+        """A leader is replaced and elected again, and has not heard that followers truncated."""
+        target = self._draw_target()
+        if target is None or self._is_controller(target.leader):
+            return
+        leader, (other, follower) = target.leader, target.followers[:2]
+        self._faults.hold(other, REPLICA_FETCH)
+        await self._sleep(50, 400)
+        self._faults.hold(leader, METADATA_FETCH)
+        await self._elect(target, other)
+        if await self._until(lambda: self._has_another_leader(target)):
+            await self._sleep(20, 150)
+            self._faults.hold(follower, REPLICA_FETCH)
+            await self._elect(target, leader)
+        self._faults.release(other, REPLICA_FETCH)
+        self._faults.release(leader, METADATA_FETCH)
+        await self._sleep(50, 400)
         self._faults.release(follower, REPLICA_FETCH)
 
     # Compaction

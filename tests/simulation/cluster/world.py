@@ -61,11 +61,13 @@ class ClusterWorld:
     def add_clients(self, key: PartitionKey, topic: str) -> None:
         """Starts the producers and the reader of a partition."""
         if topic == COMPACTED_TOPIC:
+            assert self.compacted_topic is not None
+            keys = self.compacted_topic.keys
             self._start_clients(
                 topic,
                 [
-                    KeyedProducer(self, "once-keyed", key, idempotent=True),
-                    TransactionalProducer(self, "transactions", key),
+                    KeyedProducer(self, "once-keyed", key, keys),
+                    TransactionalProducer(self, "transactions", key, keys),
                 ],
                 CompactedReader(self, "scanner", key),
             )

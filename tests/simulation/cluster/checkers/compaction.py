@@ -229,10 +229,10 @@ class Compaction:
         self._update_epochs(key, partition)
         where = f"{partition.topic}-{partition.index} of {host.name}"
         history, upto = self._history(key), partition.high_watermark
-        present = self._check_records(
-            where, history, list(_records_of(content_of(partition, upto)))
-        )
+        content = content_of(partition, upto)
+        present = self._check_records(where, history, list(_records_of(content)))
         self._check_removed(where, history, history.entries[:upto], present, now_ms)
+        self._check_sequences(where, key, history, content)
         received = {offset for offset in self._received[host.name, key] if offset < upto}
         self._check_deleted(where, history, present, received)
 
@@ -264,6 +264,29 @@ class Compaction:
                 entry, now_ms, self._delete_retention_ms
             ):
                 raise Violation(f"{where} has lost {entry}")
+
+    def _check_sequences(
+        self, where: str, key: PartitionKey, history: CommittedHistory, content: bytes
+    ) -> None:
+        """The last batch of an idempotent producer stays, even without records.
+
+        A replica that has only the log, and no snapshot of producers, knows its sequence by it. A
+        transaction has a new producer epoch afterwards, and so no sequence that must be known.
+        """
+        last_offsets: dict[int, int] = {}
+        for entry in self._appended[key].values():
+            if not entry.is_transactional and not entry.is_marker:
+                last_offset = max(last_offsets.get(entry.producer_id, -1), entry.offset)
+                last_offsets[entry.producer_id] = last_offset
+        headers = [header for _, header in iterate_batches(content)]
+        end_offset = headers[-1].next_offset if headers else 0
+        present = {header.last_offset for header in headers}
+        for producer_id, offset in last_offsets.items():
+            if offset < min(end_offset, len(history.entries)) and offset not in present:
+                raise Violation(
+                    f"{where} has lost the sequence of producer {producer_id}, whose last batch "
+                    f"ended at {offset}"
+                )
 
     def _check_deleted(
         self, where: str, history: CommittedHistory, present: set[int], received: set[int]

@@ -52,9 +52,10 @@ class _Abandoned(Exception):  # noqa: N818 - the domain's word for it
 class TransactionalProducer(Client):
     """One transaction after the other in one partition, until it must finish."""
 
-    def __init__(self, world: Any, name: str, key: PartitionKey) -> None:
+    def __init__(self, world: Any, name: str, key: PartitionKey, keys: int) -> None:
         super().__init__(world, name)
         self.key = key
+        self._keys = keys
         self.is_finishing = False
         self.is_done = False
         self._written = 0
@@ -117,7 +118,7 @@ class TransactionalProducer(Client):
     def _next_record(self) -> Record:
         self._written += 1
         value = f"{self.name}/{self._written}".encode()
-        return as_keyed(Record(0, self.now_ms, None, value, []), self.random)
+        return as_keyed(Record(0, self.now_ms, None, value, []), self.random, self._keys)
 
     async def _try(self, records: list[Record]) -> int | None:
         led = await self.find_leader(self.key)
