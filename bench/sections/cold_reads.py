@@ -59,8 +59,8 @@ def beside_reader(is_cold: bool, broker: BrokerUnderTest, topics: StoredTopics) 
 
 
 CASES = [
-    Case(f"producer {RATE}/s, beside a reader of 5 GB {place}", measure, stored_topics)
-    for place, measure in {
+    Case(f"producer {RATE}/s, beside a reader of 5 GB {source}", measure, stored_topics)
+    for source, measure in {
         "in memory": partial(beside_reader, False),
         "on disk": partial(beside_reader, True),
     }.items()
