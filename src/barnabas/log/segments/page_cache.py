@@ -5,8 +5,8 @@ So it reads what the page cache has. If something is missing, it gets a `ColdRea
 run its `load`, and reads again.
 
 The kernel says whether a page is in memory: a read with RWF_NOWAIT fails instead of waiting. Some
-file systems do not support the flag (overlay, NFS, tmpfs). There `mincore` says it, for about ten
-microseconds more a read.
+file systems do not support the flag (overlay, NFS, tmpfs), and some kernels and sandboxes not the
+system call. There `mincore` says it, for about ten microseconds more a read.
 """
 
 import errno
@@ -24,6 +24,9 @@ SAMPLE_BYTES = 256 << 10
 
 PositionalRead: TypeAlias = Callable[[int, int, int], bytes | bytearray]
 """The signature of `os.pread`: descriptor, count, position."""
+
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM)
+"""How a read with RWF_NOWAIT fails where it does not exist or is not allowed."""
 
 _sample = (bytearray(1),)
 
@@ -54,7 +57,7 @@ def pread_cached(fd: int, count: int, position: int) -> bytes | bytearray:
     except BlockingIOError:
         raise NotCached(position) from None
     except OSError as error:
-        if error.errno != errno.EOPNOTSUPP:
+        if error.errno not in _UNSUPPORTED:
             raise
         resident = _count_resident(fd, position, count)
         if resident < count:
@@ -76,7 +79,7 @@ def count_cached(fd: int, position: int, count: int) -> int:
     except BlockingIOError:
         return cached
     except OSError as error:
-        if error.errno != errno.EOPNOTSUPP:
+        if error.errno not in _UNSUPPORTED:
             raise
         return _count_resident(fd, position, count)
     return count

@@ -351,6 +351,8 @@ class ClientConnection:
 
     def _send(self) -> bool:
         """Sends what is ready; returns False if more must wait, or the connection is closed."""
+        if self._loading is not None:
+            return False
         responses = self.responses
         began_ns = self._monotonic_ns()
         try:
@@ -379,8 +381,6 @@ class ClientConnection:
 
     def _load_and_resume(self, cold: ColdRead) -> None:
         """Has the next bytes of the responses loaded from disk, and continues to send then."""
-        if self._loading is not None:
-            return
         if self._is_send_blocked:
             self._loop.remove_writer(self._socket)
         self._is_send_blocked = True
