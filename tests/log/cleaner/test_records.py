@@ -238,22 +238,6 @@ def test_keys_are_hashed_with_siphash(size: int, expected: str) -> None:
     assert offset_map.hash_key(bytes(range(size))).hex() == expected
 
 
-@pytest.mark.parametrize("count", [2, 900])  # on few of the 6 pages, and on all
-@pytest.mark.parametrize("release", [False, True])
-def test_a_cleared_map_is_empty_and_is_filled_again(count: int, release: bool) -> None:
-    batch = SampleBatch(3, 1000, [record(3 + index, b"%d" % index) for index in range(count)])
-    offset_map = mapped([batch])
-    assert len(offset_map) == count
-    if release:
-        offset_map.release()
-    else:
-        offset_map.clear()
-    assert (len(offset_map), offset_map.latest_offset, offset_map.latest(b"0")) == (0, -1, -1)
-    source = SampleBatch(9, 9, [record(9, b"1")]).encode()
-    assert _records.map_batches(offset_map, source, 0, 0) == (len(source), False)
-    assert (offset_map.latest(b"0"), offset_map.latest(b"1")) == (-1, 9)
-
-
 @pytest.mark.parametrize(
     ("memory_bytes", "load_factor"), [(0, 0.9), (24, 0.9), (48, 0.5), (480, 0), (480, 1.1), (-1, 1)]
 )

@@ -22,8 +22,6 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.barnabas.log.cleaner._intrinsics import load_word, prefetch_to_write
-    from cython.cimports.libc.string import memset
-    from cython.cimports.posix.mman import madvise
 
     Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])
     Size = cython.typedef(cython.Py_ssize_t)
@@ -33,7 +31,6 @@ if cython.compiled:
 COMPILED: bool = cython.compiled
 
 _ENTRY_BYTES = cython.declare(cython.longlong, 24)
-_PAGE_BYTES = cython.declare(cython.longlong, 4096)
 _MAX_SLOTS = cython.declare(cython.longlong, 0x7FFFFFFF)
 
 Hash = cython.struct(low=cython.ulonglong, high=cython.ulonglong)
@@ -79,32 +76,6 @@ class OffsetMap:
     def utilization(self) -> float:
         """The share of slots that are used, from 0 to 1."""
         return self.count / self.slots
-
-    def clear(self) -> None:
-        """Removes all keys, to map another log.
-
-        If they are on most pages, those are overwritten: the system needs ten times as long to
-        provide new ones.
-        """
-        size: Long = self.slots * _ENTRY_BYTES
-        if not cython.compiled or self.count < size // _PAGE_BYTES:
-            self.release()
-            return
-        with cython.nogil:
-            memset(self.table, 0, size)
-        self.count = 0
-        self.latest_offset = -1
-
-    def release(self) -> None:
-        """Removes all keys, and returns their memory to the system until it is needed again."""
-        advice: cython.int = mmap.MADV_DONTNEED
-        if cython.compiled:
-            with cython.nogil:
-                madvise(self.table, self.slots * _ENTRY_BYTES, advice)
-        else:
-            self.memory.madvise(advice)
-        self.count = 0
-        self.latest_offset = -1
 
     def latest(self, key: cython.const[cython.uchar][::1]) -> int:
         """Returns the last offset of the key, or -1 if it has none."""

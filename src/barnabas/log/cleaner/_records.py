@@ -910,7 +910,7 @@ def _plain_batch(data: Data, position: Size, end: Size) -> Batch:
 def _is_valid(batch: Batch, records_bytes: Long) -> cython.bint:
     """Whether offsets do not overflow, and as many records as claimed fit into the bytes."""
     return (
-        0 <= batch.base_offset <= _MAX_INT64 - _MAX_INT32
+        0 <= batch.base_offset < _MAX_INT64 - _MAX_INT32
         and batch.last_offset_delta >= 0
         and 0 <= batch.count * _MIN_RECORD_BYTES <= records_bytes
     )

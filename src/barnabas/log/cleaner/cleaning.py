@@ -129,15 +129,18 @@ class Cleaning:
 
     def discard(self) -> None:
         """Removes what was written and is not in place."""
-        self._steps.close()
-        for writer in self._writers:
-            writer.close()
+        self._close_files()
         with suppress(OSError):
             remove_cleaned_files(self._folder.fd)
 
     def close(self) -> None:
-        self._steps.close()
+        self._close_files()
         self._folder.close()
+
+    def _close_files(self) -> None:
+        self._steps.close()
+        for writer in self._writers:
+            writer.close()
 
     def _run(self) -> Generator[None, None, None]:
         remove_cleaned_files(self._folder.fd)

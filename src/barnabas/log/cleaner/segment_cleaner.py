@@ -95,6 +95,8 @@ class SegmentCleaner:
             if header is None:
                 self._write(end)
                 return position
+            if header.base_offset < self._writer.indexes.next_offset:
+                raise CorruptBatch(f"The batch at offset {header.base_offset} is out of order.")
             if not self._writer.indexes.has_space(len(self._out), header.last_offset):
                 self._write(end)
                 self.writers.append(self._new_writer(header.base_offset))
@@ -125,7 +127,12 @@ class SegmentCleaner:
             is_empty_marker = False
             discard = self._transactions.on_data_batch(header)
         records = b"" if discard else record_bytes(batch, 0, header, MAX_DECOMPRESSED_BYTES)
-        end = self._reserve(end, header, max(len(records), header.size_bytes))
+        if not discard and header.record_count > len(records):
+            raise CorruptBatch(
+                f"The batch at offset {header.base_offset} has fewer than {header.record_count} "
+                "records."
+            )
+        end = self._reserve(end, header, max(len(records), header.size_bytes), discard=discard)
         filtered = self._filter.filter_records(
             header,
             records,
@@ -145,9 +152,11 @@ class SegmentCleaner:
             batch_end = self._compress(filtered.header.codec, end, batch_end)
         return self._filter.finish_batch(filtered.header, self._out, end, batch_end, indexes)
 
-    def _reserve(self, end: int, header: BatchHeader, size_bytes: int) -> int:
+    def _reserve(
+        self, end: int, header: BatchHeader, size_bytes: int, *, discard: bool = False
+    ) -> int:
         """Makes space for a batch in the output buffer; returns where the output ends then."""
-        needed_bytes = max_filtered_bytes(size_bytes, header.record_count)
+        needed_bytes = max_filtered_bytes(size_bytes, 0 if discard else header.record_count)
         if end + needed_bytes > len(self._out):
             self._write(end)
             end = 0
