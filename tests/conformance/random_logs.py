@@ -1,0 +1,307 @@
+"""Random logs, and the two cleaners that clean copies of them: ours and Kafka's own class."""
+
+import random
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.conformance.brokers import PEERS
+from tests.log.cleaner.cleaner_harness import COMPACTED
+from tests.log.log_test_directory import NOW_MS, TOPIC_ID, LogTestDirectory, valid
+
+from barnabas.log import Log, LogConfig, LogDirectory
+from barnabas.log.cleaner.cleanable import find_cleanable_range
+from barnabas.log.cleaner.cleaning import CleanerLimits, Cleaning
+from barnabas.log.cleaner.throttler import CleanerThrottler
+from barnabas.wire.records.batch import CODEC_BITS, BatchHeader, crc_is_valid, iterate_batches
+from barnabas.wire.records.build import build_batch
+from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.control import build_marker
+from barnabas.wire.records.read import read_records
+from barnabas.wire.records.record import Record
+
+PROGRAM = Path(__file__).parent / "java" / "CleanLogs.java"
+TOPIC = "prices"
+DELETE_RETENTION_MS = 60_000
+
+Batch = tuple[BatchHeader, list[Record]]
+
+
+@dataclass(slots=True, frozen=True)
+class CleanerSettings:
+    """What decides the groups and the passes of a cleaning."""
+
+    segment_bytes: int = 2_000
+    map_bytes: int = 1 << 20
+    buffer_bytes: int = 1 << 14
+
+    @property
+    def log_config(self) -> LogConfig:
+        return replace(
+            COMPACTED,
+            segment_bytes=self.segment_bytes,
+            delete_retention_ms=DELETE_RETENTION_MS,
+            delete_delay_ms=60_000,
+        )
+
+
+class LogWriter:
+    """Appends single records and markers to a log."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._sequences: Counter[int] = Counter()
+
+    def write(self, key: bytes, value: bytes, *, producer_id: int = -1) -> None:
+        """Appends a record, in a transaction if there is a producer."""
+        has_producer = producer_id >= 0
+        content = build_batch(
+            [Record(0, NOW_MS, key, value, [])],
+            producer_id=producer_id,
+            producer_epoch=0 if has_producer else -1,
+            base_sequence=self._sequences[producer_id] if has_producer else -1,
+            transactional=has_producer,
+        )
+        self._sequences[producer_id] += 1
+        append(self._log, content, NOW_MS)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        marker = build_marker(
+            producer_id=producer_id,
+            producer_epoch=0,
+            committed=committed,
+            coordinator_epoch=0,
+            timestamp=NOW_MS,
+        )
+        append(self._log, marker, NOW_MS)
+
+
+class RandomLog:
+    """Writes a log with batches of every kind."""
+
+    def __init__(
+        self,
+        path: Path,
+        seed: int,
+        settings: CleanerSettings,
+        *,
+        one_transaction_each: bool = False,
+    ) -> None:
+        self._one_transaction_each = one_transaction_each  # a new producer for each transaction
+        self._next_producer_id = 100
+        self._directory = LogTestDirectory(path)
+        self._log = self._directory.create(settings.log_config, TOPIC)
+        self._random = random.Random(seed)
+        self._now_ms = NOW_MS
+        self._sequences: dict[int, int] = {}
+        self._epochs: dict[int, int] = {}
+        self._open: set[int] = set()  # producers with an open transaction
+
+    def write(self, steps: int) -> None:
+        """Appends batches of records and markers, ends all transactions, and closes the log."""
+        for _ in range(steps):
+            self._now_ms += self._random.choice([0, 1, 50, 3_000])
+            self._step()
+        for producer_id in sorted(self._open):
+            self._end_transaction(producer_id)
+        self._write_batch()
+        self._directory.stop()
+
+    def _step(self) -> None:
+        kind = self._random.random()
+        if kind < 0.5:
+            self._write_batch()
+        elif kind < 0.6:
+            self._write_batch(self._random.choice([1, 2, 3]))
+        elif kind < 0.8:
+            self._write_in_transaction(self._random.choice([0, 1, 2]))
+        elif kind < 0.95 and self._open:
+            self._end_transaction(self._random.choice(sorted(self._open)))
+        elif kind < 0.97:
+            self._end_transaction(self._random.choice([14, 15]))  # without any data
+        else:
+            producer_id = self._random.choice([1, 2, 3, 11, 12, 13])
+            if producer_id not in self._open:
+                self._epochs[producer_id] = self._epochs.get(producer_id, 0) + 1
+                self._sequences[producer_id] = 0
+
+    def _write_in_transaction(self, index: int) -> None:
+        producer_id = 11 + index
+        if self._one_transaction_each:
+            producer_ids = sorted(self._open)
+            if index == 0 or len(producer_ids) < index:
+                self._next_producer_id += 1
+                producer_ids.append(self._next_producer_id)
+            producer_id = producer_ids[-1]
+        self._write_batch(producer_id, transactional=True)
+        self._open.add(producer_id)
+
+    def _write_batch(self, producer_id: int = -1, *, transactional: bool = False) -> None:
+        records = [self._record() for _ in range(self._random.choice([1, 1, 2, 5, 20]))]
+        sequence = self._sequences.get(producer_id, 0)
+        content = build_batch(
+            records,
+            codec=self._random.choice([Codec.NONE, Codec.NONE, Codec.NONE, *Codec]),
+            producer_id=producer_id,
+            producer_epoch=self._epochs.get(producer_id, 0) if producer_id >= 0 else -1,
+            base_sequence=sequence if producer_id >= 0 else -1,
+            transactional=transactional,
+            append_time=self._now_ms if self._random.random() < 0.1 else None,
+        )
+        if producer_id >= 0:
+            self._sequences[producer_id] = sequence + len(records)
+        append(self._log, content, self._now_ms)
+
+    def _record(self) -> Record:
+        # Some keys are never written again, some records have no key.
+        key: bytes | None = b"k%d" % min(int(self._random.expovariate(0.1)), 60)
+        if self._random.random() < 0.03:
+            key = None
+        value: bytes | None = b"v" * self._random.choice([0, 1, 10, 60])
+        if self._random.random() < 0.15:
+            value = None
+        headers: list[tuple[str, bytes | None]] = [("h", b"1"), ("", None)]
+        return Record(
+            0,
+            self._now_ms - self._random.choice([0, 0, 0, 7, 5_000]),
+            key,
+            value,
+            headers if self._random.random() < 0.2 else [],
+        )
+
+    def _end_transaction(self, producer_id: int) -> None:
+        marker = build_marker(
+            producer_id=producer_id,
+            producer_epoch=self._epochs.get(producer_id, 0),
+            committed=self._random.random() < 0.5,
+            coordinator_epoch=0,
+            timestamp=self._now_ms,
+        )
+        append(self._log, marker, self._now_ms)
+        self._open.discard(producer_id)
+
+
+def append(log: Log, content: bytearray, now_ms: int) -> None:
+    """Appends a batch; if it opens a transaction, that is verified first."""
+    batch, verification = valid(content), None
+    if batch.header.is_transactional and not batch.header.is_control:
+        verification = log.producers.start_batch_verification(
+            batch.header, from_zero=False, now_ms=now_ms
+        )
+    log.append_as_leader(batch, 0, now_ms, verification=verification)
+
+
+class OurCleaner:
+    """Cleans a log with the steps of `Cleaning`, at times that the caller chooses."""
+
+    def __init__(self, path: Path, settings: CleanerSettings) -> None:
+        self._directory = LogDirectory.open(path)
+        self.log: Log = self._directory.open_log(TOPIC, 0, TOPIC_ID, settings.log_config)
+        self._limits = CleanerLimits(settings.map_bytes, 0.9, settings.buffer_bytes)
+        self._throttler = CleanerThrottler(lambda: 1e300)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.log.path)
+
+    def clean(self, first_dirty_offset: int, end_offset: int, now_ms: int) -> int:
+        """Cleans the log once; returns the new first dirty offset."""
+        cleanable = find_cleanable_range(
+            self.log, first_dirty_offset, last_stable_offset=end_offset, now_ms=now_ms
+        )
+        assert cleanable.end_offset == end_offset
+        cleaning = Cleaning(self.log, cleanable, self._limits, self._throttler, now_ms)
+        while not cleaning.is_done:
+            cleaning.step()
+            if (group := cleaning.finished_group) is not None:
+                replaced = [source.segment for source in group.sources]
+                self.log.maintenance.put_in_place(replaced, group.cleaned)
+        cleaning.close()
+        return cleaning.first_dirty_offset
+
+    def close(self) -> None:
+        self._directory.close()
+
+
+class KafkaCleaner:
+    """Cleans logs with Kafka's cleaner, in one JVM."""
+
+    def __init__(self) -> None:
+        home = subprocess.run(
+            [PEERS / "kafka", "install"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        self._jvm = subprocess.Popen(
+            ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{home}/libs/*", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
+    ) -> None:
+        self._jvm.communicate(timeout=60)
+
+    def open(self, folder: Path, settings: CleanerSettings, *, log_start_offset: int = 0) -> int:
+        """Opens a log after a clean shutdown; returns its end offset."""
+        configs = {
+            "cleanup.policy": "compact",
+            "internal.segment.bytes": settings.segment_bytes,
+            "index.interval.bytes": settings.log_config.index_interval_bytes,
+            "delete.retention.ms": DELETE_RETENTION_MS,
+        }
+        assigned = " ".join(f"{key}={value}" for key, value in configs.items())
+        return self._run(
+            f"open {folder} {log_start_offset} {settings.map_bytes} {settings.buffer_bytes} "
+            + assigned
+        )
+
+    def clean(self, first_dirty_offset: int, end_offset: int, now_ms: int, copy: Path) -> int:
+        """Cleans the log once and copies its files; returns the new first dirty offset."""
+        return self._run(f"clean {first_dirty_offset} {end_offset} {now_ms} {copy}")
+
+    def _run(self, command: str) -> int:
+        assert self._jvm.stdin is not None
+        assert self._jvm.stdout is not None
+        self._jvm.stdin.write(command + "\n")
+        self._jvm.stdin.flush()
+        line = self._jvm.stdout.readline()
+        assert line, f"Kafka's cleaner failed: {command}"
+        return int(line)
+
+
+def copy_directory(source: Path, target: Path) -> Path:
+    """Copies a log directory with the times of its files."""
+    shutil.copytree(source, target)
+    return target
+
+
+def segment_batches(folder: Path) -> dict[str, list[Batch]]:
+    """Returns the batches of every segment of a log by the name of its file."""
+    return {path.name: list(read_batches(path)) for path in sorted(folder.glob("*.log"))}
+
+
+def read_batches(path: Path) -> Iterator[Batch]:
+    """Yields the batches of a file; checks their checksums and the order of their offsets.
+
+    The size and the checksum of a compressed batch depend on the library that compressed it, so
+    they are -1 here.
+    """
+    content = path.read_bytes()
+    last_offset = -1
+    for position, header in iterate_batches(content):
+        assert crc_is_valid(content, position, header), f"{path}: {header}"
+        assert header.base_offset > last_offset, f"{path}: {header} is not after {last_offset}"
+        last_offset = header.last_offset
+        records = read_records(content, position)
+        if header.attributes & CODEC_BITS:
+            header = header._replace(length=-1, crc=-1)
+        yield header, records

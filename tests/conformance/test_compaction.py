@@ -1,0 +1,270 @@
+"""Kafka's cleaner and ours clean copies of one log to the same files."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.conformance.brokers import run_peer
+from tests.conformance.random_logs import (
+    DELETE_RETENTION_MS,
+    TOPIC,
+    Batch,
+    CleanerSettings,
+    KafkaCleaner,
+    LogWriter,
+    OurCleaner,
+    RandomLog,
+    copy_directory,
+    segment_batches,
+)
+from tests.log.log_test_directory import NOW_MS, LogTestDirectory
+
+from barnabas.log.segments.index import TransactionIndex
+from barnabas.wire.records.batch import BatchHeader
+from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.record import Record
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
+
+SEEDS = 10
+STEPS = 300
+ROUNDS = 6
+SETTINGS = {
+    "many segments": CleanerSettings(),
+    "one segment from several": CleanerSettings(segment_bytes=6_000),
+    "a full map": CleanerSettings(map_bytes=24 * 30),
+    "small buffers": CleanerSettings(buffer_bytes=300),
+}
+KINDS = {
+    "a removed plain batch",
+    "a removed transactional batch",
+    "a removed control batch",
+    *(f"a rebuilt {codec.name} batch" for codec in Codec),
+    "an emptied batch",
+    "an empty batch that was kept",
+    "a tombstone with a horizon",
+    "a tombstone that was removed",
+    "a marker with a horizon",
+}
+"""What every set of random logs must have met."""
+
+
+@pytest.fixture(scope="module")
+def kafka_cleaner() -> Iterator[KafkaCleaner]:
+    with KafkaCleaner() as cleaner:
+        yield cleaner
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_both_cleaners_keep_the_same_batches(
+    kafka_cleaner: KafkaCleaner, settings: CleanerSettings, tmp_path: Path
+) -> None:
+    met: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        met += clean_with_both(kafka_cleaner, settings, seed, tmp_path / str(seed))
+    assert met.keys() >= KINDS, f"the logs are too simple: {met}"
+    assert (met["a round that a full map ended"] > 0) == (settings.map_bytes < 1 << 20)
+
+
+def test_only_kafka_takes_a_committed_transaction_for_aborted_where_its_map_was_full(
+    kafka_cleaner: KafkaCleaner, tmp_path: Path
+) -> None:
+    """A cleaning begins inside a segment, because the map of the one before was full there.
+
+    Kafka begins to read there, after the marker of an aborted transaction, and takes the next
+    transaction of that producer for the aborted one. Its keys are not mapped, so that older records
+    of these keys stay. Here the segment is read from its start.
+    """
+    settings = CleanerSettings(map_bytes=24 * 5)  # four keys
+    directory = LogTestDirectory(tmp_path / "written")
+    log = directory.create(settings.log_config, TOPIC)
+    writer = LogWriter(log)
+    writer.write(b"stale", b"old")
+    log.maintenance.roll()
+    writer.write(b"aborted", b"1", producer_id=7)
+    writer.end_transaction(7, committed=False)
+    for number in range(8):  # the map is full within these; they fill some index entries
+        writer.write(b"k%d" % number, bytes(200))
+    writer.write(b"stale", b"new", producer_id=7)
+    writer.end_transaction(7, committed=True)
+    log.maintenance.roll()
+    end_offset = log.log_end_offset
+    directory.stop()
+    theirs = copy_directory(tmp_path / "written", tmp_path / "kafka") / f"{TOPIC}-0"
+    ours = OurCleaner(copy_directory(tmp_path / "written", tmp_path / "barnabas"), settings)
+    kafka_cleaner.open(theirs, settings)
+    first_dirty_offset = their_offset = 0
+    for number in range(3):
+        copy = tmp_path / f"round-{number}"
+        their_offset = kafka_cleaner.clean(their_offset, end_offset, NOW_MS, copy)
+        first_dirty_offset = ours.clean(first_dirty_offset, end_offset, NOW_MS)
+    assert first_dirty_offset == their_offset == end_offset
+    assert stale_values(ours.folder) == [b"new"]
+    assert stale_values(copy) == [b"old", b"new"]
+    ours.close()
+
+
+def stale_values(folder: Path) -> list[bytes | None]:
+    return [
+        record.value
+        for _, records in all_batches(folder)
+        for record in records
+        if record.key == b"stale"
+    ]
+
+
+@pytest.fixture(scope="module")
+def cleaned_folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Random logs that we have cleaned in several rounds."""
+    folders = []
+    for seed in range(3):
+        path = tmp_path_factory.mktemp("cleaned")
+        RandomLog(path, seed, CleanerSettings()).write(STEPS)
+        ours = OurCleaner(path, CleanerSettings())
+        first_dirty_offset, now_ms = 0, NOW_MS
+        for _ in range(3):
+            bases = [segment.base_offset for segment in ours.log.segments.ordered]
+            ends = [base for base in bases if base > first_dirty_offset]
+            first_dirty_offset = ours.clean(first_dirty_offset, ends[len(ends) // 2], now_ms)
+            now_ms += DELETE_RETENTION_MS + 1
+        ours.close()
+        folders.append(ours.folder)
+    return folders
+
+
+BATCH_LINE = re.compile(
+    r"baseOffset: (\d+) lastOffset: (\d+) count: (\d+) baseSequence: (\S+) .* producerId: (\S+) "
+    r"producerEpoch: (\S+) .* isTransactional: (\w+) isControl: (\w+) deleteHorizonMs: "
+    r"OptionalLong(\S+) .* compresscodec: (\w+) crc: \d+ isvalid: true"
+)
+PROBLEM = re.compile("[Mm]ismatch|not found|Non-consecutive|rror|xception|orrupt|isvalid: false")
+RECORD_LINE = re.compile(r"\| offset: (\d+) \w+: (\d+) keySize: (\S+) valueSize: (\S+) ")
+
+
+def test_kafka_dump_log_reads_the_records_that_we_kept(cleaned_folders: list[Path]) -> None:
+    """The tool prints every batch and record, and finds no problem in any index."""
+    printed = dump_log(cleaned_folders, "--print-data-log", "--deep-iteration")
+    batches = [batch for folder in cleaned_folders for batch in all_batches(folder)]
+    assert {header.codec for header, _ in batches} == set(Codec)
+    assert any(header.has_delete_horizon for header, _ in batches)
+    assert any(not records for _, records in batches)
+    assert BATCH_LINE.findall(printed) == [described_batch(header) for header, _ in batches]
+    assert RECORD_LINE.findall(printed) == [
+        described_record(record) for _, records in batches for record in records
+    ]
+    assert "version: 0 producerId: " in printed  # the transaction indexes
+
+
+def test_kafka_dump_log_finds_the_indexes_of_cleaned_segments_sane(
+    cleaned_folders: list[Path],
+) -> None:
+    printed = dump_log(cleaned_folders, "--index-sanity-check")
+    indexes = [path for folder in cleaned_folders for path in folder.glob("*index")]
+    checked = [path for path in indexes if path.suffix in (".index", ".timeindex")]
+    passed = re.findall("passed sanity check.|index is empty.", printed)
+    assert len(passed) == len(checked)
+
+
+def dump_log(folders: Sequence[Path], *flags: str) -> str:
+    suffixes = {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
+    files = [
+        path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in suffixes
+    ]
+    assert {path.suffix for path in files} == suffixes
+    named = ",".join(map(str, files))
+    printed = run_peer("tool", "dump-log", *flags, "--files", named, deadline_s=90)
+    assert [line for line in printed.splitlines() if PROBLEM.search(line)] == []
+    return printed
+
+
+def described_batch(header: BatchHeader) -> tuple[str, ...]:
+    """Returns the fields of a batch as the tool prints them."""
+    horizon_ms = header.delete_horizon_ms
+    values = (
+        header.base_offset,
+        header.last_offset,
+        header.record_count,
+        header.base_sequence,
+        header.producer_id,
+        header.producer_epoch,
+        str(header.is_transactional).lower(),
+        str(header.is_control).lower(),
+        ".empty" if horizon_ms is None else f"[{horizon_ms}]",
+        header.codec.name.lower(),
+    )
+    return tuple(map(str, values))
+
+
+def described_record(record: Record) -> tuple[str, ...]:
+    sizes = (-1 if cell is None else len(cell) for cell in (record.key, record.value))
+    return tuple(map(str, (record.offset, record.timestamp, *sizes)))
+
+
+def clean_with_both(
+    kafka_cleaner: KafkaCleaner, settings: CleanerSettings, seed: int, path: Path
+) -> Counter[str]:
+    """Cleans a random log in several rounds; returns what was met, see `KINDS`."""
+    is_map_full = settings.map_bytes < 1 << 20
+    RandomLog(path / "written", seed, settings, one_transaction_each=is_map_full).write(STEPS)
+    theirs = copy_directory(path / "written", path / "kafka") / f"{TOPIC}-0"
+    ours = OurCleaner(copy_directory(path / "written", path / "barnabas"), settings)
+    assert kafka_cleaner.open(theirs, settings) == ours.log.log_end_offset
+    met: Counter[str] = Counter()
+    moments = random.Random(seed)
+    first_dirty_offset, now_ms = 0, NOW_MS
+    for number in range(ROUNDS):
+        before = all_batches(ours.folder)
+        bases = [segment.base_offset for segment in ours.log.segments.ordered]
+        ends = [base for base in bases if base > first_dirty_offset]
+        end_offset = moments.choice(ends[: max(len(ends) // (ROUNDS - number), 1)])
+        copy = path / f"round-{number}"
+        their_offset = kafka_cleaner.clean(first_dirty_offset, end_offset, now_ms, copy)
+        first_dirty_offset = ours.clean(first_dirty_offset, end_offset, now_ms)
+        assert first_dirty_offset == their_offset
+        assert_equal_segments(ours.folder, copy)
+        met["a round that a full map ended"] += first_dirty_offset < end_offset
+        count_kinds(before, all_batches(ours.folder), met)
+        now_ms += moments.choice([1, DELETE_RETENTION_MS - 1, DELETE_RETENTION_MS + 1])
+    ours.close()
+    return met
+
+
+def count_kinds(before: Sequence[Batch], after: Sequence[Batch], met: Counter[str]) -> None:
+    """Counts what a cleaning has done."""
+    left = {header.base_offset: (header, records) for header, records in after}
+    for header, records in before:
+        kind = "control" if header.is_control else "transactional" * header.is_transactional
+        new_header, new_records = left.get(header.base_offset, (None, []))
+        if new_header is None:
+            met[f"a removed {kind or 'plain'} batch"] += 1
+            continue
+        is_smaller = len(new_records) < len(records)
+        met[f"a rebuilt {header.codec.name} batch"] += is_smaller and bool(new_records)
+        met["an emptied batch"] += is_smaller and not new_records
+        met["an empty batch that was kept"] += not records
+        if new_header.has_delete_horizon and not header.has_delete_horizon:
+            met[f"a {'marker' if header.is_control else 'tombstone'} with a horizon"] += 1
+        had_tombstone = any(record.value is None for record in records)
+        has_tombstone = any(record.value is None for record in new_records)
+        if header.has_delete_horizon and new_records and had_tombstone and not has_tombstone:
+            met["a tombstone that was removed"] += 1
+
+
+def all_batches(folder: Path) -> list[Batch]:
+    return [batch for batches in segment_batches(folder).values() for batch in batches]
+
+
+def assert_equal_segments(ours: Path, theirs: Path) -> None:
+    """The batches of all segments are equal, and so are the entries of their indexes."""
+    our_segments, their_segments = segment_batches(ours), segment_batches(theirs)
+    assert list(our_segments) == list(their_segments)
+    for name, batches in our_segments.items():
+        assert batches == their_segments[name], name
+    for path in ours.glob("*.txnindex"):
+        other = theirs / path.name
+        their_entries = other.read_bytes() if other.exists() else b""
+        entry = TransactionIndex.ENTRY
+        assert list(entry.iter_unpack(path.read_bytes())) == list(entry.iter_unpack(their_entries))
