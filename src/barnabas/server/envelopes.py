@@ -1,13 +1,14 @@
 """Envelopes, in which a broker forwards a client's request to the controller (KIP-590).
 
 request      its header and body, as the client sent them
-principal    version int16 (0), then DefaultPrincipalData: a type and a name
+principal    version int16 (0), then DefaultPrincipalData: type, name, login by a delegation token
 host         the client's address, 4 or 16 bytes
 """
 
 import ipaddress
 from struct import Struct, error
 
+from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
@@ -51,24 +52,26 @@ def encode_response(response: Message, header: RequestHeader) -> bytes:
     return bytes(out)
 
 
-def write_principal(principal: str) -> bytes:
-    kind, _, name = principal.partition(":")
-    return _VERSION.pack(_PRINCIPAL_VERSION) + DefaultPrincipalData(type=kind, name=name).write(
-        _PRINCIPAL_VERSION
+def write_principal(principal: KafkaPrincipal) -> bytes:
+    data = DefaultPrincipalData(
+        type=principal.type,
+        name=principal.name,
+        token_authenticated=principal.token_authenticated,
     )
+    return _VERSION.pack(_PRINCIPAL_VERSION) + data.write(_PRINCIPAL_VERSION)
 
 
-def read_principal(content: bytes | None) -> str:
+def read_principal(content: bytes | None) -> KafkaPrincipal:
     """Raises PRINCIPAL_DESERIALIZATION_FAILURE if the principal cannot be read."""
     try:
         (version,) = _VERSION.unpack_from(content or b"")
-        principal, _ = DefaultPrincipalData.read(content or b"", version, _VERSION.size)
+        data, _ = DefaultPrincipalData.read(content or b"", version, _VERSION.size)
     except (error, ProtocolViolation, KafkaError) as failure:
         raise KafkaError(
             ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE,
             "The principal of a forwarded request cannot be read.",
         ) from failure
-    return f"{principal.type}:{principal.name}"
+    return KafkaPrincipal(data.type, data.name, data.token_authenticated)
 
 
 def read_client_host(content: bytes) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from barnabas.server import api, controller_api
+from barnabas.server.authorization import RequestAuthorizer
 from barnabas.server.auto_topic_creation import AutoTopicCreator
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
@@ -66,6 +67,7 @@ class BrokerNode:
     purgatory: Purgatory
     fetch_sessions: FetchSessionCache
     disk_reads: DiskReads
+    authorizer: RequestAuthorizer | None = None  # None: everything is allowed
     auto_topic_creator: AutoTopicCreator = field(default_factory=AutoTopicCreator)
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
@@ -94,6 +96,7 @@ class ControllerNode:
     timer: Timer
     purgatory: Purgatory
     disk_reads: DiskReads
+    authorizer: RequestAuthorizer | None = None  # None: everything is allowed
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
     monotonic_ns: Callable[[], int] = time.perf_counter_ns

@@ -2,6 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
+from barnabas.security.authorizer.model import OPERATIONS, AclOperation, Resource
+from barnabas.security.principal import KafkaPrincipal
+from barnabas.server.authorization import denied
+
 if TYPE_CHECKING:
     from barnabas.server.network.connection import ClientConnection
     from barnabas.server.nodes import BrokerNode, ControllerNode
@@ -71,5 +75,31 @@ class RequestContext:
         return self.connection.host
 
     @property
-    def principal(self) -> str:
+    def principal(self) -> KafkaPrincipal:
         return self.connection.principal
+
+    def is_allowed(
+        self, operation: AclOperation, resource: Resource, *, is_audited: bool = True
+    ) -> bool:
+        """Returns whether the client may perform an operation on a resource.
+
+        A denial is not audited if another check can still allow the request, or if what is denied
+        is only left out of a listing.
+        """
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.is_allowed(
+            self, operation, resource, is_audited=is_audited
+        )
+
+    def require_allowed(self, operation: AclOperation, resource: Resource) -> None:
+        """Raises the AUTHORIZATION_FAILED error of the resource's type if it is not allowed."""
+        if not self.is_allowed(operation, resource):
+            raise denied(resource.type)
+
+    def allowed_operations(self, resource: Resource) -> int:
+        """Returns the allowed operations as the protocol's bit field: bit n has code n."""
+        return sum(
+            1 << operation
+            for operation in OPERATIONS[resource.type]
+            if self.is_allowed(operation, resource, is_audited=False)
+        )

@@ -7,6 +7,7 @@ import pytest
 from tests.server.controller_api.fake_controller import FakeControllerListener
 from tests.server.harness import frame, on_a_loop
 
+from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.controller_api import HANDLERS, controller_requests
 from barnabas.server.envelopes import write_principal
 from barnabas.server.handlers import ApiHandlers
@@ -26,12 +27,15 @@ from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.registrations import BrokerHeartbeatRequest
 from barnabas.wire.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 
-ALICE = write_principal("User:alice")
+ALICE = KafkaPrincipal("User", "alice", token_authenticated=True)
+WRITTEN_ALICE = write_principal(ALICE)
 HOST = bytes([10, 0, 0, 9])
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")], timeout_ms=5)
 
 
-def sealed(content: bytes, principal: bytes | None = ALICE, host: bytes = HOST) -> EnvelopeRequest:
+def sealed(
+    content: bytes, principal: bytes | None = WRITTEN_ALICE, host: bytes = HOST
+) -> EnvelopeRequest:
     return EnvelopeRequest(
         request_data=content, request_principal=principal, client_host_address=host
     )
@@ -66,7 +70,7 @@ async def test_the_client_of_a_forwarded_request_is_the_brokers_client(
     monkeypatch.setattr(controller_requests, "handle", note)
     await FakeControllerListener().request(sealed(inside(CREATE, 6)), 0)
     await FakeControllerListener().request(sealed(inside(CREATE, 6), host=bytes(15) + b"\1"), 0)
-    assert calls == [("User:alice", "10.0.0.9", "abc", 6), ("User:alice", "::1", "abc", 6)]
+    assert calls == [(ALICE, "10.0.0.9", "abc", 6), (ALICE, "::1", "abc", 6)]
 
 
 @on_a_loop
@@ -120,7 +124,7 @@ UNREADABLE = {
         (sealed(inside(CREATE, 7), principal=None), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
         (sealed(inside(CREATE, 7), principal=b"\0"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
         (
-            sealed(inside(CREATE, 7), principal=b"\0\1" + ALICE[2:]),
+            sealed(inside(CREATE, 7), principal=b"\0\1" + WRITTEN_ALICE[2:]),
             ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE,
         ),
         (sealed(inside(CREATE, 7), host=b"abc"), ErrorCode.INVALID_REQUEST),

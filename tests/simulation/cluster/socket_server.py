@@ -11,6 +11,7 @@ from typing import Any
 from tests.simulation.world.connections import ConnectionEnd, ConnectionNetwork
 from tests.simulation.world.process import current_process
 
+from barnabas.security.principal import ANONYMOUS
 from barnabas.server.metrics.registry import RequestMetrics
 from barnabas.server.network.pipeline import RequestPipeline, SuspendedRequest
 from barnabas.server.network.response_queue import QueuedResponse
@@ -99,7 +100,7 @@ class SimulatedClientConnection:
         self.host = CLIENT_ADDRESS
         self.local_host = "127.0.0.1"
         self.listener = listener
-        self.principal = "User:ANONYMOUS"
+        self.principal = ANONYMOUS
         self.software = ("", "")
         self.is_closed = False
         self.received_ns = 0

@@ -3,6 +3,7 @@
 The response contains the bytes of the response to the client, or NOT_CONTROLLER.
 """
 
+from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.controller_api import FORWARDABLE, HANDLERS
 from barnabas.server.envelopes import encode_response, read_client_host, read_principal
 from barnabas.server.errors import error_of
@@ -35,7 +36,7 @@ class ForwardedRequestContext(RequestContext):
     __slots__ = ("_host", "_principal")
 
     def __init__(
-        self, context: RequestContext, header: RequestHeader, principal: str, host: str
+        self, context: RequestContext, header: RequestHeader, principal: KafkaPrincipal, host: str
     ) -> None:
         super().__init__(
             header.api_version,
@@ -54,7 +55,7 @@ class ForwardedRequestContext(RequestContext):
         return self._host
 
     @property
-    def principal(self) -> str:
+    def principal(self) -> KafkaPrincipal:
         return self._principal
 
 

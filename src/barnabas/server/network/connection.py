@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.log import ColdRead
 from barnabas.net.buffers import FIRST_STEP_BYTES, BuffersExhausted, ReceiveBuffer
+from barnabas.security.principal import ANONYMOUS
 from barnabas.server.disk_reads import PendingRead
 from barnabas.server.network.foreign_protocol import ForeignProtocol, invalid_length
 from barnabas.server.network.response_queue import ResponseQueue
@@ -32,8 +33,6 @@ MAX_IN_FLIGHT_REQUESTS = 256
 
 MAX_UNSENT_BYTES = 1 << 20
 """While more bytes of responses than this wait in memory, no further request is started."""
-
-ANONYMOUS = "User:ANONYMOUS"
 
 _LENGTH = Struct(">i")
 _PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")

@@ -1,0 +1,1 @@
+"""Authorization: ACLs, and the decisions that are derived from them."""
