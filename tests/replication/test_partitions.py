@@ -114,6 +114,7 @@ def test_an_interrupted_delete_is_finished_after_a_restart(world: World) -> None
     world.delete_topic("orders")
     assert len(world.folders()) == 1
     world.restart()
+    world.run_maintenance()
     assert world.folders() == []
 
 
