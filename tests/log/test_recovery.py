@@ -23,7 +23,7 @@ from tests.log.log_test_directory import (
 )
 
 from barnabas.log import CorruptLog, Log, LogConfig
-from barnabas.log.segments.index import IndexFile
+from barnabas.log.segments.index import IndexFile, TransactionIndex
 from barnabas.wire.errors import ErrorCode
 
 ONE_SEGMENT = LogConfig(index_interval_bytes=200)
@@ -648,3 +648,29 @@ def test_a_flush_includes_the_aborted_transactions(log_dir: LogTestDirectory) ->
     log.append_as_leader(marker(2, 0, committed=False), 0, NOW_MS)
     assert str(index) in log.flusher.begin().other_paths
     assert str(index) not in log.flusher.begin().other_paths
+
+
+@pytest.mark.parametrize("synced_aborts", [0, 1])
+@pytest.mark.parametrize("is_in_log", [True, False])
+@pytest.mark.parametrize("kept_bytes", [0, 10, 26, 34])
+def test_entries_of_unsynced_abort_markers_are_not_trusted(
+    log_dir: LogTestDirectory, kept_bytes: int, is_in_log: bool, synced_aborts: int
+) -> None:
+    """A power loss keeps some bytes of the entry and zeros after them, and the marker or not."""
+    log = log_dir.create(ONE_SEGMENT)
+    write(log, batch(producer_id=2, epoch=0, sequence=0, transactional=True))
+    log.append_as_leader(marker(2, 0, committed=synced_aborts == 0), 0, NOW_MS)
+    log = log_dir.stop_and_reopen(ONE_SEGMENT)
+    synced_bytes, expected = log.size_bytes, log.aborted_transactions(0, 100)
+    write(log, batch(producer_id=2, epoch=0, sequence=1, transactional=True))
+    log.append_as_leader(marker(2, 0, committed=False), 0, NOW_MS)
+    if is_in_log:
+        expected = log.aborted_transactions(0, 100)
+    log_dir.kill()
+    path, entry_bytes = log_dir.folder() / f"{0:020}.txnindex", TransactionIndex.ENTRY.size
+    kept = path.read_bytes()[: synced_aborts * entry_bytes + kept_bytes]
+    path.write_bytes(kept + bytes(entry_bytes - kept_bytes))
+    if not is_in_log:
+        os.truncate(log_dir.folder() / FIRST_LOG, synced_bytes)
+    log_dir.restart()
+    assert log_dir.open(ONE_SEGMENT).aborted_transactions(0, 100) == expected

@@ -100,22 +100,23 @@ def load_log(params: LogLoadParams) -> LoadedLog:
         segment.next_offset = successor.base_offset
     first_unverified = _first_unverified(params, segments)
     check_closed(segments[: first_unverified + 1], may_have_gaps=params.may_have_gaps)
+    is_scanned = first_unverified < len(segments)
+    last = segments[first_unverified] if is_scanned else segments[-1]
+    upto = last.next_offset
     verified = segments[:first_unverified]
-    upto = segments[-1].next_offset
-    if first_unverified < len(segments):
-        upto = segments[first_unverified].next_offset
-        if upto > segments[first_unverified].base_offset:
-            verified.append(segments[first_unverified])
+    if is_scanned and upto > last.base_offset:
+        verified.append(last)
     epochs = _load_epochs(folder, verified)
     _check_start(params, segments[0], epochs)
     producers, snapshot_offset = replay.load_producer_state(
         params.name, folder, verified, files.snapshots, upto
     )
-    _check_transactions(params, verified, files)
+    is_trusted = params.is_clean and not is_scanned
+    _check_transactions(params, verified, files, None if is_trusted else last)
     loaded = LoadedLog(
         params, segments, epochs, producers, snapshot_offset, segments[0].base_offset, upto, upto
     )
-    if first_unverified < len(segments):
+    if is_scanned:
         TailRecovery(loaded, files.logs, first_unverified).run()
     _check_end(loaded)
     _reconcile_offsets(loaded)
@@ -178,12 +179,25 @@ def _load_epochs(folder: str, verified: Sequence[LogSegment]) -> LeaderEpochCach
 
 
 def _check_transactions(
-    params: LogLoadParams, verified: Sequence[LogSegment], files: LogFiles
+    params: LogLoadParams,
+    verified: Sequence[LogSegment],
+    files: LogFiles,
+    recovered: LogSegment | None,
 ) -> None:
-    """Rebuilds damaged transaction indexes: without them aborted records would be read."""
+    """Rebuilds transaction indexes that are damaged or may have entries of lost markers.
+
+    Without an entry, aborted records would be read. One too many would hide committed records.
+    Below the recovery point the entries are on disk, but those after them may be there too, whole
+    or in part: so the index of the segment with the recovery point is never trusted.
+    """
     with_index = {base for base, suffix in files.indexes if suffix == TRANSACTION_INDEX}
     for number, segment in enumerate(verified):
-        if segment.base_offset in with_index and not segment.transaction_index.load():
+        if segment.base_offset not in with_index:
+            continue
+        is_whole = segment.transaction_index.load()
+        if not is_whole:
+            _logger.warning("%s: rebuilding its transaction index", segment.path())
+        if not is_whole or segment is recovered:
             replay.rebuild_transaction_index(
                 params.name, params.folder, verified, files.snapshots, number
             )

@@ -60,9 +60,7 @@ class TailRecovery:
         """Counts the valid batches of a segment; returns why it has others, or ""."""
         loaded = self._loaded
         file_bytes, verified_bytes = self._file_bytes[segment.base_offset], segment.size_bytes
-        if verified_bytes:
-            segment.transaction_index.truncate(segment.next_offset)
-        else:
+        if not verified_bytes:
             segment.transaction_index.clear()
         scan = ValidBatches(segment, file_bytes, limit, loaded.leader_epochs.latest_epoch)
         for walk, view in scan:

@@ -78,7 +78,6 @@ def rebuild_transaction_index(
 ) -> None:
     """Rebuilds the transaction index of one segment."""
     segment = segments[number]
-    _logger.warning("%s: rebuilding its transaction index", segment.path())
     base_offset = segment.base_offset
     producers, _ = load_producer_state(
         name, folder, segments[:number], snapshot_offsets, base_offset
