@@ -674,3 +674,21 @@ def test_entries_of_unsynced_abort_markers_are_not_trusted(
         os.truncate(log_dir.folder() / FIRST_LOG, synced_bytes)
     log_dir.restart()
     assert log_dir.open(ONE_SEGMENT).aborted_transactions(0, 100) == expected
+
+
+def test_damaged_snapshots_and_transaction_indexes_are_rebuilt_together(
+    log_dir: LogTestDirectory,
+) -> None:
+    log = log_dir.create(ONE_SEGMENT)
+    append(log, b"of the segment before")
+    log.maintenance.roll()
+    write(log, batch(producer_id=2, epoch=0, sequence=0, transactional=True))
+    log.append_as_leader(marker(2, 0, committed=False), 0, NOW_MS)
+    log = log_dir.stop_and_reopen(ONE_SEGMENT)
+    expected = described(log)
+    log_dir.kill()
+    for pattern in ("*.snapshot", "*.txnindex"):
+        for path in log_dir.folder().glob(pattern):
+            path.write_bytes(path.read_bytes()[:-1])
+    log_dir.restart()
+    assert described(log_dir.open(ONE_SEGMENT)) == expected

@@ -111,6 +111,8 @@ def _restore(producers: ProducerStateManager, path: str) -> bool:
     try:
         with open(path, "rb") as file:
             producers.reset(snapshots.decode(file.read()))
+    except FileNotFoundError:
+        return False  # it was damaged, and an earlier call has removed it
     except snapshots.CorruptSnapshot as error:
         _logger.warning("%s: %s; removed", path, error)
         os.unlink(path)
