@@ -161,7 +161,10 @@ class CleanerHarness:
         self.log_dir.kill()
 
     def start(self) -> None:
+        """Recovers the logs before their settings are known, as a broker does, and opens them."""
         self.log_dir.restart()
+        self.log_dir.directory.recover_all(lambda _: LogConfig())
+        assert self.log_dir.directory.unrecovered_partitions() == []
         self.background = InlineExecutor()
         self.cleaner = self._new_cleaner()
         topics = [log.topic for log in self.compacted]

@@ -155,7 +155,20 @@ def test_an_aborted_cleaning_leaves_the_offset(harness: CleanerHarness, file: Pa
 def test_a_checkpoint_that_cannot_be_written_is_reported(
     harness: CleanerHarness,
 ) -> None:
-    (harness.log_dir.path / f"{CLEANER_OFFSETS}.tmp").mkdir()
     clean_four_records(harness)
+    (harness.log_dir.path / f"{CLEANER_OFFSETS}.tmp").mkdir()
+    harness.write_each((A, b"3"), (B, b"3"))
+    harness.roll_and_clean()
     assert len(harness.failures) == 1
-    assert harness.values() == [(1, A, b"2"), (3, B, b"2")]
+    assert harness.values() == [(4, A, b"3"), (5, B, b"3")]
+
+
+def test_segments_are_not_replaced_before_the_file_has_the_log(harness: CleanerHarness) -> None:
+    (harness.log_dir.path / f"{CLEANER_OFFSETS}.tmp").mkdir()
+    for _ in range(2):
+        clean_four_records(harness)
+    assert len(harness.failures) == 2
+    assert len(harness.values()) == 8
+    (harness.log_dir.path / f"{CLEANER_OFFSETS}.tmp").rmdir()
+    harness.clean()
+    assert harness.values() == [(5, A, b"2"), (7, B, b"2")]

@@ -352,13 +352,13 @@ class TestFullDisk:
         for _ in range(2):
             self.write(harness)
         before = harness.values()
-        monkeypatch.setattr(os, "fsync", fault_in_this_thread("fsync", fail_call(4, "fsync")))
+        monkeypatch.setattr(os, "fsync", fault_in_this_thread("fsync", fail_call(6, "fsync")))
         harness.clean()
         monkeypatch.undo()
         assert len(harness.failures) == 1
         assert len(before) > len(harness.values()) > 3
         assert harness.files(".cleaned") == []
-        assert harness.first_dirty_offset() is None
+        assert harness.first_dirty_offset() == 0
         harness.clean()
         assert len(harness.values()) == 3
 
@@ -485,7 +485,7 @@ class TestEnds:
             (3, b"other", b"1"),
         ]
         assert harness.files(".cleaned") == []
-        assert harness.first_dirty_offset() is None
+        assert harness.first_dirty_offset() == 0
         assert not harness.failures
         assert not harness.log.compaction_state().uncleanable_reason
         harness.clean()

@@ -80,6 +80,14 @@ def several_groups(harness: CleanerHarness) -> None:
     harness.config = harness.log.config = replace(COMPACTED, segment_bytes=600)
 
 
+def without_first_segment(harness: CleanerHarness) -> None:
+    """The first segment becomes empty, and the next ones have no gaps between their batches."""
+    for value in (b"1", b"2", b"3"):
+        harness.write_each((A, value), (B, value))
+        harness.roll()
+    harness.config = harness.log.config = replace(COMPACTED, segment_bytes=200)
+
+
 def cleaned_once(harness: CleanerHarness) -> None:
     """The data of the aborted transaction is gone; its index entry goes now."""
     new_log(harness)
@@ -195,7 +203,9 @@ class PreparedLog:
         check_indexes(harness)
 
 
-@pytest.fixture(params=[new_log, several_groups, cleaned_once, cleaned_twice])
+@pytest.fixture(
+    params=[new_log, several_groups, without_first_segment, cleaned_once, cleaned_twice]
+)
 def prepared(request: pytest.FixtureRequest, memory_path: Path) -> PreparedLog:
     return PreparedLog(memory_path, request.param)
 

@@ -34,6 +34,7 @@ from barnabas.log.cleaner.source import (
 )
 from barnabas.log.cleaner.throttler import CleanerThrottler
 from barnabas.log.cleaner.transactions import CleanedTransactions
+from barnabas.log.directory.offset_checkpoints import Checkpoint
 from barnabas.log.log import Log
 
 STEP_BYTES = 8 << 20
@@ -112,6 +113,7 @@ class Cleaning:
         self._reader = BatchReader(limits.buffer_bytes)
         self._writers: list[CleanedSegmentWriter] = []  # not in place yet
         self._step_bytes = 0
+        self._first_checkpoint = self._begin_first_checkpoint()
         self._steps = self._run()
 
     @property
@@ -142,7 +144,17 @@ class Cleaning:
         for writer in self._writers:
             writer.close()
 
+    def _begin_first_checkpoint(self) -> Checkpoint | None:
+        """Returns what must be on disk before the segments of the log are first replaced."""
+        key, offsets = (self.log.topic, self.log.partition), self.log.directory.cleaner_offsets
+        if offsets.is_on_disk(key):
+            return None
+        offsets.put(key, self.first_dirty_offset)
+        return offsets.begin_checkpoint()
+
     def _run(self) -> Generator[None, None, None]:
+        if self._first_checkpoint is not None:
+            self._first_checkpoint.write()
         remove_cleaned_files(self._folder.fd)
         offset_map = self._new_map()
         yield from self._build_map(offset_map)

@@ -1,7 +1,9 @@
 """The file `cleaner-offset-checkpoint`: up to which offset the cleaner has cleaned each log.
 
 Until the file is on disk without a deleted log, another log of the same name must not begin: after
-a crash it would look clean.
+a crash it would look clean. Until the file is on disk with a log, its segments must not be
+replaced: recovery runs before the settings of topics are known, and takes a gap for lost records
+unless the file has the log.
 """
 
 from collections.abc import Collection
@@ -20,10 +22,11 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 class CleanerOffsets:
     """The first dirty offset of each log of a directory that was cleaned."""
 
-    __slots__ = ("_offsets", "_removed", "_writer")
+    __slots__ = ("_added", "_offsets", "_removed", "_writer")
 
     def __init__(self, path: str) -> None:
         self._offsets = read_checkpoint(f"{path}/{CLEANER_OFFSETS}")
+        self._added: dict[PartitionKey, int] = {}  # by which checkpoint
         self._removed: dict[PartitionKey, int] = {}  # after which checkpoint
         self._writer = CheckpointWriter(path)
 
@@ -35,10 +38,17 @@ class CleanerOffsets:
         return self._offsets.get(key)
 
     def put(self, key: PartitionKey, offset: int) -> None:
+        if key not in self._offsets:
+            self._added[key] = self._writer.begun + 1
         self._offsets[key] = offset
+
+    def is_on_disk(self, key: PartitionKey) -> bool:
+        """Returns whether the file has the log."""
+        return key in self._offsets and self._writer.written >= self._added.get(key, 0)
 
     def remove(self, key: PartitionKey) -> None:
         """The log was deleted: the next checkpoint leaves it out."""
+        self._added.pop(key, None)
         if self._offsets.pop(key, None) is not None:
             self._removed[key] = self._writer.begun
 
