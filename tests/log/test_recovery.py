@@ -692,3 +692,23 @@ def test_damaged_snapshots_and_transaction_indexes_are_rebuilt_together(
             path.write_bytes(path.read_bytes()[:-1])
     log_dir.restart()
     assert described(log_dir.open(ONE_SEGMENT)) == expected
+
+
+@pytest.mark.parametrize("is_flushed", [True, False])
+def test_a_gap_between_batches_of_a_leader_is_no_damage(
+    log_dir: LogTestDirectory, is_flushed: bool
+) -> None:
+    """A compacted leader has the gap. The follower rolls there, and was never cleaned itself."""
+    config = LogConfig(segment_bytes=100, index_interval_bytes=200)
+    log = log_dir.create(config)
+    batches = [batch_at(0, [b"a", b"b"]), batch_at(7, [b"c", b"d"]), batch_at(9, [b"e"])]
+    for content in batches:
+        log.append_as_follower(content, NOW_MS)
+    assert len(log.segments) == 3
+    if is_flushed:
+        log.flusher.flush()
+        log_dir.directory.checkpoint()
+    expected = described(log)
+    log_dir.kill()
+    log_dir.restart()
+    assert described(log_dir.open(config)) == expected

@@ -86,7 +86,7 @@ def test_offsets_too_far_from_the_base_begin_a_new_segment(log_dir: LogTestDirec
 def test_an_empty_segment_that_is_too_far_away_is_replaced(log_dir: LogTestDirectory) -> None:
     log = log_dir.create()
     log.append_as_follower(batch_at(1 << 40), NOW_MS)
-    assert log_dir.files_named("*.log") == ["00000001099511627776.log"]
+    assert log_dir.files_named("*.log") == [f"{(1 << 40) - 0x7FFFFFFF:020}.log"]
     assert log.log_end_offset == (1 << 40) + 1
 
 

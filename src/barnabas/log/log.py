@@ -17,7 +17,7 @@ from barnabas.log.cleaner.compaction_state import CompactionState
 from barnabas.log.errors import log_dir_failure, raises_log_dir_failure
 from barnabas.log.flush import LogFlusher
 from barnabas.log.leader_epochs import EpochEndOffset
-from barnabas.log.maintenance import LogMaintenance, should_roll
+from barnabas.log.maintenance import LogMaintenance, follower_base_offset, should_roll
 from barnabas.log.producers import replay
 from barnabas.log.producers.producer_state import ProducerStateEntry, read_end_marker
 from barnabas.log.producers.verification import VerificationGuard
@@ -200,7 +200,9 @@ class Log:
         if should_roll(
             active, self.config, self.name, len(view), last_offset, first.max_timestamp, now_ms
         ):
-            active = self.maintenance.roll_at(first.base_offset)
+            active = self.maintenance.roll_at(
+                follower_base_offset(self.log_end_offset, first.base_offset, last_offset)
+            )
         active.append(view, len(view))
         position = 0
         for header in headers:

@@ -217,6 +217,15 @@ def should_roll(
     return active.age_ms(max_timestamp, now_ms) > roll_ms
 
 
+def follower_base_offset(log_end_offset: int, first_offset: int, last_offset: int) -> int:
+    """Returns where the segment begins to which a follower appends such batches.
+
+    The leader's log may have a gap before them. The segment begins before the gap, if its relative
+    offsets allow it: recovery takes a gap between segments for records that were lost.
+    """
+    return min(max(log_end_offset, last_offset - _MAX_RELATIVE_OFFSET), first_offset)
+
+
 def _jitter_ms(active: LogSegment, config: LogConfig, name: str) -> int:
     """Returns how much earlier this segment rolls, so that not all partitions roll at once."""
     span_ms = min(config.segment_jitter_ms, config.roll_ms)

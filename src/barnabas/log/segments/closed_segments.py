@@ -43,12 +43,12 @@ def is_gap_of_compaction(before: LogSegment, after: LogSegment) -> bool:
 
 def _has_gaps(segment: LogSegment) -> bool:
     """Bytes that a power loss has damaged are no sign: only whole batches before them are."""
-    next_offset = None
+    next_offset = segment.base_offset
     with suppress(CorruptLog):
         for position, header in segment.batch_headers():
             if not crc_is_valid(segment.read_batch(position, header), 0, header):
                 return False
-            if next_offset not in (None, header.base_offset):
+            if header.base_offset != next_offset:
                 return True
             if header.record_count != header.last_offset_delta + 1:
                 return True
