@@ -163,18 +163,18 @@ _TIMESTAMPS = st.integers(-1, 5) | st.integers(NOW_MS - 1000, NOW_MS) | st.integ
 
 
 @st.composite
-def sample_batches(draw: st.DrawFn, *, plain: bool = True) -> list[SampleBatch]:
+def sample_batches(draw: st.DrawFn, *, transactions: bool = False) -> list[SampleBatch]:
     """A log of batches, with gaps between them and inside."""
     batches = []
     offset = draw(st.integers(0, 3))
     for _ in range(draw(st.integers(0, 8))):
-        batches.append(draw(_sample_batch(offset, plain)))
+        batches.append(draw(_sample_batch(offset, transactions)))
         offset = batches[-1].last_offset + 1 + draw(st.sampled_from([0, 0, 3]))
     return batches
 
 
 @st.composite
-def _sample_batch(draw: st.DrawFn, base_offset: int, plain: bool) -> SampleBatch:
+def _sample_batch(draw: st.DrawFn, base_offset: int, transactions: bool) -> SampleBatch:
     count = draw(st.sampled_from([1, 1, 2, 5, 15, 16, 17, 35]))
     fields = st.tuples(_TIMESTAMPS, st.none() | _KEYS, _CELLS, _HEADERS)
     records = [
@@ -192,12 +192,8 @@ def _sample_batch(draw: st.DrawFn, base_offset: int, plain: bool) -> SampleBatch
         horizon_ms=horizon if records else None,
         producer_id=draw(st.sampled_from([-1, 5])),
         max_timestamp=None if records else NOW_MS - 9,
+        codec=draw(st.sampled_from([Codec.NONE, *Codec])),
     )
-    if plain:
+    if not transactions:
         return batch
-    return replace(
-        batch,
-        transactional=draw(st.booleans()),
-        control=draw(st.booleans()),
-        codec=draw(st.sampled_from(Codec)),
-    )
+    return replace(batch, transactional=draw(st.booleans()), control=draw(st.booleans()))

@@ -16,6 +16,7 @@ cdef class BatchFilter:
     cdef long long new_horizon_ms  # of batches that get one now
     cdef const long long[::1] retained_offsets
     cdef long long end_offset
+    cdef long long room_bytes  # what the last compressed batch needed
     cdef readonly long long messages_read
     cdef readonly long long messages_kept
     cdef readonly long long bytes_read

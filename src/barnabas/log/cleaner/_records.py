@@ -3,7 +3,8 @@
 
 A cleaning reads the log twice. `map_batches` puts the last offset of each key into an `OffsetMap`;
 a `BatchFilter` then copies what is still needed to a new segment. Both release the GIL over whole
-runs of batches.
+runs of batches, except while a batch is passed to the library of its codec. Batches of transactions
+are the caller's: it knows which were aborted.
 
 The layout of a batch is in `wire/records/batch.py`, that of a record in `wire/records/_loops.py`.
 Bytes come from disk, so every varint and every length is checked before anything is read. In C,
@@ -32,6 +33,8 @@ from barnabas.wire.records.batch import (
     write_header,
 )
 from barnabas.wire.records.checksum import crc32c
+from barnabas.wire.records.compression import Codec, CompressionError, compress, decompress
+from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES
 
 try:
     import cython
@@ -77,8 +80,12 @@ _MAP_IS_FULL = cython.declare(cython.Py_ssize_t, -2)
 _NEEDS_HORIZON = cython.declare(cython.Py_ssize_t, -3)
 _NO_MEMORY = cython.declare(cython.Py_ssize_t, -4)
 _BAD_CHECKSUM = cython.declare(cython.Py_ssize_t, -5)
+_NO_ROOM = cython.declare(cython.Py_ssize_t, -6)
 
-# The fields of a batch header that decide. A size of 0: the batch is not plain or not whole;
+_CODECS = tuple(Codec)
+_LAST_CODEC = cython.declare(cython.longlong, max(Codec))
+
+# The fields of a batch header that decide. A size of 0: the batch is of another kind, or not whole;
 # a negative size: the header is malformed.
 Batch = cython.struct(
     size=cython.Py_ssize_t,
@@ -108,39 +115,51 @@ Varint = cython.struct(value=cython.longlong, end=cython.Py_ssize_t)
 
 
 def map_batches(
-    offset_map: OffsetMap,
-    batches: cython.const[cython.uchar][::1],
-    position: Size,
-    first_offset: Long,
+    offset_map: OffsetMap, batches: object, position: Size, first_offset: Long
 ) -> tuple[int, bool]:
-    """Puts the keys of plain batches from `position` on, without records before `first_offset`.
+    """Puts the keys of batches from `position` on, without records before `first_offset`.
 
-    Returns the position of the first batch that is not plain (compressed, transactional, control,
-    of an older format) or not whole, and whether the map is full. If it is, the batch at that
-    position is mapped up to the latest offset. Checksums are verified later, by the filter.
+    Returns the position of the first batch that is transactional, control, of an older format or
+    not whole, and whether the map is full. If it is, the batch at that position is mapped up to the
+    latest offset. Checksums are verified later, by the filter.
     """
-    data: Data = _address(batches)
-    end: Size = len(batches)
+    view: cython.const[cython.uchar][::1] = batches
+    data: Data = _address(view)
+    end: Size = len(view)
     group: RecordGroup = RecordGroup()
     lookahead: Lookahead = Lookahead()
     outcome: Size = 0
     last_offset: Long
     batch: Batch
     _check_position(position, end)
-    with cython.nogil:
-        while True:
-            lookahead.advance(offset_map, data, position, end)
-            batch = _plain_batch(data, position, end)
-            if batch.size <= 0:
-                break
-            last_offset = batch.base_offset + batch.last_offset_delta
-            if last_offset >= first_offset:
-                group.begin(batch, data, position + _HEADER_BYTES, position + batch.size)
-                outcome = _map_records(offset_map, group, first_offset)
-                if outcome < 0:
+    while True:
+        with cython.nogil:
+            while True:
+                lookahead.advance(offset_map, data, position, end)
+                batch = _plain_batch(data, position, end)
+                if batch.size <= 0:
                     break
-                offset_map.latest_offset = max(offset_map.latest_offset, last_offset)
-            position += batch.size
+                last_offset = batch.base_offset + batch.last_offset_delta
+                if last_offset >= first_offset:
+                    group.begin(batch, data, position + _HEADER_BYTES, position + batch.size)
+                    outcome = _map_records(offset_map, group, first_offset)
+                    if outcome < 0:
+                        break
+                    offset_map.latest_offset = max(offset_map.latest_offset, last_offset)
+                position += batch.size
+        if batch.size != 0:
+            break
+        batch = _compressed_batch(data, position, end)
+        if batch.size <= 0:
+            break
+        last_offset = batch.base_offset + batch.last_offset_delta
+        if last_offset >= first_offset:
+            records = _decompress(batches, position, batch)
+            if not map_records(offset_map, records, batch.count, batch.base_offset, first_offset):
+                outcome = _MAP_IS_FULL
+                break
+            offset_map.latest_offset = max(offset_map.latest_offset, last_offset)
+        position += batch.size
     if batch.size < 0 or outcome == _MALFORMED:
         raise _corrupt(_integer(data, position, 8), _MALFORMED)
     return position, outcome == _MAP_IS_FULL
@@ -351,6 +370,7 @@ class BatchFilter:
         self.new_horizon_ms = -1 if horizon_ms > 0x7FFFFFFFFFFFFFFF else horizon_ms
         self.retained_offsets = array("q", retained_offsets)
         self.end_offset = end_offset
+        self.room_bytes = 0
         self.messages_read = 0
         self.messages_kept = 0
         self.bytes_read = 0
@@ -360,22 +380,24 @@ class BatchFilter:
 
     def filter_batches(
         self,
-        source: cython.const[cython.uchar][::1],
+        source: object,
         position: Size,
-        out: cython.uchar[::1],
+        out: object,
         out_position: Size,
         indexes: SegmentIndexes,
     ) -> tuple[int, int]:
-        """Writes what is kept of plain batches from `position` on. Returns both positions after.
+        """Writes what is kept of batches from `position` on. Returns both positions after.
 
-        It ends before a batch that is not plain (see `map_batches`), not whole, or too large: for
-        `out` with `max_filtered_bytes`, or for the segment by `indexes.has_space`. It also ends
-        before a corrupt batch; if that is the first, it raises CorruptBatch.
+        It ends before a batch that `map_batches` ends at, or that may be too large: for `out` with
+        `max_filtered_bytes`, or for the segment by `indexes.has_space`. It also ends before a
+        corrupt batch; if that is the first, it raises CorruptBatch.
         """
-        data: Data = _address(source)
-        room: Room = _room(out)
-        end: Size = len(source)
-        room_end: Size = len(out)
+        batches: cython.const[cython.uchar][::1] = source
+        space: cython.uchar[::1] = out
+        data: Data = _address(batches)
+        room: Room = _room(space)
+        end: Size = len(batches)
+        room_end: Size = len(space)
         first: Size = position
         outcome: Size = 0
         group: RecordGroup = RecordGroup()
@@ -384,26 +406,38 @@ class BatchFilter:
         batch: Batch
         _check_position(position, end)
         _check_position(out_position, room_end)
-        with cython.nogil:
-            while True:
-                lookahead.advance(self.offset_map, data, position, end)
-                batch = _plain_batch(data, position, end)
-                if batch.size > 0 and batch.base_offset < indexes.next_offset:
-                    outcome = _MALFORMED
-                    break
-                if batch.size <= 0 or not _fits(batch, room_end - out_position, indexes):
-                    break
-                kept.begin(batch, data, room, out_position)
-                outcome = _filter_plain(self, group, kept, position, indexes)
-                if outcome < 0:
-                    break
-                position += batch.size
-                out_position = outcome
+        while True:
+            with cython.nogil:
+                while True:
+                    lookahead.advance(self.offset_map, data, position, end)
+                    batch = _plain_batch(data, position, end)
+                    if batch.size > 0 and batch.base_offset < indexes.next_offset:
+                        outcome = _MALFORMED
+                        break
+                    if batch.size <= 0 or not _fits(batch, room_end - out_position, indexes):
+                        break
+                    kept.begin(batch, data, room, out_position)
+                    outcome = _filter_plain(self, group, kept, position, indexes)
+                    if outcome < 0:
+                        break
+                    position += batch.size
+                    out_position = outcome
+            if batch.size != 0:
+                break
+            batch = _compressed_batch(data, position, end)
+            if batch.size <= 0:
+                break
+            kept.begin(batch, data, room, out_position)
+            outcome = _filter_compressed(self, group, kept, source, position, out, indexes)
+            if outcome < 0:
+                break
+            position += batch.size
+            out_position = outcome
         if outcome == _NO_MEMORY:
             raise MemoryError("There is no memory for the entries of an index.")
         if batch.size < 0:
             outcome = _MALFORMED
-        if outcome < 0 and position == first:
+        if outcome < 0 and outcome != _NO_ROOM and position == first:
             raise _corrupt(_integer(data, position, 8), outcome)
         return position, out_position
 
@@ -524,22 +558,77 @@ def _filter_plain(
     indexes: SegmentIndexes,
 ) -> Size:
     """Writes what is kept of a plain batch; returns the position after it, or why it ended."""
-    batch: Batch = kept.batch
     data: Data = kept.data
-    end: Size = position + batch.size
-    size: Size
+    end: Size = position + kept.batch.size
     outcome: Size
-    last_offset: Long = batch.base_offset + batch.last_offset_delta
-    if _integer(data, position + 17, 4) & _MAX_UINT32 != _crc(data, position + _CRC_END, end):
+    if not _matches_checksum(data, position, end):
         return _BAD_CHECKSUM
     outcome = _filter(batch_filter, group, kept, position + _HEADER_BYTES, end, False)
     if outcome < 0:
         return outcome
     kept.finish()
+    return _complete(batch_filter, kept, data, position, indexes)
+
+
+@cython.cfunc
+def _filter_compressed(
+    batch_filter: BatchFilter,
+    group: RecordGroup,
+    kept: KeptRecords,
+    source: object,
+    position: Size,
+    out: object,
+    indexes: SegmentIndexes,
+) -> Size:
+    """Writes what is kept of a compressed batch; returns as `_filter_plain` does, or no room."""
+    batch: Batch = kept.batch
+    data: Data = kept.data
+    room_bytes: Size = len(out) - kept.out_position
+    last_offset: Long = batch.base_offset + batch.last_offset_delta
+    outcome: Size
+    if batch.base_offset < indexes.next_offset:
+        return _MALFORMED
+    if room_bytes < max(batch.size, batch_filter.room_bytes):
+        return _NO_ROOM
+    if not indexes.has_space(len(out), last_offset):
+        return _NO_ROOM
+    if not _matches_checksum(data, position, position + batch.size):
+        return _BAD_CHECKSUM
+    records: cython.const[cython.uchar][::1] = _decompress(source, position, batch)
+    end: Size = len(records)
+    if not _is_valid(batch, end):
+        return _MALFORMED
+    batch_filter.room_bytes = max_filtered_bytes(end, batch.count)
+    if room_bytes < batch_filter.room_bytes:
+        return _NO_ROOM
+    kept.data = _address(records)
+    with cython.nogil:
+        outcome = _filter(batch_filter, group, kept, 0, end, False)
+    if outcome < 0:
+        return outcome
+    kept.finish()
+    if kept.is_changed and kept.count > 0 and not _compress(kept, out):
+        return _NO_ROOM
+    return _complete(batch_filter, kept, data, position, indexes)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _complete(
+    batch_filter: BatchFilter,
+    kept: KeptRecords,
+    data: Data,
+    position: Size,
+    indexes: SegmentIndexes,
+) -> Size:
+    """Completes the batch that was at `position` of the data; returns as `_filter_plain` does."""
+    batch: Batch = kept.batch
+    size: Size = batch.size
+    last_offset: Long = batch.base_offset + batch.last_offset_delta
     _count_read(batch_filter, kept)
     if kept.count == 0 and not _is_retained(batch_filter, batch, _integer(data, position + 43, 8)):
         return kept.out_position
-    size = batch.size
     if kept.is_changed:
         size = kept.position - kept.out_position
         _copy(kept.room, kept.out_position, data, position, _HEADER_BYTES)
@@ -882,11 +971,43 @@ def _count_written(
 @cython.exceptval(check=False)
 def _plain_batch(data: Data, position: Size, end: Size) -> Batch:
     """Returns the fields of the header at `position`, if a whole plain batch is there."""
-    not_plain: Long = _CODEC_BITS | _TRANSACTIONAL_BIT | _CONTROL_BIT
+    batch: Batch = _whole_batch(data, position, end)
+    if batch.size > 0 and batch.attributes & (_CODEC_BITS | _TRANSACTIONAL_BIT | _CONTROL_BIT):
+        return Batch(0, 0, 0, 0, 0, 0, 0)
+    if batch.size > 0 and not _is_valid(batch, batch.size - _HEADER_BYTES):
+        return Batch(-1, 0, 0, 0, 0, 0, 0)
+    return batch
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compressed_batch(data: Data, position: Size, end: Size) -> Batch:
+    """Returns the fields of the header at `position`, if a whole compressed batch is there.
+
+    It is not one of a transaction. How many records it has is checked when it is decompressed.
+    """
+    batch: Batch = _whole_batch(data, position, end)
+    codec: Long = batch.attributes & _CODEC_BITS
+    if batch.attributes & (_TRANSACTIONAL_BIT | _CONTROL_BIT) or not 1 <= codec <= _LAST_CODEC:
+        return Batch(0, 0, 0, 0, 0, 0, 0)
+    return batch if _is_valid(batch, _MAX_INT64) else Batch(-1, 0, 0, 0, 0, 0, 0)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _whole_batch(data: Data, position: Size, end: Size) -> Batch:
     if end - position < _HEADER_BYTES or data[position + 16] != _MAGIC:
         return Batch(0, 0, 0, 0, 0, 0, 0)
-    batch: Batch = Batch(
-        _integer(data, position + 8, 4) + _LENGTH_END,
+    size: Size = _integer(data, position + 8, 4) + _LENGTH_END
+    if size < _HEADER_BYTES:
+        return Batch(-1, 0, 0, 0, 0, 0, 0)
+    if size > end - position:
+        return Batch(0, 0, 0, 0, 0, 0, 0)
+    return Batch(
+        size,
         _integer(data, position, 8),
         _integer(data, position + 21, 2),
         _integer(data, position + 23, 4),
@@ -894,13 +1015,36 @@ def _plain_batch(data: Data, position: Size, end: Size) -> Batch:
         _integer(data, position + 35, 8),
         _integer(data, position + 57, 4),
     )
-    if batch.size < _HEADER_BYTES:
-        return Batch(-1, 0, 0, 0, 0, 0, 0)
-    if batch.size > end - position or batch.attributes & not_plain:
-        return Batch(0, 0, 0, 0, 0, 0, 0)
-    if not _is_valid(batch, batch.size - _HEADER_BYTES):
-        return Batch(-1, 0, 0, 0, 0, 0, 0)
-    return batch
+
+
+@cython.cfunc
+def _decompress(source: object, position: Size, batch: Batch) -> object:
+    """Returns the records of the compressed batch at `position` of the source."""
+    codec = _CODECS[batch.attributes & _CODEC_BITS]
+    body = memoryview(source)[position + _HEADER_BYTES : position + batch.size]
+    try:
+        return decompress(codec, body, MAX_DECOMPRESSED_BYTES)
+    except CompressionError as error:
+        raise CorruptBatch(
+            f"The records of the batch at offset {batch.base_offset} cannot be read: "
+            f"{error.message}"
+        ) from None
+
+
+@cython.cfunc
+def _compress(kept: KeptRecords, out: object) -> cython.bint:
+    """Compresses the kept records where they are; returns False if they become too large."""
+    start: Size = kept.out_position + _HEADER_BYTES
+    codec = _CODECS[kept.batch.attributes & _CODEC_BITS]
+    compressed: cython.const[cython.uchar][::1] = compress(
+        codec, memoryview(out)[start : kept.position]
+    )
+    size: Size = len(compressed)
+    if size > len(out) - start:
+        return False
+    _copy(kept.room, start, _address(compressed), 0, size)
+    kept.position = start + size
+    return True
 
 
 @cython.cfunc
@@ -1118,6 +1262,16 @@ def _corrupt(base_offset: Long, outcome: Size) -> object:
     if outcome == _BAD_CHECKSUM:
         return CorruptBatch(f"The batch at offset {base_offset} does not match its checksum.")
     return CorruptBatch(f"The batch at offset {base_offset} is malformed.")
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _matches_checksum(data: Data, position: Size, end: Size) -> cython.bint:
+    """Whether the batch between the positions has the checksum of its header."""
+    checksum: Long = _integer(data, position + 17, 4) & _MAX_UINT32
+    return checksum == _crc(data, position + _CRC_END, end)
 
 
 @cython.cfunc

@@ -25,26 +25,26 @@ class OffsetMapBuilder:
 
     def add_chunk(self, chunk: memoryview) -> int:
         """Adds the whole batches of a chunk; returns where they end."""
-        position = self._add_plain(chunk, 0)
+        position = self._add_without_transactions(chunk, 0)
         while not self.is_full and (header := read_whole_batch(chunk, position)) is not None:
             self._add_batch(header, chunk, position)
             if not self.is_full:
                 self.skip_to(header.next_offset)
-                position = self._add_plain(chunk, position + header.size_bytes)
+                position = self._add_without_transactions(chunk, position + header.size_bytes)
         return position
 
     def skip_to(self, offset: int) -> None:
         """There are no more keys before this offset."""
         self.offset_map.latest_offset = max(self.offset_map.latest_offset, offset - 1)
 
-    def _add_plain(self, chunk: memoryview, position: int) -> int:
+    def _add_without_transactions(self, chunk: memoryview, position: int) -> int:
         position, self.is_full = map_batches(
             self.offset_map, chunk, position, self._first_dirty_offset
         )
         return position
 
     def _add_batch(self, header: BatchHeader, chunk: memoryview, position: int) -> None:
-        """Adds the keys of a compressed or transactional batch; ignores aborted ones."""
+        """Adds the keys of a transactional batch, unless it was aborted; follows markers."""
         if header.is_control:
             batch = chunk[position : position + header.size_bytes]
             self._transactions.on_control_batch(header, batch)

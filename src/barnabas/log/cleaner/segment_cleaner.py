@@ -1,7 +1,7 @@
 """The second pass of a cleaning: copies what is kept from old segments to new ones.
 
-Compiled code handles runs of plain batches, those without compression and transactions. The others
-are handled here, one batch at a time.
+Compiled code handles runs of batches. Those of transactions, and compressed ones that do not fit
+into the rest of the output buffer, are handled here, one at a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
