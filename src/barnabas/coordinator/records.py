@@ -18,6 +18,9 @@ _new: Any = tuple.__new__  # takes half the time of a named tuple's own construc
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 
+EncodedRecord = tuple[bytes | None, bytes | None]
+"""The key and the value of a record in the log."""
+
 
 GROUPS_TOPIC: Final = "__consumer_offsets"
 
@@ -57,6 +60,17 @@ class CoordinatorRecord(NamedTuple):
     """The version in which the value is written."""
 
 
+class ReplayedState(Protocol):
+    """A state that the records of a log build up."""
+
+    def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
+        """Applies a record. With a producer id it is pending until that producer's transaction
+        ends; -1 means none."""
+
+    def replay_end(self, producer_id: int, committed: bool) -> None:
+        """Applies a transaction marker: the producer's pending records take effect, or never do."""
+
+
 class RecordTypes:
     """The types of records in a topic, by the number that begins their keys."""
 
@@ -67,6 +81,14 @@ class RecordTypes:
             _INT16.pack(key.API_KEY): (key.reader(_KEY_VERSION), _ValueReaders(value))
             for key, value in pairs
         }
+
+    def replay(self, records: list[EncodedRecord], producer_id: int, state: Any) -> None:
+        """Decodes the records and replays them into a state. Skips those of unknown types."""
+        decode, replay = self.decode, state.replay
+        for key, value in records:
+            decoded = decode(key, value) if key is not None else None
+            if decoded is not None:
+                replay(decoded, producer_id)
 
     def decode(self, key: bytes, value: bytes | None) -> CoordinatorRecord | None:
         """Returns the record, or None if this broker does not know its type.

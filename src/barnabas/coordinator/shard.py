@@ -17,10 +17,10 @@ from barnabas.coordinator.decision import (
     LogLine,
     StartTimer,
 )
-from barnabas.coordinator.loader import ReplayedState, load
+from barnabas.coordinator.loader import load
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
-from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
+from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, ReplayedState, encode
 from barnabas.coordinator.timers import ShardTimers
 from barnabas.log.errors import LogDirFailure
 from barnabas.metadata.delta import MetadataDelta

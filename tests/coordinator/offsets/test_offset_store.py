@@ -5,14 +5,17 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.coordinator.environment import CoordinatorEnvironment
+from tests.uncompiled import compiled_and_plain
 
 from barnabas.coordinator.decision import CoordinatorDecision, ProducerStamp
+from barnabas.coordinator.groups.offsets import _topic_offsets
 from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey
 from barnabas.coordinator.groups.offsets.store import OffsetStore
-from barnabas.coordinator.groups.offsets.topic import TopicOffsets
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.uuid import ZERO
+
+loops = compiled_and_plain(_topic_offsets)
 
 NO_PRODUCER = -1
 
@@ -156,7 +159,7 @@ def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
 def test_partitions_in_any_order_are_packed_without_loss(
     requested: dict[int, CommittedOffset], data: st.DataObject
 ) -> None:
-    packed = TopicOffsets()
+    packed = _topic_offsets.TopicOffsets()
     for partition in data.draw(st.permutations(list(requested))):
         assert packed.put(partition, requested[partition])
         assert not packed.put(partition, requested[partition])
@@ -171,7 +174,7 @@ def test_partitions_in_any_order_are_packed_without_loss(
 
 
 def test_an_offset_takes_twenty_bytes() -> None:
-    packed = TopicOffsets()
+    packed = _topic_offsets.TopicOffsets()
     for partition in range(640):
         packed.put(partition, CommittedOffset(partition, 0, "", 1, -1, ZERO))
-    assert sum(len(page._entries) for _, page in packed.pages()) == 640 * 20
+    assert sum(len(page.entries) for _, page in packed.pages()) == 640 * 20

@@ -13,11 +13,12 @@ from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.offsets import expiration
 from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, LegacyOffsetKey, OffsetKey
 from barnabas.coordinator.groups.offsets.store import OffsetStore
-from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
+from barnabas.coordinator.records import CoordinatorRecord, EncodedRecord, RecordTypes
 from barnabas.coordinator.timers import ShardTimers
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages import group_records as records
+from barnabas.wire.records.batch import NO_PRODUCER_ID
 
 CLASSIC_RECORDS = ((records.GroupMetadataKey, records.GroupMetadataValue),)
 CONSUMER_RECORDS = (
@@ -38,7 +39,25 @@ CONSUMER_RECORDS = (
     ),
     (records.ConsumerGroupRegularExpressionKey, records.ConsumerGroupRegularExpressionValue),
 )
-GROUP_RECORDS = RecordTypes([*OFFSET_RECORDS, *CLASSIC_RECORDS, *CONSUMER_RECORDS])
+
+
+class GroupRecordTypes(RecordTypes):
+    """The records of groups. Nearly all are plain commits of offsets, which need no decoding."""
+
+    __slots__ = ()
+
+    def replay(
+        self, records: list[EncodedRecord], producer_id: int, state: "GroupCoordinatorState"
+    ) -> None:
+        start = 0
+        while producer_id == NO_PRODUCER_ID and start < len(records):
+            end = state.replay_plain_commits(records, start)
+            super().replay(records[end : end + 1], producer_id, state)
+            start = end + 1
+        super().replay(records[start:], producer_id, state)
+
+
+GROUP_RECORDS = GroupRecordTypes([*OFFSET_RECORDS, *CLASSIC_RECORDS, *CONSUMER_RECORDS])
 
 
 class GroupCoordinatorState:
@@ -67,10 +86,17 @@ class GroupCoordinatorState:
         if committed is None:
             self.offsets.remove(key)
             return
-        if key.group not in self.by_id:
-            # The client is not a member of any group: this one only keeps its offsets.
-            self.by_id[key.group] = ClassicGroup(key.group, committed.commit_timestamp)
+        self._ensure_group(key.group, committed.commit_timestamp)
         self.offsets.put(key, committed, producer_id)
+
+    def replay_plain_commits(self, encoded: list[EncodedRecord], start: int) -> int:
+        """Replays commits from index `start` on. Returns the index of the first other record."""
+        return self.offsets.put_plain(encoded, start, self._ensure_group)
+
+    def _ensure_group(self, group_id: str, commit_timestamp: int) -> None:
+        if group_id not in self.by_id:
+            # The client is not a member of any group: this one only keeps its offsets.
+            self.by_id[group_id] = ClassicGroup(group_id, commit_timestamp)
 
     def replay_end(self, producer_id: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)

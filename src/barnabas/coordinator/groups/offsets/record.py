@@ -75,7 +75,7 @@ class OffsetKey(_Key):
         def read(key: bytes, position: int) -> tuple[Self, int]:
             end = len(key)
             (partition,) = _PARTITION.unpack_from(key, end - 4)
-            return _new(cls, (*_read_names(key[position : end - 4]), partition)), end
+            return _new(cls, (*read_names(key[position : end - 4]), partition)), end
 
         return read
 
@@ -168,7 +168,11 @@ def _reader_of_declared(version: int) -> Callable[[bytes, int], tuple[CommittedO
 
 # Consecutive records are often of one topic: their keys are equal up to the partition.
 @lru_cache(maxsize=_CACHED_NAMES)
-def _read_names(names: bytes) -> tuple[str, str]:
+def read_names(names: bytes) -> tuple[str, str]:
+    """Returns the group and the topic in a key, without its type and its partition.
+
+    Raises ProtocolViolation if they are not two whole strings.
+    """
     try:
         topic_at = 2 + _SIZE.unpack_from(names)[0]
         group, topic = names[2:topic_at].decode(), names[topic_at + 2 :].decode()

@@ -1,11 +1,13 @@
 """The offsets that the groups of one shard have committed, and those of open transactions."""
 
-from collections.abc import Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from itertools import takewhile
 from typing import TypeVar
 
-from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey
-from barnabas.coordinator.groups.offsets.topic import TopicOffsets
+from barnabas.coordinator.groups.offsets import _topic_offsets
+from barnabas.coordinator.groups.offsets._topic_offsets import TopicOffsets
+from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey, read_names
+from barnabas.coordinator.records import EncodedRecord
 from barnabas.wire.records.batch import NO_PRODUCER_ID
 
 _NO_OFFSETS: Mapping[str, TopicOffsets] = {}
@@ -85,6 +87,30 @@ class OffsetStore:
             self.pending.supersede(key)
         self._put_committed(key, committed)
 
+    def put_plain(
+        self,
+        records: list[EncodedRecord],
+        start: int,
+        ensure_group: Callable[[str, int], None],
+    ) -> int:
+        """Stores committed offsets from index `start` on, without an object for each.
+
+        Ends at a record that is not a plain commit, and returns its index. While transactions have
+        pending offsets, no commit is plain. `ensure_group` is called with each group, and the
+        timestamp of its commit.
+        """
+
+        def topic_offsets(names: bytes, timestamp: int) -> TopicOffsets:
+            group_id, topic = read_names(names)
+            ensure_group(group_id, timestamp)
+            return self._ensure_topic(group_id, topic)
+
+        if self.pending.by_key:
+            return start
+        end, added = _topic_offsets.put_plain(records, start, topic_offsets)
+        self.count += added
+        return end
+
     def remove(self, key: OffsetKey) -> None:
         """Deletes an offset, and those of open transactions for the same key."""
         self.pending.drop(key)
@@ -103,21 +129,22 @@ class OffsetStore:
 
     def _put_committed(self, key: OffsetKey, committed: CommittedOffset) -> None:
         group_id, topic, partition = key
+        self.count += self._ensure_topic(group_id, topic).put(partition, committed)
+
+    def _ensure_topic(self, group_id: str, topic: str) -> TopicOffsets:
         topics = self._by_group.get(group_id)
         if topics is None:
             topics = self._by_group[group_id] = _GroupOffsets(group_id)
         offsets = topics.get(topic)
-        if offsets is None:
-            offsets = self._add_topic(topics, topic)
-        self.count += offsets.put(partition, committed)
+        return self._add_topic(topics, topic) if offsets is None else offsets
 
     def _add_topic(self, topics: _GroupOffsets, topic: str) -> TopicOffsets:
-        """Adds the first offset of a group in a topic. All groups share one string of the name."""
+        """Adds a topic to those of a group. All groups share one string of the name."""
         groups = self._by_topic.get(topic)
         if groups is None:
             groups = self._by_topic[topic] = _TopicGroups(topic)
         groups.add(topics.group_id)
-        offsets = topics[groups.topic] = TopicOffsets()
+        offsets = topics[groups.topic] = _topic_offsets.TopicOffsets()
         return offsets
 
     def _remove_topic(self, topics: _GroupOffsets, topic: str) -> None:
