@@ -350,6 +350,18 @@ def test_a_short_log_is_loaded_for_the_first_request(environment: CoordinatorEnv
     assert environment.runtime.write("a", add_one("a")).result() == 2
 
 
+def test_requests_do_not_load_a_long_log_between_the_slices(
+    environment: CoordinatorEnvironment,
+) -> None:
+    runtime = loading_runtime(environment)
+    for _ in range(100):  # one slice would be loaded for each
+        response = runtime.write("n1", add_one("n1"))
+        assert code_of(response) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    while runtime.is_loading:
+        environment.advance(0)
+    assert runtime.write("n1", add_one("n1")).result() == 2
+
+
 def test_a_shard_with_a_damaged_log_has_no_coordinator(environment: CoordinatorEnvironment) -> None:
     environment.shard.write(add_one("a"))
     damaged = bytearray(environment.log.batches[0])

@@ -68,7 +68,7 @@ class CoordinatorRuntime(Generic[S]):
     def shard(self, index: int) -> CoordinatorShard[S]:
         """Returns the loaded shard. Raises KafkaError if it is not led or not loaded here."""
         shard = self._shards.get(index)
-        if shard is not None and not shard.is_active:
+        if shard is not None and not shard.is_active and not shard.is_loading:
             self._load_slice(shard)  # a short log is loaded for its first request
             shard = self._shards.get(index)
         if shard is None:

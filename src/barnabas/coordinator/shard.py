@@ -79,6 +79,7 @@ class CoordinatorShard(Generic[S]):
         "epoch",
         "index",
         "is_active",
+        "is_loading",
         "state",
         "timers",
         "topic",
@@ -103,6 +104,8 @@ class CoordinatorShard(Generic[S]):
         self.epoch = epoch
         """The leader epoch, which is the coordinator epoch of transaction markers."""
         self.is_active = False
+        self.is_loading = False
+        """Whether a part of the log has been replayed, and more of it follows."""
         self.timers = ShardTimers(timer_service, self)
         self.context = context
         """Returns the context for decisions that no request causes."""
@@ -184,10 +187,11 @@ class CoordinatorShard(Generic[S]):
 
     def load(self) -> Iterator[None]:
         """Replays the log, a slice at each step. The shard is active after the last step."""
+        self.is_loading = True
         self._log = self._open_log(self.index)
         yield from load(self._log, self._types, self.state)
         self._end_offset = self._log.end_offset
-        self.is_active = True
+        self.is_loading, self.is_active = False, True
         self._perform(self.state.on_loaded(self.context()))
         for delta, image in self._missed_updates:
             self.on_metadata_update(delta, image)
