@@ -24,6 +24,7 @@ FIND_VERSION = 4
 COMMIT_VERSION = 9
 FETCH_VERSION = 9
 RETRY_INTERVAL_S = 0.005
+GROUPS_A_REQUEST = 100
 
 GROUP, TRANSACTION = 0, 1
 """Key types of FindCoordinator."""
@@ -70,18 +71,27 @@ def check_commit(response_bytes: memoryview) -> None:
 
 
 def wait_for_groups(address: Address, group_ids: Sequence[str], topic: str | None = None) -> None:
-    """Wait until all groups are available; with a topic, they must have an offset there."""
+    """Wait until all groups are available; with a topic, they must have an offset there.
+
+    Each request is for a few groups: a large one that is repeated would take much of the broker's
+    time while it loads.
+    """
+    connection = RawConnection(address)
+    for first in range(0, len(group_ids), GROUPS_A_REQUEST):
+        _wait_for(connection, group_ids[first : first + GROUPS_A_REQUEST], topic)
+    connection.close()
+
+
+def _wait_for(connection: RawConnection, group_ids: Sequence[str], topic: str | None) -> None:
     topics = [] if topic is None else [OffsetFetchRequestTopics(name=topic, partition_indexes=[0])]
     groups = [OffsetFetchRequestGroup(group_id=name, topics=topics) for name in group_ids]
     request_frame = frame(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchRequest(groups=groups))
-    connection = RawConnection(address)
     while True:
         response_bytes = connection.send(request_frame)
         response = parse(ApiKey.OFFSET_FETCH, FETCH_VERSION, OffsetFetchResponse, response_bytes)
         if not any(group.error_code for group in response.groups):
             break
         time.sleep(RETRY_INTERVAL_S)
-    connection.close()
     if topic is not None:
         for group in response.groups:
             if group.topics[0].partitions[0].committed_offset < 0:
