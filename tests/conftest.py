@@ -3,6 +3,7 @@
 import gc
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ settings.register_profile("exploring", deadline=None, suppress_health_check=list
 settings.register_profile("repeatable", settings.get_profile("exploring"), derandomize=True)
 settings.load_profile("repeatable")
 
+MEMORY = Path("/dev/shm")
 FAST_SETTINGS = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.min.heartbeat.interval.ms": "50",
@@ -50,6 +52,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # garbage collection does not need to visit ten thousand tests
+
+
+@pytest.fixture
+def memory_path() -> Iterator[Path]:
+    """A folder in memory, on machines that have one, for tests that write files many times."""
+    within = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="barnabas-", dir=within) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,18 @@
 """Random logs, and the two cleaners that clean copies of them: ours and Kafka's own class."""
 
 import random
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.conformance.brokers import PEERS
-from tests.log.cleaner.cleaner_harness import COMPACTED
-from tests.log.log_test_directory import NOW_MS, TOPIC_ID, LogTestDirectory, valid
+from tests.log.cleaner.cleaner_harness import COMPACTED, CleanerHarness
+from tests.log.log_test_directory import TOPIC_ID
 
 from barnabas.log import Log, LogConfig, LogDirectory
 from barnabas.log.cleaner.cleanable import find_cleanable_range
@@ -21,7 +21,6 @@ from barnabas.log.cleaner.throttler import CleanerThrottler
 from barnabas.wire.records.batch import CODEC_BITS, BatchHeader, crc_is_valid, iterate_batches
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.compression import Codec
-from barnabas.wire.records.control import build_marker
 from barnabas.wire.records.read import read_records
 from barnabas.wire.records.record import Record
 
@@ -41,6 +40,11 @@ class CleanerSettings:
     buffer_bytes: int = 1 << 14
 
     @property
+    def has_small_map(self) -> bool:
+        """Whether the keys of a random log do not fit into the map."""
+        return self.map_bytes < 24 * 60
+
+    @property
     def log_config(self) -> LogConfig:
         return replace(
             COMPACTED,
@@ -50,67 +54,28 @@ class CleanerSettings:
         )
 
 
-class LogWriter:
-    """Appends single records and markers to a log."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._sequences: Counter[int] = Counter()
-
-    def write(self, key: bytes, value: bytes, *, producer_id: int = -1) -> None:
-        """Appends a record, in a transaction if there is a producer."""
-        has_producer = producer_id >= 0
-        content = build_batch(
-            [Record(0, NOW_MS, key, value, [])],
-            producer_id=producer_id,
-            producer_epoch=0 if has_producer else -1,
-            base_sequence=self._sequences[producer_id] if has_producer else -1,
-            transactional=has_producer,
-        )
-        self._sequences[producer_id] += 1
-        append(self._log, content, NOW_MS)
-
-    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        marker = build_marker(
-            producer_id=producer_id,
-            producer_epoch=0,
-            committed=committed,
-            coordinator_epoch=0,
-            timestamp=NOW_MS,
-        )
-        append(self._log, marker, NOW_MS)
-
-
 class RandomLog:
     """Writes a log with batches of every kind."""
 
     def __init__(
-        self,
-        path: Path,
-        seed: int,
-        settings: CleanerSettings,
-        *,
-        one_transaction_each: bool = False,
+        self, path: Path, seed: int, settings: CleanerSettings, *, reuse_producers: bool = True
     ) -> None:
-        self._one_transaction_each = one_transaction_each  # a new producer for each transaction
-        self._next_producer_id = 100
-        self._directory = LogTestDirectory(path)
-        self._log = self._directory.create(settings.log_config, TOPIC)
+        self._harness = CleanerHarness(path, settings.log_config)
         self._random = random.Random(seed)
-        self._now_ms = NOW_MS
-        self._sequences: dict[int, int] = {}
-        self._epochs: dict[int, int] = {}
+        self._new_producer_ids = None if reuse_producers else count(100)
+        self._sequences: Counter[int] = Counter()
+        self._epochs: Counter[int] = Counter()
         self._open: set[int] = set()  # producers with an open transaction
 
     def write(self, steps: int) -> None:
         """Appends batches of records and markers, ends all transactions, and closes the log."""
         for _ in range(steps):
-            self._now_ms += self._random.choice([0, 1, 50, 3_000])
+            self._harness.now_ms += self._random.choice([0, 1, 50, 3_000])
             self._step()
         for producer_id in sorted(self._open):
             self._end_transaction(producer_id)
         self._write_batch()
-        self._directory.stop()
+        self._harness.stop()
 
     def _step(self) -> None:
         kind = self._random.random()
@@ -125,40 +90,37 @@ class RandomLog:
         elif kind < 0.97:
             self._end_transaction(self._random.choice([14, 15]))  # without any data
         else:
-            producer_id = self._random.choice([1, 2, 3, 11, 12, 13])
+            producer_id = self._random.choice([1, 2, 3, 11, 12, 13, 14, 15])
             if producer_id not in self._open:
-                self._epochs[producer_id] = self._epochs.get(producer_id, 0) + 1
+                self._epochs[producer_id] += 1
                 self._sequences[producer_id] = 0
 
     def _write_in_transaction(self, index: int) -> None:
+        """Writes in one of up to three transactions at a time."""
         producer_id = 11 + index
-        if self._one_transaction_each:
-            producer_ids = sorted(self._open)
-            if index == 0 or len(producer_ids) < index:
-                self._next_producer_id += 1
-                producer_ids.append(self._next_producer_id)
-            producer_id = producer_ids[-1]
+        if self._new_producer_ids is not None:
+            others = sorted(self._open)
+            producer_id = others[index] if index < len(others) else next(self._new_producer_ids)
         self._write_batch(producer_id, transactional=True)
         self._open.add(producer_id)
 
     def _write_batch(self, producer_id: int = -1, *, transactional: bool = False) -> None:
         records = [self._record() for _ in range(self._random.choice([1, 1, 2, 5, 20]))]
-        sequence = self._sequences.get(producer_id, 0)
+        has_producer = producer_id >= 0
         content = build_batch(
             records,
             codec=self._random.choice([Codec.NONE, Codec.NONE, Codec.NONE, *Codec]),
             producer_id=producer_id,
-            producer_epoch=self._epochs.get(producer_id, 0) if producer_id >= 0 else -1,
-            base_sequence=sequence if producer_id >= 0 else -1,
+            producer_epoch=self._epochs[producer_id] if has_producer else -1,
+            base_sequence=self._sequences[producer_id] if has_producer else -1,
             transactional=transactional,
-            append_time=self._now_ms if self._random.random() < 0.1 else None,
+            append_time=self._harness.now_ms if self._random.random() < 0.1 else None,
         )
-        if producer_id >= 0:
-            self._sequences[producer_id] = sequence + len(records)
-        append(self._log, content, self._now_ms)
+        self._sequences[producer_id] += len(records)
+        self._harness.append(content)
 
     def _record(self) -> Record:
-        # Some keys are never written again, some records have no key.
+        """Some keys are never written again, some records have no key."""
         key: bytes | None = b"k%d" % min(int(self._random.expovariate(0.1)), 60)
         if self._random.random() < 0.03:
             key = None
@@ -168,32 +130,19 @@ class RandomLog:
         headers: list[tuple[str, bytes | None]] = [("h", b"1"), ("", None)]
         return Record(
             0,
-            self._now_ms - self._random.choice([0, 0, 0, 7, 5_000]),
+            self._harness.now_ms - self._random.choice([0, 0, 0, 7, 5_000]),
             key,
             value,
             headers if self._random.random() < 0.2 else [],
         )
 
     def _end_transaction(self, producer_id: int) -> None:
-        marker = build_marker(
-            producer_id=producer_id,
-            producer_epoch=self._epochs.get(producer_id, 0),
+        self._harness.end_transaction(
             committed=self._random.random() < 0.5,
-            coordinator_epoch=0,
-            timestamp=self._now_ms,
+            producer_id=producer_id,
+            epoch=self._epochs[producer_id],
         )
-        append(self._log, marker, self._now_ms)
         self._open.discard(producer_id)
-
-
-def append(log: Log, content: bytearray, now_ms: int) -> None:
-    """Appends a batch; if it opens a transaction, that is verified first."""
-    batch, verification = valid(content), None
-    if batch.header.is_transactional and not batch.header.is_control:
-        verification = log.producers.start_batch_verification(
-            batch.header, from_zero=False, now_ms=now_ms
-        )
-    log.append_as_leader(batch, 0, now_ms, verification=verification)
 
 
 class OurCleaner:
@@ -250,7 +199,7 @@ class KafkaCleaner:
     ) -> None:
         self._jvm.communicate(timeout=60)
 
-    def open(self, folder: Path, settings: CleanerSettings, *, log_start_offset: int = 0) -> int:
+    def open(self, folder: Path, settings: CleanerSettings) -> int:
         """Opens a log after a clean shutdown; returns its end offset."""
         configs = {
             "cleanup.policy": "compact",
@@ -259,10 +208,7 @@ class KafkaCleaner:
             "delete.retention.ms": DELETE_RETENTION_MS,
         }
         assigned = " ".join(f"{key}={value}" for key, value in configs.items())
-        return self._run(
-            f"open {folder} {log_start_offset} {settings.map_bytes} {settings.buffer_bytes} "
-            + assigned
-        )
+        return self._run(f"open {folder} {settings.map_bytes} {settings.buffer_bytes} {assigned}")
 
     def clean(self, first_dirty_offset: int, end_offset: int, now_ms: int, copy: Path) -> int:
         """Cleans the log once and copies its files; returns the new first dirty offset."""
@@ -276,12 +222,6 @@ class KafkaCleaner:
         line = self._jvm.stdout.readline()
         assert line, f"Kafka's cleaner failed: {command}"
         return int(line)
-
-
-def copy_directory(source: Path, target: Path) -> Path:
-    """Copies a log directory with the times of its files."""
-    shutil.copytree(source, target)
-    return target
 
 
 def segment_batches(folder: Path) -> dict[str, list[Batch]]:

@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,13 +15,12 @@ from tests.conformance.random_logs import (
     Batch,
     CleanerSettings,
     KafkaCleaner,
-    LogWriter,
     OurCleaner,
     RandomLog,
-    copy_directory,
     segment_batches,
 )
-from tests.log.log_test_directory import NOW_MS, LogTestDirectory
+from tests.log.cleaner.cleaner_harness import CleanerHarness
+from tests.log.log_test_directory import NOW_MS
 
 from barnabas.log.segments.index import TransactionIndex
 from barnabas.wire.records.batch import BatchHeader
@@ -29,7 +29,7 @@ from barnabas.wire.records.record import Record
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
 
-SEEDS = 10
+SEEDS = 5
 STEPS = 300
 ROUNDS = 6
 SETTINGS = {
@@ -60,60 +60,51 @@ def kafka_cleaner() -> Iterator[KafkaCleaner]:
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_both_cleaners_keep_the_same_batches(
-    kafka_cleaner: KafkaCleaner, settings: CleanerSettings, tmp_path: Path
+    kafka_cleaner: KafkaCleaner, settings: CleanerSettings, memory_path: Path
 ) -> None:
     met: Counter[str] = Counter()
     for seed in range(SEEDS):
-        met += clean_with_both(kafka_cleaner, settings, seed, tmp_path / str(seed))
+        met += clean_with_both(kafka_cleaner, settings, seed, memory_path / str(seed))
     assert met.keys() >= KINDS, f"the logs are too simple: {met}"
-    assert (met["a round that a full map ended"] > 0) == (settings.map_bytes < 1 << 20)
+    assert (met["a round that a full map ended"] > 0) == settings.has_small_map
 
 
 def test_only_kafka_takes_a_committed_transaction_for_aborted_where_its_map_was_full(
-    kafka_cleaner: KafkaCleaner, tmp_path: Path
+    kafka_cleaner: KafkaCleaner, memory_path: Path
 ) -> None:
     """A cleaning begins inside a segment, because the map of the one before was full there.
 
     Kafka begins to read there, after the marker of an aborted transaction, and takes the next
-    transaction of that producer for the aborted one. Its keys are not mapped, so that older records
-    of these keys stay. Here the segment is read from its start.
+    transaction of that producer for the aborted one. It does not map its keys, so that their older
+    records stay. Here the segment is read from its start.
     """
     settings = CleanerSettings(map_bytes=24 * 5)  # four keys
-    directory = LogTestDirectory(tmp_path / "written")
-    log = directory.create(settings.log_config, TOPIC)
-    writer = LogWriter(log)
-    writer.write(b"stale", b"old")
-    log.maintenance.roll()
-    writer.write(b"aborted", b"1", producer_id=7)
-    writer.end_transaction(7, committed=False)
-    for number in range(8):  # the map is full within these; they fill some index entries
-        writer.write(b"k%d" % number, bytes(200))
-    writer.write(b"stale", b"new", producer_id=7)
-    writer.end_transaction(7, committed=True)
-    log.maintenance.roll()
-    end_offset = log.log_end_offset
-    directory.stop()
-    theirs = copy_directory(tmp_path / "written", tmp_path / "kafka") / f"{TOPIC}-0"
-    ours = OurCleaner(copy_directory(tmp_path / "written", tmp_path / "barnabas"), settings)
-    kafka_cleaner.open(theirs, settings)
-    first_dirty_offset = their_offset = 0
-    for number in range(3):
-        copy = tmp_path / f"round-{number}"
-        their_offset = kafka_cleaner.clean(their_offset, end_offset, NOW_MS, copy)
-        first_dirty_offset = ours.clean(first_dirty_offset, end_offset, NOW_MS)
-    assert first_dirty_offset == their_offset == end_offset
+    written = CleanerHarness(memory_path / "written", settings.log_config)
+    written.write((b"stale", b"old"))
+    written.roll()
+    written.write_in_transaction((b"aborted", b"1"))
+    written.end_transaction(committed=False)
+    written.write_each(*((b"k%d" % number, bytes(200)) for number in range(4)))
+    written.write_in_transaction((b"stale", b"new"), sequence=1)
+    written.end_transaction(committed=True)
+    written.roll()
+    end_offset = written.log.log_end_offset
+    written.stop()
+    ours, theirs = open_copies(kafka_cleaner, settings, memory_path)
+    for first_dirty_offset, next_dirty_offset in ((0, 6), (6, end_offset)):
+        assert ours.clean(first_dirty_offset, end_offset, NOW_MS) == next_dirty_offset
+        copy = theirs / f"from-{first_dirty_offset}"
+        assert (
+            kafka_cleaner.clean(first_dirty_offset, end_offset, NOW_MS, copy) == next_dirty_offset
+        )
     assert stale_values(ours.folder) == [b"new"]
     assert stale_values(copy) == [b"old", b"new"]
     ours.close()
 
 
 def stale_values(folder: Path) -> list[bytes | None]:
-    return [
-        record.value
-        for _, records in all_batches(folder)
-        for record in records
-        if record.key == b"stale"
-    ]
+    records = (record for _, records in all_batches(folder) for record in records)
+    return [record.value for record in records if record.key == b"stale"]
 
 
 @pytest.fixture(scope="module")
@@ -207,11 +198,10 @@ def clean_with_both(
     kafka_cleaner: KafkaCleaner, settings: CleanerSettings, seed: int, path: Path
 ) -> Counter[str]:
     """Cleans a random log in several rounds; returns what was met, see `KINDS`."""
-    is_map_full = settings.map_bytes < 1 << 20
-    RandomLog(path / "written", seed, settings, one_transaction_each=is_map_full).write(STEPS)
-    theirs = copy_directory(path / "written", path / "kafka") / f"{TOPIC}-0"
-    ours = OurCleaner(copy_directory(path / "written", path / "barnabas"), settings)
-    assert kafka_cleaner.open(theirs, settings) == ours.log.log_end_offset
+    RandomLog(path / "written", seed, settings, reuse_producers=not settings.has_small_map).write(
+        STEPS
+    )
+    ours, theirs = open_copies(kafka_cleaner, settings, path)
     met: Counter[str] = Counter()
     moments = random.Random(seed)
     first_dirty_offset, now_ms = 0, NOW_MS
@@ -220,7 +210,7 @@ def clean_with_both(
         bases = [segment.base_offset for segment in ours.log.segments.ordered]
         ends = [base for base in bases if base > first_dirty_offset]
         end_offset = moments.choice(ends[: max(len(ends) // (ROUNDS - number), 1)])
-        copy = path / f"round-{number}"
+        copy = theirs / str(number)
         their_offset = kafka_cleaner.clean(first_dirty_offset, end_offset, now_ms, copy)
         first_dirty_offset = ours.clean(first_dirty_offset, end_offset, now_ms)
         assert first_dirty_offset == their_offset
@@ -230,6 +220,16 @@ def clean_with_both(
         now_ms += moments.choice([1, DELETE_RETENTION_MS - 1, DELETE_RETENTION_MS + 1])
     ours.close()
     return met
+
+
+def open_copies(
+    kafka_cleaner: KafkaCleaner, settings: CleanerSettings, path: Path
+) -> tuple[OurCleaner, Path]:
+    """Opens copies of the log in "written"; returns our cleaner and a path for Kafka's copies."""
+    ours = OurCleaner(shutil.copytree(path / "written", path / "barnabas"), settings)
+    theirs = shutil.copytree(path / "written", path / "kafka") / f"{TOPIC}-0"
+    assert kafka_cleaner.open(theirs, settings) == ours.log.log_end_offset
+    return ours, path / "cleaned-by-kafka"
 
 
 def count_kinds(before: Sequence[Batch], after: Sequence[Batch], met: Counter[str]) -> None:

@@ -21,10 +21,10 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * Cleans logs with Kafka's own cleaner, at times that the caller chooses.
  *
- * <p>Commands on stdin, each with one line of output: {@code open FOLDER LOG_START_OFFSET MAP_BYTES
- * BUFFER_BYTES KEY=VALUE...} opens a log after a clean shutdown and prints its end offset; {@code
- * clean FIRST_DIRTY_OFFSET END_OFFSET NOW_MS COPY} cleans it once, copies its files to the new
- * folder COPY, and prints the new first dirty offset.
+ * <p>Commands on stdin, each with one line of output: {@code open FOLDER MAP_BYTES BUFFER_BYTES
+ * KEY=VALUE...} opens a log after a clean shutdown and prints its end offset; {@code clean
+ * FIRST_DIRTY_OFFSET END_OFFSET NOW_MS COPY} cleans it once, copies its files to the new folder
+ * COPY, and prints the new first dirty offset.
  */
 public class CleanLogs {
     private static final KafkaScheduler SCHEDULER = new KafkaScheduler(1);
@@ -43,19 +43,19 @@ public class CleanLogs {
 
     private static long open(String[] words) throws Exception {
         Map<String, String> settings = new HashMap<>();
-        for (int index = 5; index < words.length; index++) {
+        for (int index = 4; index < words.length; index++) {
             String[] pair = words[index].split("=");
             settings.put(pair[0], pair[1]);
         }
         log = UnifiedLog.create(
-            new File(words[1]), new LogConfig(settings), Long.parseLong(words[2]),
-            Long.MAX_VALUE, SCHEDULER, new BrokerTopicStats(), Time.SYSTEM, 900_000,
+            new File(words[1]), new LogConfig(settings), 0, Long.MAX_VALUE, SCHEDULER,
+            new BrokerTopicStats(), Time.SYSTEM, 900_000,
             new ProducerStateManagerConfig(Integer.MAX_VALUE, true), Integer.MAX_VALUE,
             new LogDirFailureChannel(1), true, Optional.empty());
         log.updateHighWatermark(log.logEndOffset());
-        int bufferBytes = Integer.parseInt(words[4]);
+        int bufferBytes = Integer.parseInt(words[3]);
         cleaner = new Cleaner(
-            0, new SkimpyOffsetMap(Integer.parseInt(words[3])), bufferBytes, 1 << 20, 0.9,
+            0, new SkimpyOffsetMap(Integer.parseInt(words[2])), bufferBytes, 1 << 20, 0.9,
             new Throttler(Double.MAX_VALUE, 300, "throttler", "bytes", Time.SYSTEM), Time.SYSTEM,
             partition -> { });
         return log.logEndOffset();

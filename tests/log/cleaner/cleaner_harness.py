@@ -88,7 +88,7 @@ class CleanerHarness:
 
     def write(self, *pairs: Pair, log: Log | None = None, **fields: Any) -> int:
         """Appends one batch; returns its first offset."""
-        return self._append(log or self.log, build_batch(self._records(pairs), **fields))
+        return self.append(build_batch(self._records(pairs), **fields), log)
 
     def write_each(self, *pairs: Pair, log: Log | None = None, **fields: Any) -> None:
         """Appends each record in a batch of its own."""
@@ -121,7 +121,17 @@ class CleanerHarness:
             coordinator_epoch=0,
             timestamp=self.now_ms,
         )
-        return self._append(self.log, marker)
+        return self.append(marker)
+
+    def append(self, content: bytearray, log: Log | None = None) -> int:
+        """Appends a batch; if it opens a transaction, that is verified first."""
+        log, batch = log or self.log, valid(content)
+        verification = None
+        if batch.header.is_transactional and not batch.header.is_control:
+            verification = log.producers.start_batch_verification(
+                batch.header, from_zero=False, now_ms=self.now_ms
+            )
+        return log.append_as_leader(batch, 0, self.now_ms, verification=verification).first_offset
 
     def roll(self, log: Log | None = None) -> None:
         (log or self.log).maintenance.roll()
@@ -130,15 +140,6 @@ class CleanerHarness:
         return [
             Record(number, self.now_ms, key, value, []) for number, (key, value) in enumerate(pairs)
         ]
-
-    def _append(self, log: Log, content: bytearray) -> int:
-        batch = valid(content)
-        verification = None
-        if batch.header.is_transactional and not batch.header.is_control:
-            verification = log.producers.start_batch_verification(
-                batch.header, from_zero=False, now_ms=self.now_ms
-            )
-        return log.append_as_leader(batch, 0, self.now_ms, verification=verification).first_offset
 
     # Cleaning, and what else may happen
 
