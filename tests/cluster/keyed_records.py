@@ -60,7 +60,10 @@ class KeyedWriter:
         """
         left = read(bootstrap, self.topic)
         assert left.items() <= self.committed.items()
-        assert last_values(left) == last_values(self.committed)
+        values, committed = last_values(left), last_values(self.committed)
+        assert values.keys() >= committed.keys(), f"lost: {committed.keys() - values.keys()}"
+        assert values.keys() <= committed.keys(), f"deleted: {values.keys() - committed.keys()}"
+        assert values == committed
         return len(left)
 
     def _send(self, producer: Producer, count: int) -> dict[int, Pair]:
