@@ -10,6 +10,7 @@ from barnabas.server.api import delete_records, fetch, list_offsets, produce
 from barnabas.server.fetching.replica_selector import RACK_AWARE_SELECTOR_CLASS
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.messages.alter_partition import ResponsePartitionData
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -185,6 +186,23 @@ def test_a_follower_that_is_not_in_sync_reads_the_partition_with_every_fetch(led
     led.metadata(records.UnfenceBrokerRecord(id=FOLLOWER, epoch=5))
     begin(led, {}, session_id=session_id, session_epoch=2, max_wait_ms=0)
     assert len(led.controller_requests) == 1
+
+
+def test_a_follower_that_the_controller_rejected_joins_with_a_later_fetch(led: World) -> None:
+    """Nothing else happens: the partition has no records, and the metadata does not change."""
+    led.metadata(records.PartitionChangeRecord(topic_id=id_of("orders"), partition_id=0, isr=[1]))
+    session_id = open_session(led)
+    assert len(led.controller_requests) == 1
+    leader_state = led.partition("orders").leader_state
+    assert leader_state is not None
+    assert leader_state.pending_isr_change is not None
+    leader_state.on_alter_partition_response(
+        leader_state.pending_isr_change,
+        ResponsePartitionData(error_code=ErrorCode.INELIGIBLE_REPLICA),
+        led.now_ms,
+    )
+    begin(led, {}, session_id=session_id, session_epoch=2, max_wait_ms=0)
+    assert leader_state.pending_isr_change is not None
 
 
 def test_a_throttled_follower_that_is_not_in_sync_receives_nothing_and_waits(led: World) -> None:

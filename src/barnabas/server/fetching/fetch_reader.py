@@ -383,7 +383,9 @@ class FollowerFetchReader(FetchReader):
             self._throttle.record(partition.topic, partition.index, size_bytes, self._now_ms)
 
     def _is_caught_up_at_end(self, partition: Partition) -> bool:
-        return partition.is_in_sync(self._replica_id)
+        """Only if the controller says that the follower is in sync: if it rejects a change of the
+        ISR, the next fetch submits another."""
+        return partition.state is not None and self._replica_id in partition.state.isr
 
     def _is_throttled(self, partition: Partition) -> bool:
         return not partition.is_in_sync(self._replica_id) and self._throttle.is_over_quota(
