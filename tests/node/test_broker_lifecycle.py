@@ -20,6 +20,7 @@ from barnabas.wire.messages.registrations import (
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
+    Listener,
 )
 
 INTERVAL_MS = 1
@@ -87,6 +88,25 @@ def an_image(*broker_ids: int, leaving: int | None = None) -> Any:
     return SimpleNamespace(offset=42, brokers=brokers, metadata_level=30)
 
 
+OWN_REQUEST = BrokerRegistrationRequest(
+    broker_id=1,
+    incarnation_id=b"o" * 16,
+    listeners=[Listener(name="PLAINTEXT", host="one", port=9092)],
+    log_dirs=[b"A" * 16],
+)
+
+
+def registered(*, epoch: int, incarnation_id: bytes, port: int) -> Any:
+    """An image in which a process is registered as broker 1."""
+    broker = SimpleNamespace(
+        epoch=epoch,
+        incarnation_id=incarnation_id,
+        log_dirs=(b"A" * 16,),
+        endpoints=[SimpleNamespace(name="PLAINTEXT", host="one", port=port)],
+    )
+    return SimpleNamespace(brokers={1: broker})
+
+
 class Settings(dict[str, int]):
     node_id = 1
 
@@ -143,6 +163,46 @@ async def test_a_broker_sends_heartbeats_until_it_is_unfenced() -> None:
     lifecycle = a_lifecycle(controller)
     await lifecycle.wait_until_unfenced()
     assert len(controller.requests) == 2
+
+
+@on_a_loop
+async def test_a_broker_that_was_replaced_before_it_was_unfenced_registers_again() -> None:
+    controller = FakeController(
+        BrokerRegistrationResponse(broker_epoch=7),
+        BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
+        BrokerRegistrationResponse(broker_epoch=9),
+    )
+    lifecycle = a_lifecycle(controller)
+    await lifecycle.register(OWN_REQUEST)
+    await lifecycle.wait_until_unfenced()
+    assert lifecycle.epoch == controller.requests[-1].broker_epoch == 9
+
+
+@on_a_loop
+async def test_a_broker_registers_again_if_an_earlier_process_of_it_registered_late() -> None:
+    controller = FakeController(
+        BrokerRegistrationResponse(broker_epoch=7),
+        BrokerHeartbeatResponse(is_fenced=False),
+        BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
+        BrokerRegistrationResponse(broker_epoch=9),
+    )
+    lifecycle = a_lifecycle(controller)
+    await lifecycle.register(OWN_REQUEST)
+    await lifecycle.wait_until_unfenced()
+    await asyncio.sleep(0)
+    lifecycle.check_registration(registered(epoch=8, incarnation_id=b"e" * 16, port=9092))
+    while lifecycle.epoch != 9:
+        await asyncio.sleep(0)
+    lifecycle.check_registration(registered(epoch=9, incarnation_id=b"o" * 16, port=9092))
+    assert controller.requests.count(OWN_REQUEST) == 2
+
+
+@on_a_loop
+async def test_a_broker_stops_if_another_process_with_other_listeners_is_registered() -> None:
+    lifecycle = a_lifecycle(FakeController(BrokerRegistrationResponse(broker_epoch=7)))
+    await lifecycle.register(OWN_REQUEST)
+    with pytest.raises(NodeError, match="stop one of them"):
+        lifecycle.check_registration(registered(epoch=8, incarnation_id=b"e" * 16, port=9999))
 
 
 @on_a_loop

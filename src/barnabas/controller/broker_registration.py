@@ -53,7 +53,7 @@ def decide_broker_registration(
         and restarted
         and not existing.in_controlled_shutdown
         and context.heartbeats.has_valid_session(existing, context.now_ms)
-        and not _replaces_dead_process(request, existing)
+        and not has_same_resources(request, existing)
     ):
         raise KafkaError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -70,13 +70,11 @@ def decide_broker_registration(
     return Decision(records, BrokerRegistrationResponse(broker_epoch=broker.epoch), [contact])
 
 
-def _replaces_dead_process(
-    request: BrokerRegistrationRequest, existing: BrokerRegistration
-) -> bool:
-    """Whether it has the directories and the listeners of the registered process.
+def has_same_resources(request: BrokerRegistrationRequest, existing: BrokerRegistration) -> bool:
+    """Returns whether it has the directories and the listeners of the registered process.
 
-    No process gets either while their owner runs, so the registered one is dead. (Kafka makes
-    the new process wait until the session ends.)
+    No process gets either while their owner runs, so one of the two is dead: mostly the registered
+    one. (Kafka makes the new process wait until the session ends.)
     """
     listeners = {(item.name, item.host, item.port) for item in request.listeners}
     return (

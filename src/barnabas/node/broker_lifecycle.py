@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from barnabas.config import BrokerSettings
+from barnabas.controller.broker_registration import has_same_resources
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import CORDONED_DIRECTORIES_FROM
 from barnabas.metadata.image import MetadataImage
@@ -75,10 +76,13 @@ class BrokerLifecycle:
         self._registration_timeout_ms: int = settings["initial.broker.registration.timeout.ms"]
         self._heartbeats: asyncio.Task[None] | None = None
         self._heartbeat_now = asyncio.Event()
+        self._request = BrokerRegistrationRequest()
+        self._is_replaced = False
         self.epoch = -1
 
     async def register(self, request: BrokerRegistrationRequest) -> None:
         """Gets a broker epoch. The broker is fenced until a heartbeat shows that it has it."""
+        self._request = request
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self._registration_timeout_ms / 1000
         logged, wait_s = ErrorCode.NONE, RETRY_S
@@ -87,6 +91,7 @@ class BrokerLifecycle:
             code = ErrorCode.of(response.error_code)
             if code is ErrorCode.NONE:
                 self.epoch = response.broker_epoch
+                self._is_replaced = False
                 return
             if code in _FATAL_ERRORS or loop.time() >= deadline_s:
                 raise NodeError(_explain(self._broker_id, code))
@@ -113,21 +118,31 @@ class BrokerLifecycle:
         while True:
             response = await self._send_heartbeat()
             if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
-                raise NodeError(_explain(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
-            if response.error_code == ErrorCode.NONE and not response.is_fenced:
+                await self.register(self._request)
+            elif response.error_code == ErrorCode.NONE and not response.is_fenced:
                 break
             await asyncio.sleep(RETRY_S)
         self._heartbeats = asyncio.create_task(self._send_heartbeats())
 
-    def require_current_epoch(self, image: MetadataImage) -> None:
-        """Raises NodeError if another process is registered as this broker by now.
+    def check_registration(self, image: MetadataImage) -> None:
+        """Registers again if an earlier process of this broker is registered by now.
 
-        Then the session of this process has expired, and the metadata of this broker is meant
-        for the other process: two processes must not lead in one epoch.
+        It was killed, and its request reached the controller late. It sends no heartbeats, so it
+        stays fenced and leads nothing. Raises NodeError if it is a process with other directories
+        or listeners: then the metadata of this broker is meant for that one, and two processes must
+        not lead in one epoch.
         """
         broker = image.brokers.get(self._broker_id)
-        if broker is not None and 0 <= self.epoch < broker.epoch:
+        if (
+            broker is None
+            or not 0 <= self.epoch < broker.epoch
+            or broker.incarnation_id == self._request.incarnation_id
+        ):
+            return
+        if not has_same_resources(self._request, broker):
             raise NodeError(_explain(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
+        self._is_replaced = True
+        self._heartbeat_now.set()
 
     def on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Sends a heartbeat at once when another broker shuts down.
@@ -173,6 +188,9 @@ class BrokerLifecycle:
         logged = ErrorCode.NONE
         while True:
             next_s = loop.time() + self._interval_ms / 1000
+            if self._is_replaced:
+                log.warning("an earlier process of broker %d has registered late", self._broker_id)
+                await self.register(self._request)
             response = await self._send_heartbeat()
             code = ErrorCode.of(response.error_code)
             if code is not logged and code is not ErrorCode.NONE:

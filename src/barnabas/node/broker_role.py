@@ -174,7 +174,7 @@ class BrokerRole:
 
         Raises NodeError if another process is registered as this broker by now.
         """
-        self._lifecycle.require_current_epoch(image)
+        self._lifecycle.check_registration(image)
         if delta.configs_changed:
             self._network.settings = SocketServerSettings.of(self.broker.resolver.broker_config)
         self.broker.image = image
