@@ -49,6 +49,8 @@ class Faults:
     def end(self) -> None:
         """Ends all faults, and starts the hosts that are down."""
         self.is_over = True
+        for host in self.hosts:
+            host.disk.disarm()  # what arrives now must not kill it
         self._world.network.heal_all()
         self._world.network.latency.slow_chance = 0.0
         for host in self.hosts:

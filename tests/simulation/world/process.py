@@ -52,7 +52,11 @@ class Process:
         if self.is_paused:
             self.submit(callback, *args)
         elif not self.is_killed:
-            self._context.run(callback, *args)
+            try:
+                self._context.run(callback, *args)
+            except BaseException:
+                if not self.is_killed:
+                    raise  # otherwise the step has ended with the process, not with the caller
 
     def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> None:
         """Calls it after a delay, as a step of this process."""
