@@ -233,12 +233,6 @@ COMPACTION = [
         "            return Cleaning(log, cleanable,",
     ),
     Bug(
-        "replaces-changed-segments",
-        "log/cleaner/log_cleaner.py",
-        "elif not job.sources.are_unchanged():",
-        "elif False:",
-    ),
-    Bug(
         "removes-old-segments-first",
         "log/maintenance.py",
         """
