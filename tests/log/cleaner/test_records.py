@@ -569,7 +569,15 @@ def test_index_entries_are_those_of_a_log_segment(
 
 @law
 @given(st.binary(max_size=100))
-def test_tables_compute_the_same_checksum_as_the_instruction(content: bytes) -> None:
+def test_tables_and_the_instruction_compute_the_checksum_of_the_package(content: bytes) -> None:
+    assert _checksum.crc_by_table(content) == crc32c(content)
+    assert _checksum.crc_of(content) == crc32c(content)
+
+
+@pytest.mark.parametrize("size", [3071, 3072, 3073, 3080, 6143, 6144, 9300, 100_000])
+def test_parts_computed_at_once_have_the_checksum_of_the_whole(size: int) -> None:
+    content = random.Random(size).randbytes(size)
+    assert _checksum.crc_of(content) == crc32c(content)
     assert _checksum.crc_by_table(content) == crc32c(content)
 
 

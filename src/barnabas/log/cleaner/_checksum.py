@@ -3,7 +3,7 @@
 
 `wire/records/checksum.py` has the function of a package, which holds the GIL. Compaction would
 acquire it for every batch, and wait for the event loop each time. The instruction computes 8 GB/s,
-which is as fast for batches of common sizes; tables, for processors without it, 1.5 GB/s.
+and three parts of a batch at once up to 22 GB/s; tables, for processors without it, 1.5 GB/s.
 
 In C, `data` is a pointer; in Python it is the buffer itself.
 """
@@ -23,6 +23,8 @@ if cython.compiled:
         crc_by_instruction,
         has_crc_instruction,
         load_word,
+        three_crcs,
+        three_crcs_by_instruction,
     )
 
     Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])
@@ -31,12 +33,20 @@ if cython.compiled:
 COMPILED: bool = cython.compiled
 
 _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+_PART_BYTES = cython.declare(cython.Py_ssize_t, 1024)
 
 if cython.compiled:
     _tables = cython.declare(cython.ulonglong[2048])
+    _shift_tables = cython.declare(cython.uint[1024])
     _has_instruction = cython.declare(cython.bint, has_crc_instruction())
 else:
     _tables = [0] * 2048
+
+
+def crc_of(buffer: cython.const[cython.uchar][::1]) -> int:
+    """Returns the checksum as `crc` computes it, for tests."""
+    size: Size = len(buffer)
+    return crc(cython.address(buffer[0]) if cython.compiled else buffer, size)
 
 
 def crc_by_table(buffer: cython.const[cython.uchar][::1]) -> int:
@@ -51,8 +61,39 @@ def crc_by_table(buffer: cython.const[cython.uchar][::1]) -> int:
 def crc(data: Data, size: Size) -> cython.ulonglong:
     """Returns the checksum of bytes; for compiled callers."""
     if cython.compiled and _has_instruction:
-        return _ALL_BITS ^ crc_by_instruction(0xFFFFFFFF, data, size)
+        return _crc_by_instruction(data, size)
     return _crc_by_table(data, size)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _crc_by_instruction(data: Data, size: Size) -> cython.ulonglong:
+    """Takes three parts at a time, and shifts the checksum of each by the parts after it."""
+    crc: cython.uint = 0xFFFFFFFF
+    position: Size = 0
+    parts: three_crcs
+    while size - position >= 3 * _PART_BYTES:
+        parts = three_crcs_by_instruction(crc, cython.address(data[position]), _PART_BYTES)
+        crc = _shift(_shift(parts.first) ^ parts.second) ^ parts.third
+        position += 3 * _PART_BYTES
+    if position < size:
+        crc = crc_by_instruction(crc, cython.address(data[position]), size - position)
+    return _ALL_BITS ^ crc
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _shift(crc: cython.uint) -> cython.uint:
+    """Returns the checksum with `_PART_BYTES` zeros after what it was computed of."""
+    return (
+        _shift_tables[crc & 0xFF]
+        ^ _shift_tables[0x100 | (crc >> 8 & 0xFF)]
+        ^ _shift_tables[0x200 | (crc >> 16 & 0xFF)]
+        ^ _shift_tables[0x300 | crc >> 24]
+    )
 
 
 @cython.cfunc
@@ -99,6 +140,18 @@ def _fill_tables() -> cython.bint:
 
 
 @cython.cfunc
+def _fill_shift_tables() -> cython.bint:
+    """Computes the shift of each byte of a checksum."""
+    index: cython.int
+    crc: cython.uint
+    zeros: cython.const[cython.uchar][::1] = bytes(_PART_BYTES)
+    for index in range(1024):
+        crc = cython.cast(cython.uint, index & 0xFF) << 8 * (index >> 8)
+        _shift_tables[index] = crc_by_instruction(crc, cython.address(zeros[0]), _PART_BYTES)
+    return True
+
+
+@cython.cfunc
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
@@ -110,3 +163,5 @@ def _word(data: Data, position: Size) -> cython.ulonglong:
 
 
 _fill_tables()
+if cython.compiled and _has_instruction:
+    _fill_shift_tables()
