@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.log.cleaner._indexes import SegmentIndexes
+from barnabas.log.cleaner.writeback import start_writeback
 from barnabas.log.segments.index import TRANSACTION_VERSION, AbortedTransaction, TransactionIndex
 from barnabas.log.segments.log_files import (
     CLEANED,
@@ -14,6 +15,9 @@ from barnabas.log.segments.log_files import (
     TRANSACTION_INDEX,
     file_name,
 )
+
+WRITEBACK_BYTES = 1 << 20
+"""How much is written before the disk begins with it, while the cleaning continues."""
 
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
@@ -36,6 +40,7 @@ class CleanedSegmentWriter:
         "_fd",
         "_folder_fd",
         "_on_written",
+        "_started_bytes",
         "base_offset",
         "indexes",
         "size_bytes",
@@ -55,6 +60,7 @@ class CleanedSegmentWriter:
         self._folder_fd = folder_fd
         self._on_written = on_written
         self._aborted: list[AbortedTransaction] = []
+        self._started_bytes = 0  # on their way to the disk
         self._fd = self._create(LOG)
 
     def write(self, batches: memoryview) -> None:
@@ -63,6 +69,10 @@ class CleanedSegmentWriter:
         while written < len(batches):
             written += os.pwrite(self._fd, batches[written:], self.size_bytes + written)
         self.size_bytes += written
+        unstarted_bytes = self.size_bytes - self._started_bytes
+        if unstarted_bytes >= WRITEBACK_BYTES:
+            start_writeback(self._fd, self._started_bytes, unstarted_bytes)
+            self._started_bytes = self.size_bytes
         self._on_written(written)
 
     def add_aborted(self, aborted: AbortedTransaction) -> None:
