@@ -14,6 +14,10 @@ import pytest
         ("from barnabas import Producer", "importlib.metadata pyarrow"),
         ("from barnabas.aio import Consumer", "barnabas.client.admin.client pyarrow"),
         ("from barnabas import TopicPartition, Uuid", "asyncio barnabas.net"),
+        (
+            "import barnabas.cli.commands.up, barnabas.cli.banner, barnabas.cli.foreground",
+            "barnabas.client barnabas.registry",
+        ),
         ("import barnabas.schema_registry", "urllib3 fastavro jsonschema google.protobuf"),
         ("import barnabas.schema_registry.avro", "urllib3 jsonschema google.protobuf"),
     ],

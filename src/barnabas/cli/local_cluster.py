@@ -18,7 +18,6 @@ from barnabas.cli.operations.local_processes import describe_taken_directory, de
 from barnabas.cli.operations.settings import check_settings, load_settings
 from barnabas.cli.shell_commands import shell_command
 from barnabas.cli.up_options import LOG_FILE, METRICS_LISTENER, UpOptions
-from barnabas.client.admin import AioAdminClient
 from barnabas.config import BrokerSettings
 from barnabas.log.directory.directory_files import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
@@ -305,6 +304,8 @@ class LocalCluster:
             await self._wait_until_serving(node)
 
     async def _wait_until_serving(self, node: LocalNode) -> None:
+        from barnabas.client.admin import AioAdminClient  # a single broker does not need it
+
         async with AioAdminClient({"bootstrap.servers": node.address}) as admin:
             while len((await admin.describe_cluster()).nodes) != len(self.nodes):
                 await asyncio.sleep(POLL_S)
