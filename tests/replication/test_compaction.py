@@ -1,11 +1,13 @@
 """Compacted partitions: what the cleaner keeps, when it runs, and what ends a cleaning."""
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from tests.replication.world import World, batch_of
 
+from barnabas.replication.compacted_partitions import CHECKED_PER_STEP
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.read import read_records
 
@@ -98,6 +100,21 @@ def test_an_idle_active_segment_is_rolled_and_cleaned(world: World, lag: dict[st
     os.utime(active.path(), (world.now_ms / 1000, world.now_ms / 1000))
     world.run_maintenance(for_ms=60_000 + 2 * BACKOFF_MS)
     assert read(world, "prices") == [(1, A, b"2")]
+
+
+def test_unopened_dirty_logs_are_found_a_few_at_a_time(world: World) -> None:
+    topics = [f"prices-{number}" for number in range(40)]
+    for topic in topics:
+        world.create_topic(topic, cleanup_policy="compact")
+        write(world, topic, (A, b"1"), (A, b"2"))
+        roll(world, topic)
+        write(world, topic, (B, b"1"))
+    world.restart()
+    opened = []
+    for _ in world.partitions.cleaner.run(world.now_ms):
+        opened.append(len(world.partitions.opened()))
+    assert opened[-1] == len(topics)
+    assert max(after - before for before, after in pairwise(opened)) <= CHECKED_PER_STEP
 
 
 def test_records_of_an_open_transaction_are_not_cleaned(world: World) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 UNOPENED_CHECK_MS = 600_000
 """How often to look for dirty logs among the partitions that nobody has used since the start."""
 
+CHECKED_PER_STEP = 4
+"""How many partitions one step checks. For each it may read a folder, or open a log."""
+
 
 class CompactedPartitions:
     """The partitions whose topic has `compact` in its cleanup.policy (a CleanerHost)."""
@@ -29,15 +32,34 @@ class CompactedPartitions:
 
     def compacted_logs(self) -> Iterator[CompactedLog]:
         """Yields the logs that may be cleaned now."""
-        self._open_dirty()
         for partition in self._partitions.opened():
             if self._may_be_cleaned(partition):
                 yield CompactedLog(partition.log, partition.last_stable_offset)
 
     def open_compacted_logs(self) -> None:
         """Opens the compacted logs that nobody has used since the start."""
-        for _, topic, index in self._unopened():
-            self._open(topic, index)
+        for directory in self._partitions.log_dirs.online():
+            for topic, index in directory.partitions():
+                if self._is_unopened(topic, index):
+                    self._open(topic, index)
+
+    def open_dirty_logs(self) -> Iterator[None]:
+        """Opens the compacted logs that may be dirty, though nobody has used them since the start.
+
+        Does so every UNOPENED_CHECK_MS, with some partitions per step.
+        """
+        now_ms = self._clock()
+        if 0 < self._next_check_ms - now_ms <= UNOPENED_CHECK_MS:
+            return
+        self._next_check_ms = now_ms + UNOPENED_CHECK_MS
+        for directory in self._partitions.log_dirs.online():
+            for number, (topic, index) in enumerate(directory.partitions()):
+                if number % CHECKED_PER_STEP == 0:
+                    yield
+                if self._is_unopened(topic, index):
+                    with suppress(FileNotFoundError):  # deleted meanwhile
+                        if self._may_be_dirty(directory, topic, index, now_ms):
+                            self._open(topic, index)
 
     def find_compacted_log(self, log: Log) -> CompactedLog | None:
         """Returns the log with its present offset; None if it must not be cleaned any more."""
@@ -57,27 +79,14 @@ class CompactedPartitions:
             and partition not in self._partitions.replica_moves.in_progress
         )
 
-    def _open_dirty(self) -> None:
-        """Opens the partitions that may be dirty, though nobody has used them since the start."""
-        now_ms = self._clock()
-        if 0 < self._next_check_ms - now_ms <= UNOPENED_CHECK_MS:
-            return
-        self._next_check_ms = now_ms + UNOPENED_CHECK_MS
-        for directory, topic, index in self._unopened():
-            if self._may_be_dirty(directory, topic, index, now_ms):
-                self._open(topic, index)
-
-    def _unopened(self) -> Iterator[tuple[LogDirectory, str, int]]:
-        """Yields the compacted partitions that nobody has used since the start."""
+    def _is_unopened(self, topic: str, index: int) -> bool:
+        """Whether it is a compacted partition that nobody has used since the start."""
         partitions = self._partitions
-        for directory in partitions.log_dirs.online():
-            for topic, index in directory.partitions():
-                if (
-                    partitions.find_opened(topic, index) is None
-                    and partitions.image.topics.by_name(topic) is not None
-                    and partitions.config_of(topic).log.compact
-                ):
-                    yield directory, topic, index
+        return (
+            partitions.find_opened(topic, index) is None
+            and partitions.image.topics.by_name(topic) is not None
+            and partitions.config_of(topic).log.compact
+        )
 
     def _open(self, topic: str, index: int) -> None:
         with suppress(KafkaError):  # corrupt, or not a replica of this broker

@@ -73,6 +73,9 @@ class CleanerHarness:
     def open_compacted_logs(self) -> None:
         """All are open."""
 
+    def open_dirty_logs(self) -> Iterator[None]:
+        return iter(())
+
     def find_compacted_log(self, log: Log) -> CompactedLog | None:
         if log not in self.compacted:
             return None

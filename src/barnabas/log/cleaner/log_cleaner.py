@@ -49,6 +49,9 @@ class CleanerHost(Protocol):
     def open_compacted_logs(self) -> None:
         """Opens the compacted logs that nobody has used since the start."""
 
+    def open_dirty_logs(self) -> Iterator[None]:
+        """Opens those of them that may be dirty, some per step."""
+
     def find_compacted_log(self, log: Log) -> CompactedLog | None:
         """Returns the log with its present offset; None if it must not be cleaned any more."""
 
@@ -100,6 +103,7 @@ class LogCleaner:
         if not self._setting("log.cleaner.enable"):
             return
         self._next_round_ms = now_ms + backoff_ms
+        yield from self._host.open_dirty_logs()
         self.stats.begin_round(now_ms)
         dirty: list[DirtyLog] = []
         for number, (log, last_stable_offset) in enumerate(self._host.compacted_logs()):
