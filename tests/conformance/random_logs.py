@@ -3,7 +3,7 @@
 import random
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -33,11 +33,12 @@ Batch = tuple[BatchHeader, list[Record]]
 
 @dataclass(slots=True, frozen=True)
 class CleanerSettings:
-    """What decides the groups and the passes of a cleaning."""
+    """What decides the batches, the groups and the passes of a cleaning."""
 
     segment_bytes: int = 2_000
     map_bytes: int = 1 << 20
     buffer_bytes: int = 1 << 14
+    codecs: Sequence[Codec] = tuple(Codec)
 
     @property
     def has_small_map(self) -> bool:
@@ -61,6 +62,7 @@ class RandomLog:
         self, path: Path, seed: int, settings: CleanerSettings, *, reuse_producers: bool = True
     ) -> None:
         self._harness = CleanerHarness(path, settings.log_config)
+        self._codecs = settings.codecs
         self._random = random.Random(seed)
         self._new_producer_ids = None if reuse_producers else count(100)
         self._sequences: Counter[int] = Counter()
@@ -109,7 +111,7 @@ class RandomLog:
         has_producer = producer_id >= 0
         content = build_batch(
             records,
-            codec=self._random.choice([Codec.NONE, Codec.NONE, Codec.NONE, *Codec]),
+            codec=self._random.choice([Codec.NONE, Codec.NONE, Codec.NONE, *self._codecs]),
             producer_id=producer_id,
             producer_epoch=self._epochs[producer_id] if has_producer else -1,
             base_sequence=self._sequences[producer_id] if has_producer else -1,
@@ -120,10 +122,10 @@ class RandomLog:
         self._harness.append(content)
 
     def _record(self) -> Record:
-        """Some keys are never written again, some records have no key."""
+        """Some keys are never written again, some records have an empty key or none."""
         key: bytes | None = b"k%d" % min(int(self._random.expovariate(0.1)), 60)
-        if self._random.random() < 0.03:
-            key = None
+        if self._random.random() < 0.06:
+            key = self._random.choice([b"", None])
         value: bytes | None = b"v" * self._random.choice([0, 1, 10, 60])
         if self._random.random() < 0.15:
             value = None

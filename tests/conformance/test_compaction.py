@@ -34,7 +34,7 @@ STEPS = 300
 ROUNDS = 6
 SETTINGS = {
     "many segments": CleanerSettings(),
-    "one segment from several": CleanerSettings(segment_bytes=6_000),
+    "one segment from several": CleanerSettings(segment_bytes=6_000, codecs=[Codec.NONE]),
     "a full map": CleanerSettings(map_bytes=24 * 30),
     "small buffers": CleanerSettings(buffer_bytes=300),
 }
@@ -42,7 +42,6 @@ KINDS = {
     "a removed plain batch",
     "a removed transactional batch",
     "a removed control batch",
-    *(f"a rebuilt {codec.name} batch" for codec in Codec),
     "an emptied batch",
     "an empty batch that was kept",
     "a tombstone with a horizon",
@@ -65,7 +64,8 @@ def test_both_cleaners_keep_the_same_batches(
     met: Counter[str] = Counter()
     for seed in range(SEEDS):
         met += clean_with_both(kafka_cleaner, settings, seed, memory_path / str(seed))
-    assert met.keys() >= KINDS, f"the logs are too simple: {met}"
+    kinds = KINDS | {f"a rebuilt {codec.name} batch" for codec in settings.codecs}
+    assert met.keys() >= kinds, f"the logs are too simple: {met}"
     assert (met["a round that a full map ended"] > 0) == settings.has_small_map
 
 
@@ -214,7 +214,8 @@ def clean_with_both(
         their_offset = kafka_cleaner.clean(first_dirty_offset, end_offset, now_ms, copy)
         first_dirty_offset = ours.clean(first_dirty_offset, end_offset, now_ms)
         assert first_dirty_offset == their_offset
-        assert_equal_segments(ours.folder, copy)
+        # Libraries compress to different sizes, by which segments are grouped.
+        assert_equal_logs(ours.folder, copy, has_equal_groups=settings.codecs == [Codec.NONE])
         met["a round that a full map ended"] += first_dirty_offset < end_offset
         count_kinds(before, all_batches(ours.folder), met)
         now_ms += moments.choice([1, DELETE_RETENTION_MS - 1, DELETE_RETENTION_MS + 1])
@@ -257,14 +258,15 @@ def all_batches(folder: Path) -> list[Batch]:
     return [batch for batches in segment_batches(folder).values() for batch in batches]
 
 
-def assert_equal_segments(ours: Path, theirs: Path) -> None:
-    """The batches of all segments are equal, and so are the entries of their indexes."""
+def assert_equal_logs(ours: Path, theirs: Path, *, has_equal_groups: bool) -> None:
+    """The batches are equal, and so are the aborted transactions in the indexes."""
     our_segments, their_segments = segment_batches(ours), segment_batches(theirs)
-    assert list(our_segments) == list(their_segments)
-    for name, batches in our_segments.items():
-        assert batches == their_segments[name], name
-    for path in ours.glob("*.txnindex"):
-        other = theirs / path.name
-        their_entries = other.read_bytes() if other.exists() else b""
-        entry = TransactionIndex.ENTRY
-        assert list(entry.iter_unpack(path.read_bytes())) == list(entry.iter_unpack(their_entries))
+    if has_equal_groups:
+        assert list(our_segments) == list(their_segments)
+    assert all_batches(ours) == all_batches(theirs)
+    assert aborted_transactions(ours) == aborted_transactions(theirs)
+
+
+def aborted_transactions(folder: Path) -> list[tuple[int, ...]]:
+    content = b"".join(path.read_bytes() for path in sorted(folder.glob("*.txnindex")))
+    return list(TransactionIndex.ENTRY.iter_unpack(content))
