@@ -72,7 +72,7 @@ class SimulatedDisk:
 
     def on_rename(self, name: str) -> None:
         """A file is about to be renamed."""
-        suffix = Path(name).suffix
+        suffix = os.path.splitext(name)[1]  # noqa: PTH122 - a path object takes ten times as long
         self.renames[suffix] += 1
         if self._armed is not None and self._armed[0] == suffix:
             self.writes_left, self._armed = self._armed[1], None

@@ -43,17 +43,26 @@ class Events:
         self._trace: deque[tuple[int, Any]] = deque(maxlen=TRACE_EVENTS)
 
     def record(self, event: Any) -> None:
+        """Adds an event to the trace, and passes it to the checkers."""
+        now_ms = self._add(event)
+        if self.failure is not None:
+            return
+        for checker in self.checkers:
+            try:
+                checker.on_event(event, now_ms)
+            except Violation as violation:
+                self.fail(violation, type(checker).__name__)
+
+    def note(self, subject: str, text: str) -> None:
+        """Adds a line to the trace."""
+        self._add(Note(subject, text))
+
+    def _add(self, event: Any) -> int:
         now_ms = self._loop.now_ms
         self.count += 1
         self.digest = zlib.crc32(f"{now_ms} {event.digest_key}".encode(), self.digest)
         self._trace.append((now_ms, event))
-        if self.failure is not None:
-            return
-        for checker in self.checkers:
-            self.check(checker.on_event, event, now_ms)
-
-    def note(self, subject: str, text: str) -> None:
-        self.record(Note(subject, text))
+        return now_ms
 
     def check(self, check: Callable[..., None], *args: object) -> None:
         """Calls a method of a checker. A violation ends the run."""

@@ -113,6 +113,8 @@ class Compaction:
         """The offsets of the records that a replica has got from its leader, or has appended."""
         self._confused: set[tuple[str, PartitionKey]] = set()
         """The replicas that have missed the end of a transaction."""
+        self._histories: dict[PartitionKey, CommittedHistory] = {}
+        """The last history of each partition: it is the same until more is committed."""
         self._acknowledged: list[Acknowledged] = []
         self._transactions: list[TransactionEnded] = []
 
@@ -203,13 +205,17 @@ class Compaction:
 
     def _history(self, key: PartitionKey) -> CommittedHistory:
         """Returns everything that was appended and committed, also what a replica has not yet."""
-        appended = self._appended[key]
+        appended, epochs = self._appended[key], self._epochs[key]
+        history = self._histories.get(key)
+        if history is not None and len(history.entries) == len(epochs):
+            return history
         entries = []
-        for offset, epoch in enumerate(self._epochs[key]):
+        for offset, epoch in enumerate(epochs):
             if (offset, epoch) not in appended:
                 raise Violation(f"offset {offset} was never appended in epoch {epoch}")
             entries.append(appended[offset, epoch])
-        return CommittedHistory.of(entries)
+        history = self._histories[key] = CommittedHistory.of(entries)
+        return history
 
     # A replica
 
