@@ -183,18 +183,18 @@ async def test_a_broker_registers_again_if_an_earlier_process_of_it_registered_l
     controller = FakeController(
         BrokerRegistrationResponse(broker_epoch=7),
         BrokerHeartbeatResponse(is_fenced=False),
+        BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION),
         BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
         BrokerRegistrationResponse(broker_epoch=9),
     )
     lifecycle = a_lifecycle(controller)
     await lifecycle.register(OWN_REQUEST)
     await lifecycle.wait_until_unfenced()
-    await asyncio.sleep(0)
     lifecycle.check_registration(registered(epoch=8, incarnation_id=b"e" * 16, port=9092))
     while lifecycle.epoch != 9:
         await asyncio.sleep(0)
     lifecycle.check_registration(registered(epoch=9, incarnation_id=b"o" * 16, port=9092))
-    assert controller.requests.count(OWN_REQUEST) == 2
+    assert controller.requests.count(OWN_REQUEST) == 3
 
 
 @on_a_loop

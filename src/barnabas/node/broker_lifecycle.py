@@ -189,8 +189,7 @@ class BrokerLifecycle:
         while True:
             next_s = loop.time() + self._interval_ms / 1000
             if self._is_replaced:
-                log.warning("an earlier process of broker %d has registered late", self._broker_id)
-                await self.register(self._request)
+                await self._register_again()
             response = await self._send_heartbeat()
             code = ErrorCode.of(response.error_code)
             if code is not logged and code is not ErrorCode.NONE:
@@ -201,6 +200,13 @@ class BrokerLifecycle:
                 async with asyncio.timeout_at(next_s):
                     await self._heartbeat_now.wait()
             self._heartbeat_now.clear()
+
+    async def _register_again(self) -> None:
+        log.warning("broker %d: an earlier process has registered late", self._broker_id)
+        try:
+            await self.register(self._request)
+        except NodeError as error:
+            log.error("%s Trying again.", error)
 
     async def _send_heartbeat(
         self, *, want_shut_down: bool = False, timeout_ms: int = REQUEST_TIMEOUT_MS
