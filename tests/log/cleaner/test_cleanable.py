@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 from tests.log.cleaner.cleaner_harness import COMPACTED, CleanerHarness
 
-from barnabas.log.cleaner.cleanable import CleanableRange, find_cleanable_range, is_idle
+from barnabas.log import LogConfig
+from barnabas.log.cleaner.cleanable import (
+    MAX_QUIET_MS,
+    CleanableRange,
+    find_cleanable_range,
+    is_idle,
+    next_look_ms,
+)
 
 A, B, C = b"a", b"b", b"c"
 HOUR_MS = 60 * 60 * 1000
@@ -172,3 +179,21 @@ def test_an_active_segment_is_idle_after_max_compaction_lag_or_segment_ms(
     log.config = replace(log.config, max_compaction_lag_ms=HOUR_MS)
     assert not is_idle(log, harness.now_ms + HOUR_MS)
     assert is_idle(log, harness.now_ms + HOUR_MS + 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "quiet_ms"),
+    [
+        (COMPACTED, MAX_QUIET_MS),
+        (replace(COMPACTED, min_compaction_lag_ms=1_000), 1_000),
+        (replace(COMPACTED, min_compaction_lag_ms=HOUR_MS), MAX_QUIET_MS),
+        (replace(COMPACTED, max_compaction_lag_ms=2_000), 2_000),
+        (replace(COMPACTED, min_compaction_lag_ms=3_000, max_compaction_lag_ms=2_000), 2_000),
+    ],
+)
+def test_a_log_that_does_not_change_is_looked_at_when_a_lag_passes(
+    harness: CleanerHarness, config: LogConfig, quiet_ms: int
+) -> None:
+    write_segments(harness, 1)
+    harness.log.config = config
+    assert next_look_ms(harness.log, 0, harness.now_ms) == harness.now_ms + quiet_ms

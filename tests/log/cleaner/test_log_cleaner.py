@@ -12,6 +12,8 @@ from tests.log.cleaner.cleaner_harness import COMPACTED, DAY_MS, CleanerHarness
 from tests.os_faults import fault_in_this_thread
 
 from barnabas.log import Log
+from barnabas.log.cleaner import log_cleaner
+from barnabas.log.cleaner.cleanable import MAX_QUIET_MS, CleanableRange, find_cleanable_range
 
 A, B, C = b"a", b"b", b"c"
 HOUR_MS = 60 * 60 * 1000
@@ -366,6 +368,40 @@ class TestFullDisk:
         for value in (b"1", b"2"):
             harness.write_each((A, value), (B, value), (C, value))
             harness.roll()
+
+
+def test_a_log_is_looked_at_again_only_when_it_has_changed(
+    harness: CleanerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def find(log: Log, *arguments: Any, **fields: Any) -> CleanableRange:
+        looks.append(log.topic)
+        return find_cleanable_range(log, *arguments, **fields)
+
+    def topics_looked_at() -> list[str]:
+        looks.clear()
+        harness.clean()
+        return looks
+
+    harness.config = replace(COMPACTED, segment_ms=1 << 60)
+    harness.log.config = harness.config
+    other = harness.create("others")
+    harness.write((A, b"1"))
+    harness.write((A, b"1"), log=other)
+    harness.clean()  # scans for delete horizons
+    monkeypatch.setattr(log_cleaner, "find_cleanable_range", find)
+    assert topics_looked_at() == ["prices", "others"]
+    assert topics_looked_at() == []
+    harness.write((A, b"2"))
+    assert topics_looked_at() == ["prices"]
+    harness.log.config = replace(harness.config, min_compaction_lag_ms=1)
+    assert topics_looked_at() == ["prices"]
+    assert topics_looked_at() == []
+    harness.now_ms += MAX_QUIET_MS
+    assert topics_looked_at() == ["prices", "others"]
+    harness.roll(other)
+    assert topics_looked_at()[0] == "others"
 
 
 def test_the_folder_is_synced_before_the_checkpoint(

@@ -7,9 +7,14 @@ touches the active segment, nor records that are not committed or whose transact
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
+from barnabas.log.config import LogConfig
 from barnabas.log.log import Log
 from barnabas.log.segments.segment import LogSegment
+
+MAX_QUIET_MS = 600_000
+"""How long the cleaner does not look at a log that does not change."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -56,6 +61,44 @@ def find_cleanable_range(
         cleanable_bytes=sum(segment.size_bytes for segment in cleanable),
         overdue_ms=_overdue_ms(log, dirty, now_ms),
     )
+
+
+class LogMarks(NamedTuple):
+    """What tells whether a log has changed since the cleaner last looked at it."""
+
+    log_start_offset: int
+    active_base_offset: int
+    last_stable_offset: int
+    log_end_offset: int
+    config: LogConfig
+
+    @classmethod
+    def of(cls, log: Log, last_stable_offset: int) -> "LogMarks":
+        active = log.segments.active
+        return cls(
+            log.log_start_offset,
+            active.base_offset,
+            last_stable_offset,
+            log.log_end_offset,
+            log.config,
+        )
+
+
+def next_look_ms(log: Log, first_dirty_offset: int, now_ms: int) -> int:
+    """Returns when a log that is not dirty enough now may be so, although it does not change."""
+    config, active = log.config, log.segments.active
+    dirty = log.segments.since(log.segments.floor(first_dirty_offset)[1])[:-1]
+    looks_ms = [now_ms + MAX_QUIET_MS]
+    if active.size_bytes:
+        looks_ms.append(active.written_ms() + config.segment_ms)
+    if config.min_compaction_lag_ms > 0:
+        lag_ms = config.min_compaction_lag_ms
+        looks_ms += [segment.last_modified_ms() + lag_ms for segment in dirty]
+    if config.max_compaction_lag_ms < now_ms:
+        lag_ms = config.max_compaction_lag_ms
+        with_records = [segment for segment in (*dirty, active) if segment.size_bytes]
+        looks_ms += [segment.first_batch_timestamp() + lag_ms for segment in with_records]
+    return min(look_ms for look_ms in looks_ms if look_ms >= now_ms)
 
 
 def is_idle(log: Log, now_ms: int) -> bool:

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Sequence
 
-from barnabas.log.cleaner.cleanable import CleanableRange
 from barnabas.log.cleaner.cleaning import Cleaning, CleaningStats
 
 _MIB = 1 << 20
@@ -40,9 +39,9 @@ class CleanerStats:
         self._dirty_ratio = 0.0
         self._compaction_delay_ms = 0
 
-    def on_assessed(self, cleanable: CleanableRange) -> None:
-        self._dirty_ratio = max(self._dirty_ratio, cleanable.dirty_ratio)
-        self._compaction_delay_ms = max(self._compaction_delay_ms, cleanable.overdue_ms)
+    def on_assessed(self, dirty_ratio: float, overdue_ms: int) -> None:
+        self._dirty_ratio = max(self._dirty_ratio, dirty_ratio)
+        self._compaction_delay_ms = max(self._compaction_delay_ms, overdue_ms)
 
     def end_round(self) -> None:
         self.max_dirty_ratio = self._dirty_ratio

@@ -13,10 +13,20 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from barnabas.log.cleaner.cleanable import CleanableRange, find_cleanable_range, is_idle
+from barnabas.log.cleaner.cleanable import (
+    CleanableRange,
+    LogMarks,
+    find_cleanable_range,
+    is_idle,
+    next_look_ms,
+)
 from barnabas.log.cleaner.cleaner_stats import CleanerStats, describe_cleaning
 from barnabas.log.cleaner.cleaning import CleanerLimits, Cleaning, FinishedGroup
-from barnabas.log.cleaner.compaction_state import UNKNOWN_HORIZON_MS
+from barnabas.log.cleaner.compaction_state import (
+    NO_HORIZON_MS,
+    UNKNOWN_HORIZON_MS,
+    QuietLook,
+)
 from barnabas.log.cleaner.horizon_scan import HorizonScan
 from barnabas.log.cleaner.throttler import CleanerThrottler
 from barnabas.log.directory.log_directory import LogDirectory
@@ -149,17 +159,21 @@ class LogCleaner:
         state = log.compaction_state()
         if state.is_busy or state.uncleanable_reason:
             return None
+        if state.last_look and state.is_quiet(LogMarks.of(log, last_stable_offset), now_ms):
+            self.stats.on_assessed(state.last_look.dirty_ratio, 0)
+            return None
         try:
             if is_idle(log, now_ms):
                 self._roll(log)
             cleanable = self.cleanable_range(log, last_stable_offset)
+            state.last_look = _quiet_look(log, last_stable_offset, cleanable, now_ms)
         except OSError as failure:
             self._host.handle_log_dir_failure(log.directory, failure)
             return None
         except KafkaError as error:
             self._mark_uncleanable(log, error)
             return None
-        self.stats.on_assessed(cleanable)
+        self.stats.on_assessed(cleanable.dirty_ratio, cleanable.overdue_ms)
         if _is_dirty(log, cleanable) or state.has_expired_horizon(now_ms):
             return DirtyLog(cleanable.must_clean, cleanable.dirty_ratio, log)
         if state.earliest_horizon_ms == UNKNOWN_HORIZON_MS:
@@ -325,6 +339,7 @@ class LogCleaner:
     def _end(self, job: Job) -> None:
         job.close()
         job.log.compaction_state().is_busy = False
+        job.log.compaction_state().last_look = None
         self._jobs.discard(job)
         if not self._is_closed:
             self._start_jobs()
@@ -340,6 +355,20 @@ class LogCleaner:
             self._host.handle_log_dir_failure(directory, failure)
         elif failure is not None:
             raise failure
+
+
+def _quiet_look(
+    log: Log, last_stable_offset: int, cleanable: CleanableRange, now_ms: int
+) -> QuietLook | None:
+    """Returns the look at a log that need not be cleaned until it changes; None if it must be."""
+    horizon_ms = log.compaction_state().earliest_horizon_ms
+    if _is_dirty(log, cleanable) or cleanable.overdue_ms or horizon_ms == UNKNOWN_HORIZON_MS:
+        return None
+    next_ms = next_look_ms(log, cleanable.first_dirty_offset, now_ms)
+    if horizon_ms != NO_HORIZON_MS:
+        next_ms = min(next_ms, horizon_ms)
+    marks = LogMarks.of(log, last_stable_offset)
+    return QuietLook(now_ms, next_ms, marks, cleanable.dirty_ratio)
 
 
 def _is_dirty(log: Log, cleanable: CleanableRange) -> bool:
