@@ -45,7 +45,7 @@ _MAX_BUFFERS = 512
 
 
 class Socket(Protocol):
-    """A plain socket, or `barnabas.net.tls.TlsSocket`."""
+    """A plain socket, or `barnabas.net.tls_socket.TlsSocket`."""
 
     def fileno(self) -> int: ...
     def sendmsg(self, buffers: Sequence[Bytes], /) -> int: ...
@@ -91,7 +91,7 @@ class FrameTransport:
         self.on_frame = on_frame
         self._on_error = on_error
         self._socket = sock
-        self._pending: Callable[[], int] | None = getattr(sock, "pending", None)
+        self._pending: Callable[[], bool] | None = getattr(sock, "pending", None)
         self._loop = loop
         self._buffers = buffers
         self._max_frame_bytes = max_frame_bytes

@@ -20,7 +20,8 @@ from barnabas.net.frame_transport import FrameTransport, Socket, frame_buffers
 from barnabas.net.handshake import Handshake, HandshakeResult, SaslSession, authenticate, negotiate
 from barnabas.net.in_flight import InFlightRequest, InFlightRequests
 from barnabas.net.sasl import AuthenticationFailed, SaslClient
-from barnabas.net.tls import TlsHandshake
+from barnabas.net.tls_errors import explain_to_client
+from barnabas.net.tls_socket import TlsHandshake
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.peer import ResponseCallback
@@ -164,13 +165,12 @@ class SocketPeer:
         if tls is None:
             self._on_secured(sock)
             return
-        try:
-            self._opening = TlsHandshake(
-                self._loop, sock, tls, self.host, self._on_secured, self._fail
-            )
-        except OSError as failure:  # the peer has already disconnected
-            sock.close()
-            self._fail(failure)
+        self._opening = TlsHandshake(
+            self._loop, sock, tls.context, self.host, self._on_secured, self._on_tls_error
+        )
+
+    def _on_tls_error(self, failure: OSError) -> None:
+        self._fail(explain_to_client(failure))
 
     def _on_secured(self, sock: Socket) -> None:
         self._opening = None

@@ -4,6 +4,7 @@ import asyncio
 
 from barnabas.net.connection_options import MAX_RESPONSE_BYTES, ConnectionOptions, response_buffers
 from barnabas.net.peer import SocketPeer
+from barnabas.net.tls import TlsContext
 
 
 class SocketPeers:
@@ -15,12 +16,15 @@ class SocketPeers:
         self,
         loop: asyncio.AbstractEventLoop,
         client_id: str,
+        tls: TlsContext | None = None,
+        *,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self._terms = ConnectionOptions(
             loop=loop,
             buffers=response_buffers(max_response_bytes),
             max_response_bytes=max_response_bytes,
+            tls=tls,
         )
         self._client_id = client_id
         self._peers: dict[tuple[str, int, str], SocketPeer] = {}

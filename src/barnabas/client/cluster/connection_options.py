@@ -36,13 +36,13 @@ def _tls(security: Security) -> TlsContext:
         key_password=security.key_password,
         verify_certificates=security.verify_certificates,
         verify_host=security.verify_host,
-        cipher_suites=security.cipher_suites,
+        cipher_suites=tuple(filter(None, (security.cipher_suites or "").split(":"))),
         versions=security.tls_versions,
         revocation_list_file=security.crl_location,
     )
     try:
-        return TlsContext(tls_settings.context())
-    except (OSError, KeyError) as error:
+        return TlsContext(tls_settings.client_context())
+    except (OSError, ValueError) as error:
         fail(KafkaError._SSL, f"the certificates and keys of ssl.* cannot be used: {error}")
 
 

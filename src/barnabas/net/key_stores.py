@@ -1,0 +1,191 @@
+"""Key stores: PEM, PKCS12 and JKS files become private keys with their chains, and certificates.
+
+`cryptography` is imported only for what needs it: PKCS12, and encrypted keys.
+"""
+
+import base64
+import re
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from barnabas.net import jks
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+    from cryptography.x509 import Certificate
+
+PEM: Final = "PEM"
+PKCS12: Final = "PKCS12"
+JKS: Final = "JKS"
+TYPES: Final = (JKS, PKCS12, PEM)
+
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_DER_SEQUENCE: Final = 0x30
+_LINE_BYTES: Final = 64
+
+
+class KeyStoreError(ValueError):
+    """A key store cannot be read. The message says why, and not which store it is."""
+
+
+@dataclass(slots=True, frozen=True)
+class KeyEntry:
+    """A private key, and the certificates from its own to that of its authority, in DER."""
+
+    key_pem: str = field(repr=False)  # not encrypted
+    chain: tuple[bytes, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class KeyStore:
+    """The content of a store. In a trust store only `certificates` count."""
+
+    keys: tuple[KeyEntry, ...] = ()
+    certificates: tuple[bytes, ...] = ()  # without private keys, in DER
+
+
+def read_key_store(
+    path: str, kind: str | None, password: str | None, key_password: str | None = None
+) -> KeyStore:
+    """Reads a store. Its content shows its type; PEM and the others must not be mixed up.
+
+    Like Java's, the types JKS and PKCS12 accept each other's files. Raises KeyStoreError.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise KeyStoreError(f"it cannot be read: {error.strerror}") from None
+    actual = _detect_type(content)
+    if kind is not None and (kind == PEM) != (actual == PEM):
+        raise KeyStoreError(f"it is a {actual} file, and its type is set to {kind}")
+    if actual == PEM:
+        return read_pem(content.decode("utf-8", "replace"), key_password)
+    if actual == JKS:
+        return _read_jks(content, password, key_password)
+    return _read_pkcs12(content, password)
+
+
+def read_pem(text: str, key_password: str | None = None) -> KeyStore:
+    """Reads the blocks of a PEM text: at most one private key, whose certificates come in order.
+
+    Other text, and blocks of other types, are skipped.
+    """
+    keys: list[str] = []
+    certificates: list[bytes] = []
+    for block in _PEM_BLOCK.finditer(text):
+        label, body = block.groups()
+        if label in ("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"):
+            certificates.append(_decode(body, "certificate"))
+        elif label.endswith("PRIVATE KEY"):
+            keys.append(_read_pem_key(label, body, key_password))
+    if len(keys) > 1:
+        raise KeyStoreError(f"it has {len(keys)} private keys, and may have one")
+    if keys:
+        return KeyStore(keys=(KeyEntry(keys[0], tuple(certificates)),))
+    return KeyStore(certificates=tuple(certificates))
+
+
+def to_pem(certificates: tuple[bytes, ...]) -> str:
+    return "".join(map(ssl.DER_cert_to_PEM_cert, certificates))
+
+
+def _detect_type(content: bytes) -> str:
+    if content.startswith(jks.MAGIC):
+        return JKS
+    return PKCS12 if content[:1] == bytes([_DER_SEQUENCE]) else PEM
+
+
+def _read_pem_key(label: str, body: str, password: str | None) -> str:
+    is_old_style = "Proc-Type: 4,ENCRYPTED" in body
+    if not is_old_style and not label.startswith("ENCRYPTED"):
+        return _to_pem(label, _decode(body, "private key"))
+    if password is None:
+        raise KeyStoreError("its private key is encrypted and needs ssl.key.password")
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    pem = (
+        f"-----BEGIN {label}-----{body}-----END {label}-----\n"
+        if is_old_style
+        else _to_pem(label, _decode(body, "private key"))
+    )
+    try:
+        return _key_pem(load_pem_private_key(pem.encode(), password.encode()))
+    except ValueError:
+        raise KeyStoreError("ssl.key.password is wrong, or its private key is damaged") from None
+
+
+def _decode(body: str, what: str) -> bytes:
+    """Texts in properties files may have lost their line breaks: whitespace does not count."""
+    try:
+        return base64.b64decode("".join(body.split()), validate=True)
+    except ValueError:
+        raise KeyStoreError(f"a {what} in it is damaged") from None
+
+
+def _read_jks(content: bytes, password: str | None, key_password: str | None) -> KeyStore:
+    try:
+        entries = jks.read_jks(content, password, key_password)
+    except jks.JksError as error:
+        raise KeyStoreError(str(error)) from None
+    return KeyStore(
+        keys=tuple(
+            KeyEntry(_to_pem("PRIVATE KEY", entry.key), entry.chain)
+            for entry in entries
+            if entry.key is not None
+        ),
+        certificates=tuple(entry.chain[0] for entry in entries if entry.key is None),
+    )
+
+
+def _read_pkcs12(content: bytes, password: str | None) -> KeyStore:
+    from cryptography.hazmat.primitives.serialization import Encoding
+    from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+
+    try:
+        store = load_pkcs12(content, None if password is None else password.encode())
+    except ValueError:
+        reason = "needs a password" if password is None else "has another password"
+        raise KeyStoreError(f"it {reason}, or is damaged") from None
+    others = [item.certificate for item in store.additional_certs]
+    if store.key is None or store.cert is None:
+        certificates = others if store.cert is None else [store.cert.certificate, *others]
+        return KeyStore(
+            certificates=tuple(item.public_bytes(Encoding.DER) for item in certificates)
+        )
+    chain = _chain_of(store.cert.certificate, others)
+    return KeyStore(
+        keys=(
+            KeyEntry(_key_pem(store.key), tuple(item.public_bytes(Encoding.DER) for item in chain)),
+        ),
+        certificates=tuple(item.public_bytes(Encoding.DER) for item in others if item not in chain),
+    )
+
+
+def _chain_of(leaf: "Certificate", others: "list[Certificate]") -> "list[Certificate]":
+    """Orders the certificates by issuer, from the leaf on. PKCS12 files do not."""
+    chain = [leaf]
+    by_subject = {item.subject: item for item in others}
+    while chain[-1].issuer != chain[-1].subject:
+        issuer = by_subject.pop(chain[-1].issuer, None)
+        if issuer is None:
+            break
+        chain.append(issuer)
+    return chain
+
+
+def _key_pem(key: "PrivateKeyTypes") -> str:
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def _to_pem(label: str, content: bytes) -> str:
+    encoded = base64.b64encode(content).decode()
+    lines = [encoded[at : at + _LINE_BYTES] for at in range(0, len(encoded), _LINE_BYTES)]
+    return "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""))
