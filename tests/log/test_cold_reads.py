@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,9 @@ def send_all(slice_: LogSlice, pair: tuple[socket.socket, socket.socket]) -> tup
     received, sent, loads = bytearray(), 0, 0
     while sent < slice_.size_bytes:
         try:
-            sent += slice_.send(pair[0], sent, slice_.size_bytes - sent)
+            sent += slice_.send(
+                partial(os.sendfile, pair[0].fileno()), sent, slice_.size_bytes - sent
+            )
         except ColdRead as cold:
             cold.load()
             loads += 1
@@ -173,7 +176,7 @@ def test_no_more_of_a_slice_is_sent_at_a_time_than_is_cached(
     pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
     cached_bytes = LOAD_BYTES // 2
     evict(file_of(large), but_for_bytes=cached_bytes)
-    assert slice_.send(pair[0], 0, slice_.size_bytes) <= cached_bytes
+    assert slice_.send(partial(os.sendfile, pair[0].fileno()), 0, slice_.size_bytes) <= cached_bytes
 
 
 def test_a_small_slice_is_read_once_it_was_loaded(large: Log) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import socket
+import tempfile
 import weakref
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from tests.replication.world import InlineExecutor
 from tests.server.harness import LIST, Client, Server, a_list, name_the_client, on_a_loop, turns
 
 from barnabas.log import ColdRead
+from barnabas.log.segments.log_slice import SendFile
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
@@ -37,6 +39,8 @@ class ColdRegion:
         self.failure: OSError | None = None
         self._load_bytes = load_bytes
         self._cached_bytes = 0
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as this
+        self._file.write(self.content)
 
     def __len__(self) -> int:
         return self.size_bytes
@@ -46,10 +50,10 @@ class ColdRegion:
             raise ColdRead(self._load)
         return self.content
 
-    def send(self, sock: socket.socket, sent: int, count: int) -> int:
+    def send(self, send_file: SendFile, sent: int, count: int) -> int:
         if sent >= self._cached_bytes:
             raise ColdRead(self._load)
-        return sock.send(self.content[sent : min(sent + count, self._cached_bytes)])
+        return send_file(self._file.fileno(), sent, min(count, self._cached_bytes - sent))
 
     def _load(self) -> None:
         if self.failure is not None:

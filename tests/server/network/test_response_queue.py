@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.log.segments.log_slice import SendFile
 from barnabas.server.metrics.registry import RequestMetrics
 from barnabas.server.network.response_queue import ResponseQueue
 from barnabas.wire.outgoing import Outgoing
@@ -29,9 +30,8 @@ class FileRegion:
             raise EOFError
         return content
 
-    def send(self, sock: socket.socket, sent: int, count: int) -> int:
-        start = self._position + sent
-        return os.sendfile(sock.fileno(), self._fd, start, min(count, self._at_most))
+    def send(self, send_file: SendFile, sent: int, count: int) -> int:
+        return send_file(self._fd, self._position + sent, min(count, self._at_most))
 
 
 @pytest.fixture

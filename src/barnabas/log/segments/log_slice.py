@@ -1,8 +1,9 @@
 """The result of a read: a part of a segment file, for sending."""
 
 import os
-import socket
+from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from barnabas.log.segments.open_files import OpenFile
 from barnabas.log.segments.page_cache import (
@@ -13,6 +14,9 @@ from barnabas.log.segments.page_cache import (
     load,
     pread_cached,
 )
+
+SendFile: TypeAlias = Callable[[int, int, int], int]
+"""Sends bytes of a file: descriptor, position, count. Returns how many were sent."""
 
 
 class LogSlice:
@@ -57,7 +61,7 @@ class LogSlice:
                 return content
         return self.read()
 
-    def send(self, to: socket.socket, sent: int, count: int) -> int:
+    def send(self, send_file: SendFile, sent: int, count: int) -> int:
         """Sends up to `count` bytes after the first `sent`; returns how many were sent."""
         fd, position = self.file.fd, self.position + sent
         cached = self._cached_bytes - sent
@@ -66,7 +70,7 @@ class LogSlice:
             if not cached:
                 raise ColdRead(partial(self._load, sent))
             self._cached_bytes = sent + cached
-        return os.sendfile(to.fileno(), fd, position, min(count, cached))
+        return send_file(fd, position, min(count, cached))
 
     def next_cold_read(self) -> ColdRead | None:
         """Returns what to load for the reader that continues after this slice, if anything."""

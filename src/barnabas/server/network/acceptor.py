@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.net.listening_sockets import bind_sockets, plain_host
+from barnabas.server.network.listener_security import ListenerSecurity
 
 if TYPE_CHECKING:
     from barnabas.server.network.socket_server import SocketServer
@@ -34,10 +35,13 @@ class Acceptor:
     in the kernel's queue until `resume` is called.
     """
 
-    __slots__ = ("_is_accepting", "_server", "_sockets", "host", "name", "port")
+    __slots__ = ("_is_accepting", "_security", "_server", "_sockets", "host", "name", "port")
 
-    def __init__(self, server: "SocketServer", name: str, host: str, port: int) -> None:
+    def __init__(
+        self, server: "SocketServer", name: str, host: str, port: int, security: ListenerSecurity
+    ) -> None:
         self._server = server
+        self._security = security
         self._is_accepting = False
         self.name = name
         self.host = host
@@ -91,7 +95,11 @@ class Acceptor:
                 return
             _configure(sock, server.settings.send_buffer_bytes)
             server.add_connection(
-                sock, plain_host(address[0]), plain_host(sock.getsockname()[0]), self.name
+                sock,
+                plain_host(address[0]),
+                plain_host(sock.getsockname()[0]),
+                self.name,
+                self._security,
             )
 
     def _stop_accepting(self) -> None:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 from barnabas.log import ColdRead
 from barnabas.net.buffers import FIRST_STEP_BYTES, BuffersExhausted, ReceiveBuffer
-from barnabas.security.principal import ANONYMOUS
+from barnabas.net.tls_socket import TlsSocket
+from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.server.disk_reads import PendingRead
 from barnabas.server.network.foreign_protocol import ForeignProtocol, invalid_length
+from barnabas.server.network.listener_security import ListenerSecurity
 from barnabas.server.network.response_queue import ResponseQueue
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
@@ -33,6 +35,10 @@ MAX_IN_FLIGHT_REQUESTS = 256
 
 MAX_UNSENT_BYTES = 1 << 20
 """While more bytes of responses than this wait in memory, no further request is started."""
+
+_MAX_DISCARDED_READS = 16
+"""After a failed handshake unread bytes are discarded: they would make the kernel drop the alert
+that says why."""
 
 _LENGTH = Struct(">i")
 _PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
@@ -55,9 +61,11 @@ class ClientConnection:
         "_loading",
         "_loop",
         "_monotonic_ns",
+        "_security",
         "_server",
         "_socket",
         "_suspended",
+        "_tls",
         "_unprocessed",
         "host",
         "is_closed",
@@ -77,6 +85,7 @@ class ClientConnection:
         host: str,
         local_host: str,
         listener: str,
+        security: ListenerSecurity,
     ) -> None:
         self.host = host
         self.local_host = local_host
@@ -92,7 +101,9 @@ class ClientConnection:
         self.received_ms = 0
         self.is_closed = False
         self._server = server
-        self._socket = sock
+        self._security = security
+        self._socket: socket.socket | TlsSocket = sock
+        self._tls: TlsSocket | None = None  # once the handshake is done
         self._loop: asyncio.AbstractEventLoop = server.loop
         self._client_id = ""
         self._client_id_bytes = b""
@@ -114,7 +125,25 @@ class ClientConnection:
         return f"{self.host} ({client}listener {self.listener})"
 
     def start(self) -> None:
+        tls = self._security.tls
+        if tls is None:
+            self._start_reading()
+        else:
+            assert isinstance(self._socket, socket.socket)
+            self._server.handshakes.start(self, self._socket, tls)
+
+    def on_secured(self, sock: TlsSocket, principal: KafkaPrincipal) -> None:
+        """Called when the TLS handshake is done."""
+        self._socket = self._tls = sock
+        self.responses = ResponseQueue(sock)
+        self.principal = principal
+        self._record_activity()
         self._start_reading()
+
+    def on_handshake_failed(self) -> None:
+        """Called when the TLS handshake has failed. The client has time to read the alert."""
+        delay_s = self._server.settings.failed_authentication_delay_ms / 1000
+        self._loop.call_later(delay_s, self._discard_and_close)
 
     @property
     def is_busy(self) -> bool:
@@ -166,6 +195,8 @@ class ClientConnection:
             self._loop.remove_writer(self._socket)
         if reason is not None:
             log.warning("Closed the connection of %s: %s", self, reason)
+        if self._security.tls is not None:
+            self._server.handshakes.cancel(self)
         self._socket.close()
         if self._unprocessed is not None:
             self._unprocessed.release()
@@ -188,6 +219,17 @@ class ClientConnection:
         except Exception as failure:
             self._send_and_close(failure)
         self._finish_turn()
+
+    def _on_encrypted_readable(self) -> None:
+        """Reads, and reads again if bytes are left for which the loop gets no event."""
+        if not self._is_reading:
+            return
+        self._on_readable()
+        self._read_pending_soon()
+
+    def _read_pending_soon(self) -> None:
+        if self._is_reading and self._tls is not None and self._tls.has_pending:
+            self._loop.call_soon(self._on_encrypted_readable)
 
     def _receive(self) -> None:
         shared = self._server.buffers.shared
@@ -420,9 +462,23 @@ class ClientConnection:
                 log.error("Failed to handle a request from %s", self, exc_info=failure)
                 self.close("internal error")
 
+    def _discard_and_close(self) -> None:
+        if self.is_closed:
+            return
+        assert isinstance(self._socket, socket.socket)
+        with suppress(OSError):
+            for _ in range(_MAX_DISCARDED_READS):
+                if not self._socket.recv_into(self._server.buffers.shared):
+                    break
+        self.close()
+
     def _start_reading(self) -> None:
         self._is_reading = True
-        self._loop.add_reader(self._socket, self._on_readable)
+        if self._tls is None:
+            self._loop.add_reader(self._socket, self._on_readable)
+        else:
+            self._loop.add_reader(self._socket, self._on_encrypted_readable)
+            self._read_pending_soon()
 
     def _pause_reading(self) -> None:
         if self._is_reading:

@@ -13,8 +13,10 @@ from barnabas.net.buffers import BufferPool
 from barnabas.server.metrics.registry import Gauge
 from barnabas.server.network.acceptor import Acceptor
 from barnabas.server.network.connection import ClientConnection
+from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.routes import RouteTable
+from barnabas.server.network.tls_handshakes import TlsHandshakes
 
 if TYPE_CHECKING:
     from barnabas.server.nodes import BrokerNode, ControllerNode
@@ -38,6 +40,7 @@ class SocketServerSettings:
     queued_max_requests: int = 500
     queued_max_request_bytes: int = -1
     idle_ms: int = 600_000
+    failed_authentication_delay_ms: int = 100
     send_buffer_bytes: int = 102_400
     receive_buffer_bytes: int = 102_400
     backlog: int = 50
@@ -52,6 +55,7 @@ class SocketServerSettings:
             queued_max_requests=settings["queued.max.requests"],
             queued_max_request_bytes=settings["queued.max.request.bytes"],
             idle_ms=settings["connections.max.idle.ms"],
+            failed_authentication_delay_ms=settings["connection.failed.authentication.delay.ms"],
             send_buffer_bytes=settings["socket.send.buffer.bytes"],
             receive_buffer_bytes=settings["socket.receive.buffer.bytes"],
             backlog=settings["socket.listen.backlog.size"],
@@ -79,6 +83,7 @@ class SocketServer:
         "buffers",
         "clock",
         "disk_reads",
+        "handshakes",
         "loop",
         "mark_active",
         "monotonic_ns",
@@ -99,6 +104,7 @@ class SocketServer:
         self.buffers = BufferPool(settings.receiving_limit_bytes)
         self.disk_reads = node.disk_reads
         self.pipeline = RequestPipeline(node, loop, routes)
+        self.handshakes = TlsHandshakes(loop)
         self._purgatory = node.purgatory
         self._connections: OrderedDict[ClientConnection, None] = OrderedDict()  # idle longest first
         self.mark_active = self._connections.move_to_end
@@ -119,6 +125,7 @@ class SocketServer:
         for listener, count in counts.items():
             labels = {"listener": listener, "networkProcessor": "0"}
             yield Gauge("kafka_server_socket_server_metrics_connection_count", count, labels)
+        yield from self.handshakes.gauges()
 
     @property
     def settings(self) -> SocketServerSettings:
@@ -132,12 +139,14 @@ class SocketServer:
         for acceptor in self._acceptors:
             acceptor.resume()
 
-    def listen(self, name: str, host: str, port: int) -> Acceptor:
+    def listen(
+        self, name: str, host: str, port: int, security: ListenerSecurity = PLAINTEXT
+    ) -> Acceptor:
         """Binds an address; clients are served from `open` on.
 
         Raises OSError, which names the address, if it cannot be used.
         """
-        acceptor = Acceptor(self, name, host, port)
+        acceptor = Acceptor(self, name, host, port, security)
         self._acceptors.append(acceptor)
         return acceptor
 
@@ -149,7 +158,12 @@ class SocketServer:
             self._schedule_idle_check()
 
     def add_connection(
-        self, sock: socket.socket, host: str, local_host: str, listener: str
+        self,
+        sock: socket.socket,
+        host: str,
+        local_host: str,
+        listener: str,
+        security: ListenerSecurity = PLAINTEXT,
     ) -> ClientConnection | None:
         """Serves a connected socket, unless its host has too many connections."""
         limits = self.settings
@@ -161,7 +175,7 @@ class SocketServer:
             sock.close()
             return None
         self._per_host[host] = self._per_host.get(host, 0) + 1
-        connection = ClientConnection(self, sock, host, local_host, listener)
+        connection = ClientConnection(self, sock, host, local_host, listener, security)
         self._connections[connection] = None
         connection.start()
         return connection
@@ -214,6 +228,7 @@ class SocketServer:
             await asyncio.sleep(_DRAIN_POLL_S)
         for connection in list(self._connections):
             connection.close("its requests took longer than the timeout of the shutdown")
+        self.handshakes.close()
 
     def close(self) -> None:
         """Closes the listeners and all connections at once."""
@@ -223,6 +238,7 @@ class SocketServer:
             self._idle_check.cancel()
         for connection in list(self._connections):
             connection.close()
+        self.handshakes.close()
 
     def _idle_before(self, deadline_ns: int) -> Iterator[ClientConnection]:
         for connection in self._connections:

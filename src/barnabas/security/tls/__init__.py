@@ -1,0 +1,1 @@
+"""TLS of listeners: their stores, contexts and reloads, and principals of client certificates."""

@@ -1,0 +1,21 @@
+"""How the connections of a listener are secured."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from barnabas.config.addresses import SecurityProtocol
+
+if TYPE_CHECKING:
+    from barnabas.security.tls.listener_tls import ListenerTls
+
+
+@dataclass(slots=True, frozen=True)
+class ListenerSecurity:
+    """The protocol of a listener, with its TLS and SASL if it has them."""
+
+    protocol: SecurityProtocol
+    tls: "ListenerTls | None" = None
+    sasl: None = None
+
+
+PLAINTEXT = ListenerSecurity(SecurityProtocol.PLAINTEXT)
