@@ -16,7 +16,17 @@ from barnabas.config.setting import Setting
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "barnabas"
 PAGE = (ROOT / "docs" / "compatibility.md").read_text()
-PACKAGES = ("controller", "coordinator", "log", "metadata", "net", "node", "raft", "replication")
+PACKAGES = (
+    "controller",
+    "coordinator",
+    "log",
+    "metadata",
+    "net",
+    "node",
+    "raft",
+    "replication",
+    "security",
+)
 READERS = [
     *(path for package in (*PACKAGES, "server") for path in (SOURCES / package).rglob("*.py")),
     SOURCES / "config" / "listeners.py",
@@ -161,15 +171,23 @@ def test_the_page_lists_the_harmless_settings() -> None:
         ),
         (
             ConfigResourceType.BROKER,
-            {"ssl.keystore.location": "a", "listener.name.x.ssl.key.password": "secret"},
-            ["ssl.keystore.location and listener.name.x.ssl.key.password have no effect yet"],
+            {"unstable.api.versions.enable": "true", "listener.name.x.ssl.provider": "P"},
+            ["listener.name.x.ssl.provider has no effect yet", "unstable.api.versions.enable has"],
         ),
         (
             ConfigResourceType.BROKER,
-            {f"sasl.login.{name}": "c" for name in ("class", "callback.handler.class")}
-            | {f"ssl.{name}": "x" for name in ("provider", "protocol", "keystore.type", "key")}
-            | {"sasl.jaas.config": "secret"},
-            ["ssl.protocol, ssl.keystore.type and 2 more settings have no effect yet"],
+            {
+                f"remote.log.{name}": "7"
+                for name in (
+                    "reader.threads",
+                    "reader.max.pending.tasks",
+                    "manager.thread.pool.size",
+                    "manager.task.interval.ms",
+                    "index.file.cache.total.size.bytes",
+                    "metadata.custom.metadata.max.bytes",
+                )
+            },
+            ["remote.log.index.file.cache.total.size.bytes and 1 more settings have no effect"],
         ),
         (ConfigResourceType.BROKER, {"num.io.threads": "16", "log.retention.hours": "1"}, []),
         (ConfigResourceType.BROKER, {"config.providers.file.class": "F"}, ["config.providers.fil"]),

@@ -16,6 +16,7 @@ from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.environment import Environment
 from barnabas.node.format import format_new_directories, single_node_properties
+from barnabas.node.security import NodeSecurity
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch
 from barnabas.server.metrics.registry import MetricsRegistry
@@ -114,6 +115,7 @@ def a_broker_role(
         storage,
         metadata,
         ConfigResolver(settings, metadata.image.configs),
+        NodeSecurity(settings, nothing),
         controller,
         nothing,
         nothing,

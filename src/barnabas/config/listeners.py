@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from barnabas.config.addresses import (
@@ -26,6 +27,7 @@ class Listeners(NamedTuple):
     advertised: tuple[Listener, ...] = ()
     advertised_controller: tuple[Listener, ...] = ()
     inter_broker_name: str = ""
+    protocols: Mapping[str, SecurityProtocol] = MappingProxyType({})
     problems: tuple[str, ...] = ()
 
 
@@ -64,6 +66,7 @@ def resolve_listeners(values: Mapping[str, Any], explicit: Mapping[str, str]) ->
             by_name.get(listener.name, listener) for listener in controller
         ),
         inter_broker_name=inter_broker_name,
+        protocols=protocols,
         problems=tuple(problems),
     )
 

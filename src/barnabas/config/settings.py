@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from barnabas.config import broker
-from barnabas.config.addresses import Voter, parse_voter
+from barnabas.config.addresses import SecurityProtocol, Voter, parse_voter
 from barnabas.config.changes import ConfigResourceType
 from barnabas.config.consistency import find_inconsistencies
 from barnabas.config.errors import ConfigError, InvalidConfig
@@ -19,6 +19,7 @@ class BrokerSettings(Mapping[str, Any]):
     """Typed values by Kafka's names, with defaults: `settings["num.partitions"]`."""
 
     __slots__ = (
+        "_protocols",
         "_values",
         "advertised_controller_listeners",
         "advertised_listeners",
@@ -37,6 +38,7 @@ class BrokerSettings(Mapping[str, Any]):
         warnings: tuple[str, ...],
     ) -> None:
         self._values = values
+        self._protocols = listeners.protocols
         # The texts of the settings that are set explicitly.
         self.explicit = explicit
         # All listeners of this node, and those of the controller.
@@ -87,6 +89,10 @@ class BrokerSettings(Mapping[str, Any]):
             if key in self._values:
                 return self._values[key]
         return self._values.get(prefix + name, self._values[name])
+
+    def security_protocol_of(self, listener: str) -> SecurityProtocol:
+        """Returns the protocol of a listener of this node or of another."""
+        return self._protocols.get(listener, SecurityProtocol.PLAINTEXT)
 
     @property
     def node_id(self) -> int:

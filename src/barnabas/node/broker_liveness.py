@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import BrokerRegistration
+from barnabas.net.tls import TlsContext
 from barnabas.node.environment import hold_connection
 
 RECONNECT_S = 1.0
@@ -26,11 +27,14 @@ class BrokerLivenessMonitor:
         self,
         node_id: int,
         on_broker_dead: Callable[[int, int], None],
-        hold_connection: Callable[[str, int], Awaitable[None]] = hold_connection,
+        hold_connection: Callable[[str, int, TlsContext | None], Awaitable[None]] = hold_connection,
+        tls_of: Callable[[str, int], TlsContext | None] = lambda *_: None,
     ) -> None:
+        """`tls_of` returns the context for a listener's name and security protocol."""
         self._node_id = node_id
         self._on_broker_dead = on_broker_dead
         self._hold_connection = hold_connection
+        self._tls_of = tls_of
         self._monitors: dict[int, tuple[int, asyncio.Task[None]]] = {}
         self.dead_broker_epochs: dict[int, int] = {}
         """The epochs of brokers whose death was detected and that have not registered since."""
@@ -61,12 +65,13 @@ class BrokerLivenessMonitor:
 
     async def _monitor(self, broker: BrokerRegistration) -> None:
         endpoint = broker.endpoints[0]
+        tls = self._tls_of(endpoint.name, endpoint.security_protocol)
         was_reached = False
         pause_s = RECONNECT_FIRST_S
         while True:
             began_s = asyncio.get_running_loop().time()
             try:
-                await self._hold_connection(endpoint.host, endpoint.port)
+                await self._hold_connection(endpoint.host, endpoint.port, tls)
                 was_reached = True
             except ConnectionRefusedError:
                 if was_reached:

@@ -13,6 +13,7 @@ from barnabas.node.coordinators import add_coordinators
 from barnabas.node.environment import DiskThreads, Environment
 from barnabas.node.gauges import ReplicationGauges
 from barnabas.node.listeners import broker_registration_request, listen
+from barnabas.node.security import NodeSecurity
 from barnabas.node.storage import NodeStorage
 from barnabas.replication import Partitions
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
@@ -39,6 +40,7 @@ class BrokerRole:
         storage: NodeStorage,
         metadata: ClusterMetadata,
         resolver: ConfigResolver,
+        security: NodeSecurity,
         channel: ControllerChannel,
         peers: Peers,
         threads: DiskThreads,
@@ -49,6 +51,7 @@ class BrokerRole:
         loop = asyncio.get_running_loop()
         self.listeners: list[Listener] = []
         self._settings = settings
+        self._security = security
         self._storage = storage
         self._metadata = metadata
         # Cleanings run for long and sleep when they are throttled: no flush may wait for them.
@@ -118,7 +121,7 @@ class BrokerRole:
         settings = self._settings
         controller_names = {listener.name for listener in settings.controller_listeners}
         own = [item for item in settings.listeners if item.name not in controller_names]
-        self.listeners = listen(self._network, own, settings.advertised_listeners)
+        self.listeners = listen(self._network, own, settings.advertised_listeners, self._security)
 
     async def join(self, incarnation_id: bytes) -> None:
         """Registers the broker, starts its replica fetchers and waits until it is unfenced."""

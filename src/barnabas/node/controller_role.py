@@ -15,6 +15,7 @@ from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.environment import Environment
 from barnabas.node.listeners import controller_registration_request, listen
+from barnabas.node.security import NodeSecurity
 from barnabas.raft import Quorum
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.metrics.gauges import ControllerGauges
@@ -46,6 +47,7 @@ class ControllerRole:
         settings: BrokerSettings,
         metadata: ClusterMetadata,
         resolver: ConfigResolver,
+        security: NodeSecurity,
         *,
         cluster_id: str,
         bootstrap: Sequence[bytes],
@@ -56,6 +58,7 @@ class ControllerRole:
     ) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self._settings = settings
+        self._security = security
         self._environment = environment
         self._metadata = metadata
         self._bootstrap = bootstrap
@@ -79,7 +82,10 @@ class ControllerRole:
         metrics.register(ControllerGauges(self._node))
         self._event_log = BrokerEventLog(lambda: self.controller.is_active)
         self._liveness = BrokerLivenessMonitor(
-            settings.node_id, self._on_broker_dead, environment.hold_connection
+            settings.node_id,
+            self._on_broker_dead,
+            environment.hold_connection,
+            security.to_monitored,
         )
         self._registering: asyncio.Task[None] | None = None
 
@@ -87,7 +93,10 @@ class ControllerRole:
         """Binds the controller's listeners. Returns them as advertised to other nodes."""
         settings = self._settings
         return listen(
-            self._network, settings.controller_listeners, settings.advertised_controller_listeners
+            self._network,
+            settings.controller_listeners,
+            settings.advertised_controller_listeners,
+            self._security,
         )
 
     def open(self, quorum: Quorum) -> ControllerNode:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
+from barnabas.net.tls import TlsContext
 from barnabas.server.network.socket_server import SocketServer
 from barnabas.server.nodes import wall_clock_ms
 from barnabas.wire.uuid import random_uuid
@@ -22,10 +23,10 @@ DISK_THREADS = 4
 T = TypeVar("T")
 
 
-async def hold_connection(host: str, port: int) -> None:
+async def hold_connection(host: str, port: int, tls: TlsContext | None = None) -> None:
     """Connects, and returns when the connection breaks. Raises OSError if it cannot connect."""
     async with asyncio.timeout(CONNECT_TIMEOUT_S):
-        reader, writer = await _connect(host, port)
+        reader, writer = await _connect(host, port, tls)
     try:
         with suppress(OSError):
             await reader.read()  # a node sends nothing without a request: this is the end
@@ -76,21 +77,28 @@ class Environment:
     random: Random = field(default_factory=Random)
     files: Callable[[], OpenFiles] = OpenFiles
     threads: "Callable[[asyncio.AbstractEventLoop], DiskThreads]" = DiskThreads
-    peers: Callable[[asyncio.AbstractEventLoop, str], SocketPeers] = SocketPeers
+    peers: Callable[[asyncio.AbstractEventLoop, str, TlsContext | None], SocketPeers] = SocketPeers
     network: Callable[..., SocketServer] = SocketServer
-    hold_connection: Callable[[str, int], Awaitable[None]] = hold_connection
+    hold_connection: Callable[[str, int, TlsContext | None], Awaitable[None]] = hold_connection
 
     def random_uuid(self) -> bytes:
         return random_uuid(self.random.randbytes)
 
 
-async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(
+    host: str, port: int, tls: TlsContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connects to the first address that accepts; refused only if all addresses refuse."""
     failures: list[OSError] = []
     loop = asyncio.get_running_loop()
     for *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
-            return await asyncio.open_connection(str(address[0]), port)
+            return await asyncio.open_connection(
+                str(address[0]),
+                port,
+                ssl=None if tls is None else tls.context,
+                server_hostname=None if tls is None else host,
+            )
         except OSError as failure:
             failures.append(failure)
     raise next((f for f in failures if not isinstance(f, ConnectionRefusedError)), failures[0])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from barnabas.config import BrokerSettings, Listener
 from barnabas.metadata.features import SUPPORTED
 from barnabas.node.errors import PortInUse
+from barnabas.node.security import NodeSecurity
 from barnabas.server.network.socket_server import SocketServer
 from barnabas.wire.messages import registrations
 from barnabas.wire.messages.registrations import (
@@ -16,13 +17,16 @@ from barnabas.wire.messages.registrations import (
 
 
 def listen(
-    network: SocketServer, listeners: Iterable[Listener], advertised: Iterable[Listener]
+    network: SocketServer,
+    listeners: Iterable[Listener],
+    advertised: Iterable[Listener],
+    security: NodeSecurity,
 ) -> list[Listener]:
     """Binds `listeners`. Returns the advertised ones, with host and port filled in if open.
 
     Raises PortInUse if another process has one of the ports.
     """
-    ports = {listener.name: _listen(network, listener) for listener in listeners}
+    ports = {listener.name: _listen(network, listener, security) for listener in listeners}
     return [
         listener._replace(
             host=listener.host or socket.getfqdn(), port=listener.port or ports[listener.name]
@@ -31,10 +35,12 @@ def listen(
     ]
 
 
-def _listen(network: SocketServer, listener: Listener) -> int:
+def _listen(network: SocketServer, listener: Listener, security: NodeSecurity) -> int:
     """Returns the actual port."""
     try:
-        return network.listen(listener.name, listener.host, listener.port).port
+        return network.listen(
+            listener.name, listener.host, listener.port, security.of(listener)
+        ).port
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(listener.host, listener.port, "listeners") from error

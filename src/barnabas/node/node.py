@@ -10,7 +10,13 @@ import errno
 import logging
 from collections.abc import Iterable, Sequence
 
-from barnabas.config import BrokerSettings, ConfigResolver, Listener, SecurityProtocol
+from barnabas.config import (
+    BrokerSettings,
+    ConfigResolver,
+    ConfigResourceType,
+    Listener,
+    SecurityProtocol,
+)
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -24,6 +30,7 @@ from barnabas.node.gauges import QuorumGauges
 from barnabas.node.metadata_snapshots import MetadataSnapshots
 from barnabas.node.periodic_tasks import PeriodicTasks
 from barnabas.node.quorum import QuorumLeaderMonitor, open_quorum
+from barnabas.node.security import NodeSecurity
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
 from barnabas.replication import resolve_topic_config
@@ -57,7 +64,10 @@ class Node:
         self._fatal = FatalErrors()
         self._threads = environment.threads(loop)
         self._disk_reads = DiskReads(self._threads)
-        self._peers = environment.peers(loop, f"node-{settings.node_id}")
+        self._security = NodeSecurity(settings, self._threads)
+        name = f"node-{settings.node_id}"
+        self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
+        self._broker_peers = environment.peers(loop, name, self._security.to_brokers())
         self.metadata = ClusterMetadata()
         self._resolver = ConfigResolver(settings, self.metadata.image.configs)
         self._metrics = MetricsRegistry()
@@ -72,7 +82,7 @@ class Node:
             settings,
             storage.metadata,
             self._controller_listeners,
-            peers=self._peers,
+            peers=self._controller_peers,
             background=self._threads,
             environment=environment,
         )
@@ -81,7 +91,7 @@ class Node:
             settings.node_id,
             self.quorum,
             self._controller_role.open(self.quorum) if self._controller_role else None,
-            self._peers,
+            self._controller_peers,
         )
         self.snapshots = MetadataSnapshots(
             settings,
@@ -170,7 +180,8 @@ class Node:
         await self.quorum.stop()
         if self._controller_role is not None:
             await self._controller_role.close()
-        self._peers.close()
+        self._controller_peers.close()
+        self._broker_peers.close()
         await self._threads.close()
         if self._broker_role is None:
             is_clean = self._storage.close()
@@ -186,6 +197,7 @@ class Node:
             self.settings,
             self.metadata,
             self._resolver,
+            self._security,
             cluster_id=self._storage.meta.cluster_id,
             bootstrap=read_bootstrap(self._storage.metadata.path),
             incarnation_id=self._incarnation_id,
@@ -208,6 +220,8 @@ class Node:
             await self._join_brokers()
         await self._metrics_endpoint.serve()
         if self._broker_role is not None:
+            # The metadata log may have other certificates than the file.
+            await self._security.reload(self._resolver.broker_config)
             self._broker_role.serve()
             self._tasks.maintain_partitions(self._broker_role.partitions)
             self._storage.sync_recovered(self._threads, self._broker_role.partitions)
@@ -225,8 +239,9 @@ class Node:
             self._storage,
             self.metadata,
             self._resolver,
+            self._security,
             self._channel,
-            self._peers,
+            self._broker_peers,
             self._threads,
             self._disk_reads,
             self._metrics,
@@ -275,7 +290,8 @@ class Node:
         if self._controller_role is not None:
             self._controller_role.abandon()
         self.quorum.abandon()
-        self._peers.close()
+        self._controller_peers.close()
+        self._broker_peers.close()
         self._storage.abandon()
 
     def _require_no_failure(self) -> None:
@@ -323,6 +339,8 @@ class Node:
         self._resolver.configs = image.configs
         if delta.configs_changed:
             self._resolver.invalidate(delta.configs_changed)
+            if self._is_own_change(delta):
+                self._security.on_settings_change(self._resolver.broker_config)
         if self._broker_role is not None:
             try:
                 self._broker_role.on_metadata_change(delta, image)
@@ -331,14 +349,22 @@ class Node:
         if self._controller_role is not None:
             self._controller_role.on_metadata_change(delta, image)
 
+    def _is_own_change(self, delta: MetadataDelta) -> bool:
+        """Whether settings of this node, or of all nodes, have changed."""
+        names = ("", str(self.settings.node_id))
+        return any((ConfigResourceType.BROKER, name) in delta.configs_changed for name in names)
+
+
+_SUPPORTED_PROTOCOLS = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
+
 
 def _require_supported(settings: BrokerSettings) -> None:
     """Raises NodeError for settings that this version cannot serve."""
     for listener in settings.listeners:
-        if listener.security_protocol is not SecurityProtocol.PLAINTEXT:
+        if listener.security_protocol not in _SUPPORTED_PROTOCOLS:
             raise NodeError(
                 f"Listener {listener} uses {listener.security_protocol.name}; this version "
-                "supports PLAINTEXT only: change listener.security.protocol.map."
+                "supports PLAINTEXT and SSL: change listener.security.protocol.map."
             )
     for name in _REJECTED_SETTINGS:
         if settings[name]:

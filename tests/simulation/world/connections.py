@@ -86,7 +86,7 @@ class ConnectionNetwork(Network):
         end.on_frame, end.on_error = on_frame, on_error
         return end
 
-    async def hold_connection(self, host: str, port: int) -> None:
+    async def hold_connection(self, host: str, port: int, _tls: object = None) -> None:
         """Stands in for `barnabas.node.environment.hold_connection`."""
         closed = self.loop.create_future()
 
