@@ -4,9 +4,11 @@ import base64
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tls_certificates import PASSWORD, castle_authority
 
 from barnabas.client.errors import KafkaException
 from barnabas.client.settings import Security, producer_settings
@@ -79,24 +81,51 @@ def test_javas_pem_texts() -> None:
     assert not resolved.verify_host
 
 
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12", "pkcs12", None])
+def test_a_binary_store_is_converted(kind: str | None, tmp_path: Path) -> None:
+    authority = castle_authority()
+    issued = authority.issue("CN=client")
+    conf = {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": authority.write_pkcs12(tmp_path),
+        "ssl.truststore.password": PASSWORD,
+        "ssl.keystore.location": issued.write_pkcs12(tmp_path, "client"),
+        "ssl.keystore.password": PASSWORD,
+    }
+    if kind is not None:
+        conf |= {"ssl.truststore.type": kind, "ssl.keystore.type": kind}
+    resolved = security(conf)
+    assert resolved.ca_pem == authority.pem
+    assert resolved.certificate_pem == issued.certificate_pem + authority.pem
+    assert resolved.key_pem == issued.key_pem
+
+
+def test_a_file_without_a_type_may_be_pem(tmp_path: Path) -> None:
+    path = castle_authority().issue("CN=client").write_pem(tmp_path, "client")
+    resolved = security({"security.protocol": "SSL", "ssl.keystore.location": path})
+    assert (resolved.certificate_location, resolved.key_location) == (path, path)
+
+
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
 @pytest.mark.parametrize(
-    ("kind", "commands"),
+    ("settings", "problem"),
     [
-        ({}, ("keytool", "openssl")),
-        ({"type": "JKS"}, ("keytool", "openssl")),
-        ({"type": "PKCS12"}, ("openssl pkcs12 -in store.bin",)),
+        ({"password": "wrong"}, 'it has another password, or is damaged; check "ssl.'),
+        ({}, "it needs a password"),
+        ({"type": "BKS"}, "is BKS; it must be one of JKS, PKCS12, PEM"),
+        ({"location": "missing.p12"}, "missing.p12: it cannot be read: No such file"),
     ],
 )
-def test_a_binary_store_is_an_error_that_says_how_to_convert_it(
-    store: str, kind: dict[str, str], commands: tuple[str, ...]
+def test_a_store_that_cannot_be_read_is_an_error_that_says_why(
+    store: str, settings: dict[str, str], problem: str, tmp_path: Path
 ) -> None:
-    conf = {"security.protocol": "SSL", f"ssl.{store}.location": "store.bin"}
-    conf |= {f"ssl.{store}.{name}": value for name, value in kind.items()}
+    path = castle_authority().issue("CN=client").write_pkcs12(tmp_path, "client")
+    conf = {"security.protocol": "SSL", f"ssl.{store}.location": path}
+    conf |= {f"ssl.{store}.{name}": value for name, value in settings.items()}
     with pytest.raises(KafkaException) as raised:
         security(conf)
-    problem = raised.value.args[0].str()
-    assert all(command in problem for command in (*commands, f'"ssl.{store}.type" to PEM'))
+    assert problem in raised.value.args[0].str()
+    assert "wrong" not in raised.value.args[0].str()
 
 
 @pytest.mark.parametrize(

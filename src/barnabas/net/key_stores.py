@@ -53,12 +53,9 @@ def read_key_store(
 
     Like Java's, the types JKS and PKCS12 accept each other's files. Raises KeyStoreError.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise KeyStoreError(f"it cannot be read: {error.strerror}") from None
-    actual = _detect_type(content)
-    if kind is not None and (kind == PEM) != (actual == PEM):
+    content = _read(path)
+    actual = _type_of(content)
+    if kind is not None and (kind.upper() == PEM) != (actual == PEM):
         raise KeyStoreError(f"it is a {actual} file, and its type is set to {kind}")
     if actual == PEM:
         return read_pem(content.decode("utf-8", "replace"), key_password)
@@ -91,7 +88,19 @@ def to_pem(certificates: tuple[bytes, ...]) -> str:
     return "".join(map(ssl.DER_cert_to_PEM_cert, certificates))
 
 
-def _detect_type(content: bytes) -> str:
+def detect_type(path: str) -> str:
+    """Returns the type that the content of a file shows. Raises KeyStoreError."""
+    return _type_of(_read(path))
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise KeyStoreError(f"it cannot be read: {error.strerror}") from None
+
+
+def _type_of(content: bytes) -> str:
     if content.startswith(jks.MAGIC):
         return JKS
     return PKCS12 if content[:1] == bytes([_DER_SEQUENCE]) else PEM

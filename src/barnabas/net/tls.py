@@ -22,6 +22,7 @@ _EXCLUSIONS = {
     "TLSv1.1": ssl.OP_NO_TLSv1_1,
     "TLSv1.2": ssl.OP_NO_TLSv1_2,
 }
+"""Options for versions that are left out between others."""
 
 _VERIFY_MODES = {
     "none": ssl.CERT_NONE,
@@ -127,7 +128,7 @@ def _set_versions(context: ssl.SSLContext, names: list[str]) -> None:
     versions = [VERSIONS[name] for name in names]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
     for name, option in _EXCLUSIONS.items():
-        if name not in names:
+        if name not in names and min(versions) < VERSIONS[name] < max(versions):
             context.options |= option
 
 

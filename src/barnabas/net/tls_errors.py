@@ -34,6 +34,14 @@ class HandshakeTimeoutError(TimeoutError):
         super().__init__(errno.ETIMEDOUT, f"no TLS handshake within {timeout_ms} ms")
 
 
+class HandshakeEndError(ConnectionResetError):
+    """The peer disconnected before the handshake was done."""
+
+    def __init__(self, received_bytes: int) -> None:
+        self.received_bytes = received_bytes
+        super().__init__(errno.ECONNRESET, "disconnected during the TLS handshake")
+
+
 class PlainTextError(ssl.SSLError):
     """The first bytes are not those of TLS."""
 
@@ -65,9 +73,14 @@ def explain_to_client(failure: OSError) -> OSError:
     return ssl.SSLError(errno.EPROTO, reason)
 
 
-def explain_to_server(failure: OSError) -> str:
-    """Returns why a client's handshake failed, and what its operator can do."""
+def explain_to_server(failure: OSError) -> str | None:
+    """Returns why a client's handshake failed, and what its operator can do.
+
+    None is for a client that disconnects without a word, as the health checks of load balancers do.
+    """
     match failure:
+        case HandshakeEndError(received_bytes=0):
+            return None
         case HandshakeTimeoutError(received_bytes=0):
             return f"{failure.strerror}: it sent nothing"
         case HandshakeTimeoutError() | HandshakeSizeError():

@@ -14,7 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from barnabas.net.tls_errors import HandshakeSizeError, HandshakeTimeoutError, PlainTextError
+from barnabas.net.tls_errors import (
+    HandshakeEndError,
+    HandshakeSizeError,
+    HandshakeTimeoutError,
+    PlainTextError,
+)
 from barnabas.wire.schema import Buffer
 
 RECORD_BYTES = 16 << 10
@@ -175,7 +180,7 @@ class TlsHandshake:
             self._fail(failure)
             return
         if not received:
-            self._fail(ConnectionResetError(errno.ECONNRESET, "disconnected"))
+            self._fail(HandshakeEndError(self._received_bytes))
             return
         if self._host is None and not self._received_bytes and received[0] != _HANDSHAKE_RECORD:
             self._reject_plain_text(received)

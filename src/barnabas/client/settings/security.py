@@ -1,18 +1,27 @@
 """Security settings: from librdkafka's single names, or Java's stores and JAAS lines.
 
 Python's ssl reads PEM files. A Java store in that format is used as it is; one in another (JKS,
-PKCS12) is an error that says how to convert it.
+PKCS12) is converted. Without a type, the content of the file shows it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import oauth_tokens
 from barnabas.client.settings.model import Security
+from barnabas.net.key_stores import (
+    PEM,
+    TYPES,
+    KeyStore,
+    KeyStoreError,
+    detect_type,
+    read_key_store,
+    to_pem,
+)
 from barnabas.net.sasl import MECHANISMS
 
 
@@ -43,6 +52,9 @@ _CONTRADICTIONS = {
         '"ssl.certificate.location" and "ssl.keystore.location" name different files: keep one'
     ),
     "key_location": '"ssl.key.location" and "ssl.keystore.location" name different files: keep one',
+    "ca_pem": '"ssl.ca.pem" and "ssl.truststore.location" are both set: keep one',
+    "certificate_pem": '"ssl.certificate.pem" and "ssl.keystore.location" are both set: keep one',
+    "key_pem": '"ssl.key.pem" and "ssl.keystore.location" are both set: keep one',
     "username": '"sasl.username" and "sasl.jaas.config" name different users: keep one',
     "password": '"sasl.password" and "sasl.jaas.config" have different passwords: keep one',
 }
@@ -52,35 +64,50 @@ def _truststore(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     location = values.get("ssl.truststore.location")
     if not location:
         return []
-    _reject_binary_store(values, "truststore", location, "-nokeys")
-    return [("ca_location", location)]
+    store = _read_store(values, "truststore", location)
+    if store is None:
+        return [("ca_location", location)]
+    certificates = (*(entry.chain[0] for entry in store.keys), *store.certificates)
+    if not certificates:
+        _fail_store("truststore", location, "it has no certificate to trust")
+    return [("ca_pem", to_pem(certificates))]
 
 
 def _keystore(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     location = values.get("ssl.keystore.location")
     if not location:
         return []
-    _reject_binary_store(values, "keystore", location, "-nodes")
-    return [("certificate_location", location), ("key_location", location)]
+    store = _read_store(values, "keystore", location)
+    if store is None:
+        return [("certificate_location", location), ("key_location", location)]
+    if not store.keys:
+        _fail_store("keystore", location, "it has no private key")
+    key = store.keys[0]
+    return [("certificate_pem", to_pem(key.chain)), ("key_pem", key.key_pem)]
 
 
-def _reject_binary_store(values: Mapping[str, Any], store: str, location: str, option: str) -> None:
+def _read_store(values: Mapping[str, Any], store: str, location: str) -> KeyStore | None:
+    """Returns the content of a binary store; OpenSSL reads PEM files by itself."""
     kind = values.get(f"ssl.{store}.type")
-    if kind is not None and kind.upper() == "PEM":
-        return
-    reason = f'"ssl.{store}.type" is {kind}' if kind else f'without "ssl.{store}.type" it is JKS'
-    to_pkcs12 = (
-        f"keytool -importkeystore -srckeystore {location} -destkeystore {store}.p12 "
-        f"-deststoretype PKCS12, then "
-    )
-    source = location if kind and kind.upper() == "PKCS12" else f"{store}.p12"
-    fail(
-        KafkaError._INVALID_ARG,
-        f'"ssl.{store}.location" must be a PEM file, and {reason}. Convert it with '
-        f"{'' if source == location else to_pkcs12}"
-        f"openssl pkcs12 -in {source} -out {store}.pem {option}, "
-        f'and set "ssl.{store}.type" to PEM',
-    )
+    if kind is not None and kind.upper() == PEM:
+        return None
+    if kind is not None and kind.upper() not in TYPES:
+        fail(
+            KafkaError._INVALID_ARG,
+            f'"ssl.{store}.type" is {kind}; it must be one of {", ".join(TYPES)}',
+        )
+    try:
+        if kind is None and detect_type(location) == PEM:
+            return None
+        password = values.get(f"ssl.{store}.password")
+        return read_key_store(location, kind, password, values.get("ssl.key.password"))
+    except KeyStoreError as error:
+        _fail_store(store, location, str(error))
+
+
+def _fail_store(store: str, location: str, reason: str) -> NoReturn:
+    advice = f'; check "ssl.{store}.password"' if "password" in reason else ""
+    fail(KafkaError._INVALID_ARG, f'"ssl.{store}.location" {location}: {reason}{advice}')
 
 
 def _login(values: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -106,8 +106,12 @@ class TlsHandshakes:
         self.succeeded[connection.listener] += 1
         connection.on_secured(secured, principal)
 
-    def _fail(self, connection: "ClientConnection", reason: str) -> None:
+    def _fail(self, connection: "ClientConnection", reason: str | None) -> None:
+        """Closes a connection, without a line in the log if there is no reason."""
         self._in_progress.pop(connection, None)
+        if reason is None:
+            connection.close()
+            return
         self.failed[connection.listener] += 1
         self._failure_log.add(connection.listener, connection.host, reason)
         connection.on_handshake_failed()
