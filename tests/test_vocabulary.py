@@ -35,6 +35,7 @@ PRIVATE_NAMES = {"place": "topic_partition, position", "places": "topic_partitio
 """Words that are not identifiers by themselves: `place_replicas` is fine."""
 
 PUBLIC_NAMES = {
+    "AclOperation",
     "ClusterMetadata",
     "KafkaError",
     "Message",

@@ -24,6 +24,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import PartitionRegistration
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
+from barnabas.security.principal import ANONYMOUS
 from barnabas.server.api import HANDLERS
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.errors import error_of
@@ -259,12 +260,12 @@ class ClusterBroker:
         self._cluster.loop.call_soon(self._handle, request, version, on_response)
 
     def _handle(self, request: Message, version: int, on_response: Callable[[Any], None]) -> None:
-        connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
+        connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal=ANONYMOUS)
         loop = self._cluster.loop
         key = ApiKey(type(request).API_KEY)
         frame = memoryview(bytearray(request.write(version)))
         received, _ = type(request).read(frame, version)
-        call = RequestContext(version, 1, "test", connection, self.broker, loop.now_ms, 0)
+        call = RequestContext(key, version, 1, "test", connection, self.broker, loop.now_ms, 0)
 
         def complete(response: Any, failure: BaseException | None) -> None:
             if failure is not None:

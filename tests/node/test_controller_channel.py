@@ -12,6 +12,7 @@ from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.raft import QuorumLeader
+from barnabas.security.principal import USER, KafkaPrincipal
 from barnabas.server.envelopes import encode_response, read_client_host, read_principal
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api
@@ -93,9 +94,11 @@ def on_simulated_time(scenario: Callable[[World], Coroutine[Any, Any, None]]) ->
 
 
 def a_context(version: int = 7) -> RequestContext:
-    connection: Any = SimpleNamespace(host="10.0.0.9", principal="User:alice", listener="PLAINTEXT")
+    connection: Any = SimpleNamespace(
+        host="10.0.0.9", principal=KafkaPrincipal(USER, "alice"), listener="PLAINTEXT"
+    )
     nothing: Any = None
-    return RequestContext(version, 77, "abc", connection, nothing, 0, 0)
+    return RequestContext(ApiKey.CREATE_TOPICS, version, 77, "abc", connection, nothing, 0, 0)
 
 
 def respond(**fields: Any) -> Callable[[Message], Message]:
@@ -253,7 +256,7 @@ def test_a_request_of_a_client_is_forwarded_in_an_envelope() -> None:
         header, body = read_request_header(envelope.request_data)
         assert (header.api_version, header.correlation_id, header.client_id) == (7, 77, "abc")
         assert CreateTopicsRequest.read_exactly(envelope.request_data, 7, body) == CREATE
-        assert read_principal(envelope.request_principal) == "User:alice"
+        assert str(read_principal(envelope.request_principal)) == "User:alice"
         assert read_client_host(envelope.client_host_address) == "10.0.0.9"
 
     on_simulated_time(scenario)

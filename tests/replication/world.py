@@ -12,11 +12,13 @@ from barnabas.log import LogDirectory
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.replication import Partition, Partitions
+from barnabas.security.principal import USER, KafkaPrincipal
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.request_context import RequestContext
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.build import Record, build_batch
@@ -25,6 +27,8 @@ from barnabas.wire.schema import Message
 NODE_ID = 1
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"
+CLIENT = KafkaPrincipal(USER, "alice")
+CLIENT_HOST = "10.0.0.9"
 
 
 class World:
@@ -191,17 +195,27 @@ class World:
     # Requests
 
     def call(
-        self, version: int, *, client_id: str = "test", local_host: str = "127.0.0.1"
+        self,
+        version: int,
+        *,
+        api_key: int = ApiKey.METADATA,
+        client_id: str = "test",
+        local_host: str = "127.0.0.1",
     ) -> RequestContext:
         connection: Any = SimpleNamespace(
-            listener=LISTENER, host="there", local_host=local_host, principal="User:me"
+            listener=LISTENER, host=CLIENT_HOST, local_host=local_host, principal=CLIENT
         )
-        return RequestContext(version, 1, client_id, connection, self.broker, self.now_ms, 0)
+        return RequestContext(
+            api_key, version, 1, client_id, connection, self.broker, self.now_ms, 0
+        )
 
     def request(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
         """The response to a request that need not wait."""
         pending = PendingHandler(
-            handle(_over_the_wire(request, version), self.call(version, **caller))
+            handle(
+                _over_the_wire(request, version),
+                self.call(version, api_key=request.API_KEY, **caller),
+            )
         )
         assert pending.is_complete, "the request waits"
         return pending.response
@@ -210,7 +224,10 @@ class World:
         self, handle: Any, request: Message, version: int, **caller: str
     ) -> "PendingHandler":
         return PendingHandler(
-            handle(_over_the_wire(request, version), self.call(version, **caller))
+            handle(
+                _over_the_wire(request, version),
+                self.call(version, api_key=request.API_KEY, **caller),
+            )
         )
 
     def partition(self, topic: str, index: int = 0) -> Partition:

@@ -1,9 +1,12 @@
 """Checks what the client of a request may do, and writes the audit log."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from barnabas.security.authorizer.audit_log import AccessCheck, AuditLog
 from barnabas.security.authorizer.authorizer import Authorizer
 from barnabas.security.authorizer.model import AclOperation, Resource, ResourceType
+from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -17,14 +20,32 @@ _ERRORS = {
     ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 
+_NAMES = {
+    ResourceType.TOPIC: "topic",
+    ResourceType.GROUP: "group",
+    ResourceType.CLUSTER: "cluster",
+    ResourceType.TRANSACTIONAL_ID: "transactional id",
+    ResourceType.DELEGATION_TOKEN: "delegation token",
+}
+
 
 class RequestAuthorizer:
     """Asks the authorizer of this node about the clients of requests."""
 
-    __slots__ = ("_authorizer",)
+    __slots__ = ("_audit_log", "_authorizer")
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: Authorizer, clock: Callable[[], int]) -> None:
         self._authorizer = authorizer
+        self._audit_log = AuditLog(clock)
+
+    @property
+    def uses_acls(self) -> bool:
+        return self._authorizer.uses_acls
+
+    @property
+    def generation(self) -> int | None:
+        """See `Authorizer.generation`."""
+        return self._authorizer.generation
 
     def is_allowed(
         self,
@@ -34,7 +55,11 @@ class RequestAuthorizer:
         *,
         is_audited: bool = True,
     ) -> bool:
-        return self._authorizer.is_allowed(context.principal, context.host, operation, resource)
+        principal, host = context.principal, context.host
+        is_allowed = self._authorizer.is_allowed(principal, host, operation, resource)
+        if is_audited and (not is_allowed or self._audit_log.logs_allowed):
+            self._audit(context, operation, resource, is_allowed)
+        return is_allowed
 
     def is_allowed_on_any(
         self, context: "RequestContext", operation: AclOperation, resource_type: ResourceType
@@ -44,7 +69,28 @@ class RequestAuthorizer:
             context.principal, context.host, operation, resource_type
         )
 
+    def _audit(
+        self,
+        context: "RequestContext",
+        operation: AclOperation,
+        resource: Resource,
+        is_allowed: bool,
+    ) -> None:
+        principal, host = context.principal, context.host
+        check = AccessCheck(principal, host, operation, resource, api(context.api_key).name)
+
+        def rule() -> str:
+            return self._authorizer.explain(principal, host, operation, resource)
+
+        if is_allowed:
+            self._audit_log.on_allowed(check, rule)
+        else:
+            self._audit_log.on_denied(check, rule)
+
 
 def denied(resource_type: ResourceType) -> KafkaError:
     """Returns the error for a client that may not use a resource."""
-    return KafkaError(_ERRORS[resource_type])
+    return KafkaError(
+        _ERRORS[resource_type],
+        f"The client's principal has no permission for this on the {_NAMES[resource_type]}.",
+    )

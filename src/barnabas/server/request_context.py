@@ -16,6 +16,7 @@ class RequestContext:
 
     __slots__ = (
         "allows_next_produce",
+        "api_key",
         "api_version",
         "broker",
         "client_id",
@@ -27,6 +28,7 @@ class RequestContext:
 
     def __init__(
         self,
+        api_key: int,
         api_version: int,
         correlation_id: int,
         client_id: str | None,
@@ -35,6 +37,7 @@ class RequestContext:
         now_ms: int,
         received_ns: int,
     ) -> None:
+        self.api_key = api_key
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.client_id = client_id
@@ -52,6 +55,7 @@ class RequestContext:
     def for_controller(self, node: "ControllerNode") -> "RequestContext":
         """Returns the context of the same request, forwarded within this process."""
         return RequestContext(
+            self.api_key,
             self.api_version,
             self.correlation_id,
             self.client_id,

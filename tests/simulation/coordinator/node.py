@@ -25,6 +25,7 @@ from barnabas.log import Log, LogDirectory
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
+from barnabas.security.principal import ANONYMOUS
 from barnabas.server.api import HANDLERS
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.errors import error_of
@@ -155,10 +156,10 @@ class Node:
         self, request: Message, version: int, client_id: str, respond: ResponseCallback
     ) -> None:
         """Starts to handle a request, as the pipeline of the server does."""
-        connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
+        connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal=ANONYMOUS)
         broker = self.broker
-        call = RequestContext(version, 1, client_id, connection, broker, self._loop.now_ms, 0)
         key = ApiKey(type(request).API_KEY)
+        call = RequestContext(key, version, 1, client_id, connection, broker, self._loop.now_ms, 0)
 
         def complete(response: Message | None, failure: BaseException | None) -> None:
             if broker is not self.broker or not self.is_up:

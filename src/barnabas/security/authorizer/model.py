@@ -1,66 +1,30 @@
-"""Resources, operations and ACLs, with the codes of the protocol and of the metadata log."""
+"""Resources, and the operations that exist for them."""
 
-from enum import IntEnum
 from typing import NamedTuple
 
-CLUSTER_NAME = "kafka-cluster"
-"""The name of the only resource of type CLUSTER."""
+from barnabas.metadata.acls import (
+    CLUSTER_NAME,
+    WILDCARD,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
 
-WILDCARD = "*"
-"""As a literal resource name: every resource of the type. As a host: every host."""
-
-
-class ResourceType(IntEnum):
-    """What an ACL protects."""
-
-    UNKNOWN = 0
-    ANY = 1
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-
-class PatternType(IntEnum):
-    """How the resource name of an ACL, or of a filter of ACLs, is compared."""
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class AclOperation(IntEnum):
-    """What a client does with a resource."""
-
-    UNKNOWN = 0
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
-
-
-class AclPermission(IntEnum):
-    """Whether an ACL allows or denies."""
-
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
+__all__ = [
+    "CLUSTER",
+    "CLUSTER_NAME",
+    "OPERATIONS",
+    "WILDCARD",
+    "AclOperation",
+    "AclPermission",
+    "PatternType",
+    "Resource",
+    "ResourceType",
+    "group_resource",
+    "topic_resource",
+    "transactional_id_resource",
+]
 
 
 class Resource(NamedTuple):
@@ -71,6 +35,19 @@ class Resource(NamedTuple):
 
 
 CLUSTER = Resource(ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def topic_resource(name: str) -> Resource:
+    return Resource(ResourceType.TOPIC, name)
+
+
+def group_resource(group_id: str) -> Resource:
+    return Resource(ResourceType.GROUP, group_id)
+
+
+def transactional_id_resource(transactional_id: str) -> Resource:
+    return Resource(ResourceType.TRANSACTIONAL_ID, transactional_id)
+
 
 OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
     ResourceType.TOPIC: (

@@ -39,6 +39,7 @@ class ForwardedRequestContext(RequestContext):
         self, context: RequestContext, header: RequestHeader, principal: KafkaPrincipal, host: str
     ) -> None:
         super().__init__(
+            header.api_key,
             header.api_version,
             header.correlation_id,
             header.client_id,

@@ -75,6 +75,7 @@ class RequestPipeline:
         request, _ = route.read(frame, body)
         received_ns = connection.received_ns
         context = RequestContext(
+            route.key,
             route.version,
             correlation_id,
             client_id,

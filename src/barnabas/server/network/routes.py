@@ -32,6 +32,7 @@ class Route:
         "count_errors",
         "handle",
         "has_flexible_header",
+        "key",
         "metrics",
         "name",
         "read",
@@ -40,6 +41,7 @@ class Route:
 
     def __init__(self, key: ApiKey, version: int, handle: Handler, metrics: RequestMetrics) -> None:
         request, response = api(key).request, api(key).response
+        self.key = key.value
         self.name = api(key).name
         self.version = version
         self.handle = handle
