@@ -246,6 +246,8 @@ def _default_features() -> list[Message]:
 DECIDERS: Final = {
     ApiKey.CREATE_TOPICS: "create_topics.decide",
     ApiKey.DELETE_TOPICS: "delete_topics.decide",
+    ApiKey.CREATE_ACLS: "create_acls.decide",
+    ApiKey.DELETE_ACLS: "delete_acls.decide",
     ApiKey.CREATE_PARTITIONS: "create_partitions.decide",
     ApiKey.ALTER_CONFIGS: "config_changes.decide_alter_configs",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "config_changes.decide_incremental_alter_configs",

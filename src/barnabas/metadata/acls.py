@@ -1,6 +1,7 @@
 """The codes of ACLs in the protocol and in the metadata log, and filters of ACLs."""
 
 from enum import IntEnum
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import NamedTuple
 
 from barnabas.metadata.states import AclEntry
@@ -98,3 +99,14 @@ class AclFilter(NamedTuple):
         if acl.pattern_type == PatternType.PREFIXED:
             return name.startswith(acl.resource_name)
         return acl.resource_name == WILDCARD
+
+
+def parse_network(text: str) -> IPv4Network | IPv6Network | None:
+    """Returns the addresses of a CIDR range, or None if it is not one."""
+    address, _, length = text.partition("/")
+    if not length.isascii() or not length.isdigit():
+        return None
+    try:
+        return ip_network(f"{address}/{length}", strict=False)
+    except ValueError:
+        return None

@@ -8,9 +8,10 @@ ACLs there are.
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TypeVar
 
+from barnabas.metadata.acls import parse_network
 from barnabas.metadata.states import AclEntry
 from barnabas.security.authorizer.model import (
     WILDCARD,
@@ -135,17 +136,6 @@ class AclIndex:
         """Yields the ACLs for resources of the type that name the principal, or everyone."""
         for name in {principal, EVERYONE}:
             yield from self._by_principal.get((resource_type, name), {}).values()
-
-
-def parse_network(text: str) -> IPv4Network | IPv6Network | None:
-    """Returns the addresses of a CIDR range, or None if it is not one."""
-    address, _, length = text.partition("/")
-    if not length.isascii() or not length.isdigit():
-        return None
-    try:
-        return ip_network(f"{address}/{length}", strict=False)
-    except ValueError:
-        return None
 
 
 @lru_cache(maxsize=4096)
