@@ -17,6 +17,8 @@ class GroupClient(NamedTuple):
     host: str
     """As Kafka writes it: a slash and the address."""
     api_version: int
+    may_describe: Callable[[str], bool] | None = None
+    """Whether it may know of a topic; None: of all topics."""
 
 
 class GroupSettings(ResolvedSettings, Protocol):

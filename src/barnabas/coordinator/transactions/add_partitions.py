@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from barnabas.coordinator.decision import CoordinatorDecision
-from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.coordinator.transactions.markers import PartitionErrorCodes
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
@@ -93,13 +92,13 @@ def verify_partitions(
 
 
 def partition_errors(
-    partitions: Iterable[TopicPartition], image: MetadataImage, *, is_client: bool
+    partitions: Iterable[TopicPartition], image: MetadataImage, *, denied_topics: Collection[str]
 ) -> PartitionErrorCodes:
     """Returns the errors of partitions that do not exist, or that clients may not write to."""
     errors: PartitionErrorCodes = {}
     for name, index in partitions:
         topic = image.topics.by_name(name)
-        if is_client and name in INTERNAL_TOPICS:
+        if name in denied_topics:
             errors[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif topic is None or index not in topic.partitions:
             errors[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

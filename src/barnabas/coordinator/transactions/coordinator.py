@@ -4,12 +4,12 @@ A method fails only by a bug. The errors of the protocol are error codes in the 
 client's version knows them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.coordinator.ports import PartitionLog, ResolvedSettings, TimerService
-from barnabas.coordinator.records import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from barnabas.coordinator.records import GROUPS_TOPIC, INTERNAL_TOPICS, TRANSACTIONS_TOPIC
 from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.transactions import end_txn
 from barnabas.coordinator.transactions import init_producer_id as init
@@ -126,8 +126,13 @@ class TransactionCoordinator:
         return _recover(response, error_response)
 
     def add_partitions(
-        self, request: AddPartitionsToTxnRequest, api_version: int
+        self,
+        request: AddPartitionsToTxnRequest,
+        api_version: int,
+        *,
+        denied_topics: Collection[str] = (),
     ) -> PendingResponse[AddPartitionsToTxnResponse]:
+        """`denied_topics` are those that the client may not write to."""
         transactions = transactions_of(request, api_version)
 
         def to_response(codes: list[PartitionErrorCodes]) -> AddPartitionsToTxnResponse:
@@ -144,7 +149,10 @@ class TransactionCoordinator:
             ]
             return AddPartitionsToTxnResponse(results_by_transaction=results)
 
-        responses = [self._add_to_one(transaction, api_version) for transaction in transactions]
+        responses = [
+            self._add_to_one(transaction, api_version, denied_topics)
+            for transaction in transactions
+        ]
         return all_of(responses).map(to_response)
 
     def add_offsets(
@@ -268,13 +276,17 @@ class TransactionCoordinator:
         return PendingResponse.completed(NO_PRODUCER_ID)
 
     def _add_to_one(
-        self, transaction: AddPartitionsToTxnTransaction, api_version: int
+        self,
+        transaction: AddPartitionsToTxnTransaction,
+        api_version: int,
+        denied_topics: Collection[str],
     ) -> PendingResponse[PartitionErrorCodes]:
         partitions = [
             (topic.name, index) for topic in transaction.topics for index in topic.partitions
         ]
         is_client = api_version < FIRST_VERSION_FOR_BROKERS
-        errors = partition_errors(partitions, self._image(), is_client=is_client)
+        denied = {*denied_topics, *(INTERNAL_TOPICS if is_client else ())}
+        errors = partition_errors(partitions, self._image(), denied_topics=denied)
         if errors:
             # One partition that cannot be added prevents all others.
             others = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)

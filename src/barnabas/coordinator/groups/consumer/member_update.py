@@ -14,7 +14,7 @@ from barnabas.coordinator.groups.consumer.topics import (
     metadata_hash,
     topics_after,
 )
-from barnabas.coordinator.groups.context import GroupContext
+from barnabas.coordinator.groups.context import GroupContext, GroupRequestContext
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import GroupCoordinatorState
@@ -27,7 +27,7 @@ def update_member(
     group: ConsumerGroup,
     decision: DecisionBuilder,
     groups: "GroupCoordinatorState",
-    context: GroupContext,
+    context: GroupRequestContext,
 ) -> ConsumerMember:
     """Updates the member `old` to `new`, and returns it after one step to its target.
 

@@ -5,7 +5,7 @@ they have changed, so that members learn of it by their next heartbeats.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from barnabas.coordinator.groups.consumer import events, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.topics import metadata_hash, unused_regexes
-from barnabas.coordinator.groups.context import GroupContext
+from barnabas.coordinator.groups.context import GroupContext, GroupRequestContext
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -48,10 +48,13 @@ def update_regexes(
     group: ConsumerGroup,
     decision: DecisionBuilder,
     groups: "GroupCoordinatorState",
-    context: GroupContext,
+    context: GroupRequestContext,
 ) -> RegexChange:
     """Updates the regular expression that the member subscribes by, and resolves those of the
-    group if it is time to. Raises KafkaError if the new one is not valid."""
+    group if it is time to. Raises KafkaError if the new one is not valid.
+
+    As in Kafka, they match only topics that the client of this request may describe.
+    """
     pattern = new.subscribed_topic_regex
     if pattern == old.subscribed_topic_regex:
         change = RegexChange.NONE
@@ -64,7 +67,7 @@ def update_regexes(
             StartTimer(
                 _timer_key(group.group_id),
                 0,
-                partial(_begin_resolution, group.group_id),
+                partial(_begin_resolution, group.group_id, context.client.may_describe),
                 only_if_absent=True,
             )
         )
@@ -103,24 +106,33 @@ def _is_refresh_due(
 
 
 def _begin_resolution(
-    group_id: str, groups: "GroupCoordinatorState", context: GroupContext
+    group_id: str,
+    may_describe: Callable[[str], bool] | None,
+    groups: "GroupCoordinatorState",
+    context: GroupContext,
 ) -> CoordinatorDecision[None]:
     group = groups.by_id.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return no_change()
-    return _Resolution(group, context).step(groups, context)
+    return _Resolution(group, may_describe, context).step(groups, context)
 
 
 class _Resolution:
     """Matches all regular expressions of a group with all topics, a slice at a time."""
 
-    __slots__ = ("_group_id", "_matches", "_slices", "_timestamp_ms", "_version")
+    __slots__ = ("_group_id", "_matches", "_may_describe", "_slices", "_timestamp_ms", "_version")
 
-    def __init__(self, group: ConsumerGroup, context: GroupContext) -> None:
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        may_describe: Callable[[str], bool] | None,
+        context: GroupContext,
+    ) -> None:
         self._group_id = group.group_id
         self._version = context.image.offset
         self._timestamp_ms = context.now_ms
         self._matches: dict[str, list[str]] = {}
+        self._may_describe = may_describe
         names = [topic.name for topic in context.image.topics]
         self._slices = self._search(list(group.regexes), names)
 
@@ -136,10 +148,15 @@ class _Resolution:
             matches = self._matches[pattern] = []
             try:
                 for slice_matches in regex.search(pattern, names):
-                    matches += slice_matches
+                    matches += self._visible(slice_matches)
                     yield True
             except KafkaError as error:  # another version of the broker has accepted it
                 log.error("[GroupId %s] %s", self._group_id, error)
+
+    def _visible(self, names: list[str]) -> list[str]:
+        """Returns the topics that the client may describe."""
+        may_describe = self._may_describe
+        return names if may_describe is None else [name for name in names if may_describe(name)]
 
     def _finish(
         self, groups: "GroupCoordinatorState", context: GroupContext
