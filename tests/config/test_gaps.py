@@ -28,7 +28,11 @@ PACKAGES = (
     "security",
 )
 READERS = [
-    *(path for package in (*PACKAGES, "server") for path in (SOURCES / package).rglob("*.py")),
+    *(
+        path
+        for package in (*PACKAGES, "security", "server")
+        for path in (SOURCES / package).rglob("*.py")
+    ),
     SOURCES / "config" / "listeners.py",
     SOURCES / "config" / "settings.py",
 ]

@@ -122,6 +122,7 @@ def a_broker_role(
         nothing,
         MetricsRegistry(),
         Environment(),
+        authorizer=None,
     )
     metadata.subscribe(role.on_metadata_change)
     return role

@@ -70,7 +70,7 @@ GAPS = (
         ),
     ),
     Gap(
-        "SASL, ACLs, delegation tokens, SCRAM users",
+        "SASL, delegation tokens, SCRAM users",
         "there is no SASL, and listeners are PLAINTEXT or SSL",
         broker=(
             "connections.max.reauth.ms",

@@ -17,6 +17,7 @@ from barnabas.node.security import NodeSecurity
 from barnabas.node.storage import NodeStorage
 from barnabas.replication import Partitions
 from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
+from barnabas.server.authorization import RequestAuthorizer
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.metrics.gauges import BrokerGauges, CleanerGauges
@@ -47,6 +48,7 @@ class BrokerRole:
         disk_reads: DiskReads,
         metrics: MetricsRegistry,
         environment: Environment,
+        authorizer: RequestAuthorizer | None,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.listeners: list[Listener] = []
@@ -84,6 +86,7 @@ class BrokerRole:
                 settings["max.incremental.fetch.session.cache.slots"], random=environment.random
             ),
             disk_reads=disk_reads,
+            authorizer=authorizer,
             metrics=metrics,
             clock=environment.clock,
             monotonic_ns=environment.monotonic_ns,

@@ -17,6 +17,7 @@ from barnabas.node.environment import Environment
 from barnabas.node.listeners import controller_registration_request, listen
 from barnabas.node.security import NodeSecurity
 from barnabas.raft import Quorum
+from barnabas.server.authorization import RequestAuthorizer
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.metrics.gauges import ControllerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
@@ -55,6 +56,7 @@ class ControllerRole:
         disk_reads: DiskReads,
         metrics: MetricsRegistry,
         environment: Environment,
+        authorizer: RequestAuthorizer | None,
     ) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self._settings = settings
@@ -73,6 +75,7 @@ class ControllerRole:
             purgatory=Purgatory(self._timer),
             timer=self._timer,
             disk_reads=disk_reads,
+            authorizer=authorizer,
             metrics=metrics,
             clock=environment.clock,
             monotonic_ns=environment.monotonic_ns,

@@ -20,6 +20,7 @@ from barnabas.config import (
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.node.authorization import NodeAuthorization
 from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
@@ -44,7 +45,6 @@ from barnabas.wire.records._loops import COMPILED
 log = logging.getLogger(__name__)
 
 _REJECTED_SETTINGS = (
-    "authorizer.class.name",
     "create.topic.policy.class.name",
     "alter.config.policy.class.name",
 )
@@ -58,6 +58,7 @@ class Node:
         self, settings: BrokerSettings, storage: NodeStorage, environment: Environment
     ) -> None:
         loop = asyncio.get_running_loop()
+        self._authorization = NodeAuthorization(settings.explicit, environment.clock)
         self._environment = environment
         self.settings = settings
         self._storage = storage
@@ -204,6 +205,7 @@ class Node:
             disk_reads=self._disk_reads,
             metrics=self._metrics,
             environment=self._environment,
+            authorizer=self._authorization.requests,
         )
 
     async def _open(self) -> None:
@@ -246,6 +248,7 @@ class Node:
             self._disk_reads,
             self._metrics,
             self._environment,
+            self._authorization.requests,
         )
         role.listen()
         joining = asyncio.create_task(role.join(self._incarnation_id))
@@ -254,6 +257,8 @@ class Node:
         failing.cancel()
         self._require_no_failure()
         await joining
+        # The image has this broker's registration, and so all ACLs from before it.
+        self._authorization.on_loaded()
 
     async def _recover_logs(self) -> None:
         """Recovers logs in threads of their own: the metadata log is flushed meanwhile."""
@@ -306,6 +311,8 @@ class Node:
         except NodeError as error:
             self._fatal.report(str(error))
             return
+        if self.metadata.image.offset + 1 >= self.quorum.high_watermark:
+            self._authorization.on_loaded()
         if self._controller_role is not None:
             self._controller_role.on_published(batches[-1].last_offset)
 
@@ -316,6 +323,7 @@ class Node:
             self._fatal.report(str(error))
 
     def on_became_leader(self, epoch: int) -> None:
+        self._authorization.on_loaded()  # a leader has everything that was committed before
         if self._controller_role is not None:
             self._controller_role.on_leader_elected(epoch)
 
@@ -335,7 +343,11 @@ class Node:
         )
 
     def _on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Applies new metadata: settings first, because the rest reads them."""
+        """Applies new metadata: ACLs and settings first, because the rest reads them."""
+        try:
+            self._authorization.on_metadata_change(delta, image)
+        except NodeError as error:
+            self._fatal.report(str(error))
         self._resolver.configs = image.configs
         if delta.configs_changed:
             self._resolver.invalidate(delta.configs_changed)
@@ -369,8 +381,8 @@ def _require_supported(settings: BrokerSettings) -> None:
     for name in _REJECTED_SETTINGS:
         if settings[name]:
             raise NodeError(
-                f"{name} is {settings[name]}; this version has no authorization or policies "
-                "and would allow everything: remove the setting if that is what you want."
+                f"{name} is {settings[name]}; this version has no policies and would allow "
+                "everything: remove the setting if that is what you want."
             )
 
 

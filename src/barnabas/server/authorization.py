@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 
 from barnabas.security.authorizer.audit_log import AccessCheck, AuditLog
 from barnabas.security.authorizer.authorizer import Authorizer
-from barnabas.security.authorizer.model import AclOperation, Resource, ResourceType
+from barnabas.security.authorizer.model import (
+    AclOperation,
+    Resource,
+    ResourceType,
+    topic_resource,
+)
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -86,6 +91,13 @@ class RequestAuthorizer:
             self._audit_log.on_allowed(check, rule)
         else:
             self._audit_log.on_denied(check, rule)
+
+
+def is_describable(topic: str, context: "RequestContext", *, is_audited: bool = True) -> bool:
+    """Returns whether a client may know of a topic."""
+    return context.broker.authorizer is None or context.is_allowed(
+        AclOperation.DESCRIBE, topic_resource(topic), is_audited=is_audited
+    )
 
 
 def denied(resource_type: ResourceType) -> KafkaError:

@@ -12,9 +12,9 @@ from barnabas.metadata.states import (
     ControllerRegistration,
     ListenerEndpoint,
     PartitionRegistration,
-    TopicImage,
     endpoint_of,
 )
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 
@@ -22,13 +22,15 @@ E = TypeVar("E")
 
 _LOCALHOST = "localhost"
 
-TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
-GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8, 10, 11))
-CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
-"""The operations that a client may perform: bit n is the AclOperation with code n.
 
-Without an authorizer everyone may perform all of them.
-"""
+def cluster_operations(context: RequestContext) -> int:
+    """Returns the operations that the client may perform on the cluster, as a bit field.
+
+    As in Kafka, there are none for a client that may not describe the cluster.
+    """
+    if not context.is_allowed(AclOperation.DESCRIBE, CLUSTER):
+        return 0
+    return context.allowed_operations(CLUSTER)
 
 
 def client_endpoint(
@@ -93,8 +95,8 @@ class ListenerView:
         return PartitionView(error, NO_LEADER, offline)
 
 
-def is_internal(topic: TopicImage) -> bool:
-    return topic.name in INTERNAL_TOPICS
+def is_internal(topic: str) -> bool:
+    return topic in INTERNAL_TOPICS
 
 
 class PartitionLeader(NamedTuple):

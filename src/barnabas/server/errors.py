@@ -5,10 +5,16 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable
+from typing import TypeVar, cast
 
 from barnabas.log.errors import LogDirFailure
 from barnabas.server.request_context import RequestContext
+from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.schema import Message
+
+R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
@@ -34,3 +40,12 @@ def error_of(
         exc_info=failure,
     )
     return ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(failure).__name__}: {failure}"
+
+
+async def response_or_error(response: Awaitable[R], request: Message, context: RequestContext) -> R:
+    """Returns the error response of a request that fails, to which others are then added."""
+    try:
+        return await response
+    except KafkaError as error:
+        failed = error_response(request, context.api_version, error.code, error.message)
+        return cast("R", failed)  # a response of the same API

@@ -2,13 +2,19 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
-from barnabas.security.authorizer.model import OPERATIONS, AclOperation, Resource
+from barnabas.security.authorizer.model import OPERATIONS, AclOperation, Resource, ResourceType
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.authorization import denied
 
 if TYPE_CHECKING:
     from barnabas.server.network.connection import ClientConnection
     from barnabas.server.nodes import BrokerNode, ControllerNode
+
+
+_ALL_OPERATIONS = {
+    resource_type: sum(1 << operation for operation in operations)
+    for resource_type, operations in OPERATIONS.items()
+}
 
 
 class RequestContext:
@@ -95,6 +101,11 @@ class RequestContext:
             self, operation, resource, is_audited=is_audited
         )
 
+    def is_allowed_on_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Returns whether there may be a resource of the type on which it is allowed."""
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.is_allowed_on_any(self, operation, resource_type)
+
     def require_allowed(self, operation: AclOperation, resource: Resource) -> None:
         """Raises the AUTHORIZATION_FAILED error of the resource's type if it is not allowed."""
         if not self.is_allowed(operation, resource):
@@ -102,6 +113,8 @@ class RequestContext:
 
     def allowed_operations(self, resource: Resource) -> int:
         """Returns the allowed operations as the protocol's bit field: bit n has code n."""
+        if self.broker.authorizer is None:
+            return _ALL_OPERATIONS[resource.type]
         return sum(
             1 << operation
             for operation in OPERATIONS[resource.type]

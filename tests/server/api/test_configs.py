@@ -16,6 +16,8 @@ from barnabas.server.api import (
     describe_configs,
     list_config_resources,
 )
+from barnabas.server.request_context import RequestContext
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.configs import (
     AlterConfigsRequest,
@@ -61,7 +63,12 @@ def broker() -> SimpleNamespace:
     ):
         image.apply(record, MetadataDelta())
     resolver = ConfigResolver(BrokerSettings.from_properties(NODE), image.configs)
-    return SimpleNamespace(node_id=1, image=image, resolver=resolver)
+    return SimpleNamespace(node_id=1, image=image, resolver=resolver, authorizer=None)
+
+
+def context_of(broker: SimpleNamespace, version: int) -> RequestContext:
+    nothing: Any = None
+    return RequestContext(ApiKey.DESCRIBE_CONFIGS, version, 1, "c", nothing, broker, 0, 0)
 
 
 def result_of(coroutine: Coroutine[Any, None, Any]) -> Any:
@@ -84,7 +91,7 @@ def describe(
         ],
         **options,
     )
-    context: Any = SimpleNamespace(broker=broker, api_version=4)
+    context = context_of(broker, 4)
     response = result_of(describe_configs.handle(request, context))
     for version in range(1, 5):
         DescribeConfigsResponse.read(response.write(version), version)
@@ -216,7 +223,7 @@ def test_an_unknown_type_of_resource_fails_the_whole_request(broker: SimpleNames
             DescribeConfigsResource(resource_type=kind, resource_name="x") for kind in (2, 99)
         ]
     )
-    context: Any = SimpleNamespace(broker=broker, api_version=4)
+    context = context_of(broker, 4)
     with pytest.raises(KafkaError) as error:
         result_of(describe_configs.handle(request, context))
     assert error.value.code is ErrorCode.INVALID_REQUEST
@@ -225,7 +232,7 @@ def test_an_unknown_type_of_resource_fails_the_whole_request(broker: SimpleNames
 def list_resources(
     broker: SimpleNamespace, kinds: list[int], version: int = 1
 ) -> list[tuple[str, int]]:
-    context: Any = SimpleNamespace(broker=broker, api_version=version)
+    context = context_of(broker, version)
     request = ListConfigResourcesRequest(resource_types=kinds)
     response: ListConfigResourcesResponse = result_of(
         list_config_resources.handle(request, context)
@@ -250,7 +257,7 @@ def test_version_0_lists_client_metrics_only(broker: SimpleNamespace) -> None:
 
 
 def test_an_unknown_type_cannot_be_listed(broker: SimpleNamespace) -> None:
-    context: Any = SimpleNamespace(broker=broker, api_version=1)
+    context = context_of(broker, 1)
     with pytest.raises(KafkaError) as error:
         result_of(
             list_config_resources.handle(ListConfigResourcesRequest(resource_types=[99]), context)
@@ -295,7 +302,7 @@ def test_the_settings_of_another_broker_cannot_be_changed_here(
             resource_type(resource_type=kind, resource_name=name) for kind, name in sent_request
         ]
     )
-    response = result_of(handle(request, SimpleNamespace(broker=broker)))
+    response = result_of(handle(request, context_of(broker, 1)))
     codes = {
         (item.resource_type, item.resource_name): item.error_code for item in response.responses
     }

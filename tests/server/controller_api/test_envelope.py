@@ -8,7 +8,7 @@ from tests.server.controller_api.fake_controller import FakeControllerListener
 from tests.server.harness import frame, on_a_loop
 
 from barnabas.security.principal import KafkaPrincipal
-from barnabas.server.controller_api import HANDLERS, controller_requests
+from barnabas.server.controller_api import HANDLERS, topics
 from barnabas.server.envelopes import write_principal
 from barnabas.server.handlers import ApiHandlers
 from barnabas.wire.apis import ApiKey
@@ -67,7 +67,7 @@ async def test_the_client_of_a_forwarded_request_is_the_brokers_client(
         calls.append((context.principal, context.host, context.client_id, context.api_version))
         return CreateTopicsResponse()
 
-    monkeypatch.setattr(controller_requests, "handle", note)
+    monkeypatch.setattr(topics, "create_topics", note)
     await FakeControllerListener().request(sealed(inside(CREATE, 6)), 0)
     await FakeControllerListener().request(sealed(inside(CREATE, 6), host=bytes(15) + b"\1"), 0)
     assert calls == [(ALICE, "10.0.0.9", "abc", 6), (ALICE, "::1", "abc", 6)]
@@ -91,7 +91,7 @@ async def test_a_handlers_error_is_returned_to_the_client(monkeypatch: pytest.Mo
     async def fail(_: Any, __: Any) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "no")
 
-    monkeypatch.setattr(controller_requests, "handle", fail)
+    monkeypatch.setattr(topics, "create_topics", fail)
     response = await FakeControllerListener().request(sealed(inside(CREATE, 7)), 0)
     assert response.error_code == ErrorCode.NONE
     result = CreateTopicsResponse.read_exactly(response.response_data, 7, 5)
@@ -154,4 +154,4 @@ def test_an_envelope_that_cannot_be_read_is_rejected(
 
 def test_a_handler_is_imported_when_it_is_first_looked_up() -> None:
     assert isinstance(HANDLERS, ApiHandlers)
-    assert HANDLERS[ApiKey.CREATE_TOPICS] is controller_requests.handle
+    assert HANDLERS[ApiKey.CREATE_TOPICS] is topics.create_topics

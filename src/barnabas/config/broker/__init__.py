@@ -70,7 +70,7 @@ PER_LISTENER_ONLY = frozenset(
 )
 
 _LISTENER_PREFIX = "listener.name."
-# Read by plug-ins of Kafka, not by the broker itself.
+# Read by authorizers and plug-ins, not by the broker itself.
 _PLUGIN_NAMES = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 _PLUGIN_PREFIXES = ("config.providers.", "rlmm.config.", "rsm.config.")
 

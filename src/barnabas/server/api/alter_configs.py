@@ -5,6 +5,7 @@ import re
 from barnabas.config import ConfigOperation, ConfigResourceType
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.loggers import set_logger_levels, validate_logger_levels
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.configs import (
@@ -33,7 +34,7 @@ async def handle(request: AlterConfigsRequest, context: RequestContext) -> Alter
         if error is None:
             forwarded.append(resource)
         else:
-            responses.append(_response(resource, error))
+            responses.append(resource_response(resource, error))
     if forwarded:
         rest = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
         responses += (await context.broker.controller.forward(rest, context)).responses
@@ -52,9 +53,9 @@ async def handle_incremental(
     for resource in request.resources:
         error = alter_error(resource.resource_type, resource.resource_name, node_id)
         if error is not None:
-            responses.append(_response(resource, error))
+            responses.append(resource_response(resource, error))
         elif resource.resource_type == ConfigResourceType.BROKER_LOGGER:
-            responses.append(alter_loggers(resource, node_id, request.validate_only))
+            responses.append(_alter_loggers(resource, request, context))
         else:
             forwarded.append(resource)
     if forwarded:
@@ -65,6 +66,18 @@ async def handle_incremental(
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
+def _alter_loggers(
+    resource: IncrementalAlterConfigsResource,
+    request: IncrementalAlterConfigsRequest,
+    context: RequestContext,
+) -> AlterConfigsResourceResponse:
+    try:
+        context.require_allowed(AclOperation.ALTER_CONFIGS, CLUSTER)
+    except KafkaError as error:
+        return resource_response(resource, error)
+    return alter_loggers(resource, context.broker.node_id, request.validate_only)
+
+
 def alter_loggers(
     resource: IncrementalAlterConfigsResource, node_id: int, validate_only: bool
 ) -> AlterConfigsResourceResponse:
@@ -73,20 +86,21 @@ def alter_loggers(
         levels = _levels(resource, node_id)
         validate_logger_levels(levels)
     except KafkaError as error:
-        return _response(resource, error)
+        return resource_response(resource, error)
     except InvalidConfigRequest as error:
-        return _response(resource, KafkaError(ErrorCode.INVALID_REQUEST, str(error)))
+        return resource_response(resource, KafkaError(ErrorCode.INVALID_REQUEST, str(error)))
     except InvalidConfig as error:
-        return _response(resource, KafkaError(ErrorCode.INVALID_CONFIG, str(error)))
+        return resource_response(resource, KafkaError(ErrorCode.INVALID_CONFIG, str(error)))
     if not validate_only:
         set_logger_levels(levels)
-    return _response(resource)
+    return resource_response(resource)
 
 
-def _response(
+def resource_response(
     resource: AlterConfigsResource | IncrementalAlterConfigsResource,
     error: KafkaError | None = None,
 ) -> AlterConfigsResourceResponse:
+    """Returns the response for one resource, which was changed unless there is an error."""
     return AlterConfigsResourceResponse(
         error_code=ErrorCode.NONE if error is None else error.code,
         error_message=None if error is None else error.message,

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 
 from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.replication import Partition
+from barnabas.security.authorizer.model import AclOperation, topic_resource
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -15,6 +16,7 @@ from barnabas.wire.messages.topics import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
 
@@ -27,9 +29,7 @@ async def handle(request: DeleteRecordsRequest, context: RequestContext) -> Dele
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
-                partitions=[
-                    deletions.delete(topic.name, requested) for requested in topic.partitions
-                ],
+                partitions=deletions.delete_all(topic),
             )
             for topic in request.topics
         ]
@@ -51,7 +51,21 @@ class _Deletions:
         self.pending: dict[Hashable, tuple[int, DeleteRecordsPartitionResult]] = {}
         """By partition, the low watermark to wait for, and the result that waits for it."""
 
-    def delete(self, topic: str, requested: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    def delete_all(self, topic: DeleteRecordsTopic) -> list[DeleteRecordsPartitionResult]:
+        if self._context.is_allowed(AclOperation.DELETE, topic_resource(topic.name)):
+            return [self._delete(topic.name, requested) for requested in topic.partitions]
+        return [
+            DeleteRecordsPartitionResult(
+                partition_index=requested.partition_index,
+                low_watermark=UNKNOWN_LOW_WATERMARK,
+                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
+            for requested in topic.partitions
+        ]
+
+    def _delete(
+        self, topic: str, requested: DeleteRecordsPartition
+    ) -> DeleteRecordsPartitionResult:
         result = DeleteRecordsPartitionResult(
             partition_index=requested.partition_index, low_watermark=UNKNOWN_LOW_WATERMARK
         )

@@ -3,7 +3,7 @@
 v1 requests brokers or controllers; v2 includes fenced brokers.
 """
 
-from barnabas.server.cluster_view import CLUSTER_OPERATIONS, client_endpoint
+from barnabas.server.cluster_view import client_endpoint, cluster_operations
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata import (
@@ -38,7 +38,7 @@ async def handle(
         ],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(context)
     return response
 
 

@@ -16,7 +16,9 @@ from barnabas.config.descriptions import (
 from barnabas.config.documentation import find_documentation
 from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import validate_topic_name
+from barnabas.security.authorizer.model import AclOperation
 from barnabas.server.api.alter_configs import INTEGER
+from barnabas.server.config_authorization import require_config_access
 from barnabas.server.nodes import BrokerNode, ControllerNode
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -33,20 +35,18 @@ from barnabas.wire.messages.configs import (
 async def handle(
     request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
-    return describe(request, context.broker)
+    return describe(request, context)
 
 
-def describe(
-    request: DescribeConfigsRequest, node: BrokerNode | ControllerNode
-) -> DescribeConfigsResponse:
-    """Describes the settings of a node, and those in the metadata."""
+def describe(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
+    """Describes the settings of a broker or a controller, and those in the metadata."""
     for resource in request.resources:
         if resource.resource_type not in _RESOURCE_TYPES:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"Resource type {resource.resource_type} has no settings"
             )
     return DescribeConfigsResponse(
-        results=[_result(resource, request, node) for resource in request.resources]
+        results=[_result(resource, request, context) for resource in request.resources]
     )
 
 
@@ -56,7 +56,7 @@ _RESOURCE_TYPES = frozenset(ConfigResourceType)
 def _result(
     resource: DescribeConfigsResource,
     request: DescribeConfigsRequest,
-    node: BrokerNode | ControllerNode,
+    context: RequestContext,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         error_message="", resource_type=resource.resource_type, resource_name=resource.resource_name
@@ -64,7 +64,10 @@ def _result(
     # Both null and an empty list of keys request all settings.
     names = frozenset(resource.configuration_keys or ()) or None
     try:
-        described = _describe(resource, names, node)
+        require_config_access(
+            AclOperation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name, context
+        )
+        described = _describe(resource, names, context.broker)
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message
         return result

@@ -1,6 +1,7 @@
 """DescribeProducers (key 61): the active producers of partitions, and their transactions."""
 
 from barnabas.controller.topic_names import validate_topic_name
+from barnabas.security.authorizer.model import AclOperation, topic_resource
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.transaction_descriptions import (
@@ -31,6 +32,7 @@ async def handle(
 def _describe(topic: str, index: int, context: RequestContext) -> PartitionResponse:
     try:
         validate_topic_name(topic)
+        context.require_allowed(AclOperation.READ, topic_resource(topic))
         partition = context.broker.partitions.get_by_name(topic, index)
         producers = partition.log.active_producers()  # a follower has them as well
     except Exception as failure:

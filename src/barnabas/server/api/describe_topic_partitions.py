@@ -1,10 +1,10 @@
 """DescribeTopicPartitions (key 75): partitions page by page, with eligible leaders (KIP-966)."""
 
-from collections.abc import Iterator
-
 from barnabas.controller.topic_names import is_valid_topic_name
 from barnabas.metadata.states import PartitionRegistration, TopicImage
-from barnabas.server.cluster_view import TOPIC_OPERATIONS, ListenerView, is_internal
+from barnabas.security.authorizer.model import topic_resource
+from barnabas.server.authorization import is_describable
+from barnabas.server.cluster_view import ListenerView, is_internal
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata import (
@@ -23,17 +23,19 @@ async def handle(
     cursor = request.cursor
     view = ListenerView(context)
     remaining = _page_size(request, context)
-    response = DescribeTopicPartitionsResponse()
-    for name, topic in _topics(request, context):
+    names, denied = _names(request, context)
+    response = DescribeTopicPartitionsResponse(topics=[_denied(name) for name in denied])
+    for name in names:
+        topic = context.broker.image.topics.by_name(name)
         if not remaining:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         if topic is None:
-            response.topics.append(_missing(name))
+            response.topics.append(_missing(name, context))
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         indexes = [index for index in sorted(topic.partitions) if index >= first]
-        response.topics.append(_describe(topic, indexes[:remaining], view))
+        response.topics.append(_describe(topic, indexes[:remaining], view, context))
         if len(indexes) > remaining:
             response.next_cursor = Cursor(topic_name=name, partition_index=indexes[remaining])
             break
@@ -62,38 +64,53 @@ def _page_size(request: DescribeTopicPartitionsRequest, context: RequestContext)
     return max(min(limit, request.response_partition_limit), 1)
 
 
-def _topics(
+def _names(
     request: DescribeTopicPartitionsRequest, context: RequestContext
-) -> Iterator[tuple[str, TopicImage | None]]:
-    """Returns the requested topics, or all, in the order of their names, from the cursor on."""
-    topics = context.broker.image.topics
-    names = {topic.name for topic in request.topics} or {topic.name for topic in topics}
+) -> tuple[list[str], list[str]]:
+    """Returns the requested topics, or all, in the order of their names, from the cursor on.
+
+    Those that the client may not describe are returned separately if it requested them by name,
+    and left out of all topics.
+    """
     first = request.cursor.topic_name if request.cursor else ""
-    for name in sorted(names):
-        if name >= first:
-            yield name, topics.by_name(name)
+    requested = {topic.name for topic in request.topics if topic.name >= first}
+    names = requested
+    if not request.topics:
+        names = {topic.name for topic in context.broker.image.topics if topic.name >= first}
+    describable = {
+        name for name in names if is_describable(name, context, is_audited=bool(requested))
+    }
+    return sorted(describable), sorted(requested - describable)
 
 
-def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, is_internal=is_internal(name)
+    )
+
+
+def _missing(name: str, context: RequestContext) -> DescribeTopicPartitionsResponseTopic:
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if is_valid_topic_name(name)
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
     return DescribeTopicPartitionsResponseTopic(
-        error_code=error, name=name, topic_authorized_operations=TOPIC_OPERATIONS
+        error_code=error,
+        name=name,
+        topic_authorized_operations=context.allowed_operations(topic_resource(name)),
     )
 
 
 def _describe(
-    topic: TopicImage, indexes: list[int], view: ListenerView
+    topic: TopicImage, indexes: list[int], view: ListenerView, context: RequestContext
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=is_internal(topic),
+        is_internal=is_internal(topic.name),
         partitions=[_partition(index, topic.partitions[index], view) for index in indexes],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=context.allowed_operations(topic_resource(topic.name)),
     )
 
 

@@ -29,6 +29,8 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
     fetch = broker.fetch_sessions.context(request, context.api_version, context.now_ms)
     if fetch.error:
         return fetch.response((), context.now_ms)
+    if broker.authorizer is not None:
+        fetch.check_permissions_of(context.principal, context.host, broker.authorizer.generation)
     reader = create_fetch_reader(request, fetch, context)
     reader.read_all()
     if reader.has_cold_reads:

@@ -4,10 +4,17 @@ v1 key types, error messages; v3 flexible; v4 several keys at once; v5 TRANSACTI
 share groups.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 from barnabas.coordinator.runtime import CoordinatorRuntime
+from barnabas.security.authorizer.model import (
+    AclOperation,
+    group_resource,
+    transactional_id_resource,
+)
+from barnabas.server.authorization import denied
 from barnabas.server.cluster_view import leader_of
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.request_context import RequestContext
@@ -35,13 +42,7 @@ async def handle(
 ) -> FindCoordinatorResponse:
     has_keys = context.api_version >= FIRST_VERSION_WITH_KEYS
     keys = request.coordinator_keys if has_keys else [request.key]
-    try:
-        runtime = _runtime_of(request.key_type, context.broker)
-        await _require_topic(runtime.topic, context.broker)
-    except KafkaError as error:
-        coordinators = [_error(key, error.code, error.message) for key in keys]
-    else:
-        coordinators = [_find(key, runtime, context) for key in keys]
+    coordinators = await _find_all(keys, request.key_type, context)
     if has_keys:
         return FindCoordinatorResponse(coordinators=coordinators)
     (coordinator,) = coordinators
@@ -52,6 +53,37 @@ async def handle(
         host=coordinator.host,
         port=coordinator.port,
     )
+
+
+async def _find_all(
+    keys: Sequence[str], key_type: int, context: RequestContext
+) -> list[Coordinator]:
+    rejected = [_access_error(key_type, key, context) for key in keys]
+    unavailable: KafkaError | None = None
+    try:
+        runtime = _runtime_of(key_type, context.broker)
+        if not all(rejected):
+            await _require_topic(runtime.topic, context.broker)
+    except KafkaError as error:
+        unavailable = error
+    return [
+        _error(key, failure.code, failure.message)
+        if (failure := access_error or unavailable) is not None
+        else _find(key, runtime, context)
+        for key, access_error in zip(keys, rejected, strict=True)
+    ]
+
+
+def _access_error(key_type: int, key: str, context: RequestContext) -> KafkaError | None:
+    """Returns the error of a group or transactional id that the client may not describe."""
+    match key_type:
+        case KeyType.GROUP:
+            resource = group_resource(key)
+        case KeyType.TRANSACTION:
+            resource = transactional_id_resource(key)
+        case _:
+            return None
+    return None if context.is_allowed(AclOperation.DESCRIBE, resource) else denied(resource.type)
 
 
 def _find(key: str, runtime: CoordinatorRuntime[Any], context: RequestContext) -> Coordinator:

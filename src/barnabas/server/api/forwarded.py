@@ -2,10 +2,12 @@
 
 AddRaftVoter (key 80)                 v1 may request a response before the voters are committed
 AlterPartitionReassignments (key 45)  v1 may forbid a change of the replication factor (KIP-860)
+CreateAcls (key 30)                   v2 flexible; v3 user resources
 CreatePartitions (key 37)             v1 throttles after the response; v3 may return
                                       THROTTLING_QUOTA_EXCEEDED
 CreateTopics (key 19)                 v4 takes -1 for the default partitions and replication factor;
                                       v5 returns the configuration; v7 returns topic ids
+DeleteAcls (key 31)                   v2 flexible; v3 user resources
 DeleteTopics (key 20)                 v1 throttles; v5 error messages; v6 by topic id too
 DescribeQuorum (key 55)               v1 fetch and caught-up times; v2 directory ids, the voters'
                                       listeners and error messages

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from barnabas.config import ConfigResourceType
 from barnabas.metadata.image import MetadataImage
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.configs import (
@@ -20,6 +21,7 @@ from barnabas.wire.messages.configs import (
 async def handle(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
+    context.require_allowed(AclOperation.DESCRIBE_CONFIGS, CLUSTER)
     resource_types: Iterable[int] = dict.fromkeys(request.resource_types) or ConfigResourceType
     if context.api_version == 0:
         resource_types = (ConfigResourceType.CLIENT_METRICS,)

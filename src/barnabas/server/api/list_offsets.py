@@ -12,6 +12,7 @@ from functools import partial
 
 from barnabas.log import Log, TimestampOffset, TimestampSearch
 from barnabas.replication import NO_EPOCH, Partition
+from barnabas.server.authorization import is_describable
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -69,6 +70,11 @@ async def _responses(
     topic: ListOffsetsTopic, request: ListOffsetsRequest, context: RequestContext
 ) -> list[ListOffsetsPartitionResponse]:
     """Returns one response per partition; an error if it was requested more than once."""
+    if not is_describable(topic.name, context):
+        return [
+            _error_response(requested, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            for requested in topic.partitions
+        ]
     counts = Counter(requested.partition_index for requested in topic.partitions)
     by_index = {requested.partition_index: requested for requested in topic.partitions}
     return [

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from barnabas.log import LogDirectory
 from barnabas.replication import Partitions, list_replicas
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -37,6 +38,7 @@ async def handle_describe(
     v2 flexible; v3 an error for the whole response; v4 total and usable bytes; v5 cordoned
     directories. With a tag of ours in the request: the compaction status of replicas.
     """
+    context.require_allowed(AclOperation.DESCRIBE, CLUSTER)
     requested = None
     if request.topics is not None:
         requested = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
@@ -119,6 +121,7 @@ async def handle_alter(
     The response confirms that the move has started; DescribeLogDirs reports its progress.
     v2 flexible.
     """
+    context.require_allowed(AclOperation.ALTER, CLUSTER)
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

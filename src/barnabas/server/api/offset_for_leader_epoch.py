@@ -3,13 +3,17 @@
 v2 the current leader epoch of the reader; v3 its replica id; v4 flexible.
 """
 
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
+from barnabas.server.authorization import is_describable
 from barnabas.server.errors import error_of
 from barnabas.server.request_context import RequestContext
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
 
@@ -17,17 +21,31 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
 async def handle(
     request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> OffsetForLeaderEpochResponse:
+    is_broker = context.is_allowed(AclOperation.CLUSTER_ACTION, CLUSTER, is_audited=False)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[
-                    _response(topic.topic, requested, context) for requested in topic.partitions
-                ],
+                partitions=_responses(topic, context)
+                if is_broker or is_describable(topic.topic, context)
+                else _denied(topic),
             )
             for topic in request.topics
         ]
     )
+
+
+def _responses(topic: OffsetForLeaderTopic, context: RequestContext) -> list[EpochEndOffset]:
+    return [_response(topic.topic, requested, context) for requested in topic.partitions]
+
+
+def _denied(topic: OffsetForLeaderTopic) -> list[EpochEndOffset]:
+    return [
+        EpochEndOffset(
+            partition=requested.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        )
+        for requested in topic.partitions
+    ]
 
 
 def _response(

@@ -5,15 +5,22 @@ v9 flexible; v10 the current leader beside NOT_LEADER_OR_FOLLOWER; v12 transacti
 AddPartitionsToTxn; v13 topics by id.
 """
 
-from collections.abc import Hashable
+from collections.abc import Coroutine, Hashable
 from typing import Any
 
 from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.log import LogAppendInfo, VerificationGuard
 from barnabas.replication import Partition
+from barnabas.security.authorizer.model import (
+    AclOperation,
+    ResourceType,
+    transactional_id_resource,
+)
+from barnabas.server.authorization import denied
 from barnabas.server.cluster_view import add_current_leaders
-from barnabas.server.errors import error_of
+from barnabas.server.errors import error_of, response_or_error
 from barnabas.server.request_context import RequestContext
+from barnabas.server.topic_authorization import split_by_permission, split_ids_by_permission
 from barnabas.server.transactions.produce_verification import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     NotVerified,
@@ -63,7 +70,65 @@ _WITHOUT_LOG_START_OFFSET = frozenset(
 """Errors whose responses have no log start offset, as in Kafka."""
 
 
-async def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
+def handle(
+    request: ProduceRequest, context: RequestContext
+) -> Coroutine[Any, None, ProduceResponse | None]:
+    if context.broker.authorizer is None:
+        return _append_all(request, context)
+    return _append_allowed(request, context)
+
+
+async def _append_allowed(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | None:
+    """Appends to the topics that the client may write to. The others are errors."""
+    if _has_transactional_batches(request):
+        if request.transactional_id is None:
+            raise denied(ResourceType.TRANSACTIONAL_ID)
+        context.require_allowed(
+            AclOperation.WRITE, transactional_id_resource(request.transactional_id)
+        )
+    by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+    split = split_ids_by_permission if by_id else split_by_permission
+    request.topic_data, rejected = split(request.topic_data, AclOperation.WRITE, context)
+    if not rejected:
+        return await _append_all(request, context)
+    response = await response_or_error(_append_all(request, context), request, context)
+    if response is None:
+        raise denied(ResourceType.TOPIC)  # the client reads no response
+    response.responses += [
+        TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=[
+                PartitionProduceResponse(
+                    index=data.index,
+                    error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                    base_offset=-1,
+                )
+                for data in topic.partition_data
+            ],
+        )
+        for topic in rejected
+    ]
+    return response
+
+
+def _has_transactional_batches(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records: Any = data.records
+            if (
+                records is not None
+                and len(records) > _ATTRIBUTES_AT
+                and records[MAGIC_AT] == MAGIC
+                and records[_ATTRIBUTES_AT] & TRANSACTIONAL_BIT
+            ):
+                return True
+    return False
+
+
+async def _append_all(request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     is_transactional = request.transactional_id is not None
     verified = await verify_batches(request, context) if is_transactional else _NO_BATCHES_VERIFIED
     appends = _Appends(request, context, verified)

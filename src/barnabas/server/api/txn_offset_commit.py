@@ -7,18 +7,63 @@ group's offsets to the transaction (KIP-890); v6 topics by id.
 from barnabas.coordinator.records import GROUPS_TOPIC
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.producers.producer_state import ProducerStateManager
+from barnabas.security.authorizer.model import (
+    AclOperation,
+    group_resource,
+    transactional_id_resource,
+)
 from barnabas.server.api.groups import client_of
+from barnabas.server.errors import response_or_error
 from barnabas.server.request_context import RequestContext
+from barnabas.server.topic_authorization import split_by_permission, split_ids_by_permission
 from barnabas.server.transactions.produce_verification import MAX_WAIT_SETTING, wait_before_retry
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.group_offsets import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.wire.messages.group_offsets import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from barnabas.wire.records.batch import NO_SEQUENCE
 
 FIRST_VERSION_WITH_ABORTABLE_ERRORS = 4
 FIRST_VERSION_THAT_ADDS = 5
+FIRST_VERSION_BY_ID = 6
 
 
 async def handle(
+    request: TxnOffsetCommitRequest, context: RequestContext
+) -> TxnOffsetCommitResponse:
+    if context.broker.authorizer is None:
+        return await _commit(request, context)
+    context.require_allowed(AclOperation.WRITE, transactional_id_resource(request.transactional_id))
+    context.require_allowed(AclOperation.READ, group_resource(request.group_id))
+    by_id = context.api_version >= FIRST_VERSION_BY_ID
+    split = split_ids_by_permission if by_id else split_by_permission
+    request.topics, rejected = split(request.topics, AclOperation.READ, context)
+    if not rejected:
+        return await _commit(request, context)
+    response = TxnOffsetCommitResponse()
+    if request.topics:
+        response = await response_or_error(_commit(request, context), request, context)
+    response.topics += [
+        TxnOffsetCommitResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                TxnOffsetCommitResponsePartition(
+                    partition_index=partition.partition_index,
+                    error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in rejected
+    ]
+    return response
+
+
+async def _commit(
     request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
     if not request.group_id:

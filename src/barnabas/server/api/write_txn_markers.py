@@ -8,6 +8,7 @@ from collections import defaultdict
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.markers import PartitionErrorCodes
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
 from barnabas.server.transactions.markers import LocalMarkerWriter
 from barnabas.wire.errors import ErrorCode
@@ -24,6 +25,8 @@ from barnabas.wire.messages.transaction_markers import (
 async def handle(
     request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
+    if not context.is_allowed(AclOperation.ALTER, CLUSTER, is_audited=False):
+        context.require_allowed(AclOperation.CLUSTER_ACTION, CLUSTER)
     writer = LocalMarkerWriter(context.broker)
     responses = [_write_marker(marker, writer) for marker in request.markers]
     by_producer: defaultdict[int, PartitionErrorCodes] = defaultdict(dict)

@@ -1,31 +1,34 @@
-"""The APIs that a controller decides."""
+"""The APIs that a controller decides, and that need one permission on the cluster."""
 
-from typing import Any
+from typing import Any, Final
 
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
-from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.schema import Message
 
-FIRST_VERSION_WITH_POLICY_ERROR = 3
+REQUIRED_OPERATIONS: Final = {
+    ApiKey.ELECT_LEADERS: AclOperation.ALTER,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: AclOperation.ALTER,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: AclOperation.DESCRIBE,
+    ApiKey.ALTER_PARTITION: AclOperation.CLUSTER_ACTION,
+    ApiKey.UPDATE_FEATURES: AclOperation.ALTER,
+    ApiKey.BROKER_REGISTRATION: AclOperation.CLUSTER_ACTION,
+    ApiKey.BROKER_HEARTBEAT: AclOperation.CLUSTER_ACTION,
+    ApiKey.UNREGISTER_BROKER: AclOperation.ALTER,
+    ApiKey.ALLOCATE_PRODUCER_IDS: AclOperation.CLUSTER_ACTION,
+    ApiKey.CONTROLLER_REGISTRATION: AclOperation.CLUSTER_ACTION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: AclOperation.CLUSTER_ACTION,
+}
+"""What a client must be allowed to do on the cluster."""
 
 
 async def handle(request: Message, context: RequestContext) -> Any:
-    """The APIs that are one request to the controller and nothing else."""
+    context.require_allowed(REQUIRED_OPERATIONS[ApiKey(request.API_KEY)], CLUSTER)
+    return await decide(request, context)
+
+
+async def decide(request: Message, context: RequestContext) -> Any:
+    """Has the controller decide on a request that is allowed."""
     timeout_ms = getattr(request, "timeout_ms", 0)
     return await context.controller_node.controller.handle(request, timeout_ms=timeout_ms)
-
-
-async def delete_topics(
-    request: DeleteTopicsRequest, context: RequestContext
-) -> DeleteTopicsResponse:
-    """DeleteTopics (key 20), unless the settings of this controller forbid it."""
-    if not context.controller_node.settings["delete.topic.enable"]:
-        if context.api_version < FIRST_VERSION_WITH_POLICY_ERROR:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
-        raise KafkaError(
-            ErrorCode.TOPIC_DELETION_DISABLED,
-            "Topic deletion is disabled: set delete.topic.enable=true to allow it.",
-        )
-    response: DeleteTopicsResponse = await handle(request, context)
-    return response

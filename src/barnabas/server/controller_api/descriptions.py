@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from barnabas.raft import METADATA_TOPIC
 from barnabas.raft.quorum_description import QuorumDescription
 from barnabas.raft.quorum_description import QuorumReplicaState as Replica
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.api.api_versions import build_response
 from barnabas.server.api.describe_cluster import require_endpoint_type
-from barnabas.server.cluster_view import CLUSTER_OPERATIONS, client_endpoint
+from barnabas.server.cluster_view import client_endpoint, cluster_operations
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -45,6 +46,7 @@ async def describe_cluster(
 
     v1 requests brokers or controllers.
     """
+    context.require_allowed(AclOperation.ALTER, CLUSTER)
     require_endpoint_type(request.endpoint_type, CONTROLLERS)
     node = context.controller_node
     leader = node.quorum.leader
@@ -59,7 +61,7 @@ async def describe_cluster(
         ],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(context)
     return response
 
 
@@ -70,6 +72,7 @@ async def describe_quorum(
 
     v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages.
     """
+    context.require_allowed(AclOperation.DESCRIBE, CLUSTER)
     quorum = context.controller_node.quorum
     requested = [
         (topic.topic_name, partition.partition_index)

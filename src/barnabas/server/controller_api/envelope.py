@@ -1,8 +1,11 @@
 """Envelope (key 58): a client's request that a broker forwards to the controller (KIP-590).
 
-The response contains the bytes of the response to the client, or NOT_CONTROLLER.
+The sender must be allowed to perform CLUSTER_ACTION. What the request itself needs is checked with
+the principal and the address of the client. The response contains the bytes of the response to the
+client, or NOT_CONTROLLER.
 """
 
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.controller_api import FORWARDABLE, HANDLERS
 from barnabas.server.envelopes import encode_response, read_client_host, read_principal
@@ -18,6 +21,7 @@ from barnabas.wire.schema import Message
 
 
 async def handle(request: EnvelopeRequest, context: RequestContext) -> EnvelopeResponse:
+    context.require_allowed(AclOperation.CLUSTER_ACTION, CLUSTER)
     principal = read_principal(request.request_principal)
     host = read_client_host(request.client_host_address)
     header, forwarded = _unwrap(request.request_data)

@@ -13,8 +13,15 @@ from functools import partial
 
 from barnabas.log import ColdRead, LogSlice, PositionalRead, pread_cached
 from barnabas.replication import NO_EPOCH, LogReadResult, Partition
+from barnabas.security.authorizer.model import ResourceType
+from barnabas.server.authorization import denied
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.errors import error_of
+from barnabas.server.fetching.fetch_permissions import (
+    ConsumerPermissions,
+    FetchPermissions,
+    FollowerPermissions,
+)
 from barnabas.server.fetching.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, SessionPartition
 from barnabas.server.fetching.replica_selector import RackAwareReplicaSelector
 from barnabas.server.fetching.session_cache import FIRST_VERSION_WITH_REPLICA_STATE, FetchContext
@@ -95,7 +102,10 @@ class FetchReader(ABC):
         """Whether to respond now: with enough bytes, or with a result that must not be delayed."""
 
     def read_all(self) -> None:
-        for requested in self._fetch.partitions_to_read():
+        partitions = self._fetch.partitions_to_read()
+        if self._context.broker.authorizer is not None:
+            partitions = self._reject_denied(partitions)
+        for requested in partitions:
             if not requested.watched_keys or not self._is_unchanged(requested):
                 self._read(requested)
         if self._available_bytes >= self._min_bytes or not self._fetch.partitions():
@@ -150,6 +160,25 @@ class FetchReader(ABC):
 
     def results(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
         return self._results.items()
+
+    def _reject_denied(self, partitions: Iterable[SessionPartition]) -> list[SessionPartition]:
+        """Returns the partitions that the client may read. The others are errors, which complete
+        the fetch: nothing is read later on."""
+        permissions = self._permissions()
+        allowed = []
+        for requested in partitions:
+            if permissions.allow(requested):
+                allowed.append(requested)
+            else:
+                requested.partition = None
+                requested.is_caught_up = False
+                error = denied(ResourceType.TOPIC)
+                self._results[requested] = self._error_result(requested, error)
+        return allowed
+
+    @abstractmethod
+    def _permissions(self) -> FetchPermissions:
+        """Returns what the client may read."""
 
     @abstractmethod
     def _fetch_partition(
@@ -291,6 +320,9 @@ class ConsumerFetchReader(FetchReader):
         self._only_leader = context.api_version < FIRST_VERSION_WITH_RACKS
         self._selector = RackAwareReplicaSelector.for_rack(request.rack_id, context)
 
+    def _permissions(self) -> FetchPermissions:
+        return ConsumerPermissions(self._context)
+
     def _fetch_partition(
         self, partition: Partition, requested: SessionPartition, max_bytes: int, at_least_one: bool
     ) -> tuple[LogReadResult, int]:
@@ -346,6 +378,9 @@ class FollowerFetchReader(FetchReader):
         self._replica_epoch = replica_epoch
         self._now_ms = context.now_ms
         self._throttle = context.broker.partitions.throttle
+
+    def _permissions(self) -> FetchPermissions:
+        return FollowerPermissions(self._context)
 
     def _read_again(self, requested: SessionPartition) -> None:
         super()._read_again(requested)

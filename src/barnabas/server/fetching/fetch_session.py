@@ -92,6 +92,7 @@ class FetchSession:
 
     __slots__ = (
         "cached_size",
+        "checked_client",
         "created_ms",
         "dirty",
         "epoch",
@@ -121,6 +122,8 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.cached_size = len(partitions)
         self.is_mature = False
+        self.checked_client: object = None
+        """The client that may read all partitions, and the generation of that decision."""
 
     @property
     def rank(self) -> EvictionRank:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from random import Random
 
+from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.fetching.dirty_partitions import DirtyPartitions
 from barnabas.server.fetching.fetch_session import (
     FIRST_VERSION_WITH_TOPIC_IDS,
@@ -226,6 +227,22 @@ class FetchContext:
     def dirty_partitions(self) -> DirtyPartitions | None:
         """The dirty partitions of the session, if this fetch continues one."""
         return self._session.dirty if self._session is not None else None
+
+    def check_permissions_of(
+        self, principal: KafkaPrincipal, host: str, generation: int | None
+    ) -> None:
+        """Has all partitions of a session read, unless the client's permissions are unchanged.
+
+        `generation` is that of the authorizer's decisions.
+        """
+        session = self._session
+        if session is None:
+            return
+        client = (principal, host, generation)
+        if generation is None or session.checked_client != client:
+            session.checked_client = client
+            for partition in self._partitions.values():
+                session.dirty.mark_dirty(partition)
 
     def partitions_to_read(self) -> Collection[SessionPartition]:
         """Returns the partitions to read now: of a session, the dirty ones."""
