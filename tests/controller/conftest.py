@@ -7,13 +7,19 @@ import pytest
 from barnabas.config import BrokerSettings
 from barnabas.config.resolver import ConfigResolver
 from barnabas.controller.active_controller import load_decider
-from barnabas.controller.context import ControllerContext, ControllerDecision, EffectiveTopicConfigs
+from barnabas.controller.context import (
+    ControllerContext,
+    ControllerDecision,
+    EffectiveTopicConfigs,
+    Requester,
+)
 from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
 from barnabas.metadata import features
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import broker_record
 from barnabas.metadata.states import BrokerRegistration
+from barnabas.security.principal import ANONYMOUS
 from barnabas.wire.apis import api
 from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import KafkaError
@@ -64,6 +70,7 @@ class World:
         self.offset = 1000
         self.turn = 0
         self.voter_ids = [1]
+        self.principal = ANONYMOUS
         levels = features.default_levels()
         del levels[features.KRAFT_VERSION]
         self.apply(
@@ -81,6 +88,7 @@ class World:
         resolver = ConfigResolver(self.settings, self.image.configs)
         return ControllerContext(
             now_ms=self.now_ms,
+            wall_clock_ms=self.now_ms,
             next_offset=self.offset,
             cluster_id=CLUSTER_ID,
             controller_id=1,
@@ -91,6 +99,7 @@ class World:
             heartbeats=self.heartbeats,
             random_uuid=random_uuid,
             random_below=lambda count: self.turn % count,
+            requester=Requester(self.principal),
         )
 
     def decide(self, request: Message) -> ControllerDecision:

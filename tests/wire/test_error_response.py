@@ -22,6 +22,12 @@ from barnabas.wire.messages.classic_groups import (
     LeaveGroupRequest,
     MemberIdentity,
 )
+from barnabas.wire.messages.client_quotas import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    EntityData,
+    RequestEntryData,
+)
 from barnabas.wire.messages.configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -57,6 +63,11 @@ from barnabas.wire.messages.registrations import (
     BrokerRegistrationRequest,
     ControllerRegistrationRequest,
     UnregisterBrokerRequest,
+)
+from barnabas.wire.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
 )
 from barnabas.wire.messages.topics import (
     CreatableTopic,
@@ -225,6 +236,24 @@ def test_alter_replica_log_dirs_lists_directories_in_requests_and_topics_in_resp
     (topic,) = read_error_response(request, 2).results
     assert topic.topic_name == "t"
     assert [(p.partition_index, p.error_code) for p in topic.partitions] == [(1, CODE), (2, CODE)]
+
+
+def test_users_report_the_error_once_and_quotas_by_their_entities() -> None:
+    users: Any = error_response(
+        AlterUserScramCredentialsRequest(
+            deletions=[ScramCredentialDeletion(name="a")],
+            upsertions=[ScramCredentialUpsertion(name="b"), ScramCredentialUpsertion(name="a")],
+        ),
+        0,
+        ErrorCode.NOT_CONTROLLER,
+    )
+    assert [result.user for result in users.results] == ["a", "b"]
+    entity = [EntityData(entity_type="user", entity_name=None)]
+    request = AlterClientQuotasRequest(entries=[RequestEntryData(entity=entity)])
+    quotas: Any = error_response(request, 1, ErrorCode.NOT_CONTROLLER)
+    assert [entry.entity for entry in quotas.entries] == [entity]
+    described: Any = error_response(DescribeClientQuotasRequest(), 1, ErrorCode.NOT_CONTROLLER)
+    assert described.entries is None
 
 
 def test_metadata_of_a_nameless_topic_has_an_empty_name_where_null_is_not_allowed() -> None:

@@ -74,7 +74,6 @@ GAPS = (
         "there is no SASL, and listeners are PLAINTEXT or SSL",
         broker=(
             "connections.max.reauth.ms",
-            "delegation.token.*",
             "principal.builder.class",
             "sasl.*",
         ),

@@ -14,7 +14,14 @@ from barnabas.config.resolver import ConfigResolver
 from barnabas.config.settings import BrokerSettings
 from barnabas.controller import broker_lifecycle
 from barnabas.controller.change_log import MetadataChanges
-from barnabas.controller.context import ControllerContext, ControllerDecision, EffectiveTopicConfigs
+from barnabas.controller.context import (
+    NODE,
+    ControllerContext,
+    ControllerDecision,
+    EffectiveTopicConfigs,
+    Requester,
+)
+from barnabas.controller.delegation_tokens import ExpiredTokenRemover
 from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
 from barnabas.controller.leader_balancer import LeaderBalancer
 from barnabas.controller.update_features import min_isr_records
@@ -97,6 +104,7 @@ class ActiveController:
         self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
         self._last_append_ms = monotonic()
         self._balancer = LeaderBalancer(self._resolver, self._last_append_ms)
+        self._token_remover = ExpiredTokenRemover(self._resolver, self._last_append_ms)
         self._unlogged: deque[tuple[int, MetadataChanges]] = deque()  # by their last offset
 
     def activate(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
@@ -109,9 +117,9 @@ class ActiveController:
             activation_records(self._speculative_image, bootstrap, self._context(), in_transaction)
         )
 
-    def decide(self, decider: Decider, request: Message) -> Message:
+    def decide(self, decider: Decider, request: Message, requester: Requester) -> Message:
         """Decides on a request. Its response holds once `last_offset` is committed."""
-        decision = decider(request, self._speculative_image, self._context())
+        decision = decider(request, self._speculative_image, self._context(requester))
         self._change(decision.records)
         for contact in decision.effects:
             self._heartbeats.touch(contact)
@@ -128,6 +136,7 @@ class ActiveController:
         for broker_id in self._heartbeats.expire_sessions(now_ms):
             self.fence_broker(broker_id)
         self._change(self._balancer.due_elections(self._speculative_image, self._context(), now_ms))
+        self._change(self._token_remover.due_removals(self._speculative_image, self._context()))
         if 0 < self._idle_interval_ms <= now_ms - self._last_append_ms:
             self._append([NoOpRecord()])
 
@@ -137,9 +146,10 @@ class ActiveController:
         if broker is not None and not broker.fenced:
             self._change(broker_lifecycle.fence(broker, self._speculative_image, self._context()))
 
-    def _context(self) -> ControllerContext:
+    def _context(self, requester: Requester = NODE) -> ControllerContext:
         return ControllerContext(
             now_ms=self._monotonic(),
+            wall_clock_ms=self._clock(),
             next_offset=self._log.end_offset,
             cluster_id=self._cluster_id,
             controller_id=self._settings.node_id,
@@ -150,6 +160,7 @@ class ActiveController:
             heartbeats=self._heartbeats,
             random_uuid=lambda: random_uuid(self._random.randbytes),
             random_below=self._random.randrange,
+            requester=requester,
         )
 
     def _change(self, records: Sequence[Message]) -> None:
@@ -251,9 +262,14 @@ DECIDERS: Final = {
     ApiKey.CREATE_PARTITIONS: "create_partitions.decide",
     ApiKey.ALTER_CONFIGS: "config_changes.decide_alter_configs",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "config_changes.decide_incremental_alter_configs",
+    ApiKey.CREATE_DELEGATION_TOKEN: "delegation_tokens.decide_create",
+    ApiKey.RENEW_DELEGATION_TOKEN: "delegation_tokens.decide_renew",
+    ApiKey.EXPIRE_DELEGATION_TOKEN: "delegation_tokens.decide_expire",
     ApiKey.ELECT_LEADERS: "elect_leaders.decide",
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: "partition_reassignments.decide_alter_reassignments",
     ApiKey.LIST_PARTITION_REASSIGNMENTS: "partition_reassignments.decide_list_reassignments",
+    ApiKey.ALTER_CLIENT_QUOTAS: "alter_client_quotas.decide",
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: "alter_user_scram_credentials.decide",
     ApiKey.UPDATE_FEATURES: "update_features.decide",
     ApiKey.BROKER_REGISTRATION: "broker_registration.decide_broker_registration",
     ApiKey.BROKER_HEARTBEAT: "broker_heartbeat.decide",

@@ -16,6 +16,7 @@ from barnabas.config.setting import to_text
 from barnabas.controller.heartbeat_tracker import BrokerContact, BrokerHeartbeatTracker
 from barnabas.decision import Decision
 from barnabas.metadata.states import BrokerRegistration, DirectoryId
+from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.topics import CreatableTopicConfigs
 from barnabas.wire.schema import Message
@@ -63,11 +64,24 @@ class EffectiveTopicConfigs:
 
 
 @dataclass(slots=True, frozen=True)
+class Requester:
+    """Who sent a request to the controller."""
+
+    principal: KafkaPrincipal = ANONYMOUS
+
+
+NODE: Final = Requester()
+"""A node of the cluster, for requests that no decision attributes to a client."""
+
+
+@dataclass(slots=True, frozen=True)
 class ControllerContext:
     """Everything besides the image that a decision may depend on."""
 
     now_ms: int
     """By a monotonic clock, for durations only."""
+    wall_clock_ms: int
+    """For timestamps in records."""
     next_offset: int
     cluster_id: str
     controller_id: int
@@ -78,6 +92,7 @@ class ControllerContext:
     heartbeats: BrokerHeartbeatTracker
     random_uuid: Callable[[], bytes]
     random_below: Callable[[int], int]
+    requester: Requester = NODE
 
 
 ControllerDecision = Decision[Message, Message, BrokerContact]

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from barnabas.config.settings import BrokerSettings
 from barnabas.controller.active_controller import ActiveController, ControllerLog, load_decider
+from barnabas.controller.context import NODE, Requester
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
@@ -101,7 +102,9 @@ class QuorumController:
                 published.set_exception(_not_controller())
         self._waiting.clear()
 
-    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
+    async def handle(
+        self, request: Message, *, requester: Requester = NODE, timeout_ms: int = 0
+    ) -> Any:
         """Decides on a request and returns its response once its records are published.
 
         Raises KafkaError if the request fails as a whole.
@@ -109,7 +112,7 @@ class QuorumController:
         decider = load_decider(request.API_KEY)
         active = self._require_active()
         try:
-            response = active.decide(decider, request)
+            response = active.decide(decider, request, requester)
         finally:
             self._resign_if_failed(active)
         # A decision without records may depend on records that are not committed yet.

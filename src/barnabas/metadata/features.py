@@ -58,7 +58,9 @@ METADATA_RELEASES: Final[Mapping[int, str]] = {
 }
 
 # The metadata levels from which a capability is available.
+SCRAM_FROM: Final = 11
 METADATA_TRANSACTIONS_FROM: Final = 13
+DELEGATION_TOKENS_FROM: Final = 14
 CONTROLLER_REGISTRATION_FROM: Final = 15
 DIRECTORY_ASSIGNMENT_FROM: Final = 17
 ELIGIBLE_LEADERS_FROM: Final = 23

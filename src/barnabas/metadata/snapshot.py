@@ -8,7 +8,9 @@ from barnabas.metadata.features import METADATA_VERSION
 from barnabas.metadata.states import (
     BrokerRegistration,
     ControllerRegistration,
+    DelegationToken,
     PartitionRegistration,
+    ScramCredential,
     TopicImage,
 )
 from barnabas.wire.messages import metadata_records as wire
@@ -102,6 +104,31 @@ def _supported_features(
     ]
 
 
+def scram_record(user: str, mechanism: int, credential: ScramCredential) -> Message:
+    """Returns the record that sets a credential of a user."""
+    return wire.UserScramCredentialRecord(
+        name=user,
+        mechanism=mechanism,
+        salt=credential.salt,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+        iterations=credential.iterations,
+    )
+
+
+def token_record(token: DelegationToken) -> Message:
+    """Returns the record that creates or changes a delegation token."""
+    return wire.DelegationTokenRecord(
+        owner=token.owner,
+        requester=token.requester,
+        renewers=list(token.renewers),
+        issue_timestamp=token.issue_timestamp_ms,
+        max_timestamp=token.max_timestamp_ms,
+        expiration_timestamp=token.expiration_timestamp_ms,
+        token_id=token.token_id,
+    )
+
+
 def _features(image: "MetadataImage") -> Iterator[Message]:
     level = image.features.get(METADATA_VERSION)
     if level is not None:
@@ -137,21 +164,6 @@ def _security(image: "MetadataImage") -> Iterator[Message]:
             permission_type=acl.permission_type,
         )
     for (user, mechanism), credential in image.scram.items():
-        yield wire.UserScramCredentialRecord(
-            name=user,
-            mechanism=mechanism,
-            salt=credential.salt,
-            stored_key=credential.stored_key,
-            server_key=credential.server_key,
-            iterations=credential.iterations,
-        )
+        yield scram_record(user, mechanism, credential)
     for token in image.tokens.values():
-        yield wire.DelegationTokenRecord(
-            owner=token.owner,
-            requester=token.requester,
-            renewers=list(token.renewers),
-            issue_timestamp=token.issue_timestamp_ms,
-            max_timestamp=token.max_timestamp_ms,
-            expiration_timestamp=token.expiration_timestamp_ms,
-            token_id=token.token_id,
-        )
+        yield token_record(token)

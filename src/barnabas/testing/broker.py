@@ -66,6 +66,7 @@ _PACKAGES = (
     "node",
     "raft",
     "replication",
+    "security",
     "server",
 )
 

@@ -55,18 +55,20 @@ _TOP_LEVEL_ONLY_FROM = {
 """From these versions on only the top level reports the error, although entries have codes too."""
 
 _IDENTIFYING_FIELDS = (
-    ("name", "topic", "topic_name"),
+    ("name", "topic", "topic_name", "user"),
     ("topic_id",),
     ("index", "partition", "partition_index", "partition_id"),
     ("resource_type",),
     ("resource_name",),
     ("group_id",),
     ("transactional_id",),
+    ("entity",),
 )
 """Fields that identify an entry; requests and responses may name them differently."""
 
 _VALUES_BESIDE_AN_ERROR: dict[str, object] = {
     "base_offset": -1,
+    "entries": None,
     "high_watermark": -1,
     "low_watermark": -1,
     "producer_epoch": -1,
@@ -144,13 +146,22 @@ class _ErrorResponse:
 
 
 def _flattened(request: Any) -> Any:
-    """AlterReplicaLogDirs requests list directories, its responses list topics."""
-    if request.API_KEY != ApiKey.ALTER_REPLICA_LOG_DIRS:
-        return request
-    from barnabas.wire.messages.log_dirs import AlterReplicaLogDir
+    """Returns a request with the entries that its response lists.
 
-    directories = request.dirs
-    return AlterReplicaLogDir(topics=list(chain.from_iterable(d.topics for d in directories)))
+    AlterReplicaLogDirs requests list directories, and its responses topics;
+    AlterUserScramCredentials requests have two lists of changes, and its responses one of users.
+    """
+    if request.API_KEY == ApiKey.ALTER_REPLICA_LOG_DIRS:
+        from barnabas.wire.messages.log_dirs import AlterReplicaLogDir
+
+        directories = request.dirs
+        return AlterReplicaLogDir(topics=list(chain.from_iterable(d.topics for d in directories)))
+    if request.API_KEY == ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
+        from barnabas.wire.messages.scram import DescribeUserScramCredentialsRequest, UserName
+
+        names = dict.fromkeys(change.name for change in (*request.deletions, *request.upsertions))
+        return DescribeUserScramCredentialsRequest(users=[UserName(name=name) for name in names])
+    return request
 
 
 _SERVED_BY_THE_QUORUM_LEADER = frozenset(

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.server.harness import Client
 
+from barnabas.controller.context import NODE, Requester
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ControllerRegistration, ListenerEndpoint
 from barnabas.raft import QuorumLeader, VoterNode, VoterSet
@@ -33,7 +34,9 @@ class FakeController:
     is_active: bool = True
     requests: list[tuple[Message, int]] = field(default_factory=list)
 
-    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
+    async def handle(
+        self, request: Message, *, requester: Requester = NODE, timeout_ms: int = 0
+    ) -> Any:
         self.requests.append((request, timeout_ms))
         if not self.is_active:
             newest = api(request.API_KEY).versions.max

@@ -1,7 +1,9 @@
 """The APIs that a broker forwards to the active controller without a check of its own.
 
 AddRaftVoter (key 80)                 v1 may request a response before the voters are committed
+AlterClientQuotas (key 49)            v1 flexible
 AlterPartitionReassignments (key 45)  v1 may forbid a change of the replication factor (KIP-860)
+AlterUserScramCredentials (key 51)    salted passwords, never passwords
 CreateAcls (key 30)                   v2 flexible; v3 user resources
 CreatePartitions (key 37)             v1 throttles after the response; v3 may return
                                       THROTTLING_QUOTA_EXCEEDED

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from barnabas.controller.context import Requester
 from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
@@ -11,6 +12,8 @@ REQUIRED_OPERATIONS: Final = {
     ApiKey.ELECT_LEADERS: AclOperation.ALTER,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: AclOperation.ALTER,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: AclOperation.DESCRIBE,
+    ApiKey.ALTER_CLIENT_QUOTAS: AclOperation.ALTER_CONFIGS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: AclOperation.ALTER,
     ApiKey.ALTER_PARTITION: AclOperation.CLUSTER_ACTION,
     ApiKey.UPDATE_FEATURES: AclOperation.ALTER,
     ApiKey.BROKER_REGISTRATION: AclOperation.CLUSTER_ACTION,
@@ -30,5 +33,8 @@ async def handle(request: Message, context: RequestContext) -> Any:
 
 async def decide(request: Message, context: RequestContext) -> Any:
     """Has the controller decide on a request that is allowed."""
-    timeout_ms = getattr(request, "timeout_ms", 0)
-    return await context.controller_node.controller.handle(request, timeout_ms=timeout_ms)
+    return await context.controller_node.controller.handle(
+        request,
+        requester=Requester(context.principal),
+        timeout_ms=getattr(request, "timeout_ms", 0),
+    )
