@@ -14,6 +14,7 @@ from barnabas.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_LEVEL,
     METADATA_VERSION,
+    SCRAM_FROM,
     SUPPORTED,
     default_levels,
     metadata_level,
@@ -24,6 +25,7 @@ from barnabas.metadata.frames import encode_record
 from barnabas.node.errors import NodeError
 from barnabas.raft import VoterEndpoint, VoterNode, VoterSet, format_metadata
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
+from barnabas.wire.schema import Message
 from barnabas.wire.uuid import from_text, random_uuid, to_text
 
 _IGNORED_FILES = {"lost+found", "bootstrap.checkpoint", "__cluster_metadata-0"}
@@ -67,9 +69,15 @@ def format_storage(
     release: str | None = None,
     features: Mapping[str, int] | None = None,
     ignore_formatted: bool = False,
+    scram_users: Sequence[Message] = (),
 ) -> FormatResult:
-    """Writes `meta.properties` and the first records of the metadata log."""
+    """Writes `meta.properties` and the first records of the metadata log.
+
+    `scram_users` are the records of users that exist from the start.
+    """
     levels = _levels(release, features or {})
+    if scram_users and levels[METADATA_VERSION] < SCRAM_FROM:
+        raise FormatError("SCRAM is only supported in metadata.version 3.5-IV2 or later.")
     _check_quorum(settings, quorum)
     unformatted = _unformatted(settings, cluster_id, ignore_formatted)
     for directory in unformatted:
@@ -80,7 +88,8 @@ def format_storage(
                 voters = _initial_voters(settings, quorum, directory_id)
                 own = voters.get(settings.node_id) if voters is not None else None
                 directory_id = own.directory_id if own is not None else directory_id
-                format_metadata(directory, _bootstrap(levels), voters, time.time_ns() // 1_000_000)
+                bootstrap = [*_bootstrap(levels), *(encode_record(user, 0) for user in scram_users)]
+                format_metadata(directory, bootstrap, voters, time.time_ns() // 1_000_000)
             # Last, because meta.properties marks the directory as formatted.
             LogDirectory.format(directory, cluster_id, settings.node_id, directory_id)
         except OSError as error:

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 
+from barnabas.metadata.frames import decode_record
+from barnabas.raft import read_bootstrap
+from barnabas.wire.messages.metadata_records import UserScramCredentialRecord
 from barnabas.wire.uuid import from_text, to_text
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -147,3 +150,24 @@ def test_format_rejects_an_invalid_voter_set(
     assert result.exit_code != 0
     assert expected in result.output
     assert not (properties.parent / "one").exists()
+
+
+@pytest.mark.parametrize("release", ["4.3-IV0", "3.5-IV1"])
+def test_scram_users_exist_from_the_first_start(
+    barnabas: Barnabas, properties: Path, release: str
+) -> None:
+    user = ("--add-scram", "SCRAM-SHA-256=[name=admin,password=secret]")
+    result = barnabas(
+        "storage", "format", "-c", properties, "-t", CLUSTER, "-s", "-r", release, *user
+    )
+    bootstrap = properties.parent / "one" / "bootstrap.checkpoint"
+    if release == "3.5-IV1":
+        assert result.exit_code == 1
+        assert "SCRAM is only supported in metadata.version 3.5-IV2 or later." in result.output
+        assert not bootstrap.exists()
+        return
+    assert result.exit_code == 0, result.output
+    records = [decode_record(frame) for frame in read_bootstrap(str(bootstrap.parent))]
+    (credential,) = [each for each in records if isinstance(each, UserScramCredentialRecord)]
+    assert (credential.name, credential.mechanism, credential.iterations) == ("admin", 1, 4096)
+    assert b"secret" not in bootstrap.read_bytes()

@@ -1,4 +1,4 @@
-"""Access rules, SCRAM users and quotas: served by the real Kafka, refused in a word by Barnabas."""
+"""Access rules, SCRAM users and quotas, of Barnabas and of the real Kafka."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -47,9 +47,6 @@ def soon(result: Callable[[], Any], expected: Any) -> None:
         lambda admin: admin.describe_acls(EVERYTHING),
         lambda admin: admin.create_acls([a_rule("t")])[a_rule("t")],
         lambda admin: admin.delete_acls([EVERYTHING])[EVERYTHING],
-        lambda admin: admin.describe_user_scram_credentials(),
-        lambda admin: admin.describe_user_scram_credentials(["k"])["k"],
-        lambda admin: admin.describe_client_quotas(ClientQuotaFilter.all()),
     ],
 )
 def test_an_unsupported_call_fails_at_once(admin: AdminClient, call: Any) -> None:
@@ -150,47 +147,75 @@ class TestKafka:
         assert admin.delete_acls([match])[match].result(30) == [rule]
         soon(lambda: admin.describe_acls(match).result(30), [])
 
-    def test_scram_credentials_are_set_and_deleted(
-        self, admin: AdminClient, theirs: Any, name: str
-    ) -> None:
-        setting = UserScramCredentialUpsertion(name, PASSWORD, b"k.")
-        assert admin.alter_user_scram_credentials([setting])[name].result(30) is None
 
-        def known(client: Any) -> list[int]:
-            described = client.describe_user_scram_credentials().result(30)
-            if name not in described:
-                return []
-            return [each.iterations for each in described[name].scram_credential_infos]
+@pytest.fixture(params=["barnabas", pytest.param("kafka", marks=pytest.mark.peer)])
+def target(request: pytest.FixtureRequest) -> str:
+    """The address of a cluster of each kind."""
+    if request.param == "kafka":
+        return str(request.getfixturevalue("secured"))
+    return str(request.getfixturevalue("broker").bootstrap_servers)
 
-        soon(lambda: known(admin), [8192])
-        assert known(theirs) == [8192]
-        deleting = UserScramCredentialDeletion(name, ScramMechanism.SCRAM_SHA_256)
-        admin.alter_user_scram_credentials([deleting])[name].result(30)
-        soon(lambda: known(admin), [])
 
-        outcomes = admin.describe_user_scram_credentials([name])
-        assert outcomes[name].exception(30).args[0] == KafkaError.RESOURCE_NOT_FOUND
-        few = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 10)
-        refused = admin.alter_user_scram_credentials(
-            [UserScramCredentialUpsertion(name, few, b"k.")]
-        )
-        assert refused[name].exception(30).args[0] == KafkaError.UNACCEPTABLE_CREDENTIAL
+@pytest.fixture
+def target_admin(target: str) -> Iterator[AdminClient]:
+    with AdminClient({"bootstrap.servers": target}) as admin:
+        yield admin
 
-    def test_quotas_are_set_described_and_removed(self, admin: AdminClient, name: str) -> None:
-        entity = ClientQuotaEntity({"user": name, "client-id": None})
-        setting = ClientQuotaAlteration(entity, {"producer_byte_rate": 1024.0})
-        assert admin.alter_client_quotas([setting])[entity].result(30) is None
-        component = ClientQuotaFilterComponent.of_entity("user", name)
-        match = ClientQuotaFilter.contains([component])
-        soon(
-            lambda: admin.describe_client_quotas(match).result(30),
-            {entity: {"producer_byte_rate": 1024.0}},
-        )
-        only = ClientQuotaFilter.contains_only([component])
-        assert admin.describe_client_quotas(only).result(30) == {}
-        taking = ClientQuotaAlteration(entity, {"producer_byte_rate": None})
-        admin.alter_client_quotas([taking])[entity].result(30)
-        soon(lambda: admin.describe_client_quotas(match).result(30), {})
-        wrong = ClientQuotaAlteration(entity, {"no_such_rate": 1.0})
-        refused = admin.alter_client_quotas([wrong])[entity].exception(30)
-        assert refused.args[0] == KafkaError.INVALID_REQUEST
+
+@pytest.fixture
+def theirs(target: str) -> Any:
+    return confluent_kafka.admin.AdminClient({"bootstrap.servers": target, **SILENT})
+
+
+def test_scram_credentials_are_set_and_deleted(
+    target_admin: AdminClient, theirs: Any, name: str
+) -> None:
+    setting = UserScramCredentialUpsertion(name, PASSWORD, b"k.")
+    assert target_admin.alter_user_scram_credentials([setting])[name].result(30) is None
+
+    def known(client: Any) -> list[int]:
+        described = client.describe_user_scram_credentials().result(30)
+        if name not in described:
+            return []
+        return sorted(each.iterations for each in described[name].scram_credential_infos)
+
+    soon(lambda: known(target_admin), [8192])
+    assert known(theirs) == [8192]
+    their_info = confluent_kafka.admin.ScramCredentialInfo(
+        confluent_kafka.admin.ScramMechanism.SCRAM_SHA_512, 4096
+    )
+    upsertion = confluent_kafka.admin.UserScramCredentialUpsertion(name, their_info, b"other")
+    theirs.alter_user_scram_credentials([upsertion])[name].result(30)
+    soon(lambda: known(target_admin), [4096, 8192])
+    for mechanism in ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512:
+        deletion = UserScramCredentialDeletion(name, mechanism)
+        target_admin.alter_user_scram_credentials([deletion])[name].result(30)
+    soon(lambda: known(target_admin), [])
+
+    outcomes = target_admin.describe_user_scram_credentials([name])
+    assert outcomes[name].exception(30).args[0] == KafkaError.RESOURCE_NOT_FOUND
+    few = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 10)
+    refused = target_admin.alter_user_scram_credentials(
+        [UserScramCredentialUpsertion(name, few, b"k.")]
+    )
+    assert refused[name].exception(30).args[0] == KafkaError.UNACCEPTABLE_CREDENTIAL
+
+
+def test_quotas_are_set_described_and_removed(target_admin: AdminClient, name: str) -> None:
+    entity = ClientQuotaEntity({"user": name, "client-id": None})
+    setting = ClientQuotaAlteration(entity, {"producer_byte_rate": 1024.0})
+    assert target_admin.alter_client_quotas([setting])[entity].result(30) is None
+    component = ClientQuotaFilterComponent.of_entity("user", name)
+    match = ClientQuotaFilter.contains([component])
+    soon(
+        lambda: target_admin.describe_client_quotas(match).result(30),
+        {entity: {"producer_byte_rate": 1024.0}},
+    )
+    only = ClientQuotaFilter.contains_only([component])
+    assert target_admin.describe_client_quotas(only).result(30) == {}
+    taking = ClientQuotaAlteration(entity, {"producer_byte_rate": None})
+    target_admin.alter_client_quotas([taking])[entity].result(30)
+    soon(lambda: target_admin.describe_client_quotas(match).result(30), {})
+    wrong = ClientQuotaAlteration(entity, {"no_such_rate": 1.0})
+    refused = target_admin.alter_client_quotas([wrong])[entity].exception(30)
+    assert refused.args[0] == KafkaError.INVALID_REQUEST

@@ -53,6 +53,14 @@ def command() -> None:
     help="Start a quorum with these voters; the same for all nodes.",
 )
 @click.option("--no-initial-controllers", "-N", is_flag=True, help="Join an existing quorum.")
+@click.option(
+    "--add-scram",
+    "-S",
+    "scram_users",
+    multiple=True,
+    metavar="MECHANISM=[name=...,password=...]",
+    help="A SCRAM user of the new cluster; can be repeated.",
+)
 def format_(
     file: Path,
     cluster_id: str,
@@ -62,6 +70,7 @@ def format_(
     standalone: bool,
     initial_controllers: str | None,
     no_initial_controllers: bool,
+    scram_users: tuple[str, ...],
 ) -> None:
     """Prepare log directories for a node's first start.
 
@@ -72,6 +81,8 @@ def format_(
 
     \b
       barnabas storage format -c server.properties -t CLUSTER-ID -s
+      barnabas storage format -c server.properties -t CLUSTER-ID -s \\
+          --add-scram 'SCRAM-SHA-256=[name=admin,password=secret]'
     """
     from barnabas.cli.operations.features import parse_levels
     from barnabas.cli.operations.storage import FormatOptions, format_node
@@ -88,6 +99,7 @@ def format_(
         standalone=standalone,
         no_initial_controllers=no_initial_controllers,
         initial_controllers=initial_controllers,
+        scram_users=scram_users,
     )
     for line in format_node(file, formatting):
         click.echo(line)

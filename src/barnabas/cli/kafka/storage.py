@@ -53,6 +53,14 @@ def _add_format_options(format_: SubcommandParser) -> None:
         metavar="NAME=LEVEL",
         help="The level of a feature; can be repeated.",
     )
+    format_.add_argument(
+        "--add-scram",
+        "-S",
+        action="append",
+        default=[],
+        metavar="SCRAM-SHA-256=[name=NAME,password=PASSWORD]",
+        help="A SCRAM user of the new cluster; can be repeated.",
+    )
     quorum = format_.add_mutually_exclusive_group()
     quorum.add_argument(
         "--standalone",
@@ -91,6 +99,7 @@ def _format(args: Namespace) -> int:
         standalone=args.standalone,
         no_initial_controllers=args.no_initial_controllers,
         initial_controllers=args.initial_controllers,
+        scram_users=args.add_scram,
     )
     for line in format_node(args.config, formatting):
         print(line)

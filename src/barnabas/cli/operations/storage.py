@@ -1,9 +1,10 @@
 """Formatting and inspecting the log directories of a node."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.cli.operations.scram_users import parse_scram_users
 from barnabas.cli.operations.settings import load_settings
 from barnabas.node.format import (
     QuorumBootstrap,
@@ -17,7 +18,7 @@ from barnabas.raft import VoterSet
 
 @dataclass(slots=True, frozen=True)
 class FormatOptions:
-    """Options of formatting; at most one of the last three is set."""
+    """Options of formatting; at most one of the three about the quorum is set."""
 
     cluster_id: str
     ignore_formatted: bool = False
@@ -26,6 +27,8 @@ class FormatOptions:
     standalone: bool = False
     no_initial_controllers: bool = False
     initial_controllers: str | None = None
+    scram_users: Sequence[str] = ()
+    """The values of --add-scram."""
 
 
 def format_node(file: Path, formatting: FormatOptions) -> list[str]:
@@ -46,6 +49,7 @@ def format_node(file: Path, formatting: FormatOptions) -> list[str]:
         release=formatting.release,
         features=formatting.features,
         ignore_formatted=formatting.ignore_formatted,
+        scram_users=parse_scram_users(formatting.scram_users),
     )
     if not formatted.directories:
         return ["All of the log directories are already formatted."]
