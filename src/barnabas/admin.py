@@ -13,6 +13,7 @@ from barnabas.client.admin.cluster import (
     VersionRange,
 )
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
+from barnabas.client.admin.delegation_tokens import DelegationTokenDescription
 from barnabas.client.admin.group_descriptions import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
@@ -117,6 +118,7 @@ __all__ = [
     "ConfigSource",
     "ConsumerGroupDescription",
     "ConsumerGroupListing",
+    "DelegationTokenDescription",
     "DeletedRecords",
     "DescribeClusterResult",
     "FeatureMetadata",

@@ -12,6 +12,7 @@ from barnabas.client.admin import (
     acls,
     cluster,
     configs,
+    delegation_tokens,
     group_offsets,
     groups,
     log_dirs,
@@ -136,6 +137,10 @@ class AioAdminClient:
     delete_acls = method(acls.delete_acls)
     describe_user_scram_credentials = method(scram.describe_user_scram_credentials)
     alter_user_scram_credentials = method(scram.alter_user_scram_credentials)
+    create_delegation_token = method(delegation_tokens.create_delegation_token)
+    renew_delegation_token = method(delegation_tokens.renew_delegation_token)
+    expire_delegation_token = method(delegation_tokens.expire_delegation_token)
+    describe_delegation_token = method(delegation_tokens.describe_delegation_token)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
         """Uses these credentials for connections opened from now on."""

@@ -249,6 +249,10 @@ class AdminClient:
         AioAdminClient.alter_user_scram_credentials,
         keys=lambda alterations: [change.user for change in alterations],
     )
+    create_delegation_token = future(AioAdminClient.create_delegation_token)
+    renew_delegation_token = future(AioAdminClient.renew_delegation_token)
+    expire_delegation_token = future(AioAdminClient.expire_delegation_token)
+    describe_delegation_token = future(AioAdminClient.describe_delegation_token)
 
     def describe_user_scram_credentials(
         self, users: list[str] | None = None, *, request_timeout: float = UNSET
