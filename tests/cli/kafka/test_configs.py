@@ -112,7 +112,6 @@ def test_an_entity_that_does_not_exist_has_no_configs(kafka: Command) -> None:
         (("--describe", "--topic", "t", "--entity-type", "topics"), "in conjunction with specific"),
         (("--alter", "--broker-logger", "1", "--add-config", "no.such=INFO"), "Invalid broker log"),
         (("--alter", "--user", "u", "--add-config", "retention.ms=1"), "Only quota and SCRAM"),
-        (("--describe", "--entity-type", "users"), "DescribeClientQuotas"),
     ],
 )
 def test_invalid_arguments_are_reported_on_standard_error(

@@ -5,13 +5,16 @@ They import neither click nor rich, so that `kafka-topics --list` starts quickly
 """
 
 COMMANDS = {
+    "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-client-metrics": "client_metrics",
     "kafka-cluster": "cluster",
     "kafka-configs": "configs",
     "kafka-console-consumer": "console_consumer",
     "kafka-console-producer": "console_producer",
     "kafka-consumer-groups": "consumer_groups",
     "kafka-consumer-perf-test": "consumer_perf_test",
+    "kafka-delegation-tokens": "delegation_tokens",
     "kafka-delete-records": "delete_records",
     "kafka-dump-log": "dump_log",
     "kafka-e2e-latency": "e2e_latency",

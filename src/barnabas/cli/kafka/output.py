@@ -97,6 +97,35 @@ _JAVA_ERRORS = {
         "BrokerIdNotRegisteredException",
         "The given broker ID was not registered.",
     ),
+    KafkaError.DELEGATION_TOKEN_AUTH_DISABLED: (
+        "DelegationTokenDisabledException",
+        "Delegation Token feature is not enabled.",
+    ),
+    KafkaError.DELEGATION_TOKEN_NOT_FOUND: (
+        "DelegationTokenNotFoundException",
+        "Delegation Token is not found on server.",
+    ),
+    KafkaError.DELEGATION_TOKEN_OWNER_MISMATCH: (
+        "DelegationTokenOwnerMismatchException",
+        "Specified Principal is not valid Owner/Renewer.",
+    ),
+    KafkaError.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: (
+        "UnsupportedByAuthenticationException",
+        "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on "
+        "delegation token authenticated channels.",
+    ),
+    KafkaError.DELEGATION_TOKEN_AUTHORIZATION_FAILED: (
+        "DelegationTokenAuthorizationException",
+        "Delegation Token authorization failed.",
+    ),
+    KafkaError.DELEGATION_TOKEN_EXPIRED: (
+        "DelegationTokenExpiredException",
+        "Delegation Token is expired.",
+    ),
+    KafkaError.SECURITY_DISABLED: (
+        "SecurityDisabledException",
+        "Security features are disabled.",
+    ),
     KafkaError.TRANSACTIONAL_ID_NOT_FOUND: (
         "TransactionalIdNotFoundException",
         "The transactionalId could not be found.",

@@ -31,6 +31,7 @@ from barnabas.client.admin.scram import (
     UserScramCredentialsDescription,
     UserScramCredentialUpsertion,
 )
+from barnabas.client.errors import KafkaError
 
 ALL_BROKERS = ""
 """The name of the cluster-wide default of brokers."""
@@ -221,7 +222,11 @@ async def alter_quotas(
 async def describe_credentials(
     admin: AioAdminClient, user: str | None
 ) -> dict[str, UserScramCredentialsDescription]:
-    return (await admin.describe_user_scram_credentials([user] if user else None)).all()
+    """Returns the credentials of a user, or of all; nothing for a user who has none."""
+    described = await admin.describe_user_scram_credentials([user] if user else None)
+    if user and described.errors.get(user) == KafkaError.RESOURCE_NOT_FOUND:
+        return {}
+    return described.all()
 
 
 async def alter_credentials(
@@ -234,7 +239,7 @@ async def alter_credentials(
     for mechanism, text in added.items():
         match = _CREDENTIAL.fullmatch(text)
         if match is None:
-            raise CommandError(f"Invalid credential property {mechanism}={text}")
+            raise CommandError(f"Invalid credential property {mechanism}")
         iterations_text, password = match.groups()
         iterations = (
             DEFAULT_ITERATIONS if iterations_text in (None, "", "-1") else int(iterations_text)
@@ -244,9 +249,23 @@ async def alter_credentials(
                 f"Iterations {iterations} is less than the minimum {DEFAULT_ITERATIONS} required "
                 f"for {mechanism}"
             )
-        credential = ScramCredentialInfo(SCRAM_MECHANISMS[mechanism], iterations)
-        changes.append(UserScramCredentialUpsertion(user, credential, password.encode()))
+        changes.append(_upsertion(user, mechanism, iterations, password))
     (await admin.alter_user_scram_credentials(changes)).all()
+
+
+async def set_password(
+    admin: AioAdminClient, user: str, mechanism: str, iterations: int, password: str
+) -> None:
+    """Sets the password of a user for one mechanism."""
+    upsertion = _upsertion(user, mechanism, iterations, password)
+    (await admin.alter_user_scram_credentials([upsertion])).all()
+
+
+def _upsertion(
+    user: str, mechanism: str, iterations: int, password: str
+) -> UserScramCredentialUpsertion:
+    credential = ScramCredentialInfo(SCRAM_MECHANISMS[mechanism], iterations)
+    return UserScramCredentialUpsertion(user, credential, password.encode())
 
 
 def _rate(name: str, text: str) -> float:
