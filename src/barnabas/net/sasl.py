@@ -126,11 +126,21 @@ def oauthbearer(token: BearerToken) -> SaslExchange:
         )
 
 
-def scram(digest: str, username: str, password: str, nonce: str | None = None) -> SaslExchange:
-    """RFC 5802: both sides prove that they know the password without sending it."""
+def scram(
+    digest: str,
+    username: str,
+    password: str,
+    nonce: str | None = None,
+    *,
+    is_token: bool = False,
+) -> SaslExchange:
+    """RFC 5802: both sides prove that they know the password without sending it.
+
+    With a delegation token, the user name is its id and the password its HMAC in base64 (KIP-48).
+    """
     nonce = nonce or base64.b64encode(os.urandom(24)).decode()
     name = username.replace("=", "=3D").replace(",", "=2C")
-    first = f"n={name},r={nonce}"
+    first = f"n={name},r={nonce}{',tokenauth=true' if is_token else ''}"
     challenge = (yield f"n,,{first}".encode()).decode()
     server_first = _attributes(challenge)
     if not server_first.get("r", "").startswith(nonce) or server_first["r"] == nonce:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from barnabas.client.errors import KafkaError, fail
+from barnabas.net.client_credentials import ClientCredentials, claims_of
 
 Token = tuple[str, float, str, dict[str, str]]
 
-TIMEOUT_S = 10
 UNSECURED_LIFE_S = 3600
 
 
@@ -32,25 +32,14 @@ def client_credentials_tokens(values: Mapping[str, Any]) -> Callable[[str], Toke
         "sasl.oauthbearer.client.secret",
         "sasl.oauthbearer.client.credentials.client.secret",
     )
-    scope = values.get("sasl.oauthbearer.scope")
     subject = values.get("sasl.oauthbearer.sub.claim.name", "sub")
     extensions = _pairs(values.get("sasl.oauthbearer.extensions", ""), ",")
 
-    def fetch(_: str) -> Token:
-        from urllib.parse import urlencode
-        from urllib.request import Request, urlopen
+    credentials = ClientCredentials(url, client, secret, values.get("sasl.oauthbearer.scope"))
 
-        form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
-        credentials = base64.b64encode(f"{client}:{secret}".encode()).decode()
-        request = Request(
-            url,
-            data=urlencode(form).encode(),
-            headers={"Accept": "application/json", "Authorization": f"Basic {credentials}"},
-        )
-        with urlopen(request, timeout=TIMEOUT_S) as response:
-            token = json.load(response)["access_token"]
-        claims = _claims(token)
-        return token, float(claims["exp"]), str(claims.get(subject, client)), extensions
+    def fetch(_: str) -> Token:
+        token, expires_s = credentials.fetch()
+        return token, expires_s, str(claims_of(token).get(subject, client)), extensions
 
     return fetch
 
@@ -86,12 +75,6 @@ def _required(values: Mapping[str, Any], *names: str) -> str:
 def _pairs(text: str, separator: str) -> dict[str, str]:
     entries = (entry.partition("=") for entry in text.split(separator) if entry.strip())
     return {name.strip(): value.strip() for name, _, value in entries}
-
-
-def _claims(token: str) -> dict[str, Any]:
-    body = token.split(".")[1]
-    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-    return claims
 
 
 def _encoded(part: Mapping[str, Any]) -> str:

@@ -1,0 +1,92 @@
+"""The SCRAM credentials of the metadata image, and those derived from delegation tokens."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import os
+from collections.abc import Callable
+from itertools import islice
+
+from barnabas.config import Secret
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import ScramCredential
+from barnabas.security.authentication.scram import TokenLogin
+from barnabas.security.delegation_tokens import token_hmac
+from barnabas.security.principal import KafkaPrincipal
+from barnabas.security.scram_credentials import (
+    MIN_ITERATIONS,
+    ScramMechanismCode,
+    derive_credential,
+    salt_password,
+)
+
+_SALT_BYTES = 32
+_MAX_CACHED_TOKENS = 10_000
+_MAX_EXAMINED_CREDENTIALS = 32
+
+
+class ImageCredentials:
+    """Looks credentials up in the current image. `secret_key` is that of delegation tokens."""
+
+    def __init__(
+        self, image: Callable[[], MetadataImage], secret_key: Secret | None = None
+    ) -> None:
+        self._image = image
+        self._secret_key = secret_key
+        self._nobody_key = os.urandom(32)
+        self._token_credentials: dict[tuple[str, ScramMechanismCode], ScramCredential] = {}
+
+    def of_user(self, user: str, mechanism: ScramMechanismCode) -> ScramCredential | None:
+        return self._image().scram.get((user, mechanism.value))
+
+    async def of_token(self, token_id: str, mechanism: ScramMechanismCode) -> TokenLogin | None:
+        token = self._image().tokens.get(token_id)
+        if token is None or self._secret_key is None:
+            return None
+        key = (token_id, mechanism)
+        credential = self._token_credentials.get(key)
+        if credential is None:
+            password = token_hmac(token_id, self._secret_key)
+            credential = await asyncio.to_thread(_derive, mechanism, password)
+            self._cache(key, credential)
+        expires_ms = min(token.expiration_timestamp_ms, token.max_timestamp_ms)
+        return TokenLogin(credential, KafkaPrincipal.parse(token.owner), expires_ms)
+
+    def of_nobody(self, user: str, mechanism: ScramMechanismCode) -> ScramCredential:
+        """Returns a credential that looks like those of other users: iterations, form of the salt.
+
+        Its keys are random, so that no password fits.
+        """
+        example = self._example(mechanism)
+        material = hashlib.shake_256(
+            hmac.digest(self._nobody_key, f"{mechanism.name} {user}".encode(), "sha512")
+        )
+        size = hashlib.new(mechanism.digest).digest_size
+        secret = material.digest(len(example.salt) + 2 * size)
+        salt = secret[2 * size :]
+        if example.salt.isalnum():  # Kafka's tools write random digits and letters
+            salt = bytes(b"0123456789abcdefghijklmnopqrstuvwxyz"[byte % 36] for byte in salt)
+        return ScramCredential(salt, secret[:size], secret[size : 2 * size], example.iterations)
+
+    def _example(self, mechanism: ScramMechanismCode) -> ScramCredential:
+        """Returns the oldest credential of the mechanism, or the default of Barnabas's tools."""
+        credentials = islice(self._image().scram.items(), _MAX_EXAMINED_CREDENTIALS)
+        return next(
+            (found for (_, code), found in credentials if code == mechanism.value),
+            ScramCredential(bytes(_SALT_BYTES), b"", b"", MIN_ITERATIONS),
+        )
+
+    def _cache(self, key: tuple[str, ScramMechanismCode], credential: ScramCredential) -> None:
+        cache = self._token_credentials
+        if len(cache) >= _MAX_CACHED_TOKENS:
+            del cache[next(iter(cache))]
+        cache[key] = credential
+
+
+def _derive(mechanism: ScramMechanismCode, hmac_of_token: bytes) -> ScramCredential:
+    """Derives the credential of a token, whose password is its HMAC in base64."""
+    salt = os.urandom(_SALT_BYTES)
+    password = base64.b64encode(hmac_of_token)
+    salted = salt_password(mechanism, password, salt, MIN_ITERATIONS)
+    return derive_credential(mechanism, salted, salt, MIN_ITERATIONS)

@@ -1,0 +1,133 @@
+"""The keys that sign tokens, from a JWKS file or URL. They are fetched in a thread.
+
+They are loaded at the start, and again every hour. A token with an unknown key id starts a refresh,
+at most once a minute for each id: the login fails, and one after the refresh may succeed.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+log = logging.getLogger(__name__)
+
+_FETCH_TIMEOUT_S = 10.0
+_MAX_DOCUMENT_BYTES = 1 << 20
+_UNKNOWN_KEY_INTERVAL_S = 60.0
+_MAX_UNKNOWN_KEYS = 16
+_MAX_KEY_ID_CHARACTERS = 1000
+_SCHEMES = ("http", "https", "file")
+
+
+class JwksKeys:
+    """The current keys by id. Build it with `load`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        refresh_ms: int,
+        retry_ms: int,
+        retry_max_ms: int,
+        fetch: Callable[[str], bytes] | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._url = url
+        self._refresh_s = refresh_ms / 1000
+        self._retry_s = (retry_ms / 1000, retry_max_ms / 1000)
+        self._fetch = fetch or fetch_document
+        self._monotonic_s = monotonic_s
+        self._keys: dict[str, Any] = {}
+        self._unknown: OrderedDict[str, float] = OrderedDict()  # when it was last requested
+        self._wake = threading.Event()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+
+    def load(self) -> None:
+        """Loads the keys. Raises OSError or ValueError with the reason."""
+        self._keys = _parse(self._fetch(self._url))
+
+    def start(self) -> None:
+        """Refreshes the keys in a thread from now on."""
+        self._thread = threading.Thread(target=self._run, name="jwks", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops the thread; it may be in the middle of a fetch, and ends after it."""
+        self._is_closed = True
+        self._wake.set()
+
+    def get(self, key_id: str) -> Any | None:
+        """Returns a key as PyJWT has it, or None; then a refresh may start."""
+        key = self._keys.get(key_id)
+        if key is None and len(key_id) <= _MAX_KEY_ID_CHARACTERS:
+            self._request_unknown(key_id)
+        return key
+
+    def _request_unknown(self, key_id: str) -> None:
+        now_s = self._monotonic_s()
+        requested_s = self._unknown.get(key_id)
+        if requested_s is not None and now_s - requested_s < _UNKNOWN_KEY_INTERVAL_S:
+            return
+        self._unknown[key_id] = now_s
+        self._unknown.move_to_end(key_id)
+        if len(self._unknown) > _MAX_UNKNOWN_KEYS:
+            self._unknown.popitem(last=False)
+        self._wake.set()
+
+    def _run(self) -> None:
+        pause_s = self._refresh_s
+        retry_s = self._retry_s[0]
+        while True:
+            self._wake.wait(pause_s)
+            self._wake.clear()
+            if self._is_closed:
+                return
+            try:
+                self.load()
+            except (OSError, ValueError) as error:
+                log.warning("The keys of %s stay as they were: %s", self._url, error)
+                pause_s, retry_s = retry_s, min(2 * retry_s, self._retry_s[1])
+            else:
+                pause_s, retry_s = self._refresh_s, self._retry_s[0]
+
+
+def fetch_document(url: str) -> bytes:
+    """Fetches a document of limited size. Raises OSError or ValueError."""
+    import urllib.request  # slow to import, and few nodes need it
+
+    if urlsplit(url).scheme not in _SCHEMES:
+        raise ValueError(f"{url} is not a URL of {', '.join(_SCHEMES)}")
+    with urllib.request.urlopen(url, timeout=_FETCH_TIMEOUT_S) as response:
+        content: bytes = response.read(_MAX_DOCUMENT_BYTES + 1)
+    if len(content) > _MAX_DOCUMENT_BYTES:
+        raise ValueError(f"the document has more than {_MAX_DOCUMENT_BYTES} bytes")
+    return content
+
+
+def _parse(document: bytes) -> dict[str, Any]:
+    """Returns the keys with an id; those of unknown types are skipped."""
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    try:
+        entries = json.loads(document)["keys"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise ValueError('the document is not of the form {"keys": [...]}') from None
+    keys: dict[str, Any] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict) or entry.get("kty") not in ("RSA", "EC", "OKP"):
+            continue
+        try:
+            key = PyJWK.from_dict(entry)
+        except (PyJWTError, ValueError, TypeError):
+            continue
+        if isinstance(key.key_id, str):
+            keys[key.key_id] = key
+    if not keys:
+        raise ValueError("there are no public keys with a key id in the document")
+    return keys
