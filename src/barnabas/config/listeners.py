@@ -52,6 +52,7 @@ def resolve_listeners(values: Mapping[str, Any], explicit: Mapping[str, str]) ->
     inter_broker_name = (
         values["inter.broker.listener.name"] or values["security.inter.broker.protocol"]
     ).upper()
+    problems += _without_protocol(controller_names, protocols)
     problems += _clashes(bound)
     problems += _role_problems(values, bound, client_listeners)
     problems += _inter_broker_problems(values, explicit, inter_broker_name, client_listeners)
@@ -126,6 +127,15 @@ def _parse_listeners(
         except ValueError as problem:
             problems.append(f"Invalid {setting} entry {text}: {problem}")
     return tuple(listeners)
+
+
+def _without_protocol(
+    controller_names: Iterable[str], protocols: Mapping[str, SecurityProtocol]
+) -> Iterator[str]:
+    """A broker connects to controllers by the protocol of a listener that it does not have."""
+    for name in controller_names:
+        if name not in protocols:
+            yield f"listener.security.protocol.map has no {name} of controller.listener.names"
 
 
 def _clashes(listeners: tuple[Listener, ...]) -> Iterator[str]:

@@ -59,10 +59,14 @@ class ConfigResolver:
             return self._broker[name]
         return broker.DYNAMIC_ONLY[name].default
 
-    def for_listener(self, listener: str, name: str) -> Any:
-        """Returns the effective value of a broker setting for one listener."""
-        own_name = f"listener.name.{listener.lower()}.{name}"
-        return self._broker[own_name if own_name in self._broker else name]
+    def for_listener(self, listener: str, name: str, mechanism: str | None = None) -> Any:
+        """Returns the effective value of a broker setting for one listener (and mechanism)."""
+        prefix = f"listener.name.{listener.lower()}."
+        if mechanism is not None:
+            key = f"{prefix}{mechanism.lower()}.{name}"
+            if key in self._broker:
+                return self._broker[key]
+        return self._broker[prefix + name if prefix + name in self._broker else name]
 
     @property
     def broker_config(self) -> Mapping[str, Any]:

@@ -70,6 +70,7 @@ PER_LISTENER_ONLY = frozenset(
 )
 
 _LISTENER_PREFIX = "listener.name."
+_PER_MECHANISM_PREFIX = "sasl.oauthbearer."
 # Read by authorizers and plug-ins, not by the broker itself.
 _PLUGIN_NAMES = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 _PLUGIN_PREFIXES = ("config.providers.", "rlmm.config.", "rsm.config.")
@@ -88,7 +89,8 @@ def base_name(name: str) -> str:
     for per_mechanism in PER_MECHANISM:
         if base.endswith(per_mechanism):
             return per_mechanism
-    return base
+    mechanism, prefix, rest = base.partition(_PER_MECHANISM_PREFIX)
+    return prefix + rest if prefix and mechanism.endswith(".") else base
 
 
 def is_plugin_setting(name: str) -> bool:

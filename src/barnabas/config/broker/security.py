@@ -22,6 +22,11 @@ from barnabas.config.setting import (
 
 SETTINGS = sasl.SETTINGS | declare(
     Setting("authorizer.class.name", STRING, "", LOW, NonNull()),
+    Setting("barnabas.sasl.jaas.file", STRING, None, LOW),
+    Setting("barnabas.sasl.password", PASSWORD, None, LOW),
+    Setting("barnabas.sasl.username", STRING, None, LOW),
+    Setting("barnabas.sasl.users", PASSWORD, None, LOW),
+    Setting("barnabas.sasl.users.file", STRING, None, LOW),
     Setting("connection.failed.authentication.delay.ms", INT, 100, LOW, at_least(0)),
     Setting("connections.max.reauth.ms", LONG, 0, MEDIUM),
     Setting("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, LOW, at_least(1)),
@@ -63,6 +68,8 @@ SETTINGS = sasl.SETTINGS | declare(
     Setting("sasl.login.refresh.window.jitter", DOUBLE, 0.05, MEDIUM, update=PER_BROKER),
     Setting("sasl.mechanism.controller.protocol", STRING, "GSSAPI", HIGH),
     Setting("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", MEDIUM, update=PER_BROKER),
+    Setting("sasl.oauthbearer.allow.unverified.audience", BOOLEAN, False, LOW, internal=True),
+    Setting("sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False, LOW, internal=True),
     Setting("sasl.server.callback.handler.class", CLASS, None, MEDIUM),
     Setting("sasl.server.max.receive.size", INT, 524_288, MEDIUM),
     Setting(
