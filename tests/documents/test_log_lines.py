@@ -10,7 +10,7 @@ SOURCE = ROOT / "src" / "barnabas"
 PAGE = ROOT / "docs" / "log-lines.md"
 NODE_PACKAGES = (
     *("config", "controller", "coordinator", "log", "net", "node", "raft", "registry"),
-    *("replication", "server"),
+    *("replication", "security", "server"),
 )
 LEVELS = {"info", "warning", "error", "critical", "log"}
 """Not `exception`: it reports a bug with a traceback, and the page has one row for all of these."""

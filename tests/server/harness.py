@@ -13,6 +13,7 @@ from barnabas.server.api import HANDLERS
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import Handler
 from barnabas.server.network.connection import ClientConnection
+from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.server.nodes import BrokerNode
@@ -94,11 +95,14 @@ class Server:
             RouteTable(self.broker.metrics, handlers),
         )
 
-    def connect(self, host: str = "10.0.0.1") -> "Client":
+    def connect(self, host: str = "10.0.0.1", security: ListenerSecurity = PLAINTEXT) -> "Client":
         ours, theirs = socket.socketpair()
         for sock in ours, theirs:
             sock.setblocking(False)
-        return Client(theirs, self.network.add_connection(ours, host, "127.0.0.1", "PLAINTEXT"))
+        listener = security.protocol.name
+        return Client(
+            theirs, self.network.add_connection(ours, host, "127.0.0.1", listener, security)
+        )
 
 
 class Client:

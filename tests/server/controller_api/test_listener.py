@@ -31,11 +31,6 @@ from barnabas.wire.messages.topics import (
     DeleteTopicState,
 )
 
-OF_SECURITY = {
-    ApiKey.SASL_HANDSHAKE,
-    ApiKey.SASL_AUTHENTICATE,
-}
-
 DECLARED_ONLY = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
@@ -44,9 +39,9 @@ DECLARED_ONLY = {
 """Kafka's messages name the controller for them, but its controllers do not serve them."""
 
 
-def test_a_controller_serves_what_kafkas_does_except_security() -> None:
+def test_a_controller_serves_what_kafkas_does() -> None:
     kafkas = {key for key in ApiKey if key not in _RETIRED and "controller" in api(key).listeners}
-    assert set(HANDLERS) == kafkas - OF_SECURITY - DECLARED_ONLY
+    assert set(HANDLERS) == kafkas - DECLARED_ONLY
     assert set(HANDLERS) >= FORWARDABLE
 
 

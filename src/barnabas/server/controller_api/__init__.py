@@ -7,6 +7,7 @@ HANDLERS = ApiHandlers(
     __name__,
     {
         ApiKey.FETCH: "quorum_requests",
+        ApiKey.SASL_HANDSHAKE: "sasl.handshake",
         ApiKey.API_VERSIONS: "descriptions.api_versions",
         ApiKey.CREATE_TOPICS: "topics.create_topics",
         ApiKey.DELETE_TOPICS: "topics.delete_topics",
@@ -15,6 +16,7 @@ HANDLERS = ApiHandlers(
         ApiKey.DELETE_ACLS: "acls.change_acls",
         ApiKey.DESCRIBE_CONFIGS: "configs.describe_configs",
         ApiKey.ALTER_CONFIGS: "configs.alter_configs",
+        ApiKey.SASL_AUTHENTICATE: "sasl.authenticate",
         ApiKey.CREATE_PARTITIONS: "topics.create_partitions",
         ApiKey.CREATE_DELEGATION_TOKEN: "delegation_tokens.create",
         ApiKey.RENEW_DELEGATION_TOKEN: "delegation_tokens.change",

@@ -63,6 +63,7 @@ class Acceptor:
         for sock in self._sockets:
             sock.close()
         self._sockets = []
+        self._security.close()
 
     def _on_readable(self, listening: socket.socket) -> None:
         server = self._server

@@ -11,13 +11,15 @@ import logging
 import socket
 from contextlib import suppress
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log import ColdRead
 from barnabas.net.buffers import FIRST_STEP_BYTES, BuffersExhausted, ReceiveBuffer
 from barnabas.net.tls_socket import TlsSocket
+from barnabas.security.authentication.sasl_server import SaslServer
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.server.disk_reads import PendingRead
+from barnabas.server.network.authentication import ConnectionAuthentication
 from barnabas.server.network.foreign_protocol import ForeignProtocol, invalid_length
 from barnabas.server.network.listener_security import ListenerSecurity
 from barnabas.server.network.response_queue import ResponseQueue
@@ -25,7 +27,6 @@ from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
 
 if TYPE_CHECKING:
-    from barnabas.server.network.pipeline import SuspendedRequest
     from barnabas.server.network.socket_server import SocketServer
 
 log = logging.getLogger(__name__)
@@ -44,10 +45,38 @@ _LENGTH = Struct(">i")
 _PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
 
 
+class FramePipeline(Protocol):
+    """Handles the frames of a connection."""
+
+    def handle(self, connection: "ClientConnection", frame: memoryview) -> None:
+        """Handles one frame, or starts to. Raises ProtocolViolation if it cannot be read."""
+
+
+class IgnoringPipeline:
+    """Ignores what arrives on a connection that is about to be closed."""
+
+    def handle(self, connection: "ClientConnection", frame: memoryview) -> None:
+        pass
+
+
+_IGNORE_FRAMES = IgnoringPipeline()
+
+
+class SuspendedFrame(Protocol):
+    """A frame whose handler awaits something."""
+
+    @property
+    def allows_next_produce(self) -> bool: ...
+
+    def abandon(self) -> None:
+        """Called when the client disconnects."""
+
+
 class ClientConnection:
     """The connection of one client to a listener."""
 
     __slots__ = (
+        "_buffers",
         "_client_id",
         "_client_id_bytes",
         "_frame_end",
@@ -60,17 +89,20 @@ class ClientConnection:
         "_length_prefix",
         "_loading",
         "_loop",
-        "_monotonic_ns",
+        "_max_frame_bytes",
         "_security",
         "_server",
         "_socket",
         "_suspended",
         "_tls",
         "_unprocessed",
+        "authentication",
         "host",
         "is_closed",
         "listener",
         "local_host",
+        "monotonic_ns",
+        "pipeline",
         "principal",
         "received_ms",
         "received_ns",
@@ -92,11 +124,15 @@ class ClientConnection:
         """The address of this machine that the client connected to."""
         self.listener = listener
         self.principal = ANONYMOUS
+        self.pipeline: FramePipeline = server.pipeline
+        """Handles the frames of this connection, as long as it is in its current state."""
+        self.authentication: ConnectionAuthentication | None = None
+        """The state of SASL; None if the listener has none."""
         self.software = ("unknown", "unknown")
         """The client library's name and version, from its ApiVersions request."""
         self.responses = ResponseQueue(sock)
-        self._monotonic_ns = server.monotonic_ns
-        self.received_ns = self._monotonic_ns()
+        self.monotonic_ns = server.monotonic_ns
+        self.received_ns = self.monotonic_ns()
         """When bytes last arrived, by the monotonic clock."""
         self.received_ms = 0
         self.is_closed = False
@@ -107,7 +143,9 @@ class ClientConnection:
         self._loop: asyncio.AbstractEventLoop = server.loop
         self._client_id = ""
         self._client_id_bytes = b""
-        self._suspended: set[SuspendedRequest] = set()
+        self._buffers = server.buffers
+        self._max_frame_bytes = 0  # 0: socket.request.max.bytes
+        self._suspended: set[SuspendedFrame] = set()
         self._is_exclusive = False  # no other request may start before the suspended one ends
         self._length_prefix = b""  # up to three bytes of a frame's length
         self._unprocessed: ReceiveBuffer | None = None
@@ -119,6 +157,8 @@ class ClientConnection:
         self._is_reading = False
         self._is_resume_scheduled = False
         self._is_draining = False
+        if security.sasl is not None:
+            self._require_authentication(security.sasl)
 
     def __str__(self) -> str:
         client = f"client {self._client_id}, " if self._client_id else ""
@@ -161,12 +201,12 @@ class ClientConnection:
             self._client_id_bytes = raw
         return self._client_id
 
-    def add_suspended(self, request: "SuspendedRequest") -> None:
+    def add_suspended(self, request: SuspendedFrame) -> None:
         """Called when the handler of a request suspends."""
         self._suspended.add(request)
         self._is_exclusive = not request.allows_next_produce
 
-    def remove_suspended(self, request: "SuspendedRequest") -> None:
+    def remove_suspended(self, request: SuspendedFrame) -> None:
         """Called when a suspended request has put its response into the queue."""
         self._suspended.discard(request)
         if not request.allows_next_produce:
@@ -176,6 +216,34 @@ class ClientConnection:
             self._resume_soon()
         else:
             self._resume()
+
+    # Authentication
+
+    def _require_authentication(self, sasl: SaslServer) -> None:
+        """Allows only small frames of a few APIs until the client is authenticated."""
+        server = self._server
+        self.authentication = ConnectionAuthentication(
+            self, sasl, server.pipeline, server.authentication_metrics(self.listener), server.timer
+        )
+        self.pipeline = server.unauthenticated.pipeline
+        self._buffers = server.unauthenticated.buffers
+        self._max_frame_bytes = sasl.max_receive_bytes
+
+    def set_authenticated(self, principal: KafkaPrincipal, pipeline: FramePipeline) -> None:
+        """Called when the client is authenticated: it may send any request from now on."""
+        self.principal = principal
+        self.pipeline = pipeline
+        self._buffers = self._server.buffers
+        self._max_frame_bytes = 0
+        self._server.unauthenticated.discard(self)
+
+    def close_after_responses(self) -> None:
+        """Handles nothing more, and closes when the responses to earlier requests are sent."""
+        self._is_draining = True
+        self.pipeline = _IGNORE_FRAMES
+        self._pause_reading()
+
+    # Ending
 
     def drain(self) -> None:
         """Handles the requests that have arrived, and closes when all responses are sent."""
@@ -276,7 +344,7 @@ class ClientConnection:
                 self._unprocessed.append(shared[:beyond])
 
     def _record_activity(self) -> None:
-        self.received_ns = self._monotonic_ns()
+        self.received_ns = self.monotonic_ns()
         self.received_ms = self._server.clock()
         self._server.mark_active(self)
 
@@ -294,7 +362,7 @@ class ClientConnection:
         if not self._is_blocked:
             self._frame_end = 4 + _LENGTH.unpack_from(view, position)[0]
             size = max(size, min(self._frame_end, FIRST_STEP_BYTES))
-        self._unprocessed = self._server.buffers.acquire(size)
+        self._unprocessed = self._buffers.acquire(size)
         self._unprocessed.append(view[position:filled])
 
     def _handle_unprocessed(self, buffer: ReceiveBuffer) -> None:
@@ -324,14 +392,13 @@ class ClientConnection:
         """Handles complete frames; returns the position after the last one that was started."""
         settings = self._server.settings
         budget = settings.queued_max_requests
-        max_bytes = settings.request_max_bytes
-        handle = self._server.pipeline.handle
+        max_bytes = self._max_frame_bytes or settings.request_max_bytes
         responses = self.responses
         position = 0
         while filled - position >= 4:
             length = _LENGTH.unpack_from(view, position)[0]
             if not 0 <= length <= max_bytes:
-                raise invalid_length(length, max_bytes)
+                raise self._invalid_length(length, max_bytes)
             start = position + 4
             end = start + length
             if end > filled:
@@ -342,12 +409,17 @@ class ClientConnection:
             if responses.unsent_bytes > MAX_UNSENT_BYTES and not self._send():
                 self._is_blocked = True
                 break
-            handle(self, view[start:end])
+            self.pipeline.handle(self, view[start:end])
             if self.is_closed:
                 break
             position = end
             budget -= 1
         return position
+
+    def _invalid_length(self, length: int, max_bytes: int) -> ProtocolViolation:
+        if self._max_frame_bytes:
+            return invalid_length(length, max_bytes, "sasl.server.max.receive.size")
+        return invalid_length(length, max_bytes)
 
     def _may_start(self, view: memoryview, start: int) -> bool:
         """Returns whether a request may start while others are suspended.
@@ -395,7 +467,7 @@ class ClientConnection:
         if self._loading is not None:
             return False
         responses = self.responses
-        began_ns = self._monotonic_ns()
+        began_ns = self.monotonic_ns()
         try:
             done = responses.send()
         except ColdRead as cold:
@@ -413,7 +485,7 @@ class ClientConnection:
             self._is_send_blocked = False
             self._loop.remove_writer(self._socket)
         if responses.unsent:
-            responses.record_sent(began_ns, self._monotonic_ns())
+            responses.record_sent(began_ns, self.monotonic_ns())
         return True
 
     def _on_writable(self) -> None:

@@ -32,7 +32,9 @@ class ForeignProtocol(ProtocolViolation):
         self.response = response
 
 
-def invalid_length(length: int, max_bytes: int) -> ProtocolViolation:
+def invalid_length(
+    length: int, max_bytes: int, limit_name: str = "socket.request.max.bytes"
+) -> ProtocolViolation:
     """Returns the error for a frame that claims a negative length, or more than `max_bytes`."""
     start = length.to_bytes(4, signed=True)
     if start in _HTTP_METHODS:
@@ -43,6 +45,4 @@ def invalid_length(length: int, max_bytes: int) -> ProtocolViolation:
         )
     if start.startswith(_TLS_HANDSHAKE):
         return ForeignProtocol("the client speaks TLS, and the listener is PLAINTEXT")
-    return ProtocolViolation(
-        f"a request of {length} bytes; socket.request.max.bytes is {max_bytes}"
-    )
+    return ProtocolViolation(f"a request of {length} bytes; {limit_name} is {max_bytes}")

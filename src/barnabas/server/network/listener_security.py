@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from barnabas.config.addresses import SecurityProtocol
 
 if TYPE_CHECKING:
+    from barnabas.security.authentication.sasl_server import SaslServer
     from barnabas.security.tls.listener_tls import ListenerTls
 
 
@@ -15,7 +16,11 @@ class ListenerSecurity:
 
     protocol: SecurityProtocol
     tls: "ListenerTls | None" = None
-    sasl: None = None
+    sasl: "SaslServer | None" = None
+
+    def close(self) -> None:
+        if self.sasl is not None:
+            self.sasl.close()
 
 
 PLAINTEXT = ListenerSecurity(SecurityProtocol.PLAINTEXT)

@@ -73,13 +73,30 @@ class Route:
 
 
 class RouteTable:
-    """The routes of one listener, each created when its version of the API is first requested."""
+    """The routes of one listener, each created when its version of the API is first requested.
 
-    __slots__ = ("_handlers", "_metrics", "_routes", "_unsupported_api_versions", "get")
+    `unserved` says why there is no handler for an API.
+    """
 
-    def __init__(self, metrics: MetricsRegistry, handlers: Mapping[ApiKey, Handler]) -> None:
+    __slots__ = (
+        "_handlers",
+        "_metrics",
+        "_routes",
+        "_unserved",
+        "_unsupported_api_versions",
+        "get",
+    )
+
+    def __init__(
+        self,
+        metrics: MetricsRegistry,
+        handlers: Mapping[ApiKey, Handler],
+        *,
+        unserved: str = "is not served here",
+    ) -> None:
         self._metrics = metrics
         self._handlers = handlers
+        self._unserved = unserved
         self._unsupported_api_versions: Route | None = None
         self._routes: dict[int, Route] = {}
         self.get = self._routes.get
@@ -93,7 +110,7 @@ class RouteTable:
         """
         key, version = _KEY_AND_VERSION.unpack(_SIZE.pack(code))
         if key not in self._handlers:
-            raise ProtocolViolation(f"API key {key} is not served here")
+            raise ProtocolViolation(f"API key {key} {self._unserved}")
         api_key = ApiKey(key)
         versions = served_versions(api_key)
         if version in versions:

@@ -12,11 +12,13 @@ from barnabas.config.addresses import parse_ip_overrides
 from barnabas.net.buffers import BufferPool
 from barnabas.server.metrics.registry import Gauge
 from barnabas.server.network.acceptor import Acceptor
+from barnabas.server.network.authentication_metrics import AuthenticationMetrics
 from barnabas.server.network.connection import ClientConnection
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.tls_handshakes import TlsHandshakes
+from barnabas.server.network.unauthenticated import UnauthenticatedConnections
 
 if TYPE_CHECKING:
     from barnabas.server.nodes import BrokerNode, ControllerNode
@@ -75,6 +77,7 @@ class SocketServer:
 
     __slots__ = (
         "_acceptors",
+        "_authentication_metrics",
         "_connections",
         "_idle_check",
         "_per_host",
@@ -88,6 +91,8 @@ class SocketServer:
         "mark_active",
         "monotonic_ns",
         "pipeline",
+        "timer",
+        "unauthenticated",
     )
 
     def __init__(
@@ -105,6 +110,9 @@ class SocketServer:
         self.disk_reads = node.disk_reads
         self.pipeline = RequestPipeline(node, loop, routes)
         self.handshakes = TlsHandshakes(loop)
+        self.timer = node.timer
+        self._authentication_metrics: dict[str, AuthenticationMetrics] = {}
+        self.unauthenticated = UnauthenticatedConnections(node, loop)
         self._purgatory = node.purgatory
         self._connections: OrderedDict[ClientConnection, None] = OrderedDict()  # idle longest first
         self.mark_active = self._connections.move_to_end
@@ -126,6 +134,8 @@ class SocketServer:
             labels = {"listener": listener, "networkProcessor": "0"}
             yield Gauge("kafka_server_socket_server_metrics_connection_count", count, labels)
         yield from self.handshakes.gauges()
+        for listener, metrics in self._authentication_metrics.items():
+            yield from metrics.gauges({"listener": listener, "networkProcessor": "0"})
 
     @property
     def settings(self) -> SocketServerSettings:
@@ -138,6 +148,10 @@ class SocketServer:
         self.buffers.limit_bytes = settings.receiving_limit_bytes
         for acceptor in self._acceptors:
             acceptor.resume()
+
+    def authentication_metrics(self, listener: str) -> AuthenticationMetrics:
+        """Returns the metrics of a listener whose clients authenticate."""
+        return self._authentication_metrics.setdefault(listener, AuthenticationMetrics())
 
     def listen(
         self, name: str, host: str, port: int, security: ListenerSecurity = PLAINTEXT
@@ -177,6 +191,8 @@ class SocketServer:
         self._per_host[host] = self._per_host.get(host, 0) + 1
         connection = ClientConnection(self, sock, host, local_host, listener, security)
         self._connections[connection] = None
+        if connection.authentication is not None:
+            self.unauthenticated.add(connection)
         connection.start()
         return connection
 
@@ -190,6 +206,7 @@ class SocketServer:
             return
         was_full = self.is_full
         del self._connections[connection]
+        self.unauthenticated.discard(connection)
         left = self._per_host[connection.host] - 1
         if left:
             self._per_host[connection.host] = left
@@ -254,4 +271,5 @@ class SocketServer:
     def _check_idle(self) -> None:
         if self.settings.idle_ms >= 0:
             self.close_idle()
+        self.unauthenticated.close_overdue()
         self._schedule_idle_check()
