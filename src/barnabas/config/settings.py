@@ -81,10 +81,6 @@ class BrokerSettings(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def protocol_of(self, listener: str) -> SecurityProtocol:
-        """Returns the security protocol of a listener, of this node or of controllers."""
-        return self._protocols[listener]
-
     def for_listener(self, listener: str, name: str, mechanism: str | None = None) -> Any:
         """Returns the value of `name` for one listener: its own, or else the node's."""
         prefix = f"listener.name.{listener.lower()}."

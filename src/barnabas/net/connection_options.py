@@ -18,6 +18,14 @@ _MAX_RETAINED_BUFFER_BYTES = 16 << 20
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
+class PeerSecurity:
+    """How connections to other nodes are secured."""
+
+    tls: TlsContext | None = None
+    sasl: SaslClient | None = None
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
 class ConnectionOptions:
     loop: asyncio.AbstractEventLoop
     buffers: BufferPool  # that responses are received into

@@ -2,9 +2,13 @@
 
 import asyncio
 
-from barnabas.net.connection_options import MAX_RESPONSE_BYTES, ConnectionOptions, response_buffers
+from barnabas.net.connection_options import (
+    MAX_RESPONSE_BYTES,
+    ConnectionOptions,
+    PeerSecurity,
+    response_buffers,
+)
 from barnabas.net.peer import SocketPeer
-from barnabas.net.tls import TlsContext
 
 
 class SocketPeers:
@@ -16,15 +20,17 @@ class SocketPeers:
         self,
         loop: asyncio.AbstractEventLoop,
         client_id: str,
-        tls: TlsContext | None = None,
+        security: PeerSecurity | None = None,
         *,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
+        security = security or PeerSecurity()
         self._terms = ConnectionOptions(
             loop=loop,
             buffers=response_buffers(max_response_bytes),
             max_response_bytes=max_response_bytes,
-            tls=tls,
+            tls=security.tls,
+            sasl=security.sasl,
         )
         self._client_id = client_id
         self._peers: dict[tuple[str, int, str], SocketPeer] = {}

@@ -88,7 +88,7 @@ class ControllerRole:
             settings.node_id,
             self._on_broker_dead,
             environment.hold_connection,
-            security.to_monitored,
+            security.tls.to_monitored,
         )
         self._registering: asyncio.Task[None] | None = None
 

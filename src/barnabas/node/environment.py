@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
+from barnabas.net.connection_options import PeerSecurity
 from barnabas.net.tls import TlsContext
 from barnabas.server.network.socket_server import SocketServer
 from barnabas.server.nodes import wall_clock_ms
@@ -77,7 +78,7 @@ class Environment:
     random: Random = field(default_factory=Random)
     files: Callable[[], OpenFiles] = OpenFiles
     threads: "Callable[[asyncio.AbstractEventLoop], DiskThreads]" = DiskThreads
-    peers: Callable[[asyncio.AbstractEventLoop, str, TlsContext | None], SocketPeers] = SocketPeers
+    peers: Callable[[asyncio.AbstractEventLoop, str, PeerSecurity], SocketPeers] = SocketPeers
     network: Callable[..., SocketServer] = SocketServer
     hold_connection: Callable[[str, int, TlsContext | None], Awaitable[None]] = hold_connection
 

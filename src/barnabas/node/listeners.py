@@ -39,7 +39,7 @@ def _listen(network: SocketServer, listener: Listener, security: NodeSecurity) -
     """Returns the actual port."""
     try:
         return network.listen(
-            listener.name, listener.host, listener.port, security.of(listener)
+            listener.name, listener.host, listener.port, security.of_listener(listener)
         ).port
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

@@ -15,7 +15,6 @@ from barnabas.config import (
     ConfigResolver,
     ConfigResourceType,
     Listener,
-    SecurityProtocol,
 )
 from barnabas.controller import QuorumController
 from barnabas.metadata.delta import MetadataDelta
@@ -65,11 +64,11 @@ class Node:
         self._fatal = FatalErrors()
         self._threads = environment.threads(loop)
         self._disk_reads = DiskReads(self._threads)
-        self._security = NodeSecurity(settings, self._threads)
         name = f"node-{settings.node_id}"
+        self.metadata = ClusterMetadata()
+        self._security = NodeSecurity(settings, self._threads, lambda: self.metadata.image)
         self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
         self._broker_peers = environment.peers(loop, name, self._security.to_brokers())
-        self.metadata = ClusterMetadata()
         self._resolver = ConfigResolver(settings, self.metadata.image.configs)
         self._metrics = MetricsRegistry()
         self._metrics_endpoint = HttpEndpoint(self._metrics)
@@ -223,7 +222,7 @@ class Node:
         await self._metrics_endpoint.serve()
         if self._broker_role is not None:
             # The metadata log may have other certificates than the file.
-            await self._security.reload(self._resolver.broker_config)
+            await self._security.tls.reload(self._resolver.broker_config)
             self._broker_role.serve()
             self._tasks.maintain_partitions(self._broker_role.partitions)
             self._storage.sync_recovered(self._threads, self._broker_role.partitions)
@@ -352,7 +351,7 @@ class Node:
         if delta.configs_changed:
             self._resolver.invalidate(delta.configs_changed)
             if self._is_own_change(delta):
-                self._security.on_settings_change(self._resolver.broker_config)
+                self._security.tls.on_settings_change(self._resolver.broker_config)
         if self._broker_role is not None:
             try:
                 self._broker_role.on_metadata_change(delta, image)
@@ -367,17 +366,8 @@ class Node:
         return any((ConfigResourceType.BROKER, name) in delta.configs_changed for name in names)
 
 
-_SUPPORTED_PROTOCOLS = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
-
-
 def _require_supported(settings: BrokerSettings) -> None:
     """Raises NodeError for settings that this version cannot serve."""
-    for listener in settings.listeners:
-        if listener.security_protocol not in _SUPPORTED_PROTOCOLS:
-            raise NodeError(
-                f"Listener {listener} uses {listener.security_protocol.name}; this version "
-                "supports PLAINTEXT and SSL: change listener.security.protocol.map."
-            )
     for name in _REJECTED_SETTINGS:
         if settings[name]:
             raise NodeError(

@@ -1,143 +1,72 @@
-"""The security of a node: of the listeners that it serves, and of its connections to other nodes.
+"""The security of a node's listeners, and of its connections to other nodes."""
 
-The certificates of a listener may change at run time. New connections use the new ones.
-"""
-
-import asyncio
-import logging
-import ssl
-from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cached_property
 
 from barnabas.config import BrokerSettings, Listener, SecurityProtocol
-from barnabas.net.tls import TlsContext, TlsSettings
+from barnabas.metadata.image import MetadataImage
+from barnabas.net.connection_options import PeerSecurity
+from barnabas.node.environment import DiskThreads
 from barnabas.node.errors import NodeError
+from barnabas.node.node_tls import NodeTls
+from barnabas.security.authentication.errors import SaslConfigError
+from barnabas.security.authentication.image_credentials import ImageCredentials
+from barnabas.security.authentication.jaas_source import JaasSource
+from barnabas.security.authentication.listener_mechanisms import ListenerMechanisms
+from barnabas.security.authentication.peer_login import build_peer_login
+from barnabas.security.authentication.sasl_server import SaslServer
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 
-if TYPE_CHECKING:
-    from barnabas.node.environment import DiskThreads
-    from barnabas.security.tls.listener_tls import ListenerTls
-
-log = logging.getLogger(__name__)
-
-_TLS_PROTOCOLS = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+_WITH_SASL = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class NodeSecurity:
-    """TLS of every listener that this node serves or connects to."""
+    """Builds the security of listeners by their names. All methods raise NodeError."""
 
-    def __init__(self, settings: BrokerSettings, threads: "DiskThreads") -> None:
-        """Raises NodeError if a certificate or key cannot be used."""
-        self._settings = settings
-        self._threads = threads
-        self._listeners = {listener.name: listener for listener in settings.listeners}
-        self._connected_to = {settings["controller.listener.names"][0]}
-        if settings.is_broker:
-            self._connected_to.add(settings.inter_broker_listener_name)
-        self._tls = {
-            name: self._load_tls(name)
-            for name in self._listeners.keys() | self._connected_to
-            if settings.security_protocol_of(name) in _TLS_PROTOCOLS
-        }
-        self._monitoring: dict[str, TlsContext] = {}
-        self._reloading: asyncio.Task[None] | None = None
-        for tls in self._tls.values():
-            for warning in tls.find_warnings():
-                log.warning("%s", warning)
-
-    def of(self, listener: Listener) -> ListenerSecurity:
-        """Returns the security of a listener that this node serves."""
-        if listener.security_protocol is SecurityProtocol.PLAINTEXT:
-            return PLAINTEXT
-        return ListenerSecurity(listener.security_protocol, self._tls.get(listener.name))
-
-    def to_controllers(self) -> TlsContext | None:
-        """Returns the context of connections to controllers; None without TLS."""
-        return self._client_context(self._settings["controller.listener.names"][0])
-
-    def to_brokers(self) -> TlsContext | None:
-        """Returns the context of connections to the inter-broker listener; None without TLS."""
-        return self._client_context(self._settings.inter_broker_listener_name)
-
-    def to_monitored(self, listener: str, protocol: int) -> TlsContext | None:
-        """Returns the context of a connection that only shows that a broker is alive.
-
-        Nothing is sent on it, so the broker's certificate is not verified.
-        """
-        if protocol not in _TLS_PROTOCOLS:
-            return None
-        if listener not in self._monitoring:
-            self._monitoring[listener] = TlsContext(self._monitoring_context(listener))
-        return self._monitoring[listener]
-
-    # Changes at run time
-
-    async def validate(self, values: Mapping[str, Any]) -> None:
-        """Raises TlsConfigError if the stores of a listener may not become those of `values`."""
-        for tls in self._tls.values():
-            if tls.needs_reload(values):
-                await self._threads.call(partial(tls.load, values))
-
-    def on_settings_change(self, values: Mapping[str, Any]) -> None:
-        """Reads the stores again whose settings or files have changed."""
-        if self._tls:
-            before = self._reloading
-            self._reloading = asyncio.create_task(self._reload_after(before, values))
-
-    async def reload(self, values: Mapping[str, Any]) -> None:
-        """As `on_settings_change`, and returns when it is done."""
-        self.on_settings_change(values)
-        if self._reloading is not None:
-            await self._reloading
-
-    async def _reload_after(
-        self, before: "asyncio.Task[None] | None", values: Mapping[str, Any]
+    def __init__(
+        self, settings: BrokerSettings, threads: DiskThreads, image: Callable[[], MetadataImage]
     ) -> None:
-        if before is not None:
-            await before
-        for tls in self._tls.values():
-            if tls.needs_reload(values):
-                await self._reload_stores(tls, values)
+        self.tls = NodeTls(settings, threads)
+        self._settings = settings
+        self._credentials = ImageCredentials(image, settings["delegation.token.secret.key"])
 
-    async def _reload_stores(self, tls: "ListenerTls", values: Mapping[str, Any]) -> None:
-        from barnabas.security.tls.listener_config import TlsConfigError
+    @cached_property
+    def _jaas(self) -> JaasSource:
+        return JaasSource(self._settings)
 
+    def of_listener(self, listener: Listener) -> ListenerSecurity:
+        """Returns the security of one of this node's listeners."""
+        protocol = listener.security_protocol
+        if protocol is SecurityProtocol.PLAINTEXT:
+            return PLAINTEXT
+        sasl = self._sasl_server(listener.name) if protocol in _WITH_SASL else None
+        return ListenerSecurity(protocol, self.tls.of_listener(listener.name), sasl)
+
+    def to_brokers(self) -> PeerSecurity:
+        """Returns how this node connects to brokers."""
+        name = self._settings.inter_broker_listener_name
+        return self._peer_security(name, "sasl.mechanism.inter.broker.protocol")
+
+    def to_controllers(self) -> PeerSecurity:
+        """Returns how this node connects to controllers: to their first listener."""
+        name = self._settings["controller.listener.names"][0]
+        return self._peer_security(name, "sasl.mechanism.controller.protocol")
+
+    def _peer_security(self, listener: str, mechanism_setting: str) -> PeerSecurity:
+        tls = self.tls.to_listener(listener)
+        if self._settings.security_protocol_of(listener) not in _WITH_SASL:
+            return PeerSecurity(tls=tls)
+        mechanism = self._settings.for_listener(listener, mechanism_setting)
         try:
-            state = await self._threads.call(partial(tls.load, values))
-        except TlsConfigError as error:
-            log.error("listener %s keeps its current certificates: %s", tls.listener, error)
-            return
-        tls.apply(state)
-        log.info("listener %s has new certificates: %s", tls.listener, tls.describe())
-        for warning in tls.find_warnings():
-            log.warning("%s", warning)
+            login = build_peer_login(self._settings, self._jaas, listener, mechanism)
+        except SaslConfigError as error:
+            raise NodeError(str(error)) from None
+        return PeerSecurity(tls=tls, sasl=login)
 
-    # Building
-
-    def _load_tls(self, name: str) -> "ListenerTls":
-        from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
-        from barnabas.security.tls.listener_tls import ListenerTls
-
+    def _sasl_server(self, listener: str) -> SaslServer:
         try:
-            return ListenerTls(
-                ListenerConfig(name, self._settings),
-                self._settings.security_protocol_of(name),
-                is_served=name in self._listeners,
-                is_connected_to=name in self._connected_to,
-            )
-        except TlsConfigError as error:
-            raise NodeError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
-
-    def _client_context(self, listener: str) -> TlsContext | None:
-        tls = self._tls.get(listener)
-        return tls.client if tls is not None else None
-
-    def _monitoring_context(self, listener: str) -> ssl.SSLContext:
-        from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
-        from barnabas.security.tls.listener_tls import monitoring_context
-
-        try:
-            return monitoring_context(ListenerConfig(listener, self._settings))
-        except TlsConfigError:
-            return TlsSettings(verify_certificates=False).client_context()
+            return ListenerMechanisms(
+                self._settings, listener, self._jaas, self._credentials
+            ).build()
+        except SaslConfigError as error:
+            raise NodeError(str(error)) from None

@@ -51,7 +51,7 @@ class SimulatedSocketServer:
         self._connections: dict[SimulatedClientConnection, None] = {}
         self._is_open = False
 
-    def listen(self, name: str, host: str, port: int, _security: Any) -> SimulatedAcceptor:
+    def listen(self, name: str, host: str, port: int, _: object) -> SimulatedAcceptor:
         self._network.listen((host, port), self)
         self._listener = name
         return SimulatedAcceptor(port)
