@@ -301,11 +301,6 @@ def test_an_unclean_election_of_another_leader_than_the_last_has_a_warning(
                     "INFO",
                     "broker 1: settings changed: listener.name.plaintext.ssl.key.password=[hidden]",
                 ),
-                (
-                    "WARNING",
-                    "broker 1: listener.name.plaintext.ssl.key.password has no effect yet: there "
-                    "is no TLS and no authentication, and listeners are PLAINTEXT",
-                ),
             ],
         ),
         (

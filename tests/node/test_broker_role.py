@@ -115,7 +115,7 @@ def a_broker_role(
         storage,
         metadata,
         ConfigResolver(settings, metadata.image.configs),
-        NodeSecurity(settings, nothing),
+        NodeSecurity(settings, nothing, lambda: metadata.image),
         controller,
         nothing,
         nothing,

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from barnabas.coordinator.groups.state import GroupCoordinatorState
-from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.records import CoordinatorRecord, EncodedRecord
 from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.testing import Broker
 
@@ -39,6 +39,16 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(state, "replay", counting)
 
+    replay_plain = GroupCoordinatorState.replay_plain_commits
+
+    def counting_plain(
+        self: GroupCoordinatorState, encoded: list[EncodedRecord], start: int
+    ) -> int:
+        end = replay_plain(self, encoded, start)
+        counts["groups"] += end - start
+        return end
+
+    monkeypatch.setattr(GroupCoordinatorState, "replay_plain_commits", counting_plain)
     count("groups", GroupCoordinatorState)
     count("transactions", TransactionCoordinatorState)
     return counts

@@ -67,8 +67,8 @@ class Node:
         name = f"node-{settings.node_id}"
         self.metadata = ClusterMetadata()
         self._security = NodeSecurity(settings, self._threads, lambda: self.metadata.image)
-        self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
         self._broker_peers = environment.peers(loop, name, self._security.to_brokers())
+        self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
         self._resolver = ConfigResolver(settings, self.metadata.image.configs)
         self._metrics = MetricsRegistry()
         self._metrics_endpoint = HttpEndpoint(self._metrics)

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.security.authentication.stepping import a_credential
 
+from barnabas.controller.context import NODE
 from barnabas.decision import Decision
 from barnabas.security.scram_credentials import ScramMechanismCode
 from barnabas.testing import Broker
@@ -50,7 +51,7 @@ def add_scram_user(broker: Broker, user: str, password: str) -> None:
     async def append() -> None:
         controller: Any = broker._node.controller
         active = controller._require_active()
-        active.decide(lambda *_: Decision(records, None), None)
+        active.decide(lambda *_: Decision(records, None), None, NODE)
         await controller._wait_published(active, 0)
 
     broker._run(append())

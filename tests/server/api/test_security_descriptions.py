@@ -16,6 +16,7 @@ from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.server.api import client_quotas, delegation_tokens, scram_credentials
 from barnabas.server.controller_api import delegation_tokens as controller_tokens
 from barnabas.server.request_context import RequestContext
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.client_quotas import ComponentData, DescribeClientQuotasRequest
 from barnabas.wire.messages.delegation_tokens import (
@@ -87,7 +88,7 @@ def context_of(
         controller=FakeController(),
     )
     connection: Any = SimpleNamespace(principal=principal, host="10.0.0.1")
-    return RequestContext(0, 1, "test", connection, broker, 0, 0)
+    return RequestContext(ApiKey.DESCRIBE_DELEGATION_TOKEN, 0, 1, "test", connection, broker, 0, 0)
 
 
 def error_of(call: Callable[..., Any], *arguments: Any) -> ErrorCode:
