@@ -7,6 +7,7 @@ import pytest
 from tests.log.cleaner.cleaner_harness import COMPACTED, CleanerHarness
 
 from barnabas.log.directory.cleaner_offsets import CLEANER_OFFSETS, CleanerOffsets
+from barnabas.log.directory.offset_checkpoints import Checkpoint
 
 A, B = b"a", b"b"
 
@@ -56,7 +57,7 @@ def test_the_first_dirty_offset_is_honoured_after_a_restart(harness: CleanerHarn
 
 
 def test_an_offset_beyond_the_end_of_the_log_is_reset_with_one_warning(
-    harness: CleanerHarness, file: Path, caplog: pytest.LogCaptureFixture
+    harness: CleanerHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     clean_four_records(harness)
     harness.log.directory.cleaner_offsets.put(("prices", 0), 100)
@@ -65,7 +66,7 @@ def test_an_offset_beyond_the_end_of_the_log_is_reset_with_one_warning(
     for _ in range(3):
         assert harness.cleaner.cleanable_range(harness.log, 5).first_dirty_offset == 0
     assert caplog.text.count("resetting first dirty offset to log start offset 0") == 1
-    assert file.read_text() == "0\n1\nprices 0 0\n"
+    assert harness.first_dirty_offset() == 0
     harness.clean()
     assert harness.values() == [(1, A, b"2"), (4, B, b"3")]
 
@@ -73,7 +74,6 @@ def test_an_offset_beyond_the_end_of_the_log_is_reset_with_one_warning(
 @pytest.mark.parametrize(("delete", "warnings"), [(False, 1), (True, 0)])
 def test_an_offset_below_the_start_of_the_log_is_reset(
     harness: CleanerHarness,
-    file: Path,
     caplog: pytest.LogCaptureFixture,
     delete: bool,
     warnings: int,
@@ -85,9 +85,36 @@ def test_an_offset_below_the_start_of_the_log_is_reset(
     harness.log.advance_log_start_offset(5)
     for _ in range(3):
         assert harness.cleaner.cleanable_range(harness.log, 6).first_dirty_offset == 5
-    assert file.read_text() == "0\n1\nprices 0 5\n"
+    assert harness.first_dirty_offset() == 5
     reset = [line for line in caplog.messages if "resetting first dirty offset" in line]
     assert len(reset) == warnings
+
+
+def test_the_offsets_of_many_logs_are_written_together(
+    harness: CleanerHarness, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [harness.create(f"topic{number}") for number in range(20)]
+    for log in logs:
+        harness.write_each((A, b"1"), (A, b"2"), log=log)
+        harness.roll(log)
+    written = []
+    write = Checkpoint.write
+
+    def count(checkpoint: Checkpoint) -> None:
+        written.append(checkpoint)
+        write(checkpoint)
+
+    monkeypatch.setattr(Checkpoint, "write", count)
+    harness.clean()
+    assert len(file.read_text().splitlines()) == 2 + len(logs)
+    assert len(written) <= 2
+
+
+def test_a_clean_shutdown_writes_the_offsets(harness: CleanerHarness, file: Path) -> None:
+    clean_four_records(harness)
+    harness.log.directory.cleaner_offsets.put(("prices", 0), 2)
+    harness.stop()
+    assert file.read_text() == "0\n1\nprices 0 2\n"
 
 
 def test_a_truncation_lowers_the_offset_at_once(harness: CleanerHarness, file: Path) -> None:

@@ -38,6 +38,9 @@ from barnabas.wire.errors import KafkaError
 CHECKED_PER_STEP = 16
 """How many logs one step of a round looks at."""
 
+CHECKPOINT_INTERVAL_MS = 1_000
+"""How often the offsets of cleaned logs are written, while more logs are cleaned."""
+
 _MAX_MAP_BYTES = (1 << 31) - 1
 
 _logger = logging.getLogger(__name__)
@@ -99,6 +102,8 @@ class LogCleaner:
         self._waiting: deque[DirtyLog] = deque()
         self._jobs: set[Job] = set()
         self._next_round_ms = 0
+        self._unwritten: dict[LogDirectory, None] = {}  # whose checkpoints lack a cleaned log
+        self._checkpointed_ms = 0
         self._is_closed = False
         self._when_idle: list[Callable[[], None]] = []
 
@@ -126,6 +131,7 @@ class LogCleaner:
         dirty.sort(key=lambda candidate: candidate[:2], reverse=True)
         self._waiting.extend(dirty)
         self._start_jobs()
+        self._write_checkpoints()
 
     def clean_now(self, when_done: Callable[[], None]) -> None:
         """Cleans every compacted log whatever its dirty ratio, the active segment too."""
@@ -343,12 +349,23 @@ class LogCleaner:
         self._jobs.discard(job)
         if not self._is_closed:
             self._start_jobs()
+            self._write_checkpoints()
 
     def _checkpoint(self, log: Log, first_dirty_offset: int) -> None:
-        offsets = log.directory.cleaner_offsets
-        offsets.put((log.topic, log.partition), first_dirty_offset)
-        checkpoint = offsets.begin_checkpoint()
-        self._background.run(checkpoint.write, partial(self._on_checkpoint, log.directory))
+        log.directory.cleaner_offsets.put((log.topic, log.partition), first_dirty_offset)
+        self._unwritten[log.directory] = None
+
+    def _write_checkpoints(self) -> None:
+        """Writes the offsets of cleaned logs, once for many logs: a file has those of all logs."""
+        now_ms = self._clock()
+        is_recent = 0 <= now_ms - self._checkpointed_ms < CHECKPOINT_INTERVAL_MS
+        if not self._unwritten or (self._jobs and is_recent):
+            return
+        self._checkpointed_ms = now_ms
+        directories, self._unwritten = self._unwritten, {}
+        for directory in directories:
+            checkpoint = directory.cleaner_offsets.begin_checkpoint()
+            self._background.run(checkpoint.write, partial(self._on_checkpoint, directory))
 
     def _on_checkpoint(self, directory: LogDirectory, failure: BaseException | None) -> None:
         if isinstance(failure, OSError):

@@ -22,13 +22,15 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 class CleanerOffsets:
     """The first dirty offset of each log of a directory that was cleaned."""
 
-    __slots__ = ("_added", "_offsets", "_removed", "_writer")
+    __slots__ = ("_added", "_offsets", "_removed", "_writer", "is_changed")
 
     def __init__(self, path: str) -> None:
         self._offsets = read_checkpoint(f"{path}/{CLEANER_OFFSETS}")
         self._added: dict[PartitionKey, int] = {}  # by which checkpoint
         self._removed: dict[PartitionKey, int] = {}  # after which checkpoint
         self._writer = CheckpointWriter(path)
+        self.is_changed = False
+        """Whether a log was cleaned since the last checkpoint began."""
 
     def __contains__(self, key: PartitionKey) -> bool:
         return key in self._offsets
@@ -41,6 +43,7 @@ class CleanerOffsets:
         if key not in self._offsets:
             self._added[key] = self._writer.begun + 1
         self._offsets[key] = offset
+        self.is_changed = True
 
     def is_on_disk(self, key: PartitionKey) -> bool:
         """Returns whether the file has the log."""
@@ -65,6 +68,7 @@ class CleanerOffsets:
 
     def begin_checkpoint(self) -> Checkpoint:
         """Returns the file as it is now, which may be written in any thread."""
+        self.is_changed = False
         written = self._writer.written
         self._removed = {key: after for key, after in self._removed.items() if written <= after}
         return self._writer.begin({CLEANER_OFFSETS: encode_offsets(self._offsets)})

@@ -320,6 +320,8 @@ class LogDirectory:
             sync.run(_SYNC_THREADS)
             self.finish_sync(sync)
             self.checkpoint(high_watermarks)
+            if self.cleaner_offsets.is_changed:
+                self.cleaner_offsets.begin_checkpoint().write()
             if self.was_clean_shutdown or not self.unrecovered_partitions():
                 write_clean_shutdown(self.path, broker_epoch)
         except LogDirFailure:
