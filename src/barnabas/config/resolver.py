@@ -141,15 +141,16 @@ class ConfigResolver:
         """Raises InvalidConfig if a group cannot have these settings."""
         validate_group(configs, self.static)
 
+    def broker_values(self, own: Mapping[str, str]) -> dict[str, Any]:
+        """Returns the values of a broker that has this node's file and these dynamic settings."""
+        cluster = self.overrides(ConfigResourceType.BROKER, "")
+        return {**self.static, **_parse_dynamic({**cluster, **own})}
+
     def _effective_for(self, broker_id: int | None) -> dict[str, Any]:
         """Returns the values of a broker with this node's file; None: of one without own ones."""
-        cluster = self.overrides(ConfigResourceType.BROKER, "")
-        own = (
-            _NO_CONFIGS
-            if broker_id is None
-            else self.overrides(ConfigResourceType.BROKER, str(broker_id))
-        )
-        return {**self.static, **_parse_dynamic({**cluster, **own})}
+        if broker_id is None:
+            return self.broker_values(_NO_CONFIGS)
+        return self.broker_values(self.overrides(ConfigResourceType.BROKER, str(broker_id)))
 
     def _read_broker(self) -> None:
         self._broker = self._effective_for(self.static.node_id)

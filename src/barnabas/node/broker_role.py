@@ -88,6 +88,7 @@ class BrokerRole:
             disk_reads=disk_reads,
             authorizer=authorizer,
             metrics=metrics,
+            store_validator=security.tls if security.tls.is_used else None,
             clock=environment.clock,
             monotonic_ns=environment.monotonic_ns,
         )

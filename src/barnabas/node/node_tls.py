@@ -45,6 +45,11 @@ class NodeTls:
             for warning in tls.find_warnings():
                 log.warning("%s", warning)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether any listener has TLS."""
+        return bool(self._tls)
+
     def of_listener(self, name: str) -> "ListenerTls | None":
         """Returns the TLS of a listener that this node serves; None if it has none."""
         return self._tls.get(name)

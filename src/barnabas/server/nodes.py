@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from barnabas.raft import Quorum
     from barnabas.replication import Partitions
     from barnabas.server.request_context import RequestContext
+    from barnabas.server.store_validation import StoreValidator
     from barnabas.server.transactions.partition_verifier import PartitionVerifier
 
 
@@ -68,6 +69,7 @@ class BrokerNode:
     fetch_sessions: FetchSessionCache
     disk_reads: DiskReads
     authorizer: RequestAuthorizer | None = None  # None: everything is allowed
+    store_validator: "StoreValidator | None" = None  # None: no listener has TLS
     auto_topic_creator: AutoTopicCreator = field(default_factory=AutoTopicCreator)
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms

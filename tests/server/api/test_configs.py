@@ -63,7 +63,9 @@ def broker() -> SimpleNamespace:
     ):
         image.apply(record, MetadataDelta())
     resolver = ConfigResolver(BrokerSettings.from_properties(NODE), image.configs)
-    return SimpleNamespace(node_id=1, image=image, resolver=resolver, authorizer=None)
+    return SimpleNamespace(
+        node_id=1, image=image, resolver=resolver, authorizer=None, store_validator=None
+    )
 
 
 def context_of(broker: SimpleNamespace, version: int) -> RequestContext:

@@ -7,6 +7,7 @@ from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.loggers import set_logger_levels, validate_logger_levels
 from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
+from barnabas.server.store_validation import find_store_error
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.configs import (
     AlterConfigsRequest,
@@ -31,6 +32,7 @@ async def handle(request: AlterConfigsRequest, context: RequestContext) -> Alter
     responses, forwarded = [], []
     for resource in request.resources:
         error = alter_error(resource.resource_type, resource.resource_name, node_id)
+        error = error or await find_store_error(resource, context)
         if error is None:
             forwarded.append(resource)
         else:
@@ -52,6 +54,7 @@ async def handle_incremental(
     responses, forwarded = [], []
     for resource in request.resources:
         error = alter_error(resource.resource_type, resource.resource_name, node_id)
+        error = error or await find_store_error(resource, context)
         if error is not None:
             responses.append(resource_response(resource, error))
         elif resource.resource_type == ConfigResourceType.BROKER_LOGGER:
