@@ -148,13 +148,33 @@ def test_a_jaas_line_has_user_and_password(line: str) -> None:
 
 
 def test_a_jaas_line_of_another_module_is_an_error_with_the_supported_ones() -> None:
-    with pytest.raises(KafkaException, match="PlainLoginModule or ScramLoginModule"):
+    with pytest.raises(KafkaException, match="PlainLoginModule, ScramLoginModule or Krb5"):
         security(
             {
                 "security.protocol": "SASL_SSL",
-                "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
+                "sasl.jaas.config": "com.sun.security.auth.module.LdapLoginModule required;",
             }
         )
+
+
+def test_a_jaas_line_of_kerberos_names_the_service_and_the_key() -> None:
+    resolved = security(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "GSSAPI",
+            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required "
+            'useKeyTab=true keyTab="/a.keytab" principal="alice@CASTLE" serviceName="broker";',
+        }
+    )
+    assert resolved.kerberos_service == "broker"
+    assert (resolved.kerberos_principal, resolved.kerberos_keytab) == ("alice@CASTLE", "/a.keytab")
+
+
+def test_a_jaas_line_may_have_a_delegation_token() -> None:
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    line = f'{scram} required username="id" password="hmac" tokenauth="true";'
+    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256"}
+    assert security(settings | {"sasl.jaas.config": line}).is_token
 
 
 def test_two_passwords_are_an_error_that_names_both_settings() -> None:
@@ -187,8 +207,7 @@ def test_stores_and_logins_that_the_protocol_does_not_use_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("conf", "problem"),
     [
-        ({}, "GSSAPI.*PLAIN"),
-        ({"sasl.mechanism": "GSSAPI"}, "GSSAPI"),
+        ({}, "is not set: use one of PLAIN.*GSSAPI"),
         ({"sasl.mechanism": "FOO"}, "FOO"),
         ({"sasl.mechanism": "PLAIN"}, "sasl.username"),
         ({"sasl.mechanisms": "SCRAM-SHA-256", "sasl.username": "a"}, "sasl.password"),

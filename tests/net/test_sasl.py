@@ -107,7 +107,7 @@ def test_a_token_is_fetched_once_and_again_before_it_expires() -> None:
         return f"token-{len(fetched)}", time.time() + lifetime_s
 
     async def first_message(sasl: SaslClient) -> bytes:
-        return next(await sasl.exchange())
+        return next(await sasl.exchange("localhost"))
 
     async def scenario() -> None:
         sasl = SaslClient("OAUTHBEARER", fetch_token=fetch)
@@ -128,7 +128,7 @@ def test_a_token_may_come_from_a_coroutine_and_bring_extensions() -> None:
         return "t", time.time() + 60, "principal", {"a": "b"}
 
     async def scenario() -> None:
-        exchange = await SaslClient("OAUTHBEARER", fetch_token=fetch).exchange()
+        exchange = await SaslClient("OAUTHBEARER", fetch_token=fetch).exchange("localhost")
         assert next(exchange) == b"n,,\x01auth=Bearer t\x01a=b\x01\x01"
 
     asyncio.run(scenario())
@@ -139,20 +139,20 @@ def test_a_callback_that_returns_no_token_raises_with_the_reason() -> None:
         raise ValueError("the identity provider is away")
 
     with pytest.raises(AuthenticationFailed, match="provider is away"):
-        asyncio.run(SaslClient("OAUTHBEARER", fetch_token=fetch).exchange())
+        asyncio.run(SaslClient("OAUTHBEARER", fetch_token=fetch).exchange("localhost"))
     with pytest.raises(AuthenticationFailed, match="oauth_cb"):
-        asyncio.run(SaslClient("OAUTHBEARER").exchange())
+        asyncio.run(SaslClient("OAUTHBEARER").exchange("localhost"))
 
 
 def test_a_changed_password_is_used_from_the_next_connection_on() -> None:
     sasl = SaslClient("PLAIN", "a", "old")
     sasl.update_credentials("a", "new")
-    assert next(asyncio.run(sasl.exchange())) == b"\0a\0new"
+    assert next(asyncio.run(sasl.exchange("localhost"))) == b"\0a\0new"
 
 
 def test_an_unsupported_mechanism_raises_with_the_supported_ones() -> None:
     with pytest.raises(AuthenticationFailed, match=r"GSSAPI.*PLAIN"):
-        asyncio.run(SaslClient("GSSAPI").exchange())
+        asyncio.run(SaslClient("GSSAPI").exchange("localhost"))
 
 
 @pytest.mark.parametrize("digest", ["sha256", "sha512"])

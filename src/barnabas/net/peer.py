@@ -197,7 +197,7 @@ class SocketPeer:
 
         async def authenticate_peer() -> None:
             try:
-                sasl_session = SaslSession(sasl.mechanism, await sasl.exchange())
+                sasl_session = SaslSession(sasl.mechanism, await sasl.exchange(self.host))
             except AuthenticationFailed as failure:
                 self._fail(failure)
             else:

@@ -1,4 +1,4 @@
-"""SASL on the client's side: PLAIN, SCRAM and OAUTHBEARER.
+"""SASL on the client's side: PLAIN, SCRAM, OAUTHBEARER and GSSAPI.
 
 Each mechanism is a generator that yields the client's message and is sent the server's. It returns
 when the exchange is complete, and raises AuthenticationFailed if the server cannot be trusted.
@@ -13,11 +13,14 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from barnabas.net.gssapi_login import KerberosLogin
 
 SaslExchange: TypeAlias = Generator[bytes, bytes, None]
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
 _MIN_ITERATIONS = 4096
 _MAX_ITERATIONS = 1_000_000
@@ -52,8 +55,14 @@ class SaslClient:
         username: str = "",
         password: str = "",
         fetch_token: Callable[[], Any] | None = None,
+        *,
+        is_token: bool = False,
+        kerberos: "KerberosLogin | None" = None,
     ) -> None:
+        """With `is_token`, user name and password of SCRAM are those of a delegation token."""
         self.mechanism = mechanism
+        self._is_token = is_token
+        self._kerberos = kerberos
         self._username = username
         self._password = password
         self._fetch_token = fetch_token  # may block, or return an awaitable
@@ -65,16 +74,18 @@ class SaslClient:
         self._username = username
         self._password = password
 
-    async def exchange(self) -> SaslExchange:
-        """Returns the exchange to use. Raises AuthenticationFailed if there is no token."""
+    async def exchange(self, host: str) -> SaslExchange:
+        """Returns the exchange with a host. Raises AuthenticationFailed if there is no token."""
         match self.mechanism:
             case "PLAIN":
                 return plain(self._username, self._password)
             case "SCRAM-SHA-256" | "SCRAM-SHA-512":
                 digest = self.mechanism.removeprefix("SCRAM-").replace("-", "").lower()
-                return scram(digest, self._username, self._password)
+                return scram(digest, self._username, self._password, is_token=self._is_token)
             case "OAUTHBEARER":
                 return oauthbearer(await self._fresh_token())
+            case "GSSAPI" if self._kerberos is not None:
+                return await self._kerberos.exchange(host)
         supported = ", ".join(MECHANISMS)
         raise AuthenticationFailed(
             None, f"sasl.mechanism {self.mechanism} is not supported; supported are {supported}"

@@ -5,6 +5,7 @@ import asyncio
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConnectionSettings, Security
 from barnabas.net.connection_options import ConnectionOptions, response_buffers
+from barnabas.net.gssapi_login import KerberosLogin
 from barnabas.net.sasl import SaslClient
 from barnabas.net.tls import TlsContext, TlsSettings
 
@@ -53,4 +54,10 @@ def _sasl(security: Security) -> SaslClient:
         security.username or "",
         security.password or "",
         None if fetch is None else lambda: fetch(security.oauthbearer_config),
+        is_token=security.is_token,
+        kerberos=KerberosLogin(
+            security.kerberos_service, security.kerberos_principal, security.kerberos_keytab
+        )
+        if security.mechanism == "GSSAPI"
+        else None,
     )

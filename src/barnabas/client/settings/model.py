@@ -29,9 +29,13 @@ class Security:
     verify_host: bool = True
     cipher_suites: str | None = None  # as OpenSSL writes them, with colons between
     tls_versions: tuple[str, ...] = ()  # TLSv1.2, TLSv1.3; none: those of the ssl module
-    mechanism: str = "PLAIN"  # SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER
+    mechanism: str = "PLAIN"  # SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI
     username: str | None = None
     password: str | None = field(default=None, repr=False)
+    is_token: bool = False  # user name and password are those of a delegation token
+    kerberos_service: str = "kafka"
+    kerberos_principal: str | None = None
+    kerberos_keytab: str | None = None  # None: the tickets of kinit
     oauth_cb: Callable[[str], Any] | None = None
     oauthbearer_config: str = ""
 

@@ -116,6 +116,9 @@ SECURITY: Names = {
     "mechanism": ("sasl.mechanism", "sasl.mechanisms"),
     "username": ("sasl.username",),
     "password": ("sasl.password",),
+    "kerberos_service": ("sasl.kerberos.service.name",),
+    "kerberos_principal": ("sasl.kerberos.principal",),
+    "kerberos_keytab": ("sasl.kerberos.keytab",),
     "oauthbearer_config": ("sasl.oauthbearer.config",),
 }
 
@@ -249,13 +252,11 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "ssl.sigalgs.list",
         "ssl.trustmanager.algorithm",
     ),
-    "tokens come from oauth_cb or client credentials, and Kerberos is not supported": (
+    "tokens come from oauth_cb or client credentials, and Kerberos tickets from a keytab or a "
+    "ticket cache": (
         "sasl.client.callback.handler.class",
-        "sasl.kerberos.keytab",
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.principal",
-        "sasl.kerberos.service.name",
         "sasl.kerberos.ticket.renew.jitter",
         "sasl.kerberos.ticket.renew.window.factor",
         "sasl.login.callback.handler.class",

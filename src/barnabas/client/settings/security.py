@@ -57,6 +57,9 @@ _CONTRADICTIONS = {
     "key_pem": '"ssl.key.pem" and "ssl.keystore.location" are both set: keep one',
     "username": '"sasl.username" and "sasl.jaas.config" name different users: keep one',
     "password": '"sasl.password" and "sasl.jaas.config" have different passwords: keep one',
+    "kerberos_service": '"sasl.kerberos.service.name" and serviceName of "sasl.jaas.config" differ',
+    "kerberos_principal": '"sasl.kerberos.principal" and "sasl.jaas.config" differ: keep one',
+    "kerberos_keytab": '"sasl.kerberos.keytab" and "sasl.jaas.config" differ: keep one',
 }
 
 
@@ -110,16 +113,18 @@ def _fail_store(store: str, location: str, reason: str) -> NoReturn:
     fail(KafkaError._INVALID_ARG, f'"ssl.{store}.location" {location}: {reason}{advice}')
 
 
-def _login(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Reads user and password of a line like `...PlainLoginModule required username="a" ...;`."""
+def _login(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Reads the fields of a line like `...PlainLoginModule required username="a" ...;`."""
     line = values.get("sasl.jaas.config")
     if not line:
         return []
     module, _, rest = line.strip().partition(" ")
-    if module.rpartition(".")[2] not in ("PlainLoginModule", "ScramLoginModule"):
+    fields = _LOGIN_FIELDS.get(module.rpartition(".")[2])
+    if fields is None:
         fail(
             KafkaError._INVALID_ARG,
-            '"sasl.jaas.config" must be a line of PlainLoginModule or ScramLoginModule, '
+            '"sasl.jaas.config" must be a line of PlainLoginModule, ScramLoginModule or '
+            "Krb5LoginModule, "
             "such as 'org.apache.kafka.common.security.plain.PlainLoginModule required "
             'username="..." password="...";\'; for tokens give oauth_cb',
         )
@@ -129,7 +134,25 @@ def _login(values: Mapping[str, Any]) -> list[tuple[str, str]]:
             r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;]+))""", rest
         )
     }
-    return [(name, options[name]) for name in ("username", "password") if name in options]
+    login: list[tuple[str, Any]] = [
+        (field, options[name]) for name, field in fields.items() if name in options
+    ]
+    if options.get("tokenauth", "").lower() == "true":
+        login.append(("is_token", True))
+    return login
+
+
+_PASSWORD_FIELDS = {"username": "username", "password": "password"}
+_LOGIN_FIELDS = {
+    "PlainLoginModule": _PASSWORD_FIELDS,
+    "ScramLoginModule": _PASSWORD_FIELDS,
+    "Krb5LoginModule": {
+        "serviceName": "kerberos_service",
+        "principal": "kerberos_principal",
+        "keyTab": "kerberos_keytab",
+    },
+}
+"""The options of Java's login modules, and the fields that they set."""
 
 
 def _tokens(values: Mapping[str, Any]) -> Callable[[str], Any] | None:
@@ -142,15 +165,13 @@ def _tokens(values: Mapping[str, Any]) -> Callable[[str], Any] | None:
 
 
 def _check_login(security: Security, settings: Mapping[str, Any]) -> None:
-    mechanism = security.mechanism if "mechanism" in settings else "GSSAPI"
+    supported = f"use one of {', '.join(MECHANISMS)}"
+    if "mechanism" not in settings:
+        fail(KafkaError._INVALID_ARG, f'"sasl.mechanism" is not set: {supported}')
+    mechanism = security.mechanism
     if mechanism not in MECHANISMS:
-        default = "" if "mechanism" in settings else " (the default)"
-        fail(
-            KafkaError._INVALID_ARG,
-            f'"sasl.mechanism" {mechanism}{default} is not supported: '
-            f"use one of {', '.join(MECHANISMS)}",
-        )
-    needs_password = mechanism != "OAUTHBEARER"
+        fail(KafkaError._INVALID_ARG, f'"sasl.mechanism" {mechanism} is not supported: {supported}')
+    needs_password = mechanism not in ("OAUTHBEARER", "GSSAPI")
     if needs_password and (not security.username or security.password is None):
         fail(
             KafkaError._INVALID_ARG,

@@ -56,6 +56,20 @@ class JaasSource:
         return None
 
 
+def kerberos_service(entry: JaasEntry, setting: str | None) -> str | None:
+    """Returns the service name of a JAAS entry and of sasl.kerberos.service.name.
+
+    Raises SaslConfigError if they differ.
+    """
+    in_entry = entry.options.get("serviceName")
+    if in_entry and setting and in_entry != setting:
+        raise SaslConfigError(
+            f"serviceName {in_entry} of the JAAS entry differs from "
+            f"sasl.kerberos.service.name {setting}."
+        )
+    return in_entry or setting
+
+
 def _parse(name: str, text: str) -> JaasEntry:
     try:
         return parse_jaas(text)

@@ -8,7 +8,8 @@ from typing import Any
 from barnabas.config import BrokerSettings
 from barnabas.security.authentication.errors import SaslConfigError
 from barnabas.security.authentication.exchange import ServerExchange
-from barnabas.security.authentication.jaas_source import JaasSource
+from barnabas.security.authentication.gssapi_exchange import KerberosAcceptor
+from barnabas.security.authentication.jaas_source import JaasSource, kerberos_service
 from barnabas.security.authentication.oauthbearer import OAuthBearerExchange
 from barnabas.security.authentication.plain import PlainExchange
 from barnabas.security.authentication.sasl_server import SaslMechanism, SaslServer
@@ -74,6 +75,8 @@ class ListenerMechanisms:
                 return lambda: ScramExchange(mechanism, self._credentials)
             case "OAUTHBEARER":
                 return self._oauthbearer()
+            case "GSSAPI":
+                return self._gssapi()
         raise SaslConfigError(
             f"sasl.enabled.mechanisms of listener {self._listener} has {name}; supported are "
             "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and GSSAPI."
@@ -90,6 +93,28 @@ class ListenerMechanisms:
         validator = validators.build()
         self._background.append(validators.close)
         return lambda: OAuthBearerExchange(validator)
+
+    def _gssapi(self) -> _Start:
+        entry = self._jaas.find(self._listener, "GSSAPI")
+        if entry is None or "principal" not in entry.options:
+            raise SaslConfigError(
+                f"Listener {self._listener} has GSSAPI: set "
+                f"listener.name.{self._listener.lower()}.gssapi.sasl.jaas.config to "
+                "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true "
+                'keyTab="..." principal="kafka/host@REALM";'
+            )
+        service = kerberos_service(entry, self._get("sasl.kerberos.service.name"))
+        principal = entry.options["principal"]
+        if service is not None and principal.partition("/")[0] != service:
+            raise SaslConfigError(
+                f"The principal {principal} of GSSAPI on listener {self._listener} is not one of "
+                f"the service {service} (sasl.kerberos.service.name)."
+            )
+        return KerberosAcceptor(
+            principal,
+            entry.options.get("keyTab"),
+            self._get("sasl.kerberos.principal.to.local.rules"),
+        ).start
 
     def _plain(self) -> _Start:
         self._reject_callback_handler("PLAIN")

@@ -6,9 +6,10 @@ from typing import Any
 
 from barnabas.config import BrokerSettings
 from barnabas.net.client_credentials import ClientCredentials
+from barnabas.net.gssapi_login import KerberosLogin
 from barnabas.net.sasl import SaslClient
 from barnabas.security.authentication.errors import SaslConfigError
-from barnabas.security.authentication.jaas_source import JaasSource
+from barnabas.security.authentication.jaas_source import JaasSource, kerberos_service
 from barnabas.security.authentication.unsecured_jwt import unsecured_token
 
 
@@ -21,10 +22,24 @@ def build_peer_login(
             return _password_login(settings, jaas, listener, mechanism)
         case "OAUTHBEARER":
             return SaslClient(mechanism, fetch_token=_token_source(settings, jaas, listener))
+        case "GSSAPI":
+            return SaslClient(mechanism, kerberos=_kerberos_login(settings, jaas, listener))
     raise SaslConfigError(
         f"Nodes cannot log in to listener {listener} with {mechanism}; supported are PLAIN, "
         "SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and GSSAPI."
     )
+
+
+def _kerberos_login(settings: BrokerSettings, jaas: JaasSource, listener: str) -> KerberosLogin:
+    entry = jaas.find(listener, "GSSAPI")
+    name = "sasl.kerberos.service.name"
+    service = entry and kerberos_service(entry, settings.for_listener(listener, name))
+    if entry is None or not service:
+        raise SaslConfigError(
+            f"Nodes log in to listener {listener} with GSSAPI: set {name}, and keyTab and "
+            f"principal in listener.name.{listener.lower()}.gssapi.sasl.jaas.config."
+        )
+    return KerberosLogin(service, entry.options.get("principal"), entry.options.get("keyTab"))
 
 
 def _token_source(
