@@ -61,12 +61,17 @@ class CommittedHistory:
     """One for each offset."""
     aborted: set[int] = field(default_factory=set)
     open: set[int] = field(default_factory=set)
-    """The offsets of records of aborted transactions, and of transactions without an end."""
+    """The offsets of records of aborted transactions, and of transactions that are not decided."""
     last: dict[bytes | None, Entry] = field(default_factory=dict)
     """The last record of each key that is neither aborted nor open."""
 
     @classmethod
-    def of(cls, entries: list[Entry]) -> "CommittedHistory":
+    def of(cls, entries: list[Entry], decisions: Iterable[Entry]) -> "CommittedHistory":
+        """Returns the history with the markers that were appended and are not committed yet.
+
+        A transaction is decided before its markers are sent: one that is lost is sent again. So a
+        replica that restarts may take the transaction for ended (as in Kafka).
+        """
         history = cls(entries)
         pending: dict[int, list[int]] = defaultdict(list)
         for entry in entries:
@@ -75,6 +80,11 @@ class CommittedHistory:
                 history.aborted.update(() if entry.commits else ended)
             elif entry.is_transactional:
                 pending[entry.producer_id].append(entry.offset)
+        for marker in decisions:
+            offsets = pending.get(marker.producer_id)
+            if offsets and marker.appended_ms >= entries[offsets[-1]].appended_ms:
+                history.aborted.update(() if marker.commits else offsets)
+                del pending[marker.producer_id]
         history.open.update(offset for offsets in pending.values() for offset in offsets)
         history.last = {entry.key: entry for entry in entries if history.counts(entry)}
         return history
@@ -113,8 +123,8 @@ class Compaction:
         """The offsets of the records that a replica has got from its leader, or has appended."""
         self._confused: set[tuple[str, PartitionKey]] = set()
         """The replicas that have missed the end of a transaction."""
-        self._histories: dict[PartitionKey, CommittedHistory] = {}
-        """The last history of each partition: it is the same until more is committed."""
+        self._histories: dict[PartitionKey, tuple[int, int, CommittedHistory]] = {}
+        """The last history of each partition, and how much was committed and appended then."""
         self._acknowledged: list[Acknowledged] = []
         self._transactions: list[TransactionEnded] = []
 
@@ -206,15 +216,20 @@ class Compaction:
     def _history(self, key: PartitionKey) -> CommittedHistory:
         """Returns everything that was appended and committed, also what a replica has not yet."""
         appended, epochs = self._appended[key], self._epochs[key]
-        history = self._histories.get(key)
-        if history is not None and len(history.entries) == len(epochs):
+        committed, total, history = self._histories.get(key, (0, 0, CommittedHistory([])))
+        if (committed, total) == (len(epochs), len(appended)):
             return history
         entries = []
         for offset, epoch in enumerate(epochs):
             if (offset, epoch) not in appended:
                 raise Violation(f"offset {offset} was never appended in epoch {epoch}")
             entries.append(appended[offset, epoch])
-        history = self._histories[key] = CommittedHistory.of(entries)
+        uncommitted = (entry for entry in appended.values() if entry.offset >= len(entries))
+        decisions = sorted(
+            (entry for entry in uncommitted if entry.is_marker), key=lambda entry: entry.appended_ms
+        )
+        history = CommittedHistory.of(entries, decisions)
+        self._histories[key] = len(epochs), len(appended), history
         return history
 
     # A replica
