@@ -9,6 +9,7 @@ Between two steps nothing runs. So the event loop can end a cleaning at any time
 short enough for a broker that stops.
 """
 
+import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -257,6 +258,8 @@ class Cleaning:
                 position += count
                 self.stats.read_bytes += count
                 self._throttler.on_bytes(count)
+                # Otherwise the event loop, when it wakes up, may wait for the end of a time slice.
+                os.sched_yield()
                 self._step_bytes += count
                 if self._step_bytes >= STEP_BYTES:
                     yield
