@@ -321,10 +321,10 @@ class TlsSocket:
         while received < limit and not self._is_ended:
             try:
                 ciphertext = self._socket.recv(CHUNK_BYTES)
-            except BlockingIOError:
+            except OSError:
                 if not received:
                     raise
-                break
+                break  # bytes that have arrived are returned before an error
             if not ciphertext:
                 self._is_ended = True
                 break
@@ -368,6 +368,9 @@ class TlsSocket:
                 with suppress(ssl.SSLWantReadError):
                     self._object.unwrap()
                 self._socket.send(self._outgoing.read())
+            # Unread bytes, such as session tickets, would make the kernel reset the connection,
+            # and the peer could lose the last bytes that it was sent.
+            self._socket.recv(CHUNK_BYTES)
         self._socket.close()
 
 

@@ -70,7 +70,8 @@ def _truststore(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     store = _read_store(values, "truststore", location)
     if store is None:
         return [("ca_location", location)]
-    certificates = (*(entry.chain[0] for entry in store.keys), *store.certificates)
+    own = (certificate for entry in store.keys for certificate in entry.chain[:1])
+    certificates = (*own, *store.certificates)
     if not certificates:
         _fail_store("truststore", location, "it has no certificate to trust")
     return [("ca_pem", to_pem(certificates))]

@@ -85,7 +85,7 @@ def _file_times(config: ListenerConfig) -> Iterator[object]:
 def _first_certificates(store: KeyStore | None) -> Iterator[bytes]:
     if store is not None:
         for entry in store.keys:
-            yield entry.chain[0]
+            yield from entry.chain[:1]
         yield from store.certificates
 
 
