@@ -193,8 +193,10 @@ def is_process_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def connect(port: int, *, deadline_s: float = 30) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=deadline_s)
+def connect(port: int, *, deadline_s: float = 30, from_host: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(
+        ("127.0.0.1", port), timeout=deadline_s, source_address=(from_host, 0)
+    )
 
 
 def read_frame(connection: socket.socket) -> bytes:

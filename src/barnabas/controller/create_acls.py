@@ -56,7 +56,7 @@ def decide(
 def _validated(creation: AclCreation) -> AclEntry:
     """Returns the ACL. Raises INVALID_REQUEST if it could not protect anything."""
     if creation.resource_type not in _RESOURCE_TYPES:
-        raise _invalid(f"Invalid resource type {creation.resource_type}")
+        raise _invalid(f"Invalid resourceType {creation.resource_type}")
     if creation.resource_pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
         raise _invalid(f"Invalid pattern type {creation.resource_pattern_type}")
     if creation.operation not in _OPERATIONS:
@@ -64,7 +64,7 @@ def _validated(creation: AclCreation) -> AclEntry:
     if creation.permission_type not in (AclPermission.DENY, AclPermission.ALLOW):
         raise _invalid(f"Invalid permission type {creation.permission_type}")
     if not creation.resource_name:
-        raise _invalid("Resource name should not be empty")
+        raise _invalid("Invalid empty resource name")
     is_cluster = creation.resource_type == ResourceType.CLUSTER
     if is_cluster and creation.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")

@@ -5,13 +5,7 @@ v1 prefixed patterns; v2 flexible; v3 user resources.
 
 from barnabas.controller.context import MAX_RECORDS, ControllerContext, ControllerDecision
 from barnabas.decision import Decision
-from barnabas.metadata.acls import (
-    AclFilter,
-    AclOperation,
-    AclPermission,
-    PatternType,
-    ResourceType,
-)
+from barnabas.metadata.acls import AclFilter
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import AclEntry
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -32,19 +26,21 @@ def decide(
     removed: dict[bytes, None] = {}
     results = []
     for requested in request.filters:
-        try:
-            acl_filter = _validated(requested)
-        except KafkaError as error:
+        acl_filter = _filter(requested)
+        if acl_filter.problem is not None:
             results.append(
-                DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
+                DeleteAclsFilterResult(
+                    error_code=ErrorCode.INVALID_REQUEST, error_message=acl_filter.problem
+                )
             )
             continue
         matching = {key: acl for key, acl in image.acls.items() if acl_filter.matches(acl)}
         removed.update(dict.fromkeys(matching))
         if len(removed) > MAX_RECORDS:
-            raise _invalid(
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
                 f"Cannot remove more than {MAX_RECORDS} ACLs in one request: use filters that "
-                "match fewer."
+                "match fewer.",
             )
         results.append(
             DeleteAclsFilterResult(
@@ -55,16 +51,7 @@ def decide(
     return Decision(records, DeleteAclsResponse(filter_results=results))
 
 
-def _validated(requested: DeleteAclsFilter) -> AclFilter:
-    codes = (
-        (requested.resource_type_filter, ResourceType, "resource type"),
-        (requested.pattern_type_filter, PatternType, "pattern type"),
-        (requested.operation, AclOperation, "operation"),
-        (requested.permission_type, AclPermission, "permission type"),
-    )
-    for code, known, what in codes:
-        if code not in frozenset(known) or code == known.UNKNOWN:
-            raise _invalid(f"Unknown {what} {code} in a filter")
+def _filter(requested: DeleteAclsFilter) -> AclFilter:
     return AclFilter(
         requested.resource_type_filter,
         requested.resource_name_filter,
@@ -87,7 +74,3 @@ def _result(acl: AclEntry) -> DeleteAclsMatchingAcl:
         operation=acl.operation,
         permission_type=acl.permission_type,
     )
-
-
-def _invalid(reason: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, reason)

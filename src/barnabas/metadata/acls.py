@@ -77,6 +77,20 @@ class AclFilter(NamedTuple):
     operation: int
     permission_type: int
 
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot match anything: a code that is not known. None if it is valid."""
+        codes: tuple[tuple[int, type[IntEnum], str], ...] = (
+            (self.resource_type, ResourceType, "resource type"),
+            (self.pattern_type, PatternType, "pattern type"),
+            (self.operation, AclOperation, "operation"),
+            (self.permission_type, AclPermission, "permission type"),
+        )
+        for code, known, what in codes:
+            if not code or code not in frozenset(known):
+                return f"Unknown {what} {code} in a filter of ACLs."
+        return None
+
     def matches(self, acl: AclEntry) -> bool:
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)

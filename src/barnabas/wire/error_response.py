@@ -41,6 +41,7 @@ _NEVER = 1 << 15
 _TOP_LEVEL_ONLY_FROM = {
     ApiKey.FETCH: 13,
     ApiKey.LEAVE_GROUP: 0,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 4,
     ApiKey.OFFSET_DELETE: 0,
     ApiKey.DESCRIBE_LOG_DIRS: 0,
     ApiKey.VOTE: 0,

@@ -6,6 +6,7 @@ must be equal: codes and their messages, offsets, epochs, and the bytes of recor
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from socket import socket
 from typing import Any
 
 from tests.conformance.brokers import Broker, connect, read_frame
@@ -29,14 +30,18 @@ UNKNOWN_SERVER_ERROR = -1
 class Side:
     """One of the compared brokers, with a connection for plain requests."""
 
-    def __init__(self, name: str, broker: Broker) -> None:
+    def __init__(self, name: str, broker: Broker, *, from_host: str = "127.0.0.1") -> None:
         self.name = name
         self.broker = broker
-        self._connection = connect(broker.port, deadline_s=DEADLINE_S)
+        self._from_host = from_host
+        self._connection = self._connect()
         self._supported_versions: dict[int, range] = {}
 
     def close(self) -> None:
         self._connection.close()
+
+    def _connect(self) -> socket:
+        return connect(self.broker.port, deadline_s=DEADLINE_S, from_host=self._from_host)
 
     def send(self, request: Message, version: int) -> Message | None:
         """Sends a request and returns its response, or None if the broker closes the connection."""
@@ -50,7 +55,7 @@ class Side:
             response = b""
         if not response:
             self._connection.close()
-            self._connection = connect(self.broker.port, deadline_s=DEADLINE_S)
+            self._connection = self._connect()
         return response
 
     def supported_versions(self, key: int) -> range:

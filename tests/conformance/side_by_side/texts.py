@@ -15,6 +15,11 @@ GENERAL_SENTENCES = frozenset(
         "This most likely occurs because of a request being malformed by the client library or the "
         "message was sent to an incompatible broker. See the broker logs for more details.",
         "Leader election not needed for topic partition.",
+        "Authorization failed.",
+        "Topic authorization failed.",
+        "Group authorization failed.",
+        "Cluster authorization failed.",
+        "Transactional Id authorization failed.",
     }
 )
 """What Kafka sends when it has only an error code to say: the code's sentence, or nothing."""
@@ -29,6 +34,24 @@ class IntendedDifference(NamedTuple):
 
 
 INTENDED = [
+    IntendedDifference(
+        "Invalid resourceType UNKNOWN", r"Invalid resourceType \d+", "it names the code"
+    ),
+    IntendedDifference(
+        r"Could not parse principal from `.*` \(no colon .*\)",
+        "Could not parse principal from `.*`: it has no colon",
+        "it is shorter",
+    ),
+    IntendedDifference(
+        r"Request Request\(.*\) needs \w+ permission\.",
+        "The client's principal has no permission for this on the cluster.",
+        "Kafka prints Java objects",
+    ),
+    IntendedDifference(
+        r"The group has described topic\(s\) that the client is not authorized to describe\.",
+        "The members of the group read topics that the client has no permission to describe.",
+        "it says what the client lacks",
+    ),
     IntendedDifference(
         "The voter id for ReplicaKey.* is already part of the set of voters.*",
         r"Node \d+ is a voter already, of .*",

@@ -27,6 +27,8 @@ async def handle(request: DescribeAclsRequest, context: RequestContext) -> Descr
         request.operation,
         request.permission_type,
     )
+    if acl_filter.problem is not None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, acl_filter.problem)
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
     for acl in context.broker.image.acls.values():
         if not acl_filter.matches(acl):

@@ -180,8 +180,7 @@ async def describe_consumer_groups(
     allowed, rejected = _split_groups(request.group_ids, AclOperation.DESCRIBE, context)
     groups = await in_chunks(allowed, lambda chunk: describe(chunk, client))
     if context.broker.authorizer is not None:
-        for group in groups:
-            _hide_members(group, context)
+        groups = [_hide_unless_describable(group, context) for group in groups]
     if request.include_authorized_operations:
         _add_authorized_operations(groups, context)
     groups += [
@@ -277,20 +276,24 @@ def _may_describe(context: RequestContext, topic: str) -> bool:
     return is_describable(topic, context, is_audited=False)
 
 
-def _hide_members(group: DescribedConsumerGroup, context: RequestContext) -> None:
-    """Removes the members of a group, if they read a topic that the client may not describe."""
+def _hide_unless_describable(
+    group: DescribedConsumerGroup, context: RequestContext
+) -> DescribedConsumerGroup:
+    """Returns an error if members of the group read a topic that the client may not describe."""
     topics = {
         topic.topic_name
         for member in group.members
         for assignment in (member.assignment, member.target_assignment)
         for topic in assignment.topic_partitions
     }
-    if not all(is_describable(topic, context) for topic in topics):
-        group.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        group.error_message = (
-            "The members of the group read topics that the client has no permission to describe."
-        )
-        group.members = []
+    if all(is_describable(topic, context) for topic in topics):
+        return group
+    return DescribedConsumerGroup(
+        group_id=group.group_id,
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        error_message="The members of the group read topics that the client has no permission to "
+        "describe.",
+    )
 
 
 def _add_authorized_operations(

@@ -78,7 +78,7 @@ def _topics(
         ):
             responses[name or requested.topic_id] = _denied(requested, context.api_version)
         elif topic is None:
-            responses[name or requested.topic_id] = _missing(requested, context.api_version)
+            responses[name or requested.topic_id] = _missing(requested, request, context)
         else:
             responses[topic.name] = _describe(topic, view, request, context)
     return list(responses.values())
@@ -101,10 +101,16 @@ def _describe(
             for index, partition in topic.partitions.items()
         ],
     )
-    if request.include_topic_authorized_operations:
-        operations = context.allowed_operations(topic_resource(topic.name))
-        described.topic_authorized_operations = operations
+    _add_operations(described, topic.name, request, context)
     return described
+
+
+def _add_operations(
+    described: MetadataResponseTopic, name: str, request: MetadataRequest, context: RequestContext
+) -> None:
+    if request.include_topic_authorized_operations:
+        operations = context.allowed_operations(topic_resource(name))
+        described.topic_authorized_operations = operations
 
 
 def _partition(
@@ -129,10 +135,12 @@ def _name(requested: MetadataRequestTopic) -> str | None:
     return requested.name if requested.topic_id == ZERO else None
 
 
-def _missing(requested: MetadataRequestTopic, version: int) -> MetadataResponseTopic:
+def _missing(
+    requested: MetadataRequestTopic, request: MetadataRequest, context: RequestContext
+) -> MetadataResponseTopic:
     name = _name(requested)
     if name is None:
-        topic_name = None if version >= FIRST_VERSION_BY_ID else ""
+        topic_name = None if context.api_version >= FIRST_VERSION_BY_ID else ""
         return MetadataResponseTopic(
             error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=topic_name, topic_id=requested.topic_id
         )
@@ -141,7 +149,9 @@ def _missing(requested: MetadataRequestTopic, version: int) -> MetadataResponseT
         if is_valid_topic_name(name)
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
-    return MetadataResponseTopic(error_code=error, name=name)
+    missing = MetadataResponseTopic(error_code=error, name=name)
+    _add_operations(missing, name, request, context)
+    return missing
 
 
 def _denied(requested: MetadataRequestTopic, version: int) -> MetadataResponseTopic:

@@ -175,5 +175,5 @@ def _deletion_error(
     if context.is_allowed(AclOperation.DELETE, resource):
         return None
     if context.is_allowed(AclOperation.DESCRIBE, resource, is_audited=False):
-        result.name, result.topic_id = topic.name, topic.topic_id
+        result.name = topic.name
     return result
