@@ -87,6 +87,11 @@ def test_offsets_of_a_group_are_relative_to_its_base_in_31_bits(folder: SourceFo
         assert grouped(folder, pair) == groups
 
 
+def test_empty_segments_join_a_group_at_any_distance(folder: SourceFolder) -> None:
+    """Or one would be left every 2^31 offsets."""
+    assert grouped(folder, sources(1, 0, 0, 0, 1, offsets_each=1 << 30)) == [[1, 0, 0, 0], [1]]
+
+
 def test_a_group_has_few_segments_since_the_loop_renames_them_at_once(
     folder: SourceFolder,
 ) -> None:

@@ -142,7 +142,7 @@ def group_segments(
             and group_bytes <= segment_bytes
             and offset_index_bytes <= index_bytes
             and time_index_bytes <= index_bytes
-            and source.next_offset - 1 - groups[-1][0].base_offset <= _MAX_RELATIVE_OFFSET
+            and _has_relative_offsets(groups[-1][0], source)
             and len(groups[-1]) < MAX_SEGMENTS_PER_GROUP
         ):
             groups[-1].append(source)
@@ -150,6 +150,13 @@ def group_segments(
         groups.append([source])
         group_bytes, offset_index_bytes, time_index_bytes = source.size_bytes, offsets, times
     return groups
+
+
+def _has_relative_offsets(first: SourceSegment, source: SourceSegment) -> bool:
+    """Whether offsets fit into an index of the group; an empty segment needs no entries."""
+    return not source.size_bytes or (
+        source.next_offset - 1 - first.base_offset <= _MAX_RELATIVE_OFFSET
+    )
 
 
 class BatchReader:
