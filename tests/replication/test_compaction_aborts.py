@@ -97,6 +97,25 @@ def test_retention_deletes_the_segments(
     assert not log.compaction_state().uncleanable_reason
 
 
+def test_retention_deletes_clean_segments_while_the_dirty_ones_are_mapped(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Or a log whose segments expire all the time would never be cleaned."""
+    log = create_dirty(world, cleanup_policy="compact,delete")
+    world.run_maintenance(for_ms=2 * BACKOFF_MS)
+    world.now_ms += HOUR_MS
+    for value in (b"3", b"4"):
+        write(world, A, value)
+    roll(world)
+    begin_cleaning(world, steps=1)
+    world.configure(TOPIC, cleanup_policy="compact,delete", retention_ms=str(HOUR_MS // 2))
+    world.run_maintenance(for_ms=HOUR_MS // 4)
+    assert log.log_start_offset == 4
+    finish(world)
+    assert "aborted" not in caplog.text
+    assert read(world) == [(5, A, b"4")]
+
+
 @during
 def test_delete_records_moves_the_start_of_the_log(world: World, steps: int) -> None:
     log = create_dirty(world, cleanup_policy="compact,delete")

@@ -158,7 +158,10 @@ class Cleaning:
             self._first_checkpoint.write()
         remove_cleaned_files(self._folder.fd)
         offset_map = self._new_map()
+        self.sources.needed_from = self.cleanable.first_dirty_offset
         yield from self._build_map(offset_map)
+        yield  # then the loop knows which segments retention has deleted
+        self.sources.needed_from = 0
         self.first_dirty_offset = offset_map.latest_offset + 1
         batch_filter = BatchFilter(
             offset_map,

@@ -41,7 +41,7 @@ class SourceSegment:
 class SourceSegments:
     """The closed segments below an offset, as they were when the cleaning began."""
 
-    __slots__ = ("_log", "_truncations", "left")
+    __slots__ = ("_log", "_truncations", "left", "needed_from")
 
     def __init__(self, log: Log, end_offset: int) -> None:
         self._log = log
@@ -52,13 +52,18 @@ class SourceSegments:
             if segment.base_offset < end_offset
         ]
         """Those that are not replaced yet."""
+        self.needed_from = 0
+        """Retention may delete the segments before this offset, which nothing has read yet."""
 
     def on_replaced(self, count: int) -> None:
         """New segments are in place of the first ones."""
         del self.left[:count]
 
     def are_unchanged(self) -> bool:
-        """Returns whether the log still has them, with the same content."""
+        """Returns whether the log still has those that are needed, with the same content."""
+        deleted_to = min(self._log.segments.base_offset, self.needed_from)
+        while self.left and self.left[0].next_offset <= deleted_to:
+            del self.left[0]
         return self._log.flusher.truncations == self._truncations and (
             self._log.segments.has_consecutive([source.segment for source in self.left])
         )
