@@ -96,6 +96,23 @@ def test_as_many_logs_are_cleaned_at_once_as_there_are_threads(world: World, thr
     assert all(is_clean(world, topic) for topic in topics)
 
 
+def test_a_log_becomes_dirty_and_is_cleaned_while_another_cleaning_runs(world: World) -> None:
+    world.configure_broker(log_cleaner_threads="2")
+    for topic in ("prices", "rates"):
+        world.create_topic(topic, cleanup_policy="compact")
+    world.run_maintenance(for_ms=2 * BACKOFF_MS)
+    world.background.hold()
+    write(world, "prices", b"1", b"2")
+    world.run_maintenance(for_ms=2 * BACKOFF_MS)
+    assert not world.partition("rates").log.compaction_state().is_busy
+    write(world, "rates", b"1", b"2")
+    world.run_maintenance(for_ms=2 * BACKOFF_MS)
+    assert world.partition("prices").log.compaction_state().is_busy
+    assert world.partition("rates").log.compaction_state().is_busy
+    world.background.release()
+    assert all(is_clean(world, topic) for topic in ("prices", "rates"))
+
+
 def test_the_backoff_between_two_rounds_can_be_changed(world: World) -> None:
     world.create_topic("prices", cleanup_policy="compact")
     world.run_maintenance(for_ms=2 * BACKOFF_MS)

@@ -113,7 +113,8 @@ class LogCleaner:
         """Looks at every compacted log if a round is due, and begins to clean the dirty ones."""
         backoff_ms = self._setting("log.cleaner.backoff.ms")
         is_waiting = 0 < self._next_round_ms - now_ms <= backoff_ms
-        if is_waiting or self._waiting or self._jobs or self._is_closed:
+        is_busy = len(self._jobs) >= self._setting("log.cleaner.threads")
+        if is_waiting or is_busy or self._waiting or self._when_idle or self._is_closed:
             return
         if not self._setting("log.cleaner.enable"):
             return
