@@ -14,6 +14,7 @@ from tests.os_faults import fault_in_this_thread
 from barnabas.log import Log
 from barnabas.log.cleaner import log_cleaner
 from barnabas.log.cleaner.cleanable import MAX_QUIET_MS, CleanableRange, find_cleanable_range
+from barnabas.wire.records.compression import Codec
 
 A, B, C = b"a", b"b", b"c"
 HOUR_MS = 60 * 60 * 1000
@@ -262,6 +263,24 @@ class TestDeletes:
             harness.now_ms += DAY_MS
             harness.clean()
         assert path.stat().st_ino == file
+
+    @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+    def test_a_restart_cleans_only_logs_with_tombstones_that_are_due(
+        self, harness: CleanerHarness, codec: Codec
+    ) -> None:
+        """The horizon of a batch stays when its tombstones are gone."""
+        harness.write((A, b"1"), (B, b"1"), (A, None), codec=codec)
+        harness.roll_and_clean()
+        for left in ([(1, B, b"1")], [(1, B, b"1")]):
+            harness.now_ms += 2 * DAY_MS
+            harness.stop()
+            harness.start()
+            path = Path(harness.log.segments.ordered[0].path())
+            file, had = path.stat().st_ino, harness.values()
+            harness.clean()  # looks for tombstones
+            harness.clean()
+            assert harness.values() == left
+            assert (path.stat().st_ino == file) == (had == left)
 
     def test_a_key_that_is_written_again_after_its_tombstone_is_there(
         self, harness: CleanerHarness

@@ -34,6 +34,7 @@ from barnabas.wire.records.batch import (
     read_header,
     write_header,
 )
+from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.checksum import crc32c
 from barnabas.wire.records.compression import Codec, compress
 from barnabas.wire.records.read import read_records, record_bytes
@@ -386,6 +387,14 @@ def test_an_unbounded_delete_retention_keeps_tombstones_without_a_horizon() -> N
     assert filter_all(batch_filter, source) == source
 
 
+def test_tombstones_of_a_batch_are_found() -> None:
+    values = (b"", b"1", None)
+    for count, found in ((0, False), (2, False), (3, True)):
+        records = [Record(0, NOW_MS, b"k", value, []) for value in values[:count]]
+        batch = bytes(build_batch(records)) if records else bytes(HEADER_BYTES)
+        assert _records.has_tombstones(batch[HEADER_BYTES:], count) == found
+
+
 def test_the_append_time_of_a_batch_stays() -> None:
     records = [record(0, b"a"), record(1, b"b"), record(2, b"a")]
     batches = [SampleBatch(0, 2, records, append_time=NOW_MS)]
@@ -601,6 +610,8 @@ def survive(batch: bytes) -> None:
         count, base_offset = header.record_count, header.base_offset
         with suppress(CorruptBatch):
             _records.map_records(offset_map, records, count, base_offset, 0)
+        with suppress(CorruptBatch):
+            _records.has_tombstones(records, count)
         batch_filter.filter_records(header, records, out, 0, stamp_marker=True)
 
 

@@ -187,6 +187,24 @@ def map_records(
     return outcome != _MAP_IS_FULL
 
 
+def has_tombstones(records: cython.const[cython.uchar][::1], count: Long) -> bool:
+    """Returns whether a record of a batch has no value."""
+    data: Data = _address(records)
+    end: Size = len(records)
+    position: Size = 0
+    found: cython.bint = False
+    span: Span
+    with cython.nogil:
+        while count > 0 and position >= 0 and not found:
+            span = _span(data, position, end)
+            position = span.end
+            found = position >= 0 and span.value_size < 0
+            count -= 1
+    if position < 0:
+        raise CorruptBatch("A batch is malformed.")
+    return found
+
+
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)

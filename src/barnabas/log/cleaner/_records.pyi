@@ -12,6 +12,7 @@ def map_batches(
 def map_records(
     offset_map: OffsetMap, records: Readable, count: int, base_offset: int, first_offset: int
 ) -> bool: ...
+def has_tombstones(records: Readable, count: int) -> bool: ...
 
 class FilteredBatch:
     @property

@@ -232,7 +232,7 @@ class LogCleaner:
         now_ms = self._clock()
         try:
             if candidate.dirty_ratio < 0:
-                return HorizonScan(log, self._first_dirty_offset(log))
+                return HorizonScan(log, self._first_dirty_offset(log), self.throttler, now_ms)
             cleanable = self.cleanable_range(log, last_stable_offset)
             return Cleaning(log, cleanable, self._limits(), self.throttler, now_ms)
         except OSError as failure:
