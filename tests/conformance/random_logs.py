@@ -84,7 +84,7 @@ class RandomLog:
         if kind < 0.5:
             self._write_batch()
         elif kind < 0.6:
-            self._write_batch(self._random.choice([1, 2, 3]))
+            self._write_batch(self._random.randrange(1, 11))
         elif kind < 0.8:
             self._write_in_transaction(self._random.choice([0, 1, 2]))
         elif kind < 0.95 and self._open:
@@ -92,10 +92,13 @@ class RandomLog:
         elif kind < 0.97:
             self._end_transaction(self._random.choice([14, 15]))  # without any data
         else:
-            producer_id = self._random.choice([1, 2, 3, 11, 12, 13, 14, 15])
+            producer_id = self._random.randrange(1, 16)
             if producer_id not in self._open:
-                self._epochs[producer_id] += 1
-                self._sequences[producer_id] = 0
+                self._begin_epoch(producer_id)
+
+    def _begin_epoch(self, producer_id: int) -> None:
+        self._epochs[producer_id] += 1
+        self._sequences[producer_id] = 0
 
     def _write_in_transaction(self, index: int) -> None:
         """Writes in one of up to three transactions at a time."""
@@ -139,6 +142,9 @@ class RandomLog:
         )
 
     def _end_transaction(self, producer_id: int) -> None:
+        """Writes a marker, some with the next epoch, as KIP-890 has it."""
+        if self._random.random() < 0.2:
+            self._begin_epoch(producer_id)
         self._harness.end_transaction(
             committed=self._random.random() < 0.5,
             producer_id=producer_id,
