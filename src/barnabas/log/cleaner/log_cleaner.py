@@ -233,6 +233,7 @@ class LogCleaner:
         try:
             if candidate.dirty_ratio < 0:
                 return HorizonScan(log, self._first_dirty_offset(log), self.throttler, now_ms)
+            self._put_first_offsets(log)
             cleanable = self.cleanable_range(log, last_stable_offset)
             return Cleaning(log, cleanable, self._limits(), self.throttler, now_ms)
         except OSError as failure:
@@ -240,6 +241,19 @@ class LogCleaner:
         except KafkaError as error:
             self._mark_uncleanable(log, error)
         return None
+
+    def _put_first_offsets(self, log: Log) -> None:
+        """Adds a log that was never cleaned to the checkpoint, and those that wait behind it.
+
+        A log must be in the file before its segments are replaced: one write serves all of them.
+        """
+        if (log.topic, log.partition) in log.directory.cleaner_offsets:
+            return
+        waiting = (candidate.log for candidate in self._waiting if candidate.dirty_ratio >= 0)
+        for other in (log, *waiting):
+            key, offsets = (other.topic, other.partition), other.directory.cleaner_offsets
+            if key not in offsets:
+                offsets.put(key, other.log_start_offset)
 
     def _limits(self) -> CleanerLimits:
         threads = max(self._setting("log.cleaner.threads"), 1)
