@@ -157,6 +157,24 @@ def test_a_closed_end_is_the_end_of_the_stream(version: str) -> None:
     scenario()
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_end_of_the_stream_does_not_need_the_end_of_the_connection(version: str) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        client, server = await tls_pair(version)
+        drain(client)
+        kept_open = os.dup(client.fileno())
+        client.close()
+        view = memoryview(bytearray(100))
+        assert server.recv_into(view) == 0
+        server.close()
+        answer = os.read(kept_open, 100)
+        assert answer[0] in (0x15, 0x17), "an alert, which TLS 1.3 encrypts"
+        os.close(kept_open)
+
+    scenario()
+
+
 @on_a_loop
 async def test_bytes_that_are_not_of_the_connection_are_an_error() -> None:
     client, server = await tls_pair()

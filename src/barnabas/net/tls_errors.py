@@ -10,7 +10,7 @@ _VERIFICATION_CODES = {
     62: "its certificate is for another host name",
     64: "its certificate is for another IP address",
 }
-_UNKNOWN_AUTHORITY_CODES = frozenset({2, 18, 19, 20, 21})
+_UNKNOWN_AUTHORITY_CODES = frozenset({2, 7, 18, 19, 20, 21})
 
 _VERSION_REASONS = frozenset(
     {

@@ -348,7 +348,11 @@ class TlsSocket:
         try:
             # Reading from empty memory raises an exception, which costs more than to look.
             while count < size and (incoming.pending or pending()):
-                count += read(size - count, view[count:])
+                decrypted = read(size - count, view[count:])
+                if not decrypted:
+                    self._is_ended = True
+                    return count
+                count += decrypted
         except ssl.SSLWantReadError:
             return count
         except ssl.SSLZeroReturnError:

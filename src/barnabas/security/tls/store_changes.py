@@ -12,6 +12,8 @@ from barnabas.security.tls.stores import ListenerStores
 _MAX_STEPS = 8
 """A handshake takes three."""
 
+_TRUST_ADVICE = ". The trust store must hold the authority of the key store's certificate"
+
 
 def require_allowed_change(
     config: ListenerConfig, before: ListenerStores, after: ListenerStores
@@ -74,10 +76,8 @@ def require_handshake(client: ssl.SSLContext, server: ssl.SSLContext, what: str)
                 return
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", None) or error.reason or str(error)
-        raise TlsConfigError(
-            f"{what} cannot make a TLS handshake: {reason}. The trust store must hold the "
-            "authority of the key store's certificate"
-        ) from None
+        advice = "" if "expired" in reason else _TRUST_ADVICE
+        raise TlsConfigError(f"{what} cannot make a TLS handshake: {reason}{advice}") from None
 
 
 def _step(end: ssl.SSLObject) -> bool:
