@@ -179,6 +179,7 @@ class CoordinatorEnvironment:
         self.settings = settings or Settings()
         self.image = image or MetadataImage()
         self.log = MemoryLog(self.clock)
+        self.may_describe: Callable[[str], bool] | None = None
         self._runtime: CoordinatorRuntime[Any] | None = None
         self._epoch = 0
 
@@ -232,7 +233,7 @@ class CoordinatorEnvironment:
         self, decide: Callable[..., Any], request: Any, version: int
     ) -> PendingResponse[Any]:
         """Writes the decision of one function on a request of this version."""
-        client = GroupClient("client", "/10.0.0.1", version)
+        client = GroupClient("client", "/10.0.0.1", version, self.may_describe)
         return self.shard.write(
             lambda groups: decide(request, groups, self.coordinator._context(client))
         )

@@ -168,3 +168,12 @@ def test_matching_topics_that_could_not_be_written_are_written_later(
     harness.environment.log.append_error = None
     harness.advance(INTERVAL_MS)
     assert harness.group.resolved_regexes["foo.*"].topics == {"foo-a"}
+
+
+def test_topics_that_the_client_may_not_describe_do_not_match(harness: ConsumerHarness) -> None:
+    harness.topic("foo-hidden", 2)
+    harness.environment.may_describe = lambda topic: topic != "foo-hidden"
+    member = subscribed(harness, "m", "foo.*")
+    assert harness.group.resolved_regexes["foo.*"].topics == {"foo-a"}
+    member.heartbeat()
+    assert topics_of(member) == {harness.topic("foo-a", 2)}
