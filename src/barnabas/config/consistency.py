@@ -24,6 +24,7 @@ def find_inconsistencies(values: Mapping[str, Any]) -> list[str]:
         _cordoned_directories,
         _request_memory,
         _connections_per_ip,
+        _authentication_delay,
         _compression_codecs,
         _rebalance_protocols,
         _consumer_assignors,
@@ -150,6 +151,17 @@ def _connections_per_ip(values: Mapping[str, Any]) -> str | None:
         return f"max.connections.per.ip.overrides ({text}): {problem}"
     if values["max.connections.per.ip"] == 0 and not overrides:
         return "max.connections.per.ip may be 0 only with max.connections.per.ip.overrides"
+    return None
+
+
+def _authentication_delay(values: Mapping[str, Any]) -> str | None:
+    delay = values["connection.failed.authentication.delay.ms"]
+    idle = values["connections.max.idle.ms"]
+    if 0 <= idle <= delay:
+        return (
+            f"connection.failed.authentication.delay.ms ({delay}) must be less than "
+            f"connections.max.idle.ms ({idle})"
+        )
     return None
 
 

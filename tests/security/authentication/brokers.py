@@ -1,17 +1,16 @@
 """A broker whose listener for clients has SASL, with users of every mechanism."""
 
-from typing import Any
-
-from tests.security.authentication.stepping import a_credential
-
-from barnabas.controller.context import NODE
-from barnabas.decision import Decision
-from barnabas.security.scram_credentials import ScramMechanismCode
+from barnabas.security.scram_credentials import MIN_ITERATIONS, ScramMechanismCode, salt_password
 from barnabas.testing import Broker
-from barnabas.wire.messages.metadata_records import UserScramCredentialRecord
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
 
 USER, PASSWORD = "alice", "wonder land"
-SCRAM = (ScramMechanismCode.SCRAM_SHA_256, ScramMechanismCode.SCRAM_SHA_512)
+SALT = b"a salt of the test"
 
 JAAS = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "
@@ -33,25 +32,24 @@ def sasl_broker(**overrides: str) -> Broker:
 
 
 def add_scram_user(broker: Broker, user: str, password: str) -> None:
-    """Writes the credentials of a user to the metadata log, for both mechanisms."""
-    records = []
-    for mechanism in SCRAM:
-        credential = a_credential(mechanism, password, b"a salt of the test")
-        records.append(
-            UserScramCredentialRecord(
-                name=user,
-                mechanism=mechanism,
-                salt=credential.salt,
-                stored_key=credential.stored_key,
-                server_key=credential.server_key,
-                iterations=credential.iterations,
-            )
+    """Adds the credentials of a user, for both mechanisms."""
+    for mechanism in ScramMechanismCode:
+        salted = salt_password(mechanism, password.encode(), SALT, MIN_ITERATIONS)
+        upsertion = ScramCredentialUpsertion(
+            name=user,
+            mechanism=mechanism,
+            iterations=MIN_ITERATIONS,
+            salt=SALT,
+            salted_password=salted,
         )
+        _alter(broker, AlterUserScramCredentialsRequest(upsertions=[upsertion]))
 
-    async def append() -> None:
-        controller: Any = broker._node.controller
-        active = controller._require_active()
-        active.decide(lambda *_: Decision(records, None), None, NODE)
-        await controller._wait_published(active, 0)
 
-    broker._run(append())
+def delete_scram_user(broker: Broker, user: str, mechanism: ScramMechanismCode) -> None:
+    deletion = ScramCredentialDeletion(name=user, mechanism=mechanism)
+    _alter(broker, AlterUserScramCredentialsRequest(deletions=[deletion]))
+
+
+def _alter(broker: Broker, request: AlterUserScramCredentialsRequest) -> None:
+    response = broker._run(broker._node.controller.handle(request))
+    assert [result.error_code for result in response.results] == [ErrorCode.NONE]

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import aiokafka
 import aiokafka.abc
@@ -11,10 +12,19 @@ import kafka
 import kafka.errors
 import kafka.net.sasl.oauth
 import pytest
-from tests.security.authentication.brokers import PASSWORD, USER, add_scram_user, sasl_broker
+from tests.security.authentication.brokers import (
+    PASSWORD,
+    USER,
+    add_scram_user,
+    delete_scram_user,
+    sasl_broker,
+)
+from tests.wait import wait_until
 
 import barnabas
+import barnabas.admin
 from barnabas.security.authentication.unsecured_jwt import unsecured_token
+from barnabas.security.scram_credentials import ScramMechanismCode
 from barnabas.testing import Broker
 
 TIMEOUT_S = 20
@@ -160,6 +170,64 @@ def test_a_client_with_the_right_credentials_is_served(
     broker: Broker, client: Callable[[str, str, str, str], None], mechanism: str
 ) -> None:
     client(broker.bootstrap_servers, mechanism, USER, PASSWORD)
+
+
+def test_a_client_logs_in_with_a_delegation_token_and_may_not_create_others() -> None:
+    with sasl_broker(delegation_token_secret_key="of all nodes") as broker:
+        broker.create_topic(TOPIC, 1)
+        login = confluent_settings(broker.bootstrap_servers, "PLAIN", USER, PASSWORD)
+        token = barnabas.admin.AdminClient(login).create_delegation_token().result()
+        scram = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+        with_token = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": f'{scram} username="{token.token_id}" password="{token.password}" '
+            'tokenauth="true";',
+        }
+        producer = barnabas.Producer(with_token)
+        produce(producer, [], barnabas.KafkaError._AUTHENTICATION)
+        with pytest.raises(barnabas.KafkaException, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
+            barnabas.admin.AdminClient(with_token).create_delegation_token().result()
+
+
+def test_a_scram_user_that_is_deleted_cannot_log_in_again() -> None:
+    with sasl_broker() as broker:
+        broker.create_topic(TOPIC, 1)
+        add_scram_user(broker, USER, PASSWORD)
+        produce_with_ours(broker.bootstrap_servers, "SCRAM-SHA-256", USER, PASSWORD)
+        delete_scram_user(broker, USER, ScramMechanismCode.SCRAM_SHA_256)
+        with pytest.raises(WrongCredentialsError):
+            produce_with_ours(broker.bootstrap_servers, "SCRAM-SHA-256", USER, PASSWORD)
+        produce_with_ours(broker.bootstrap_servers, "SCRAM-SHA-512", USER, PASSWORD)
+
+
+@pytest.mark.parametrize("module", [confluent_kafka, barnabas])
+def test_a_client_re_authenticates_before_its_session_ends(module: Any) -> None:
+    """Each re-authentication is on the same connection, and no request fails."""
+    with sasl_broker(connections_max_reauth_ms="1500") as broker:
+        broker.create_topic(TOPIC, 1)
+        failures: list[object] = []
+        producer = module.Producer(
+            confluent_settings(broker.bootstrap_servers, "PLAIN", USER, PASSWORD)
+        )
+
+        def reauthentications() -> float:
+            producer.produce(TOPIC, b"x", on_delivery=lambda error, _: failures.append(error))
+            producer.poll(0.05)
+            return authentication_metric(broker, "successful_reauthentication_total")
+
+        wait_until(lambda: reauthentications() >= 2, timeout_s=TIMEOUT_S)
+        producer.flush(TIMEOUT_S)
+        assert set(failures) == {None}
+        assert authentication_metric(broker, "expired_connections_killed_count") == 0
+
+
+def authentication_metric(broker: Broker, name: str) -> float:
+    full_name = f"kafka_server_socket_server_metrics_{name}"
+    return next(
+        (gauge.value for gauge in broker._node._metrics.gauges() if gauge.name == full_name), 0
+    )
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -11,7 +11,16 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.harness import LIST, Client, Server, a_list, name_the_client, on_a_loop, turns
+from tests.server.harness import (
+    LIST,
+    Client,
+    Server,
+    a_list,
+    frame,
+    name_the_client,
+    on_a_loop,
+    turns,
+)
 
 from barnabas.config import SecurityProtocol
 from barnabas.security.authentication.exchange import (
@@ -255,6 +264,17 @@ async def test_a_mechanism_may_explain_itself_before_the_failure() -> None:
     assert response.error_message == "rejected"
     assert await client.wire.is_closed()
     assert server.metrics["failed_authentication_total"] == 1
+
+
+@on_a_loop
+async def test_a_client_cannot_forge_a_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    client = SaslNode().connect_sasl()
+    client_id = "x\nforged" + "y" * 900
+    await client.wire.send_bytes(frame(SaslHandshakeRequest(mechanism="a\nb"), 1, 1, client_id))
+    await client.wire.receive(HANDSHAKE, 1)
+    (message,) = caplog.messages
+    assert "\n" not in message
+    assert len(message) < 500
 
 
 @on_a_loop

@@ -41,6 +41,8 @@ _MAX_DISCARDED_READS = 16
 """After a failed handshake unread bytes are discarded: they would make the kernel drop the alert
 that says why."""
 
+_MAX_LOGGED_CHARACTERS = 200
+
 _LENGTH = Struct(">i")
 _PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
 
@@ -161,7 +163,7 @@ class ClientConnection:
             self._require_authentication(security.sasl)
 
     def __str__(self) -> str:
-        client = f"client {self._client_id}, " if self._client_id else ""
+        client = f"client {_printable(self._client_id)}, " if self._client_id else ""
         return f"{self.host} ({client}listener {self.listener})"
 
     def start(self) -> None:
@@ -556,3 +558,9 @@ class ClientConnection:
         if self._is_reading:
             self._is_reading = False
             self._loop.remove_reader(self._socket)
+
+
+def _printable(client_id: str) -> str:
+    """Returns a client id for a log line, which no client must be able to forge."""
+    shortened = client_id[:_MAX_LOGGED_CHARACTERS]
+    return shortened if shortened.isprintable() else ascii(shortened)
