@@ -16,6 +16,7 @@ from bench.sections import (
     start,
     state,
     throughput,
+    tls,
     topics,
     transactions,
 )
@@ -25,6 +26,7 @@ SECTIONS: dict[str, list[Case[BrokerUnderTest]]] = {
     "produce": throughput.PRODUCE,
     "paced": throughput.PACED,
     "consume": throughput.CONSUME,
+    "tls": tls.CASES,
     "cold": cold_reads.CASES,
     "compaction-small": compaction.SMALL,
     "compaction-large": compaction.LARGE,

@@ -181,9 +181,9 @@ def test_the_java_client_produces_and_consumes(
     properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     bootstrap = ("--bootstrap-server", strict_broker.bootstrap_servers, "--topic", f"java-{kind}")
     command_config = ("--command-config", str(properties))
-    run_peer("tool", "kafka-console-producer", *bootstrap, *command_config, stdin="over TLS\n")
+    run_peer("tool", "console-producer", *bootstrap, *command_config, stdin="over TLS\n")
     printed = run_peer(
-        *("tool", "kafka-console-consumer", *bootstrap, *command_config),
+        *("tool", "console-consumer", *bootstrap, *command_config),
         *("--from-beginning", "--max-messages", "1", "--timeout-ms", "30000"),
     )
     assert printed.strip() == "over TLS"
