@@ -170,8 +170,8 @@ def test_the_page_lists_the_harmless_settings() -> None:
         ),
         (
             ConfigResourceType.BROKER,
-            {"quota.window.num": "7", "unstable.api.versions.enable": "true"},
-            ["quota.window.num has no effect", "unstable.api.versions.enable has no effect"],
+            {"security.providers": "p", "unstable.api.versions.enable": "true"},
+            ["security.providers has no effect", "unstable.api.versions.enable has no effect"],
         ),
         (
             ConfigResourceType.BROKER,

@@ -11,6 +11,7 @@ from barnabas.controller.context import (
     ControllerContext,
     ControllerDecision,
     EffectiveTopicConfigs,
+    MutationQuota,
     Requester,
 )
 from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
@@ -71,6 +72,7 @@ class World:
         self.turn = 0
         self.voter_ids = [1]
         self.principal = ANONYMOUS
+        self.mutation_quota: MutationQuota | None = None
         levels = features.default_levels()
         del levels[features.KRAFT_VERSION]
         self.apply(
@@ -99,7 +101,7 @@ class World:
             heartbeats=self.heartbeats,
             random_uuid=random_uuid,
             random_below=lambda count: self.turn % count,
-            requester=Requester(self.principal),
+            requester=Requester(self.principal, self.mutation_quota),
         )
 
     def decide(self, request: Message) -> ControllerDecision:

@@ -58,14 +58,10 @@ GAPS = (
         topic=("local.retention.*", "remote.*"),
     ),
     Gap(
-        "Quotas",
-        "nothing is throttled",
+        "Replication throttles (`leader/follower.replication.throttled.*`)",
+        "moves between directories of one broker are not throttled",
         broker=(
             "alter.log.dirs.replication.quota.*",
-            "client.quota.callback.class",
-            "controller.quota.*",
-            "max.connection.creation.rate",
-            "quota.window.*",
             "replica.alter.log.dirs.io.max.bytes.per.second",
         ),
     ),
@@ -86,6 +82,7 @@ GAPS = (
         "Other Java classes: metric reporters, config providers, callbacks, TLS providers",
         "Java classes are not loaded",
         broker=(
+            "client.quota.callback.class",
             "config.providers",
             "config.providers.*",
             "kafka.metrics.*",

@@ -7,7 +7,7 @@ fails as a whole.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from barnabas.config import topic
 from barnabas.config.descriptions import SettingSource, describe_topic
@@ -63,11 +63,19 @@ class EffectiveTopicConfigs:
         ]
 
 
+class MutationQuota(Protocol):
+    """How many partitions a client may create and delete."""
+
+    def record(self, count: int) -> None:
+        """Raises THROTTLING_QUOTA_EXCEEDED if the client has to wait."""
+
+
 @dataclass(slots=True, frozen=True)
 class Requester:
     """Who sent a request to the controller."""
 
     principal: KafkaPrincipal = ANONYMOUS
+    mutation_quota: MutationQuota | None = None
 
 
 NODE: Final = Requester()
@@ -93,6 +101,14 @@ class ControllerContext:
     random_uuid: Callable[[], bytes]
     random_below: Callable[[int], int]
     requester: Requester = NODE
+
+    def record_mutations(self, count: int) -> None:
+        """Counts partitions that are created or deleted, also if only validated.
+
+        Raises THROTTLING_QUOTA_EXCEEDED if the client is over its quota.
+        """
+        if self.requester.mutation_quota is not None:
+            self.requester.mutation_quota.record(count)
 
 
 ControllerDecision = Decision[Message, Message, BrokerContact]

@@ -39,7 +39,9 @@ def decide(
         if mentions[topic.name] > 1:
             continue
         try:
-            records += _new_partitions(topic, image, context)
+            added = _new_partitions(topic, image, context)
+            context.record_mutations(len(added))
+            records += added
         except KafkaError as error:
             results.append(_result(topic.name, error))
         else:

@@ -53,6 +53,7 @@ def decide(
             continue
         try:
             partitions, configs = _plan(topic, image, context)
+            context.record_mutations(len(partitions))
         except KafkaError as error:
             results.append(_error_result(topic.name, error))
             continue

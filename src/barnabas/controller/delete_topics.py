@@ -45,6 +45,11 @@ def decide(
             both = _invalid("The provided topic name maps to an ID that was already supplied.")
             results.append(_result(name, topic_id, both))
             continue
+        try:
+            context.record_mutations(len(topic.partitions))
+        except KafkaError as error:
+            results.append(_result(name, topic_id, error))
+            continue
         records.append(RemoveTopicRecord(topic_id=topic.topic_id))
         results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
     require_record_limit(records)

@@ -25,6 +25,7 @@ from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
+from barnabas.server.quotas import RequestQuotas
 from barnabas.server.timer import Timer
 from barnabas.wire.peer import Peers
 
@@ -87,6 +88,7 @@ class BrokerRole:
             ),
             disk_reads=disk_reads,
             authorizer=authorizer,
+            quotas=RequestQuotas.of(settings, loop, metadata.image.quotas),
             metrics=metrics,
             store_validator=security.tls if security.tls.is_used else None,
             clock=environment.clock,
@@ -107,7 +109,9 @@ class BrokerRole:
         self._elections = add_coordinators(self.broker, peers, environment.random.randbytes)
         network_settings = SocketServerSettings.of(resolver.broker_config)
         self._network = environment.network(self.broker, network_settings, loop)
+        self._network.connection_quotas.set_ip_quotas(metadata.image.quotas)
         metrics.register(BrokerGauges(self.broker))
+        metrics.register(self.broker.quotas)
         metrics.register(CleanerGauges(self.broker))
         metrics.register(ReplicationGauges(self._fetchers))
         self._is_registered = False
@@ -184,6 +188,9 @@ class BrokerRole:
         self._lifecycle.check_registration(image)
         if delta.configs_changed:
             self._network.settings = SocketServerSettings.of(self.broker.resolver.broker_config)
+        if delta.quotas_changed:
+            self.broker.quotas.update(image.quotas)
+            self._network.connection_quotas.set_ip_quotas(image.quotas)
         self.broker.image = image
         if not self._is_registered:
             # Until the image has this broker's registration, it shows leaders of the past. A

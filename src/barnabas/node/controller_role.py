@@ -24,6 +24,7 @@ from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
 from barnabas.server.nodes import ControllerNode
 from barnabas.server.purgatory import Purgatory
+from barnabas.server.quotas import RequestQuotas
 from barnabas.server.timer import Timer
 from barnabas.wire.errors import ErrorCode
 
@@ -76,6 +77,7 @@ class ControllerRole:
             timer=self._timer,
             disk_reads=disk_reads,
             authorizer=authorizer,
+            quotas=RequestQuotas.of(settings, loop, metadata.image.quotas),
             metrics=metrics,
             clock=environment.clock,
             monotonic_ns=environment.monotonic_ns,
@@ -136,6 +138,8 @@ class ControllerRole:
     # Other events
 
     def on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        if delta.quotas_changed:
+            self._node.quotas.update(image.quotas)
         self._node.image = image
         self._event_log.on_metadata_change(delta, image)
         self._liveness.on_metadata_change(delta, image)

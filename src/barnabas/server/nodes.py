@@ -16,6 +16,7 @@ from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import ApiHandlers
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.purgatory import Purgatory
+from barnabas.server.quotas import RequestQuotas
 from barnabas.server.timer import Timer
 from barnabas.wire.schema import Message
 
@@ -70,6 +71,7 @@ class BrokerNode:
     disk_reads: DiskReads
     authorizer: RequestAuthorizer | None = None  # None: everything is allowed
     store_validator: "StoreValidator | None" = None  # None: no listener has TLS
+    quotas: RequestQuotas = field(default_factory=RequestQuotas)
     auto_topic_creator: AutoTopicCreator = field(default_factory=AutoTopicCreator)
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
@@ -99,6 +101,7 @@ class ControllerNode:
     purgatory: Purgatory
     disk_reads: DiskReads
     authorizer: RequestAuthorizer | None = None  # None: everything is allowed
+    quotas: RequestQuotas = field(default_factory=RequestQuotas)
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
     monotonic_ns: Callable[[], int] = time.perf_counter_ns

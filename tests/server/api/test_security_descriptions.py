@@ -15,6 +15,7 @@ from barnabas.security.delegation_tokens import token_hmac
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.server.api import client_quotas, delegation_tokens, scram_credentials
 from barnabas.server.controller_api import delegation_tokens as controller_tokens
+from barnabas.server.quotas import RequestQuotas
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -86,6 +87,7 @@ def context_of(
         authorizer=authorizer,
         settings={"delegation.token.secret.key": secret},
         controller=FakeController(),
+        quotas=RequestQuotas(),
     )
     connection: Any = SimpleNamespace(principal=principal, host="10.0.0.1")
     return RequestContext(ApiKey.DESCRIBE_DELEGATION_TOKEN, 0, 1, "test", connection, broker, 0, 0)

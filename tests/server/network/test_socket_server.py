@@ -5,8 +5,11 @@ import errno
 import socket
 
 import pytest
+from tests.config.conftest import NODE
 from tests.server.harness import LIST, Client, Server, on_a_loop, turns
 
+from barnabas.config import BrokerSettings
+from barnabas.server.network.acceptor import Acceptor
 from barnabas.server.network.socket_server import SocketServerSettings
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.messages.configs import ListConfigResourcesRequest, ListConfigResourcesResponse
@@ -80,6 +83,111 @@ async def test_raising_max_connections_accepts_the_waiting_clients() -> None:
     server.network.settings = SocketServerSettings(max_connections=2)
     await second.receive(LIST, 1)
     await server.network.drain(0)
+
+
+@on_a_loop
+async def test_a_listener_has_a_limit_of_its_own() -> None:
+    server = Server({LIST: respond}, listener_max_connections={"external": 1})
+    external = server.network.listen("EXTERNAL", "127.0.0.1", 0)
+    internal = server.network.listen("INTERNAL", "127.0.0.1", 0)
+    server.network.open()
+    clients = [await dial(external.port), await dial(external.port), await dial(internal.port)]
+    for client in clients:
+        await client.send(REQUEST)
+    await clients[0].receive(LIST, 1)
+    await clients[2].receive(LIST, 1)
+    assert server.network.is_full("EXTERNAL")
+    assert not server.network.is_full("INTERNAL")
+    clients[0].socket.close()
+    await clients[1].receive(LIST, 1)
+    await server.network.drain(0)
+
+
+@on_a_loop
+async def test_a_broker_takes_the_place_of_the_client_that_was_idle_longest() -> None:
+    server = Server({LIST: respond}, max_connections=2, protected_listener="INTERNAL")
+    external = server.network.listen("EXTERNAL", "127.0.0.1", 0)
+    internal = server.network.listen("INTERNAL", "127.0.0.1", 0)
+    server.network.open()
+    clients = []
+    for _ in range(2):
+        clients.append(await dial(external.port))
+        await clients[-1].send(REQUEST)
+        await clients[-1].receive(LIST, 1)
+    assert server.network.is_full("EXTERNAL")
+    broker = await dial(internal.port)
+    await broker.send(REQUEST)
+    await broker.receive(LIST, 1)
+    assert await clients[0].is_closed()
+    await clients[1].send(REQUEST)
+    await clients[1].receive(LIST, 1)
+    await server.network.drain(0)
+
+
+@on_a_loop
+async def test_a_listener_accepts_no_more_clients_a_second_than_its_rate() -> None:
+    delays_ms = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Acceptor, "_delay", lambda _, delay_ms: delays_ms.append(delay_ms))
+        server = Server({LIST: respond}, listener_creation_rates={"external": 1})
+        listener = server.network.listen("EXTERNAL", "127.0.0.1", 0)
+        server.network.open()
+        for _ in range(11):
+            client = await dial(listener.port)
+            await client.send(REQUEST)
+            await client.receive(LIST, 1)
+        await turns()
+        assert len(delays_ms) == 1
+        assert 0 < delays_ms[0] <= 1000
+        await server.network.drain(0)
+
+
+@on_a_loop
+async def test_a_delayed_listener_accepts_nothing_until_the_delay_is_over() -> None:
+    server = Server({LIST: respond})
+    listener = server.network.listen("EXTERNAL", "127.0.0.1", 0)
+    server.network.open()
+    listener._delay(3_600_000)
+    client = await dial(listener.port)
+    await client.send(REQUEST)
+    listener.resume()
+    await turns()
+    assert len(server.network) == 0
+    listener._end_delay()
+    await client.receive(LIST, 1)
+    await server.network.drain(0)
+
+
+@on_a_loop
+async def test_an_address_over_its_rate_is_held_and_closed() -> None:
+    server = Server({LIST: respond})
+    quota = {"connection_creation_rate": 1.0}
+    server.network.connection_quotas.set_ip_quotas({(("ip", "10.0.0.1"),): quota})
+    clients = [server.connect("10.0.0.1") for _ in range(11)]
+    assert len(server.network) == 10
+    (held,) = server.network._held
+    await clients[10].send(REQUEST)
+    await turns()
+    server.network._close_held(held)
+    assert await clients[10].is_closed()
+    assert server.connect("10.0.0.2").connection is not None
+    server.network.close()
+
+
+def test_limits_of_listeners_are_read_from_the_settings() -> None:
+    properties = {
+        **NODE,
+        "listener.name.plaintext.max.connections": "7",
+        "listener.name.plaintext.max.connection.creation.rate": "8",
+        "max.connection.creation.rate": "9",
+        "quota.window.num": "5",
+    }
+    settings = SocketServerSettings.of(BrokerSettings.from_properties(properties))
+    assert settings.listener_max_connections == {"plaintext": 7}
+    assert settings.listener_creation_rates == {"plaintext": 8}
+    assert settings.max_creation_rate == 9
+    assert settings.quota_window == (5, 1000)
+    assert settings.protected_listener == "PLAINTEXT"
 
 
 # Listening

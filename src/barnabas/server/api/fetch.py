@@ -6,12 +6,15 @@ v15 the replica's state instead of its id; v16 the current leader's address; v17
 directory; v18 its high watermark.
 """
 
+from barnabas.security.quotas.client_quotas import RateQuota
 from barnabas.server.cluster_view import add_current_leaders
-from barnabas.server.fetching.fetch_reader import create_fetch_reader
+from barnabas.server.fetching.fetch_reader import FetchReader, create_fetch_reader
+from barnabas.server.fetching.session_cache import by_topic, is_follower
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
+from barnabas.wire.outgoing import Outgoing
 
 FIRST_VERSION_WITH_LEADERS = 16
 
@@ -32,6 +35,11 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
     if broker.authorizer is not None:
         fetch.check_permissions_of(context.principal, context.host, broker.authorizer.generation)
     reader = create_fetch_reader(request, fetch, context)
+    quota = broker.quotas.fetch if broker.quotas.fetch.is_enabled else None
+    if quota is not None and is_follower(request, context.api_version):
+        quota = None
+    if quota is not None:
+        _limit_bytes(reader, quota, context)
     reader.read_all()
     if reader.has_cold_reads:
         await reader.read_cold(broker.disk_reads)
@@ -42,10 +50,35 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
             reader.read_dirty()
             if reader.has_cold_reads:
                 await reader.read_cold(broker.disk_reads)
+    if quota is not None:
+        delay_ms = _record_bytes(reader, quota, context)
+        if delay_ms:
+            reader.discard()
+            return fetch.throttled_response(reader.results(), delay_ms)
     response = fetch.response(reader.results(), broker.clock())
     if reader.has_errors and context.api_version >= FIRST_VERSION_WITH_LEADERS:
         _add_current_leaders(response, context)
     return response
+
+
+def _limit_bytes(reader: FetchReader, quota: RateQuota, context: RequestContext) -> None:
+    """Lets no response be larger than what the quota can ever allow."""
+    limit = quota.burst_limit(context.principal.name, context.client_id or "")
+    if limit is not None:
+        reader.limit_bytes(limit)
+
+
+def _record_bytes(reader: FetchReader, quota: RateQuota, context: RequestContext) -> int:
+    """Records the size of the response; returns how long to wait instead of sending it, in ms."""
+    out = Outgoing()
+    response = FetchResponse(responses=by_topic(reader.results()))
+    response.writer(context.api_version)(response, out)
+    user, client_id = context.principal.name, context.client_id or ""
+    now_ms = context.broker.quotas.now_ms()
+    delay_ms = quota.record(user, client_id, out.size_bytes, now_ms)
+    if delay_ms:
+        quota.take_back(user, client_id, out.size_bytes, now_ms)
+    return delay_ms
 
 
 def _add_current_leaders(response: FetchResponse, context: RequestContext) -> None:

@@ -33,8 +33,13 @@ async def handle(request: Message, context: RequestContext) -> Any:
 
 async def decide(request: Message, context: RequestContext) -> Any:
     """Has the controller decide on a request that is allowed."""
-    return await context.controller_node.controller.handle(
+    node = context.controller_node
+    mutations = node.quotas.recorded_mutations(request, context)
+    response = await node.controller.handle(
         request,
-        requester=Requester(context.principal),
+        requester=Requester(context.principal, mutations),
         timeout_ms=getattr(request, "timeout_ms", 0),
     )
+    if mutations is not None:
+        response.throttle_time_ms = mutations.throttle_time_ms
+    return response

@@ -158,6 +158,17 @@ class FetchReader(ABC):
             for requested in self._fetch.partitions_to_read():
                 self._read_again(requested)
 
+    def limit_bytes(self, limit: float) -> None:
+        """Makes the fetch return, and wait for, no more bytes than this."""
+        self._max_bytes = min(self._max_bytes, max(int(limit), 1))
+        self._min_bytes = min(self._min_bytes, self._max_bytes)
+
+    def discard(self) -> None:
+        """Takes back that the results were counted as sent."""
+        for requested, result in self._results.items():
+            if isinstance(result.records, LogSlice) and requested.partition is not None:
+                self._count_bytes_out(requested.partition, -result.records.size_bytes)
+
     def results(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
         return self._results.items()
 

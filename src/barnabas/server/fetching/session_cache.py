@@ -259,11 +259,27 @@ class FetchContext:
             case ContextKind.ERROR:
                 return FetchResponse(error_code=self.error)
             case ContextKind.SESSIONLESS:
-                return FetchResponse(responses=_by_topic(results))
+                return FetchResponse(responses=by_topic(results))
             case ContextKind.FULL:
                 return self._open_session(list(results), now_ms)
             case ContextKind.INCREMENTAL:
                 return self._respond_with_changes(results)
+
+    def throttled_response(
+        self, results: Iterable[tuple[SessionPartition, PartitionData]], delay_ms: int
+    ) -> FetchResponse:
+        """Returns a response without `results`, which the next fetch reads again.
+
+        A session stays as it is; a fetch that would open one opens none.
+        """
+        session = self._session
+        if session is None:
+            return FetchResponse(throttle_time_ms=delay_ms)
+        for partition, _ in results:
+            session.dirty.mark_dirty(partition)
+        response = self._respond_with_changes(())
+        response.throttle_time_ms = delay_ms
+        return response
 
     def _open_session(
         self, results: list[tuple[SessionPartition, PartitionData]], now_ms: int
@@ -274,11 +290,11 @@ class FetchContext:
             partition.record_returned(result)
         session_id = self._sessions.open(
             self._partitions,
-            privileged=_is_follower(self._request, self._version),
+            privileged=is_follower(self._request, self._version),
             uses_topic_ids=self._version >= FIRST_VERSION_WITH_TOPIC_IDS,
             now_ms=now_ms,
         )
-        return FetchResponse(session_id=session_id, responses=_by_topic(results))
+        return FetchResponse(session_id=session_id, responses=by_topic(results))
 
     def _respond_with_changes(
         self, results: Iterable[tuple[SessionPartition, PartitionData]]
@@ -303,7 +319,7 @@ class FetchContext:
         # keep the others out of a full response.
         for partition in with_records:
             session.dirty.mark_dirty(partition)
-        return FetchResponse(session_id=session.session_id, responses=_by_topic(changed))
+        return FetchResponse(session_id=session.session_id, responses=by_topic(changed))
 
 
 def _session_partitions(
@@ -319,7 +335,7 @@ def _session_partitions(
     return partitions
 
 
-def _by_topic(
+def by_topic(
     results: Iterable[tuple[SessionPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
     """Groups adjacent partitions of a topic; keeps the order of the partitions."""
@@ -336,7 +352,8 @@ def _by_topic(
     return responses
 
 
-def _is_follower(request: FetchRequest, version: int) -> bool:
+def is_follower(request: FetchRequest, version: int) -> bool:
+    """Returns whether a broker sent the request, to replicate partitions."""
     if version >= FIRST_VERSION_WITH_REPLICA_STATE:
         return request.replica_state.replica_id >= 0
     return request.replica_id >= 0

@@ -35,14 +35,24 @@ class Acceptor:
     in the kernel's queue until `resume` is called.
     """
 
-    __slots__ = ("_is_accepting", "_security", "_server", "_sockets", "host", "name", "port")
+    __slots__ = (
+        "_is_delayed",
+        "_security",
+        "_server",
+        "_sockets",
+        "host",
+        "is_accepting",
+        "name",
+        "port",
+    )
 
     def __init__(
         self, server: "SocketServer", name: str, host: str, port: int, security: ListenerSecurity
     ) -> None:
         self._server = server
         self._security = security
-        self._is_accepting = False
+        self.is_accepting = False
+        self._is_delayed = False  # by the rate of new connections
         self.name = name
         self.host = host
         self._sockets = _bind(name, host, port, server.settings.receive_buffer_bytes)
@@ -52,10 +62,10 @@ class Acceptor:
 
     def resume(self) -> None:
         """Accepts clients, if it does not yet."""
-        if self._is_accepting:
+        if self.is_accepting or self._is_delayed:
             return
         for sock in self._sockets:
-            self._is_accepting = True
+            self.is_accepting = True
             self._server.loop.add_reader(sock, self._on_readable, sock)
 
     def close(self) -> None:
@@ -68,7 +78,7 @@ class Acceptor:
     def _on_readable(self, listening: socket.socket) -> None:
         server = self._server
         for _ in range(_MAX_ACCEPTS_PER_TURN):
-            if server.is_full:
+            if server.is_full(self.name):
                 # They wait in the kernel's queue until a connection is closed.
                 log.warning(
                     "Listener %s accepts no clients: there are %d connections (max.connections)",
@@ -102,10 +112,24 @@ class Acceptor:
                 self.name,
                 self._security,
             )
+            delay_ms = server.connection_quotas.record_accepted(self.name, server.now_ms())
+            if delay_ms:
+                self._delay(delay_ms)
+                return
+
+    def _delay(self, delay_ms: int) -> None:
+        """Leaves clients in the kernel's queue, because they connect too fast."""
+        self._stop_accepting()
+        self._is_delayed = True
+        self._server.loop.call_later(delay_ms / 1000, self._end_delay)
+
+    def _end_delay(self) -> None:
+        self._is_delayed = False
+        self.resume()
 
     def _stop_accepting(self) -> None:
-        if self._is_accepting:
-            self._is_accepting = False
+        if self.is_accepting:
+            self.is_accepting = False
             for sock in self._sockets:
                 self._server.loop.remove_reader(sock)
 

@@ -2,8 +2,8 @@
 
 A wake-up of the loop receives once, handles every complete frame that arrived, and sends all
 their responses with one context. While the client does not read its responses, the next of them is
-loaded from disk, or its next request may not start yet, nothing more is read from the socket: TCP
-makes the client wait.
+loaded from disk, its next request may not start yet, or it is over its quota, nothing more is read
+from the socket: TCP makes the client wait.
 """
 
 import asyncio
@@ -96,6 +96,7 @@ class ClientConnection:
         "_server",
         "_socket",
         "_suspended",
+        "_throttle",
         "_tls",
         "_unprocessed",
         "authentication",
@@ -159,6 +160,7 @@ class ClientConnection:
         self._is_reading = False
         self._is_resume_scheduled = False
         self._is_draining = False
+        self._throttle: asyncio.TimerHandle | None = None  # until it ends, no request is started
         if security.sasl is not None:
             self._require_authentication(security.sasl)
 
@@ -190,7 +192,8 @@ class ClientConnection:
     @property
     def is_busy(self) -> bool:
         """Whether the client still waits for a response."""
-        return bool(self._suspended) or self._is_blocked or not self.responses.is_empty
+        is_waiting = bool(self._suspended) or self._is_blocked or self._throttle is not None
+        return is_waiting or not self.responses.is_empty
 
     def decode_client_id(self, encoded: memoryview) -> str:
         """Returns the client id of a request header; nearly always that of the previous request."""
@@ -218,6 +221,26 @@ class ClientConnection:
             self._resume_soon()
         else:
             self._resume()
+
+    def throttle(self, delay_ms: int) -> None:
+        """Reads nothing and starts no request for this time; the longest of several counts."""
+        if self.is_closed or self._is_draining:
+            return
+        until_s = self._loop.time() + delay_ms / 1000
+        if self._throttle is not None:
+            if self._throttle.when() >= until_s:
+                return
+            self._throttle.cancel()
+        self._throttle = self._loop.call_at(until_s, self._on_throttle_end)
+
+    def _on_throttle_end(self) -> None:
+        self._throttle = None
+        self._resume()
+
+    def _cancel_throttle(self) -> None:
+        if self._throttle is not None:
+            self._throttle.cancel()
+            self._throttle = None
 
     # Authentication
 
@@ -250,6 +273,7 @@ class ClientConnection:
     def drain(self) -> None:
         """Handles the requests that have arrived, and closes when all responses are sent."""
         self._is_draining = True
+        self._cancel_throttle()
         self._pause_reading()
         self._resume()
 
@@ -259,6 +283,7 @@ class ClientConnection:
             return
         self.is_closed = True
         self._pause_reading()
+        self._cancel_throttle()
         if self._loading is not None:
             self._loading.cancel()
         elif self._is_send_blocked:
@@ -408,6 +433,9 @@ class ClientConnection:
             if (self._suspended and not self._may_start(view, start)) or not budget:
                 self._is_blocked = True
                 break
+            if self._throttle is not None:
+                self._is_blocked = True
+                break
             if responses.unsent_bytes > MAX_UNSENT_BYTES and not self._send():
                 self._is_blocked = True
                 break
@@ -450,7 +478,9 @@ class ClientConnection:
         """Sends what is ready, then reads again unless a request has to wait."""
         if self.is_closed or not self._send():
             return
-        if self._is_blocked:
+        if self._throttle is not None:
+            self._pause_reading()
+        elif self._is_blocked:
             if not self._suspended:  # other connections have their turn first
                 self._resume_soon()
         elif self._is_draining:

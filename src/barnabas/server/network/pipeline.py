@@ -34,7 +34,7 @@ _HEAD = Struct(">iih")
 class RequestPipeline:
     """Handles the requests of all connections of a node's listeners."""
 
-    __slots__ = ("_loop", "_node", "_routes", "monotonic_ns")
+    __slots__ = ("_loop", "_node", "_routes", "monotonic_ns", "quotas")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class RequestPipeline:
         self._node = node
         self._loop = loop
         self.monotonic_ns = node.monotonic_ns
+        self.quotas = node.quotas
         self._routes = routes or RouteTable(node.metrics, node.handlers)
 
     def handle(self, connection: "ClientConnection", frame: memoryview) -> None:
@@ -96,12 +97,14 @@ class RequestPipeline:
         except Exception as failure:
             response = self.build_error_response(route, request, context, failure)
         else:
-            SuspendedRequest(self, route, request, context, began_ns).start(
+            SuspendedRequest(self, route, request, context, began_ns, size).start(
                 coroutine, awaited, self._loop
             )
             return
         ended_ns = now_ns()
         metrics.local_ns.observe(ended_ns - began_ns)
+        if self.quotas.is_enabled:
+            self.quotas.throttle(route, request, response, context, size, ended_ns - began_ns)
         if response is None:
             return
         responses = connection.responses
@@ -157,10 +160,12 @@ class SuspendedRequest:
     __slots__ = (
         "_context",
         "_handler",
+        "_local_ns",
         "_pipeline",
         "_request",
         "_response",
         "_route",
+        "_size_bytes",
         "_suspended_ns",
         "allows_next_produce",
     )
@@ -172,6 +177,7 @@ class SuspendedRequest:
         request: Message,
         context: RequestContext,
         began_ns: int,
+        size_bytes: int,
     ) -> None:
         self._pipeline = pipeline
         self._route = route
@@ -181,7 +187,9 @@ class SuspendedRequest:
         self._handler: SuspendedHandler | None = None
         self._suspended_ns = pipeline.monotonic_ns()
         self.allows_next_produce = context.allows_next_produce
-        route.metrics.local_ns.observe(self._suspended_ns - began_ns)
+        self._size_bytes = size_bytes
+        self._local_ns = self._suspended_ns - began_ns
+        route.metrics.local_ns.observe(self._local_ns)
 
     def start(
         self, coroutine: HandlerCoroutine, awaited: object, loop: asyncio.AbstractEventLoop
@@ -206,6 +214,10 @@ class SuspendedRequest:
             if failure is not None:
                 response = self._pipeline.build_error_response(
                     route, self._request, context, failure
+                )
+            if self._pipeline.quotas.is_enabled:
+                self._pipeline.quotas.throttle(
+                    route, self._request, response, context, self._size_bytes, self._local_ns
                 )
             out = None
             if response is not None:

@@ -8,6 +8,7 @@ from barnabas.server.handlers import Handler, served_versions
 from barnabas.server.metrics.registry import MetricsRegistry, RequestMetrics
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api, request_header_version, response_header_version
+from barnabas.wire.codec.layout import layout
 from barnabas.wire.error_response import ErrorCounter, error_counter
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
@@ -32,6 +33,7 @@ class Route:
         "count_errors",
         "handle",
         "has_flexible_header",
+        "has_throttle_time",
         "key",
         "metrics",
         "name",
@@ -47,6 +49,10 @@ class Route:
         self.handle = handle
         self.metrics = metrics
         self.has_flexible_header = request_header_version(key, version) > 1
+        self.has_throttle_time = any(
+            field.name == "throttle_time_ms" and version in field.versions
+            for field in layout(response)
+        )
         self.read: Reader = request.reader(version)
         self.count_errors: ErrorCounter = error_counter(response, metrics.errors)
         self._has_flexible_response_header = response_header_version(key, version) > 0

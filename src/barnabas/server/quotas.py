@@ -1,0 +1,227 @@
+"""Quotas of the clients of a node: what requests cost, and how long their connections wait.
+
+The response to a request over quota leaves at once and names the delay; then nothing is read from
+the connection until the delay is over. Without quotas nothing is measured.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from barnabas.security.quotas.client_quotas import (
+    BucketQuota,
+    ClientQuota,
+    ClientSensor,
+    ClientSensors,
+    Quotas,
+    RateQuota,
+)
+from barnabas.security.quotas.entities import QuotaKey
+from barnabas.security.quotas.rate import DEFAULT_WINDOW, RateWindow, SampledRate
+from barnabas.server.fetching.session_cache import is_follower
+from barnabas.server.metrics.registry import Gauge
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.server.network.routes import Route
+    from barnabas.server.request_context import RequestContext
+
+_FIRST_STRICT_VERSIONS: Final = {
+    ApiKey.CREATE_TOPICS: 6,
+    ApiKey.DELETE_TOPICS: 5,
+    ApiKey.CREATE_PARTITIONS: 3,
+}
+"""The versions from which a client over quota gets an error; older ones only have to wait."""
+
+_CLUSTER_ACTIONS: Final = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_PARTITION})
+"""Requests of brokers, which are never throttled."""
+
+_NS_PER_PERCENT: Final = 10_000_000
+"""The part of a second that is one percent of a thread."""
+
+
+class RequestQuotas:
+    """The quotas of one node. All of them count for this node alone."""
+
+    __slots__ = (
+        "exempt_time",
+        "fetch",
+        "is_enabled",
+        "mutations",
+        "now_ms",
+        "produce",
+        "request_time",
+    )
+
+    def __init__(
+        self,
+        window: RateWindow = DEFAULT_WINDOW,
+        controller_window: RateWindow = DEFAULT_WINDOW,
+        now_ms: Callable[[], int] = lambda: int(time.monotonic() * 1000),
+    ) -> None:
+        self.is_enabled = False
+        """Whether anybody has a quota: requests are measured only then."""
+        self.produce = RateQuota(QuotaKey.PRODUCER_BYTE_RATE, window)
+        self.fetch = RateQuota(QuotaKey.CONSUMER_BYTE_RATE, window)
+        self.request_time = RateQuota(
+            QuotaKey.REQUEST_PERCENTAGE, window, max_delay_ms=window.sample_ms
+        )
+        self.mutations = BucketQuota(QuotaKey.CONTROLLER_MUTATION_RATE, controller_window)
+        self.exempt_time = SampledRate(window)
+        self.now_ms = now_ms
+        """The clock of the event loop, whose timers end the delays."""
+
+    @classmethod
+    def of(
+        cls, settings: Mapping[str, Any], loop: asyncio.AbstractEventLoop, quotas: Quotas
+    ) -> "RequestQuotas":
+        created = cls(
+            request_window(settings),
+            RateWindow(
+                settings["controller.quota.window.num"],
+                settings["controller.quota.window.size.seconds"] * 1000,
+            ),
+            lambda: int(loop.time() * 1000),
+        )
+        created.update(quotas)
+        return created
+
+    def update(self, quotas: Quotas) -> None:
+        """Applies the quotas of new metadata."""
+        parts = (self.produce, self.fetch, self.request_time, self.mutations)
+        for part in parts:
+            part.update(quotas)
+        self.is_enabled = any(part.is_enabled for part in parts)
+
+    def throttle(
+        self,
+        route: "Route",
+        request: Message,
+        response: Any,
+        context: "RequestContext",
+        size_bytes: int,
+        handler_ns: int,
+    ) -> None:
+        """Counts a request that was handled, and delays the next one of its connection.
+
+        The response may have a delay already: that of a fetch, or of the controller.
+        """
+        now_ms = self.now_ms()
+        user, client_id = context.principal.name, context.client_id or ""
+        has_delay = response is not None and route.has_throttle_time
+        delay_ms: int = response.throttle_time_ms if has_delay else 0
+        if request.API_KEY == ApiKey.PRODUCE and self.produce.is_enabled:
+            produce_ms = self.produce.record(user, client_id, size_bytes, now_ms)
+            delay_ms = max(delay_ms, produce_ms)
+        if self.request_time.is_enabled:
+            percent = handler_ns / _NS_PER_PERCENT
+            if _is_exempt(request, context):
+                self.exempt_time.record(percent, now_ms)
+            else:
+                request_ms = self.request_time.record(user, client_id, percent, now_ms)
+                delay_ms = max(delay_ms, request_ms)
+        if delay_ms <= 0:
+            return
+        if has_delay:
+            response.throttle_time_ms = delay_ms
+        context.connection.throttle(delay_ms)
+
+    def recorded_mutations(
+        self, request: Message, context: "RequestContext"
+    ) -> "RecordedMutations | None":
+        """Returns the quota of a request that creates or deletes partitions; None without one."""
+        first_strict = _FIRST_STRICT_VERSIONS.get(ApiKey(request.API_KEY))
+        if not self.mutations.is_enabled or first_strict is None:
+            return None
+        quota = self.mutations.find(context.principal.name, context.client_id or "")
+        if quota is None:
+            return None
+        now_ms = self.now_ms()
+        sensor = self.mutations.sensors.get(quota.tags, now_ms)
+        return RecordedMutations(
+            quota, sensor, now_ms, is_strict=context.api_version >= first_strict
+        )
+
+    def __iter__(self) -> Iterator[Gauge]:
+        """Returns the metrics of the clients that have quotas."""
+        now_ms = self.now_ms()
+        for kind, name, part in (
+            ("produce", "byte_rate", self.produce),
+            ("fetch", "byte_rate", self.fetch),
+            ("request", "request_time", self.request_time),
+        ):
+            for labels, sensor in _labelled(part.sensors, now_ms):
+                rate = sensor.rate.per_second(now_ms)
+                yield Gauge(f"kafka_server_{kind}_{name}", rate, labels)
+                waited = sensor.throttle_time.average(now_ms)
+                yield Gauge(f"kafka_server_{kind}_throttle_time", waited, labels)
+        for labels, sensor in _labelled(self.mutations.sensors, now_ms):
+            rate = sensor.rate.per_second(now_ms)
+            waited = sensor.throttle_time.average(now_ms)
+            yield Gauge("kafka_server_controllermutation_mutation_rate", rate, labels)
+            yield Gauge("kafka_server_controllermutation_throttle_time", waited, labels)
+        if self.request_time.is_enabled:
+            exempt = self.exempt_time.per_second(now_ms)
+            yield Gauge("kafka_server_request_exempt_request_time", exempt)
+
+
+class RecordedMutations:
+    """What one request takes from the bucket of its client."""
+
+    __slots__ = ("_is_strict", "_now_ms", "_quota", "_sensor", "throttle_time_ms")
+
+    def __init__(
+        self, quota: ClientQuota, sensor: ClientSensor, now_ms: int, *, is_strict: bool
+    ) -> None:
+        self._quota = quota
+        self._sensor = sensor
+        self._now_ms = now_ms
+        self._is_strict = is_strict
+        self.throttle_time_ms = 0
+
+    def record(self, count: int) -> None:
+        """Takes a token for each partition. Raises THROTTLING_QUOTA_EXCEEDED if there are none.
+
+        A request that finds a token may take more than there are. Old clients are never rejected.
+        """
+        rate, bucket = self._quota.bound, self._sensor.bucket
+        if self._is_strict and bucket.tokens(rate, self._now_ms) < 0:
+            self._wait(bucket.delay_ms(rate, self._now_ms))
+            raise KafkaError(
+                ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+                "The quota of partitions to create and delete (controller_mutation_rate) is used "
+                f"up: retry in {self.throttle_time_ms} ms.",
+            )
+        bucket.take(count, rate, self._now_ms)
+        self._sensor.rate.record(count, self._now_ms)
+        if not self._is_strict:
+            self._wait(bucket.delay_ms(rate, self._now_ms))
+
+    def _wait(self, delay_ms: int) -> None:
+        self.throttle_time_ms = delay_ms
+        self._sensor.throttle_time.record(delay_ms, self._now_ms)
+
+
+def _is_exempt(request: Any, context: "RequestContext") -> bool:
+    match ApiKey(request.API_KEY):
+        case ApiKey.PRODUCE:
+            return bool(request.acks == 0)
+        case ApiKey.FETCH:
+            return is_follower(request, context.api_version)
+        case key:
+            return key in _CLUSTER_ACTIONS
+
+
+def request_window(settings: Mapping[str, Any]) -> RateWindow:
+    """Returns how the rates of clients and of connections are measured."""
+    return RateWindow(settings["quota.window.num"], settings["quota.window.size.seconds"] * 1000)
+
+
+def _labelled(sensors: ClientSensors, now_ms: int) -> Iterator[tuple[dict[str, str], ClientSensor]]:
+    sensors.remove_expired(now_ms)
+    for tags, sensor in sensors:
+        yield {"user": quote(tags.user, safe=""), "client_id": tags.client_id}, sensor
