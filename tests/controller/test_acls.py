@@ -141,7 +141,6 @@ def test_the_acls_that_match_are_removed_and_returned_by_filter(one_broker: Worl
         ({"resource_name_filter": "*", "pattern_type_filter": MATCH}, {"*"}),
         ({"resource_name_filter": "ord", "pattern_type_filter": MATCH}, {"prefixed ord", "*"}),
     ],
-    ids=str,
 )
 def test_filters_match_patterns(
     changes: dict[str, Any], expected: set[str], one_broker: World
