@@ -34,11 +34,11 @@ def test_help_lists_the_commands(barnabas: Barnabas) -> None:
         (("--set", "num.partitions=many"), "Invalid value many for configuration num.partitions"),
         (
             ("--set", "listener.security.protocol.map=PLAINTEXT:SSL,CONTROLLER:PLAINTEXT"),
-            "this version has no TLS",
+            "needs a key and a certificate",
         ),
         (
             ("--set", "create.topic.policy.class.name=org.acme.Strict"),
-            "create.topic.policy.class.name is org.acme.Strict; this version has no authorization",
+            "create.topic.policy.class.name is org.acme.Strict; this version has no policies",
         ),
         (("--host", "no.such.host.invalid"), "Cannot listen on no.such.host.invalid: "),
     ],
