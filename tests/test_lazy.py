@@ -13,6 +13,8 @@ import pytest
         ("from barnabas import Producer", "barnabas.config.broker barnabas.client.consumer"),
         ("from barnabas import Producer", "importlib.metadata pyarrow"),
         ("from barnabas.aio import Consumer", "barnabas.client.admin.client pyarrow"),
+        ("from barnabas import Producer; Producer({})", "cryptography"),
+        ("from barnabas.node import Node; from barnabas.node.node import *", "cryptography jwt"),
         ("from barnabas import TopicPartition, Uuid", "asyncio barnabas.net"),
         (
             "import barnabas.cli.commands.up, barnabas.cli.banner, barnabas.cli.foreground",

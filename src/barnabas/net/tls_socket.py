@@ -62,6 +62,7 @@ class TlsHandshake:
 
     __slots__ = (
         "_context",
+        "_fd",
         "_host",
         "_incoming",
         "_is_complete",
@@ -92,6 +93,7 @@ class TlsHandshake:
     ) -> None:
         self._loop = loop
         self._socket = sock
+        self._fd = sock.fileno()  # asyncio takes 25 us longer to watch a socket object
         self._context = context
         self._host = host
         self._on_done = on_done
@@ -169,7 +171,7 @@ class TlsHandshake:
 
     def _wait(self) -> None:
         self._is_waiting = True
-        self._loop.add_reader(self._socket, self._on_readable)
+        self._loop.add_reader(self._fd, self._on_readable)
 
     def _on_readable(self) -> None:
         try:
@@ -208,7 +210,7 @@ class TlsHandshake:
     def _stop_waiting(self) -> None:
         if self._is_waiting:
             self._is_waiting = False
-            self._loop.remove_reader(self._socket)
+            self._loop.remove_reader(self._fd)
 
 
 class TlsSocket:

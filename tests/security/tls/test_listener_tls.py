@@ -12,7 +12,7 @@ from tests.tls_certificates import Authority, Issued, castle_authority
 from barnabas.config import SecurityProtocol
 from barnabas.net.tls import TlsSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
-from barnabas.security.tls.listener_config import TlsConfigError
+from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
 from barnabas.security.tls.listener_tls import ListenerTls
 from barnabas.security.tls.principal_mapping import NoMatchingRuleError
 
@@ -112,6 +112,8 @@ def test_with_sasl_only_the_listeners_own_setting_asks_for_certificates(
     settings["listener.name.secure.ssl.client.auth"] = "required"
     tls = listener_tls(settings, SecurityProtocol.SASL_SSL)
     assert tls.server_context.verify_mode is ssl.CERT_REQUIRED
+    issued = castle_authority().issue("CN=alice", ())
+    assert tls.principal_of(connect(tls, client_context(issued))) == ANONYMOUS
 
 
 # Errors and warnings at the start
@@ -163,6 +165,23 @@ def test_a_certificate_that_expires_soon_is_a_warning(
     warnings = tls.find_warnings(datetime.now(UTC) + timedelta(seconds=1))
     assert len(warnings) == (warning is not None)
     assert all(line.startswith(warning) for line in warnings if warning)
+
+
+def test_suites_that_cannot_be_left_out_are_a_warning(server: Issued, tmp_path: Path) -> None:
+    settings = pem_settings(tmp_path, server)
+    tls = listener_tls(settings | {"ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"})
+    (warning,) = tls.find_warnings()
+    assert "TLS_CHACHA20_POLY1305_SHA256, TLS_AES_128_GCM_SHA256 stay enabled" in warning
+
+
+def test_a_listener_of_other_nodes_needs_no_key(server: Issued, tmp_path: Path) -> None:
+    settings = pem_settings(tmp_path, server)
+    trust = {name: text for name, text in settings.items() if "truststore" in name}
+    config = ListenerConfig("SECURE", typed(trust))
+    tls = ListenerTls(config, SecurityProtocol.SSL, is_served=False, is_connected_to=True)
+    tls.apply(tls.load(typed(trust)))
+    assert tls.client is not None
+    assert tls.describe() == "a trust store, and no key store"
 
 
 # Changes at run time

@@ -122,6 +122,10 @@ def test_without_settings_there_are_no_stores() -> None:
             "ssl.truststore.location cannot be set together with an inline truststore",
         ),
         (
+            {"ssl.keystore.location": "{damaged}", "ssl.keystore.type": "PEM"},
+            "ssl.keystore.location {damaged} has a certificate that is damaged",
+        ),
+        (
             {"ssl.truststore.location": "{key}", "ssl.truststore.type": "PEM"},
             "ssl.truststore.location {key} has no certificate",
         ),
@@ -142,10 +146,20 @@ def test_an_error_names_the_setting_and_says_what_to_do(
         "ca": castle_authority().write_pem(tmp_path),
         "key": str(tmp_path / "key.pem"),
         "empty": str(tmp_path / "empty.pem"),
+        "damaged": str(tmp_path / "damaged.pem"),
     }
+    Path(files["damaged"]).write_text(
+        issued.key_pem + "-----BEGIN CERTIFICATE-----\nMIIBAAAA\n-----END CERTIFICATE-----\n"
+    )
     Path(files["key"]).write_text(issued.key_pem)
     Path(files["empty"]).touch()
     with pytest.raises(TlsConfigError) as raised:
         load({name: value.format_map(files) for name, value in settings.items()})
     assert problem.format_map(files) in str(raised.value)
     assert "hush" not in str(raised.value)
+
+
+def test_passwords_do_not_show(tmp_path: Path) -> None:
+    path = castle_authority().issue("CN=server").write_pkcs12(tmp_path, "server")
+    stores = load({"ssl.keystore.location": path, "ssl.keystore.password": PASSWORD})
+    assert PASSWORD not in repr(stores)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from barnabas.config.addresses import SecurityProtocol
+from barnabas.net.cipher_suites import TLS_1_3_SUITES
 from barnabas.net.key_stores import to_pem
 from barnabas.net.tls import ClientAuth, TlsContext, TlsSettings
 from barnabas.security.principal import ANONYMOUS, USER, KafkaPrincipal
@@ -53,6 +54,7 @@ class ListenerTls:
         self._is_served = is_served
         self._is_connected_to = is_connected_to
         self._user_name = _user_names(config)
+        self._suite_warning = _find_suite_warning(config["ssl.cipher.suites"])
         self._state = self._build(config, load_stores(config))
         self.client: TlsContext | None = None
         """The current context of connections to this listener of other nodes."""
@@ -66,25 +68,33 @@ class ListenerTls:
         assert self._state.server is not None, "this node does not serve the listener"
         return self._state.server
 
+    @property
+    def authenticates_clients(self) -> bool:
+        """Whether a client is known after the handshake. With SASL it is not."""
+        return self._protocol is SecurityProtocol.SSL
+
     def principal_of(self, tls_object: ssl.SSLObject) -> KafkaPrincipal:
         """Returns the principal of a client. Raises NoMatchingRuleError."""
         certificate = tls_object.getpeercert(binary_form=True)
-        if certificate is None:
+        if certificate is None or not self.authenticates_clients:
             return ANONYMOUS
         return KafkaPrincipal(USER, self._user_name(certificate))
 
     def find_warnings(self, now: datetime | None = None) -> list[str]:
-        """Returns a line for each certificate that has expired, or will soon."""
+        """Returns a line for each certificate that has expired, or will soon, and for suites."""
         now = now or datetime.now(UTC)
         infos = map(CertificateInfo.of, self._state.stores.key_store_certificates)
+        warnings = [info.find_warning(now) for info in infos]
         return [
             f"listener {self.listener}: {warning}"
-            for info in infos
-            if (warning := info.find_warning(now))
+            for warning in (*warnings, self._suite_warning)
+            if warning
         ]
 
     def describe(self) -> str:
         """Returns whom the certificate is for, and until when it is valid."""
+        if not self._state.stores.key_store_certificates:
+            return "a trust store, and no key store"
         info = CertificateInfo.of(self._state.stores.key_store_certificates[0])
         return f"{info.subject}, valid until {info.valid_until:%Y-%m-%d}"
 
@@ -197,6 +207,17 @@ def _user_names(config: ListenerConfig) -> Callable[[bytes], str]:
         return mapper.user_name(subject_of(certificate))
 
     return user_name
+
+
+def _find_suite_warning(suites: tuple[str, ...]) -> str | None:
+    """Python's ssl cannot select among the suites of TLS 1.3."""
+    missing = [suite for suite in TLS_1_3_SUITES if suite not in suites]
+    if not missing or len(missing) == len(TLS_1_3_SUITES):
+        return None
+    return (
+        f"{', '.join(missing)} stay enabled though ssl.cipher.suites leaves them out: the suites "
+        "of TLS 1.3 are all enabled, or none"
+    )
 
 
 def _reason(error: OSError) -> str:

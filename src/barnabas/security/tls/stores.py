@@ -1,7 +1,7 @@
 """The key store and the trust store of a listener, read as its settings say."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from barnabas.net.key_stores import (
@@ -15,6 +15,7 @@ from barnabas.net.key_stores import (
     read_key_store,
     read_pem,
 )
+from barnabas.security.tls.certificates import CertificateInfo
 from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
 
 RELOADABLE = (
@@ -39,8 +40,8 @@ class ListenerStores:
     key: KeyEntry | None
     key_store_certificates: tuple[bytes, ...]  # the first of each entry, in DER
     trusted: tuple[bytes, ...] | None
-    fingerprint: tuple[object, ...]
-    """Equal for equal settings and unchanged files."""
+    fingerprint: tuple[object, ...] = field(repr=False)
+    """Equal for equal settings and unchanged files. It contains passwords."""
 
 
 def load_stores(config: ListenerConfig) -> ListenerStores:
@@ -58,9 +59,11 @@ def load_stores(config: ListenerConfig) -> ListenerStores:
             f"{_source(config, 'keystore')} has a private key and no certificate: add the "
             "certificate chain of this node"
         )
+    own = tuple(_first_certificates(keys))
+    _require_readable(config, own)
     return ListenerStores(
         keys.keys[0] if keys is not None else None,
-        tuple(_first_certificates(keys)),
+        own,
         _certificates_of(config, trusted),
         fingerprint,
     )
@@ -87,6 +90,16 @@ def _first_certificates(store: KeyStore | None) -> Iterator[bytes]:
         for entry in store.keys:
             yield from entry.chain[:1]
         yield from store.certificates
+
+
+def _require_readable(config: ListenerConfig, certificates: tuple[bytes, ...]) -> None:
+    try:
+        for certificate in certificates:
+            CertificateInfo.of(certificate)
+    except ValueError:
+        raise TlsConfigError(
+            f"{_source(config, 'keystore')} has a certificate that is damaged: write it again"
+        ) from None
 
 
 def _certificates_of(config: ListenerConfig, store: KeyStore | None) -> tuple[bytes, ...] | None:

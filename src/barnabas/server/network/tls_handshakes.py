@@ -103,7 +103,8 @@ class TlsHandshakes:
             self._fail(connection, str(failure))
             return
         del self._in_progress[connection]
-        self.succeeded[connection.listener] += 1
+        if tls.authenticates_clients:
+            self.succeeded[connection.listener] += 1
         connection.on_secured(secured, principal)
 
     def _fail(self, connection: "ClientConnection", reason: str | None) -> None:
