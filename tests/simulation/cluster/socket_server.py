@@ -12,6 +12,7 @@ from tests.simulation.world.connections import ConnectionEnd, ConnectionNetwork
 from tests.simulation.world.process import current_process
 
 from barnabas.security.principal import ANONYMOUS
+from barnabas.security.quotas.connection_quotas import ConnectionQuotas
 from barnabas.server.metrics.registry import RequestMetrics
 from barnabas.server.network.pipeline import RequestPipeline, SuspendedRequest
 from barnabas.server.network.response_queue import QueuedResponse
@@ -44,6 +45,7 @@ class SimulatedSocketServer:
         self.process = current_process()
         self.settings = settings
         self.pipeline = RequestPipeline(node, loop)
+        self.connection_quotas = ConnectionQuotas()
         self.clock = node.clock
         self._network = network
         self._purgatory = node.purgatory
