@@ -132,6 +132,7 @@ async def test_a_registered_broker_has_the_epoch_of_the_response() -> None:
         (ErrorCode.INCONSISTENT_CLUSTER_ID, "format it for theirs"),
         (ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another node.id"),
         (ErrorCode.NOT_CONTROLLER, "a majority of the controllers running"),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "super.users on all nodes"),
         (ErrorCode.INVALID_REGISTRATION, "INVALID_REGISTRATION"),
     ],
 )

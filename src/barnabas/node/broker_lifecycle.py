@@ -287,6 +287,11 @@ def _explain(broker_id: int, code: ErrorCode) -> str:
                 f"No controller has registered broker {broker_id} so far: are a majority of the "
                 "controllers running, and does controller.quorum.bootstrap.servers name them?"
             )
+        case ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            return (
+                f"The controller does not allow broker {broker_id} to register: add the principal "
+                "of this node to super.users on all nodes."
+            )
         case ErrorCode.STALE_BROKER_EPOCH:
             return f"Another process is registered as broker {broker_id}: stop one of them."
     return f"The controller did not register broker {broker_id}: {code.name}."

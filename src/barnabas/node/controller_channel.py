@@ -190,7 +190,13 @@ class _ForwardedRequest(_ControllerRequest):
             return None
         key = self._request.API_KEY
         if code is not ErrorCode.NONE or response.response_data is None:
-            log.error("the controller rejected the envelope of %s: %s", api(key).name, code.name)
+            is_denied = code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            log.error(
+                "the controller rejected the envelope of %s: %s%s",
+                api(key).name,
+                code.name,
+                "; add the principal of this node to super.users on all nodes" if is_denied else "",
+            )
             return self.error(
                 ErrorCode.UNKNOWN_SERVER_ERROR,
                 f"The controller rejected the envelope: {code.name}.",
