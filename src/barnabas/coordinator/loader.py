@@ -64,8 +64,8 @@ def _runs(log: PartitionLog) -> Iterator[_Run]:
 def _replay(run: _Run, types: RecordTypes, state: ReplayedState) -> None:
     if run.is_control:
         _replay_markers(run, state)
-    else:
-        types.replay(run.records, run.producer_id, state)
+        return
+    types.replay(run.records, run.producer_id, state)
 
 
 def _replay_markers(run: _Run, state: ReplayedState) -> None:
