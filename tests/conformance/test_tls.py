@@ -77,7 +77,7 @@ def test_records_arrive(round_trip: RoundTrip, connection: Connection) -> None:
         ("expired certificate", "its certificate has expired"),
     ],
 )
-def test_a_client_that_is_wrong_is_told_so_and_logged(
+def test_a_client_that_is_wrong_gets_an_error_and_a_log_line(
     round_trip: RoundTrip,
     change: str,
     line: str,
@@ -132,7 +132,7 @@ def test_a_client_does_not_send_to_a_broker_that_it_cannot_trust(
 
 
 @every_library
-def test_a_client_of_a_plain_listener_that_expects_tls_is_told_so(
+def test_a_client_of_a_plain_listener_that_expects_tls_gets_an_error(
     round_trip: RoundTrip, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Broker() as plain:

@@ -26,6 +26,11 @@ from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.error_response import error_counter
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.acls import AclCreation, CreateAclsRequest
+from barnabas.wire.messages.client_quotas import AlterClientQuotasRequest, RequestEntryData
+from barnabas.wire.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from barnabas.wire.messages.topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -44,6 +49,8 @@ ON_THE_CLUSTER = {
     ApiKey.ELECT_LEADERS: AclOperation.ALTER,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: AclOperation.ALTER,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: AclOperation.DESCRIBE,
+    ApiKey.ALTER_CLIENT_QUOTAS: AclOperation.ALTER_CONFIGS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: AclOperation.ALTER,
     ApiKey.VOTE: AclOperation.CLUSTER_ACTION,
     ApiKey.BEGIN_QUORUM_EPOCH: AclOperation.CLUSTER_ACTION,
     ApiKey.END_QUORUM_EPOCH: AclOperation.CLUSTER_ACTION,
@@ -84,6 +91,16 @@ BY_RESOURCE = {
 }
 """APIs that check every resource; brokers forward them, so the cases of brokers test them."""
 
+BY_CLIENT = {
+    ApiKey.API_VERSIONS,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+}
+"""APIs for every client, and those of tokens, which depend on how the client has logged in."""
+
 
 class SecuredListener(FakeControllerListener):
     """A controller's listener with ACLs for everyone who is not authenticated."""
@@ -112,7 +129,7 @@ class SecuredListener(FakeControllerListener):
 
 
 def test_every_api_has_a_case() -> None:
-    assert {*ON_THE_CLUSTER, *BY_RESOURCE, ApiKey.API_VERSIONS} == set(HANDLERS)
+    assert {*ON_THE_CLUSTER, *BY_RESOURCE, *BY_CLIENT} == set(HANDLERS)
 
 
 @pytest.mark.parametrize("key", ON_THE_CLUSTER, ids=lambda key: key.name)
@@ -137,7 +154,15 @@ def test_an_api_needs_an_operation_on_the_cluster(key: ApiKey) -> None:
 
 
 def _request(key: ApiKey) -> Message:
-    return sealed(inside(CREATE, 7)) if key is ApiKey.ENVELOPE else api(key).request()
+    """Returns a request with something in it, if only that can have an error."""
+    match key:
+        case ApiKey.ENVELOPE:
+            return sealed(inside(CREATE, 7))
+        case ApiKey.ALTER_CLIENT_QUOTAS:
+            return AlterClientQuotasRequest(entries=[RequestEntryData()])
+        case ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
+            return AlterUserScramCredentialsRequest(deletions=[ScramCredentialDeletion(name="a")])
+    return api(key).request()
 
 
 def codes(response: Any) -> set[int]:
