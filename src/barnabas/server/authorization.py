@@ -61,7 +61,13 @@ class RequestAuthorizer:
         is_audited: bool = True,
     ) -> bool:
         principal, host = context.principal, context.host
-        is_allowed = self._authorizer.is_allowed(principal, host, operation, resource)
+        try:
+            is_allowed = self._authorizer.is_allowed(principal, host, operation, resource)
+        except KafkaError as error:
+            reason = error.message
+            check = AccessCheck(principal, host, operation, resource, api(context.api_key).name)
+            self._audit_log.on_denied(check, lambda: reason)
+            raise
         if is_audited and (not is_allowed or self._audit_log.logs_allowed):
             self._audit(context, operation, resource, is_allowed)
         return is_allowed

@@ -84,8 +84,11 @@ class AuditLog:
             del self._denials[next(iter(self._denials))]
         self._denials[key] = _Denial(now_ms)
         if check.operation is AclOperation.CLUSTER_ACTION:
-            sentence += "; if it is a node of this cluster, add its principal to super.users"
-        log.info("%s", sentence)
+            log.warning(
+                "%s; if it is a node of this cluster, add its principal to super.users", sentence
+            )
+        else:
+            log.info("%s", sentence)
 
 
 def _sentence(check: AccessCheck, outcome: str, rule: str) -> str:
