@@ -45,10 +45,19 @@ class Up:
     def metrics(self) -> list[str]:
         return re.findall(r"^\d+ .* (http://\S+)$", self.output, re.MULTILINE)
 
+    @property
+    def address(self) -> str:
+        """The address of the first broker."""
+        return re.findall(r"--bootstrap-server (?:\\\s+)?(\S+)", self.output)[-1]
+
+    @property
+    def registry(self) -> str:
+        return re.findall(r"^Schema registry: (http\S+)$", self.output, re.MULTILINE)[-1]
+
     def wait(self, starts: int = 1) -> "Up":
         """Waits for the banner; `starts` is the number of starts in this directory."""
         wait_until(
-            lambda: self.output.count("Bootstrap servers: ") == starts or not self.is_running,
+            lambda: self.output.count("Try it with any") == starts or not self.is_running,
             "the cluster is up",
             START_S,
         )

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from barnabas import __version__
 from barnabas.cli.local_cluster import LocalCluster
+from barnabas.cli.local_security import ADMIN
 from barnabas.cli.registry_process import RegistryPlan
-from barnabas.cli.shell_commands import python_word, shell_command, wrapped
+from barnabas.cli.shell_commands import python_word, shell_command, shown_path, wrapped
+from barnabas.cli.up_options import UpOptions
 from barnabas.config.addresses import ALL_INTERFACES
 from barnabas.node import Node
 from barnabas.node.format import host_for_local_nodes
@@ -18,7 +20,10 @@ _DEFAULT_BOOTSTRAP_SERVER = "localhost:9092"
 _PYTHON_ON_PATH = ("python", "python3")
 
 
-def node_banner(node: Node, log: str, registry_plan: RegistryPlan | None) -> str:
+def node_banner(
+    node: Node, log: str, registry_plan: RegistryPlan | None, client_file: Path | None = None
+) -> str:
+    """`client_file` has the settings that clients need, if the broker is secured."""
     bound = node.settings.listeners[0]
     where = f"{node.address} and all other addresses" if _is_everywhere(bound.host) else None
     lines = [
@@ -28,15 +33,17 @@ def node_banner(node: Node, log: str, registry_plan: RegistryPlan | None) -> str
         f"Log: {log}",
         f"Metrics: {_metrics_url(node.metrics_address)}",
         *_registry_lines(registry_plan),
-        *_commands_to_try(node.address),
+        *_security_lines(client_file),
+        *_commands_to_try(node.address, client_file),
     ]
     return "\n".join(lines)
 
 
 def cluster_banner(
-    cluster: LocalCluster, directory: Path, registry_plan: RegistryPlan | None
+    cluster: LocalCluster, registry_plan: RegistryPlan | None, options: UpOptions
 ) -> str:
-    nodes = cluster.nodes
+    nodes, client_file = cluster.nodes, options.client_file
+    connection = _connection(nodes[0].address, client_file)
     addresses = ",".join(node.address for node in nodes)
     controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
     rows = [
@@ -49,23 +56,25 @@ def cluster_banner(
         *_table([("BROKER", "ADDRESS", "PID", "METRICS"), *rows]),
         f"Controllers: {', '.join(controllers)}",
         f"Bootstrap servers: {addresses}",
-        f"Data: {directory}",
+        f"Data: {options.directory}",
         f"Logs: {nodes[0].log_file}, and so on",
         *_registry_lines(registry_plan),
+        *_security_lines(client_file),
         "",
         "Leaders, lag and under-replicated partitions:",
-        *wrapped(shell_command("barnabas", "cluster", "describe", *_server(nodes[0].address))),
-        *wrapped(shell_command("barnabas", "quorum", "describe", *_server(nodes[0].address))),
-        *_commands_to_try(nodes[0].address),
+        *wrapped(shell_command("barnabas", "cluster", "describe", *connection)),
+        *wrapped(shell_command("barnabas", "quorum", "describe", *connection)),
+        *_commands_to_try(nodes[0].address, client_file),
     ]
     return "\n".join(lines)
 
 
-def _commands_to_try(address: str) -> list[str]:
-    kafka = ("--bootstrap-server", address, "--topic", "hello")
+def _commands_to_try(address: str, client_file: Path | None) -> list[str]:
+    connection = _connection(address, client_file)
+    kafka = ("--bootstrap-server", address, *_command_config(client_file), "--topic", "hello")
     commands = [
-        f"echo world | {shell_command('barnabas', 'produce', 'hello', *_server(address))}",
-        shell_command("barnabas", "consume", "hello", "--from-beginning", *_server(address)),
+        f"echo world | {shell_command('barnabas', 'produce', 'hello', *connection)}",
+        shell_command("barnabas", "consume", "hello", "--from-beginning", *connection),
         shell_command("kafka-console-producer.sh", *kafka),
         shell_command("kafka-console-consumer.sh", *kafka, "--from-beginning"),
     ]
@@ -75,15 +84,37 @@ def _commands_to_try(address: str) -> list[str]:
         *(line for command in commands for line in wrapped(command)),
         "or in Python:" if python_word() in _PYTHON_ON_PATH else f"or in Python ({python_word()}):",
         "  from barnabas import Consumer, Producer",
-        f'  producer = Producer({{"bootstrap.servers": "{address}"}})',
+        *_python_settings(address, client_file),
+        "  producer = Producer(settings)",
         '  producer.produce("hello", "world")',
         "  producer.flush()",
-        f'  consumer = Consumer({{"bootstrap.servers": "{address}",',
-        '                       "group.id": "readers", "auto.offset.reset": "earliest"})',
+        '  reading = {"group.id": "readers", "auto.offset.reset": "earliest"}',
+        "  consumer = Consumer(settings | reading)",
         '  consumer.subscribe(["hello"])',
         "  print(consumer.poll(10).value())",
         "",
     ]
+
+
+def _python_settings(address: str, client_file: Path | None) -> list[str]:
+    if client_file is None:
+        return [f'  settings = {{"bootstrap.servers": "{address}"}}']
+    return [
+        "  from pathlib import Path",
+        "  from barnabas.config import parse_properties",
+        f'  file = Path("{shown_path(client_file)}")',
+        "  settings = parse_properties(file.read_text())",
+        f'  settings["bootstrap.servers"] = "{address}"',
+    ]
+
+
+def _connection(address: str, client_file: Path | None) -> Sequence[str]:
+    """Returns the options with which a command connects."""
+    return (*_server(address), *_command_config(client_file))
+
+
+def _command_config(client_file: Path | None) -> Sequence[str]:
+    return () if client_file is None else ("--command-config", shown_path(client_file))
 
 
 def _server(address: str) -> Sequence[str]:
@@ -105,6 +136,12 @@ def _metrics_url(address: str | None) -> str:
 
 def _registry_lines(registry_plan: RegistryPlan | None) -> list[str]:
     return [] if registry_plan is None else [registry_plan.banner_line]
+
+
+def _security_lines(client_file: Path | None) -> list[str]:
+    if client_file is None:
+        return []
+    return [f"Secured with TLS and ACLs; the login of {ADMIN} is in {shown_path(client_file)}"]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -50,11 +50,13 @@ def run_cluster(
     nodes: Sequence[LocalNode],
     *,
     banner: Callable[[LocalCluster], str],
+    client_settings: Mapping[str, str],
     registry: RegistryProcess | None = None,
     is_verbose: bool = False,
 ) -> None:
     """Runs the nodes until SIGTERM or Ctrl-C, then stops them one after the other."""
-    asyncio.run(_supervise(LocalCluster(nodes, is_verbose), banner, registry))
+    cluster = LocalCluster(nodes, client_settings, is_verbose)
+    asyncio.run(_supervise(cluster, banner, registry))
 
 
 async def _serve(

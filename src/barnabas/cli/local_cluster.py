@@ -7,13 +7,14 @@ ordinary nodes: `barnabas start 1.properties` runs one of them alone. Each logs 
 import asyncio
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from barnabas.cli.child_output import echo_lines
 from barnabas.cli.local_ports import any_free_port, is_free, next_free_port, suggest_port
+from barnabas.cli.local_security import SECURITY_FOLDER, write_private
 from barnabas.cli.operations.local_processes import describe_taken_directory, describe_taken_port
 from barnabas.cli.operations.settings import check_settings, load_settings
 from barnabas.cli.shell_commands import shell_command
@@ -85,7 +86,7 @@ def prepare_nodes(options: UpOptions) -> list[LocalNode]:
             f"{directory} has the data of a single node: leave out --brokers, or choose another "
             "--dir."
         )
-    if directory.exists() and any(directory.iterdir()):
+    if directory.exists() and any(file.name != SECURITY_FOLDER for file in directory.iterdir()):
         raise NodeError(f"{directory} contains other files: choose an empty directory.")
     for key in NODE_SETTINGS:
         if key in options.overrides:
@@ -179,7 +180,7 @@ def _new_nodes(options: UpOptions) -> list[LocalNode]:
         properties = cluster_properties(
             options.host, port, node_id, controllers, options.brokers, directory / str(node_id)
         )
-        settings = check_settings(properties | options.overrides)
+        settings = check_settings(options.node_properties(properties))
         nodes.append(LocalNode(node_id, directory / f"{node_id}.properties", settings))
     voters = VoterSet(
         VoterNode(
@@ -190,13 +191,14 @@ def _new_nodes(options: UpOptions) -> list[LocalNode]:
         for node_id, controller_port in controllers.items()
     )
     cluster_id = to_text(random_uuid())
+    users = options.scram_users()
     for node in nodes:
         # A broker finds the voters through controller.quorum.bootstrap.servers.
         quorum = voters if node.settings.is_controller else QuorumBootstrap.JOIN
-        format_storage(node.settings, cluster_id=cluster_id, quorum=quorum)
+        format_storage(node.settings, cluster_id=cluster_id, quorum=quorum, scram_users=users)
     for node in nodes:
         lines = (f"{key}={value}\n" for key, value in node.settings.explicit.items())
-        node.file.write_text("".join(lines), encoding="latin-1")
+        write_private(node.file, "".join(lines))  # it can have passwords
     return nodes
 
 
@@ -272,8 +274,12 @@ def cluster_properties(
 class LocalCluster:
     """Starts, watches and stops the node processes. Echoes their logs with their node ids."""
 
-    def __init__(self, nodes: Sequence[LocalNode], is_verbose: bool) -> None:
+    def __init__(
+        self, nodes: Sequence[LocalNode], client_settings: Mapping[str, str], is_verbose: bool
+    ) -> None:
+        """`client_settings` are those with which clients connect, apart from the address."""
         self.nodes = nodes
+        self._client_settings = client_settings
         self._is_verbose = is_verbose
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._running_nodes = list(nodes)
@@ -306,7 +312,8 @@ class LocalCluster:
     async def _wait_until_serving(self, node: LocalNode) -> None:
         from barnabas.client.admin import AioAdminClient  # a single broker does not need it
 
-        async with AioAdminClient({"bootstrap.servers": node.address}) as admin:
+        settings = {**self._client_settings, "bootstrap.servers": node.address}
+        async with AioAdminClient(settings) as admin:
             while len((await admin.describe_cluster()).nodes) != len(self.nodes):
                 await asyncio.sleep(POLL_S)
 

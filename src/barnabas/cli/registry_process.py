@@ -21,6 +21,7 @@ from barnabas.cli.local_ports import suggest_port
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.local_processes import describe_taken_port
 from barnabas.cli.shell_commands import shell_command
+from barnabas.cli.up_options import UpOptions
 from barnabas.net.listening_sockets import require_free_port
 from barnabas.node.format import host_for_local_nodes
 
@@ -65,26 +66,34 @@ class RegistryPlan:
 class RegistryProcess:
     """Runs the registry process. Does nothing if the plan has no port."""
 
-    def __init__(self, registry_plan: RegistryPlan, log_file: Path, is_verbose: bool) -> None:
+    def __init__(
+        self,
+        registry_plan: RegistryPlan,
+        log_file: Path,
+        client_file: Path | None,
+        is_verbose: bool,
+    ) -> None:
+        """`client_file` has the settings with which it connects to the brokers."""
         self._plan = registry_plan
+        self._client = [] if client_file is None else ["--command-config", str(client_file)]
         self._logging = ["--log-file", str(log_file), *(["--verbose"] if is_verbose else [])]
         self._process: asyncio.subprocess.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     @classmethod
     def of(
-        cls, registry_plan: RegistryPlan | None, directory: Path, is_verbose: bool
+        cls, registry_plan: RegistryPlan | None, directory: Path, options: UpOptions
     ) -> "Self | None":
         """Returns the process of a plan, which logs to the directory; None without a plan."""
         if registry_plan is None:
             return None
-        return cls(registry_plan, directory / LOG_FILE, is_verbose)
+        return cls(registry_plan, directory / LOG_FILE, options.client_file, options.is_verbose)
 
     async def start(self, bootstrap_servers: str) -> None:
         if self._plan.port is None:
             return
         address = ("--host", self._plan.host, "--port", str(self._plan.port))
-        arguments = ("registry", "--bootstrap-server", bootstrap_servers, *address)
+        arguments = ("registry", "--bootstrap-server", bootstrap_servers, *address, *self._client)
         self._process = await self._start_process(arguments)
         self._watcher = asyncio.create_task(self._watch(self._process, arguments))
 

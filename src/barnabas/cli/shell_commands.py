@@ -47,7 +47,7 @@ def _word_for(program: Path) -> str:
     found = shutil.which(program.name)
     if found is not None and Path(found).parent.resolve() == program.parent.resolve():
         return program.name
-    return shlex.quote(_shown_path(program))
+    return shlex.quote(shown_path(program))
 
 
 def _module_of(name: str) -> Sequence[str]:
@@ -65,7 +65,7 @@ def _scripts() -> Path:
     return Path(sysconfig.get_path("scripts"))
 
 
-def _shown_path(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """Returns the path relative to the current directory if it is below that.
 
     Links are not followed: the Python of a virtual environment is a link.

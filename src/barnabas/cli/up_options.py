@@ -3,8 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barnabas.cli.local_ports import any_free_port, next_free_port
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.cli.local_security import LocalSecurity
 
 DEFAULT_METRICS_PORT = 9308
 METRICS_LISTENER = "barnabas.metrics.listener"
@@ -24,6 +29,32 @@ class UpOptions:
     has_metrics: bool
     is_verbose: bool
     overrides: dict[str, str]
+    security: "LocalSecurity | None" = None
+    """None if clients connect without TLS and without a login."""
+
+    @property
+    def log_dir_of_one(self) -> Path:
+        """The log directory of a single broker. Kafka's allows no other folders in it."""
+        return self.directory if self.security is None else self.directory / "1"
+
+    @property
+    def client_file(self) -> Path | None:
+        """The settings that clients need; None if they need none."""
+        return self.security.client_file if self.security is not None else None
+
+    def client_settings(self) -> dict[str, str]:
+        """Returns the settings with which this process connects."""
+        return self.security.client_settings() if self.security is not None else {}
+
+    def scram_users(self) -> list[Message]:
+        """Returns the records of the first users."""
+        return self.security.scram_users() if self.security is not None else []
+
+    def node_properties(self, properties: dict[str, str]) -> dict[str, str]:
+        """Returns the properties of a node with the security and the settings of the user."""
+        if self.security is not None:
+            properties = self.security.secured(properties)
+        return properties | self.overrides
 
     def metrics_listeners(self, count: int, reserved: Sequence[int] = ()) -> list[str]:
         """Returns the addresses of the metrics of `count` brokers; empty if there are none.

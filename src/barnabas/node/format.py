@@ -120,8 +120,11 @@ def parse_initial_voters(text: str, listener: str) -> VoterSet:
     return VoterSet(voters.values())
 
 
-def format_new_directories(settings: BrokerSettings) -> None:
-    """Formats empty directories, for a new node or as further directories of an existing one."""
+def format_new_directories(settings: BrokerSettings, scram_users: Sequence[Message] = ()) -> None:
+    """Formats empty directories, for a new node or as further directories of an existing one.
+
+    `scram_users` are the records of users that a new node has from the start.
+    """
     directories = _directories(settings)
     formatted = [directory for directory in directories if _is_formatted(directory)]
     if len(formatted) == len(directories):
@@ -139,7 +142,13 @@ def format_new_directories(settings: BrokerSettings) -> None:
             "name the directory that has it first in log.dirs."
         )
     quorum = QuorumBootstrap.FROM_SETTINGS if settings.voters else QuorumBootstrap.STANDALONE
-    format_storage(settings, cluster_id=cluster_id, quorum=quorum, ignore_formatted=True)
+    format_storage(
+        settings,
+        cluster_id=cluster_id,
+        quorum=quorum,
+        ignore_formatted=True,
+        scram_users=scram_users,
+    )
 
 
 def own_voter(node_id: int, listeners: Sequence[Listener], directory_id: bytes) -> VoterNode:

@@ -34,7 +34,7 @@ def test_help_lists_the_commands(barnabas: Barnabas) -> None:
         (("--set", "num.partitions=many"), "Invalid value many for configuration num.partitions"),
         (
             ("--set", "listener.security.protocol.map=PLAINTEXT:SSL,CONTROLLER:PLAINTEXT"),
-            "needs a key and a certificate",
+            "Listener PLAINTEXT needs a key and a certificate",
         ),
         (
             ("--set", "create.topic.policy.class.name=org.acme.Strict"),

@@ -57,6 +57,11 @@ _PORT_ATTEMPTS = 10
     help="Port of the schema registry; 0 for any free port.  [default: 8081, or any with --port 0]",
 )
 @click.option("--no-registry", is_flag=True, help="Do not run a schema registry.")
+@click.option(
+    "--secure",
+    is_flag=True,
+    help="Use TLS, logins and ACLs: makes certificates, and a file that clients connect with.",
+)
 @verbose_option
 @override_option
 def command(
@@ -68,6 +73,7 @@ def command(
     no_metrics: bool,
     registry_port: int | None,
     no_registry: bool,
+    secure: bool,
     verbose: bool,
     overrides: dict[str, str],
 ) -> None:
@@ -76,25 +82,35 @@ def command(
     \b
       barnabas up
       barnabas up --brokers 3 --port 9192 --dir cluster
+      barnabas up --secure --dir secured
       barnabas up --set num.partitions=6 --set auto.create.topics.enable=false
     """
+    from barnabas.cli.local_security import prepare_security, require_unsecured
     from barnabas.cli.registry_process import RegistryPlan
     from barnabas.cli.up_options import UpOptions
 
+    directory = directory.absolute()
+    if not secure:
+        require_unsecured(directory)
     options = UpOptions(
         host=f"[{host}]" if ":" in host else host,
         port=port,
-        directory=directory.absolute(),
+        directory=directory,
         brokers=brokers,
         metrics_port=metrics_port,
         has_metrics=not no_metrics,
         is_verbose=verbose,
         overrides=overrides,
+        security=prepare_security(directory, host, overrides.get("advertised.listeners", ""))
+        if secure
+        else None,
     )
     registry_plan = None
     if not no_registry:
         default = DEFAULT_REGISTRY_PORT if port else 0
-        registry_plan = RegistryPlan.for_port(options.host, registry_port, default)
+        # Who reaches the registry needs no login.
+        registry_host = "localhost" if secure else options.host
+        registry_plan = RegistryPlan.for_port(registry_host, registry_port, default)
     if brokers == 1:
         _run_one(options, registry_plan)
     else:
@@ -120,7 +136,7 @@ def _run_one(options: "UpOptions", registry_plan: "RegistryPlan | None") -> None
             "another --dir."
         )
     settings = _settings_of_one(options)
-    format_new_directories(settings)
+    format_new_directories(settings, options.scram_users())
     log_file = Path(settings.log_dirs[0], LOG_FILE)
     has_log_file = log_to_file(log_file, verbose=options.is_verbose)
     shown_log = str(log_file) if has_log_file else "standard error"
@@ -128,8 +144,10 @@ def _run_one(options: "UpOptions", registry_plan: "RegistryPlan | None") -> None
         try:
             run_node(
                 settings,
-                banner=lambda node: node_banner(node, shown_log, registry_plan),
-                registry=RegistryProcess.of(registry_plan, log_file.parent, options.is_verbose),
+                banner=lambda node: node_banner(
+                    node, shown_log, registry_plan, options.client_file
+                ),
+                registry=RegistryProcess.of(registry_plan, log_file.parent, options),
             )
             return
         except PortInUse as taken:
@@ -151,10 +169,10 @@ def _settings_of_one(options: "UpOptions") -> "BrokerSettings":
     host, port = options.host, options.port
     local_host = host_for_local_nodes(host).strip("[]")
     controller_port = next_free_port(local_host, port + 1) if port else 0
-    properties = single_node_properties(host, port, options.directory, controller_port)
+    properties = single_node_properties(host, port, options.log_dir_of_one, controller_port)
     for listener in options.metrics_listeners(1, (port, controller_port)):
         properties[METRICS_LISTENER] = listener
-    return check_settings(properties | options.overrides)
+    return check_settings(options.node_properties(properties))
 
 
 def _is_chosen(taken: "PortInUse", options: "UpOptions") -> bool:
@@ -191,8 +209,9 @@ def _run_several(options: "UpOptions", registry_plan: "RegistryPlan | None") -> 
     nodes = prepare_nodes(options)
     run_cluster(
         nodes,
-        banner=lambda cluster: cluster_banner(cluster, options.directory, registry_plan),
-        registry=RegistryProcess.of(registry_plan, options.directory, options.is_verbose),
+        banner=lambda cluster: cluster_banner(cluster, registry_plan, options),
+        client_settings=options.client_settings(),
+        registry=RegistryProcess.of(registry_plan, options.directory, options),
         is_verbose=options.is_verbose,
     )
 
