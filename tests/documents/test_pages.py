@@ -78,7 +78,8 @@ def test_a_shell_script_runs_alone_with_the_files_of_its_page(
     addresses: dict[str, str], script: Fence, tmp_path: Path
 ) -> None:
     for settings in programs(script.page, "properties"):
-        (tmp_path / _file_name(settings)).write_text(settings.text)
+        if (name := _file_name(settings)) is not None:
+            (tmp_path / name).write_text(settings.text)
     done = run_in_shell(script.text, tmp_path, addresses)
     assert done.returncode == 0, done.stdout + done.stderr
     formatted = re.findall(r"format .*--config (\S+)", script.text)
@@ -87,9 +88,10 @@ def test_a_shell_script_runs_alone_with_the_files_of_its_page(
         assert (tmp_path / log_dir / "meta.properties").exists()
 
 
-def _file_name(settings: Fence) -> str:
-    (name,) = re.findall(r"\A# (\S+\.properties)\n", settings.text)
-    return str(name)
+def _file_name(settings: Fence) -> str | None:
+    """Returns the name in the first line; settings without one are no file."""
+    found = re.match(r"# (\S+\.properties)\n", settings.text)
+    return found[1] if found else None
 
 
 def test_the_table_of_metrics_lists_existing_metrics(addresses: dict[str, str]) -> None:

@@ -37,6 +37,12 @@ from barnabas.wire.messages.classic_groups import (
     MemberIdentity,
     SyncGroupRequest,
 )
+from barnabas.wire.messages.client_quotas import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    EntityData,
+    RequestEntryData,
+)
 from barnabas.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -106,6 +112,11 @@ from barnabas.wire.messages.partition_reassignments import (
 from barnabas.wire.messages.producer_ids import InitProducerIdRequest
 from barnabas.wire.messages.raft_voters import AddRaftVoterRequest, RemoveRaftVoterRequest
 from barnabas.wire.messages.registrations import UnregisterBrokerRequest
+from barnabas.wire.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from barnabas.wire.messages.topics import (
     CreatableTopic,
     CreatePartitionsRequest,
@@ -822,6 +833,41 @@ CASES = [
             )
         ),
         (Need(DELETE, GROUP, GAF), Need(READ, EMPTY_TOPIC, TAF)),
+    ),
+    Case(
+        K.DESCRIBE_CLIENT_QUOTAS,
+        "",
+        always(DescribeClientQuotasRequest(components=[])),
+        (Need(DESCRIBE_CONFIGS, CLUSTER, CAF),),
+    ),
+    Case(
+        K.ALTER_CLIENT_QUOTAS,
+        "",
+        always(
+            AlterClientQuotasRequest(
+                entries=[
+                    RequestEntryData(entity=[EntityData(entity_type="user", entity_name="nobody")])
+                ],
+                validate_only=True,
+            )
+        ),
+        (Need(ALTER_CONFIGS, CLUSTER, CAF),),
+    ),
+    Case(
+        K.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        "",
+        always(DescribeUserScramCredentialsRequest()),
+        (Need(DESCRIBE, CLUSTER, CAF),),
+    ),
+    Case(
+        K.ALTER_USER_SCRAM_CREDENTIALS,
+        "",
+        always(
+            AlterUserScramCredentialsRequest(
+                deletions=[ScramCredentialDeletion(name="nobody", mechanism=1)]
+            )
+        ),
+        (Need(ALTER, CLUSTER, CAF),),
     ),
     Case(
         K.DESCRIBE_QUORUM,
