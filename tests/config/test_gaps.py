@@ -34,6 +34,7 @@ READERS = [
         for path in (SOURCES / package).rglob("*.py")
     ),
     SOURCES / "config" / "listeners.py",
+    SOURCES / "config" / "providers.py",
     SOURCES / "config" / "settings.py",
 ]
 
@@ -138,7 +139,7 @@ def test_a_setting_that_belongs_to_a_gap_is_not_read(kind: ConfigResourceType) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_of_the_table_is_a_setting(kind: ConfigResourceType) -> None:
     patterns = {pattern for gap in GAPS for pattern in gap.names(kind)}
-    plugins = {"config.providers.*", "rlmm.config.*", "rsm.config.*"}
+    plugins = {"rlmm.config.*", "rsm.config.*"}
     assert {
         pattern
         for pattern in patterns - plugins
@@ -194,7 +195,7 @@ def test_the_page_lists_the_harmless_settings() -> None:
             ["remote.log.index.file.cache.total.size.bytes and 1 more settings have no effect"],
         ),
         (ConfigResourceType.BROKER, {"num.io.threads": "16", "log.retention.hours": "1"}, []),
-        (ConfigResourceType.BROKER, {"config.providers.file.class": "F"}, ["config.providers.fil"]),
+        (ConfigResourceType.BROKER, {"rsm.config.bucket": "b"}, ["rsm.config.bucket has no"]),
         (ConfigResourceType.GROUP, {"share.session.timeout.ms": "46000"}, ["share.session"]),
         (ConfigResourceType.GROUP, {"consumer.session.timeout.ms": "46000"}, []),
         (ConfigResourceType.CLIENT_METRICS, {"interval.ms": "1000"}, ["interval.ms has no effect"]),

@@ -79,12 +79,10 @@ GAPS = (
         ),
     ),
     Gap(
-        "Other Java classes: metric reporters, config providers, callbacks, TLS providers",
+        "Other Java classes: metric reporters, callbacks, TLS providers",
         "Java classes are not loaded",
         broker=(
             "client.quota.callback.class",
-            "config.providers",
-            "config.providers.*",
             "kafka.metrics.*",
             "metric.reporters",
             "principal.builder.class",

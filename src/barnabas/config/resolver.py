@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from barnabas.config import broker, group, topic
 from barnabas.config.changes import ConfigResourceType
 from barnabas.config.errors import InvalidConfig
+from barnabas.config.providers import resolve_references
 from barnabas.config.setting import READ_ONLY, Setting, inherited_value
 from barnabas.config.settings import BrokerSettings
 from barnabas.config.validation import validate_broker, validate_group, validate_topic
@@ -144,7 +145,10 @@ class ConfigResolver:
     def broker_values(self, own: Mapping[str, str]) -> dict[str, Any]:
         """Returns the values of a broker that has this node's file and these dynamic settings."""
         cluster = self.overrides(ConfigResourceType.BROKER, "")
-        return {**self.static, **_parse_dynamic({**cluster, **own})}
+        texts, problems = resolve_references({**cluster, **own}, self.static.explicit)
+        for problem in problems:
+            log.warning("Ignoring a dynamic setting: %s", problem)
+        return {**self.static, **_parse_dynamic(texts)}
 
     def _effective_for(self, broker_id: int | None) -> dict[str, Any]:
         """Returns the values of a broker with this node's file; None: of one without own ones."""

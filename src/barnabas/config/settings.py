@@ -11,6 +11,7 @@ from barnabas.config.changes import ConfigResourceType
 from barnabas.config.consistency import find_inconsistencies
 from barnabas.config.errors import ConfigError, InvalidConfig
 from barnabas.config.listeners import Listeners, resolve_listeners
+from barnabas.config.providers import resolve_references, without_resolved
 from barnabas.config.setting import REQUIRED, Setting
 from barnabas.config.warnings import setting_warnings, unknown_name_warnings
 
@@ -55,8 +56,10 @@ class BrokerSettings(Mapping[str, Any]):
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerSettings:
         """Creates settings from the pairs of a file. Raises ConfigError with all problems."""
-        explicit = _with_node_id(properties)
-        values, problems = _parse(explicit, properties)
+        resolved, problems = resolve_references(properties, properties)
+        explicit = _with_node_id(resolved)
+        values, invalid = _parse(explicit, properties)
+        problems += invalid
         problems += _missing(explicit)
         usable = {name: value for name, value in values.items() if value is not REQUIRED}
         problems += find_inconsistencies(usable)
@@ -147,7 +150,10 @@ def _with_node_id(properties: Mapping[str, str]) -> dict[str, str]:
 def _parse(
     explicit: Mapping[str, str], properties: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Returns the typed values of all valid settings, and the problems of those in `properties`."""
+    """Returns the typed values of all valid settings, and the problems of those in `properties`.
+
+    In `explicit`, references to values elsewhere are resolved.
+    """
     values = {name: setting.default for name, setting in broker.SETTINGS.items()}
     problems = []
     for name, text in explicit.items():
@@ -159,7 +165,7 @@ def _parse(
         except InvalidConfig as problem:
             values.pop(name, None)
             if name in properties:
-                problems.append(str(problem))
+                problems.append(str(without_resolved(problem, setting, text, properties[name])))
     return values, problems
 
 

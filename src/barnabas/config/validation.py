@@ -12,6 +12,7 @@ from typing import Any
 
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
+from barnabas.config.providers import resolve_references, without_resolved
 from barnabas.config.setting import PER_BROKER, READ_ONLY, Setting, inherited_value
 from barnabas.config.settings import BrokerSettings
 
@@ -67,11 +68,10 @@ def validate_broker(
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
     try:
-        for name, text in texts.items():
-            if setting := broker.find(name):
-                setting.parse(text)
+        _parse_resolved(texts, settings)
         if settings is not None:
-            effective = {**settings.explicit, **cluster_configs, **texts}
+            dynamic, _ = resolve_references({**cluster_configs, **texts}, settings.explicit)
+            effective = {**settings.explicit, **dynamic}
             changed = BrokerSettings.from_properties(effective)
             _validate_local_retention(changed)
             _validate_thread_counts(changed, settings if current is None else current)
@@ -79,6 +79,19 @@ def validate_broker(
         raise InvalidConfigRequest(error.problems[0]) from None
     except InvalidConfig as error:
         raise InvalidConfigRequest(str(error)) from None
+
+
+def _parse_resolved(texts: Mapping[str, str], settings: BrokerSettings | None) -> None:
+    """Raises InvalidConfig if a value, or one that it refers to, is not allowed."""
+    resolved, problems = resolve_references(texts, settings.explicit if settings else {})
+    if problems:
+        raise InvalidConfig(problems[0])
+    for name, text in resolved.items():
+        if setting := broker.find(name):
+            try:
+                setting.parse(text)
+            except InvalidConfig as problem:
+                raise without_resolved(problem, setting, text, texts[name]) from None
 
 
 def validate_group(
