@@ -82,9 +82,9 @@ def _providers(declarations: Mapping[str, str]) -> dict[str, _Provider]:
     """Raises InvalidConfig if a provider cannot be used."""
     providers = {}
     for name in split_list(declarations[_PREFIX]):
-        setting = f"{_PREFIX}.{name}.class"
+        setting = f"config.providers.{name}.class"
         class_name = declarations.get(setting, "").strip()
-        parameters = f"{_PREFIX}.{name}.param."
+        parameters = f"config.providers.{name}.param."
         match class_name.removeprefix(_PACKAGE):
             case "FileConfigProvider":
                 providers[name] = _file_provider(_allowed_paths(declarations, parameters))
