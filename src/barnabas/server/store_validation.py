@@ -2,6 +2,9 @@
 
 The controller cannot check them: the files are on this broker, and so are the certificates that the
 new ones must match.
+
+Only for clients that may change them: the errors tell which files exist. The controller denies the
+others.
 """
 
 from collections.abc import Mapping
@@ -10,6 +13,7 @@ from typing import Any, Protocol
 from barnabas.config import ConfigResourceType
 from barnabas.config.changes import apply_operation, find_setting
 from barnabas.config.errors import InvalidConfig
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.security.tls.listener_config import TlsConfigError
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -32,6 +36,7 @@ async def find_store_error(
         broker.store_validator is None
         or resource.resource_type != ConfigResourceType.BROKER
         or not resource.resource_name
+        or not context.is_allowed(AclOperation.ALTER_CONFIGS, CLUSTER, is_audited=False)
     ):
         return None
     try:

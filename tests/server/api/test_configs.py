@@ -11,6 +11,7 @@ from tests.config.conftest import NODE
 from barnabas.config import BrokerSettings, ConfigResolver, ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.security.authorizer.model import AclOperation
 from barnabas.server.api import (
     alter_configs,
     describe_configs,
@@ -28,6 +29,7 @@ from barnabas.wire.messages.configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
     DescribeConfigsResult,
+    IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
     ListConfigResourcesRequest,
@@ -311,3 +313,30 @@ def test_the_settings_of_another_broker_cannot_be_changed_here(
     error = {resource for resource, code in codes.items() if code == ErrorCode.INVALID_REQUEST}
     assert set(codes) == set(sent_request)
     assert error == {(ConfigResourceType.BROKER, "2"), (ConfigResourceType.BROKER, "one")}
+
+
+@pytest.mark.parametrize("may_alter", [False, True])
+def test_stores_are_read_only_for_clients_that_may_change_them(
+    broker: SimpleNamespace, may_alter: bool
+) -> None:
+    """The errors tell which files exist, and what they contain."""
+    validated = []
+
+    async def validate(values: Any) -> None:
+        validated.append(values)
+
+    def is_allowed(_: RequestContext, operation: AclOperation, *__: Any, **___: Any) -> bool:
+        return may_alter and operation is AclOperation.ALTER_CONFIGS
+
+    broker.controller = Forwarding()
+    broker.store_validator = SimpleNamespace(validate=validate)
+    broker.authorizer = SimpleNamespace(is_allowed=is_allowed)
+    setting = IncrementalAlterableConfig(
+        name="listener.name.a.ssl.keystore.location", value="/etc/shadow"
+    )
+    resource = IncrementalAlterConfigsResource(
+        resource_type=ConfigResourceType.BROKER, resource_name="1", configs=[setting]
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    result_of(alter_configs.handle_incremental(request, context_of(broker, 1)))
+    assert len(validated) == may_alter
