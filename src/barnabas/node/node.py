@@ -66,7 +66,9 @@ class Node:
         self._disk_reads = DiskReads(self._threads)
         name = f"node-{settings.node_id}"
         self.metadata = ClusterMetadata()
-        self._security = NodeSecurity(settings, self._threads, lambda: self.metadata.image)
+        self._security = NodeSecurity(
+            settings, self._threads, lambda: self.metadata.image, environment.clock
+        )
         self._broker_peers = environment.peers(loop, name, self._security.to_brokers())
         self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
         self._resolver = ConfigResolver(settings, self.metadata.image.configs)

@@ -24,11 +24,15 @@ class NodeSecurity:
     """Builds the security of listeners by their names. All methods raise NodeError."""
 
     def __init__(
-        self, settings: BrokerSettings, threads: DiskThreads, image: Callable[[], MetadataImage]
+        self,
+        settings: BrokerSettings,
+        threads: DiskThreads,
+        image: Callable[[], MetadataImage],
+        clock: Callable[[], int],
     ) -> None:
         self.tls = NodeTls(settings, threads)
         self._settings = settings
-        self._credentials = ImageCredentials(image, settings["delegation.token.secret.key"])
+        self._credentials = ImageCredentials(image, settings["delegation.token.secret.key"], clock)
 
     @cached_property
     def _jaas(self) -> JaasSource:

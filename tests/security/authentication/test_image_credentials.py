@@ -53,7 +53,7 @@ def test_the_challenge_of_an_unknown_user_looks_like_that_of_others() -> None:
 def test_a_client_logs_in_with_the_hmac_of_a_token() -> None:
     image = MetadataImage()
     image.tokens[TOKEN.token_id] = TOKEN
-    credentials = ImageCredentials(lambda: image, Secret(KEY))
+    credentials = ImageCredentials(lambda: image, Secret(KEY), lambda: 5_000)
     password = base64.b64encode(hmac.digest(KEY.encode(), b"an-id", "sha512")).decode()
 
     async def log_in() -> ScramExchange:
@@ -75,3 +75,11 @@ def test_without_a_secret_key_there_are_no_tokens() -> None:
     image.tokens[TOKEN.token_id] = TOKEN
     found = asyncio.run(ImageCredentials(lambda: image).of_token(TOKEN.token_id, SHA_256))
     assert found is None
+
+
+def test_nobody_logs_in_with_a_token_that_has_expired() -> None:
+    """The controller removes it up to an hour later."""
+    image = MetadataImage()
+    image.tokens[TOKEN.token_id] = TOKEN
+    credentials = ImageCredentials(lambda: image, Secret(KEY), lambda: 5_001)
+    assert asyncio.run(credentials.of_token(TOKEN.token_id, SHA_256)) is None

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import hmac
 import os
+import time
 from collections.abc import Callable
 from itertools import islice
 
@@ -12,7 +13,7 @@ from barnabas.config import Secret
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ScramCredential
 from barnabas.security.authentication.scram import TokenLogin
-from barnabas.security.delegation_tokens import token_hmac
+from barnabas.security.delegation_tokens import is_expired, token_hmac
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.security.scram_credentials import (
     MIN_ITERATIONS,
@@ -30,10 +31,14 @@ class ImageCredentials:
     """Looks credentials up in the current image. `secret_key` is that of delegation tokens."""
 
     def __init__(
-        self, image: Callable[[], MetadataImage], secret_key: Secret | None = None
+        self,
+        image: Callable[[], MetadataImage],
+        secret_key: Secret | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._image = image
         self._secret_key = secret_key
+        self._clock = clock
         self._nobody_key = os.urandom(32)
         self._token_credentials: dict[tuple[str, ScramMechanismCode], ScramCredential] = {}
 
@@ -44,6 +49,8 @@ class ImageCredentials:
         token = self._image().tokens.get(token_id)
         if token is None or self._secret_key is None:
             return None
+        if is_expired(token, self._clock()):
+            return None  # the controller removes it only once in a while
         key = (token_id, mechanism)
         credential = self._token_credentials.get(key)
         if credential is None:
