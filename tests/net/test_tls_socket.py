@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from tests.net.tls_pair import socket_pair, tls_pair, tls_settings
@@ -227,3 +228,31 @@ def drain(end: TlsSocket) -> None:
     """Reads what the handshake has left, such as session tickets."""
     with pytest.raises(BlockingIOError):
         end.recv_into(memoryview(bytearray(100)))
+
+
+class EndlessUpdates:
+    """A peer that sends nothing but records without data, faster than they are read."""
+
+    def __init__(self) -> None:
+        self.received_bytes = 0
+
+    def recv(self, size: int) -> bytes:
+        self.received_bytes += size
+        assert self.received_bytes < 100 * CHUNK_BYTES, "it is never the turn of others"
+        return bytes(size)
+
+    def read(self, *_: object) -> int:
+        raise ssl.SSLWantReadError
+
+    def write(self, *_: object) -> int:
+        raise AssertionError
+
+    def pending(self) -> int:
+        return 0
+
+
+def test_records_without_data_do_not_keep_the_loop() -> None:
+    peer: Any = EndlessUpdates()
+    sock = TlsSocket(peer, peer, ssl.MemoryBIO(), ssl.MemoryBIO())
+    with pytest.raises(BlockingIOError):
+        sock.recv_into(memoryview(bytearray(CHUNK_BYTES)))

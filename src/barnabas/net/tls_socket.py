@@ -29,7 +29,7 @@ CHUNK_BYTES = 4 * RECORD_BYTES
 """Encrypted, or received, at a time. OpenSSL keeps memory of this size for each connection."""
 
 _TURN_BYTES = 256 << 10
-"""Bytes received in one call, before it is the turn of other connections."""
+"""Bytes received in one call, encrypted or not, before it is the turn of other connections."""
 
 _MAX_HANDSHAKE_BYTES = 128 << 10
 """What a peer may send before its handshake is done. A long chain of certificates has 20 KiB."""
@@ -320,7 +320,8 @@ class TlsSocket:
         """
         received = self._decrypt(view) if self.has_pending else 0
         limit = min(len(view), _TURN_BYTES)
-        while received < limit and not self._is_ended:
+        encrypted = 0  # also records without data for the caller, such as updates of keys
+        while received < limit and encrypted < _TURN_BYTES and not self._is_ended:
             try:
                 ciphertext = self._socket.recv(CHUNK_BYTES)
             except OSError:
@@ -330,8 +331,11 @@ class TlsSocket:
             if not ciphertext:
                 self._is_ended = True
                 break
+            encrypted += len(ciphertext)
             self._incoming.write(ciphertext)
             received += self._decrypt(view[received:])
+        if not received and not self._is_ended:
+            raise BlockingIOError(errno.EAGAIN, "the TLS records have no data")
         return received
 
     def recvmsg_into(self, views: Sequence[memoryview]) -> tuple[int, None]:
