@@ -221,6 +221,26 @@ async def test_a_topic_that_may_not_be_described_looks_the_same_whether_it_exist
     }
 
 
+@on_a_loop
+async def test_a_topic_that_is_being_created_is_deleted_only_with_permission() -> None:
+    """The controller knows topics that the image does not have yet."""
+    names = [topic_resource(name) for name in ("described", "mine")]
+    listener = SecuredListener(
+        *((AclOperation.DESCRIBE, name) for name in names), (AclOperation.DELETE, names[1])
+    )
+    by_id = DeleteTopicState(topic_id=bytes(15) + b"\7")
+    request = DeleteTopicsRequest(
+        topics=[*(DeleteTopicState(name=resource.name) for resource in names), by_id]
+    )
+    response = await listener.request(request, 6)
+    assert {(topic.name, topic.error_code) for topic in response.responses} == {
+        ("described", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (None, ErrorCode.UNKNOWN_TOPIC_ID),
+    }
+    ((decided, _),) = sent(listener)
+    assert [topic.name for topic in decided.topics] == ["mine"]
+
+
 @pytest.mark.parametrize("with_authorizer", [True, False])
 def test_acls_need_an_authorizer(with_authorizer: bool) -> None:
     @on_a_loop

@@ -28,7 +28,7 @@ from barnabas.wire.messages.topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.wire.uuid import ZERO
+from barnabas.wire.uuid import ZERO, to_text
 
 FIRST_VERSION_WITH_POLICY_ERROR = 3
 
@@ -150,7 +150,8 @@ def _deletion_error(
 ) -> DeletableTopicResult | None:
     """Returns the error of a topic that the client may not delete, or None if it may.
 
-    It does not tell a client that may not describe a topic whether that exists, or its name.
+    It does not tell a client that may not describe a topic whether that exists, or its name. A
+    topic that the image does not have yet may be one that the controller is creating.
     """
     error = denied(ResourceType.TOPIC)
     result = DeletableTopicResult(
@@ -170,10 +171,30 @@ def _deletion_error(
     else:
         topic = topics.by_id(requested.topic_id)
     if topic is None:
-        return None
+        return _unknown_topic_error(requested, context)
     resource = topic_resource(topic.name)
     if context.is_allowed(AclOperation.DELETE, resource):
         return None
     if context.is_allowed(AclOperation.DESCRIBE, resource, is_audited=False):
         result.name = topic.name
+    return result
+
+
+def _unknown_topic_error(
+    requested: DeleteTopicState, context: RequestContext
+) -> DeletableTopicResult | None:
+    """Returns the error of a topic that the image does not have; None if the client may delete it,
+    or if the controller reports that there is neither a name nor an id."""
+    result = DeletableTopicResult(name=requested.name, topic_id=requested.topic_id)
+    if requested.name is None:
+        if requested.topic_id == ZERO:
+            return None
+        result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+        result.error_message = f"No topic has the id {to_text(requested.topic_id)}."
+        return result
+    resource = topic_resource(requested.name)
+    if context.is_allowed(AclOperation.DELETE, resource, is_audited=False):
+        return None
+    result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    result.error_message = f"Topic '{requested.name}' does not exist."
     return result
