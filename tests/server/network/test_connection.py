@@ -156,6 +156,19 @@ async def close_reason(client: Client, caplog: pytest.LogCaptureFixture) -> str:
     return line
 
 
+@on_a_loop
+async def test_a_wake_up_without_bytes_keeps_the_start_of_a_length() -> None:
+    """TLS has them often: a part of a record has arrived."""
+    server = Server({LIST: name_the_client})
+    client = server.connect()
+    request = frame(*a_list(7))
+    await client.send_bytes(request[:2])
+    await turns()
+    client.connection._on_readable()
+    await client.send_bytes(request[2:])
+    assert (await client.receive(LIST, 1))[0] == 7
+
+
 @pytest.mark.parametrize("length", [-1, -(2**31), 1001, 2**31 - 1])
 def test_a_hostile_length_closes_the_connection_with_one_line(
     length: int, caplog: pytest.LogCaptureFixture

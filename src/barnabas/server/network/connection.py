@@ -335,8 +335,8 @@ class ClientConnection:
         start = len(self._length_prefix)
         if start:
             shared[:start] = self._length_prefix
-            self._length_prefix = b""
             count = self._socket.recv_into(shared[start:])
+            self._length_prefix = b""  # kept if nothing could be received
         else:
             count = self._socket.recv_into(shared)
         if not count:
