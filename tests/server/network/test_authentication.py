@@ -161,6 +161,17 @@ async def test_an_exchange_may_wait_for_a_thread() -> None:
 
 
 @on_a_loop
+async def test_clients_that_are_not_authenticated_do_not_use_up_a_quota() -> None:
+    """They would share that of ANONYMOUS, and one could delay the logins of all others."""
+    server = SaslNode()
+    server.broker.quotas.update({(("user", None),): {"request_percentage": 1e-9}})
+    client = server.connect_sasl()
+    await client.versions()
+    assert client.wire.connection._throttle is None
+    assert not len(server.broker.quotas.request_time.sensors)
+
+
+@on_a_loop
 async def test_no_other_request_is_answered_before_authentication() -> None:
     for steps in range(3):
         client = SaslNode().connect_sasl()

@@ -8,6 +8,7 @@ from barnabas.net.buffers import BufferPool
 from barnabas.server.network.authentication import authentication_handlers
 from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.routes import RouteTable
+from barnabas.server.quotas import RequestQuotas
 
 if TYPE_CHECKING:
     from barnabas.server.network.connection import ClientConnection
@@ -45,7 +46,10 @@ class UnauthenticatedConnections:
             unserved="is not served before authentication; is security.protocol of the client "
             "the one of the listener?",
         )
-        return RequestPipeline(self._node, self._loop, routes)
+        pipeline = RequestPipeline(self._node, self._loop, routes)
+        # All these clients would share the quota of the user ANONYMOUS, and delay each other.
+        pipeline.quotas = RequestQuotas()
+        return pipeline
 
     @cached_property
     def buffers(self) -> BufferPool:
