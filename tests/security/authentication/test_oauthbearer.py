@@ -84,6 +84,8 @@ def test_an_invalid_token_is_explained_in_json() -> None:
         b"n,a=bob,\x01auth=Bearer good\x01\x01",
         b"y,,\x01auth=Bearer good\x01\x01",
         b"n,,\x01auth=Bearer \xff\x01\x01",
+        b"n,,\x01auth=Bearer good\x01" + b"a=\x01" * 100 + b"\x01",
+        b"n,,\x01auth=Bearer good\x01a=" + b"x" * 65_536 + b"\x01\x01",
     ],
 )
 def test_other_messages_fail_at_once(message: bytes) -> None:
@@ -306,6 +308,7 @@ def test_an_unknown_key_starts_a_refresh_once_a_minute() -> None:
         (0, "new", True),
         (59, "new", False),
         (59, "another", True),
+        (59.5, "made-up", False),
         (60, "new", True),
         (60, "x" * 1001, False),
     ):
@@ -316,8 +319,10 @@ def test_an_unknown_key_starts_a_refresh_once_a_minute() -> None:
 
 
 def test_the_unknown_keys_that_are_remembered_are_few() -> None:
-    keys = some_keys(lambda _: jwks(rsa=RSA))
+    now_s = [0.0]
+    keys = some_keys(lambda _: jwks(rsa=RSA), lambda: now_s[0])
     for number in range(100):
+        now_s[0] = number
         keys.get(str(number))
     assert len(keys._unknown) == 16
 

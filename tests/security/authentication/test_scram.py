@@ -131,6 +131,7 @@ def test_the_broker_proves_that_it_knows_the_password() -> None:
         b"p=tls-unique,,n=user,r=abc",
         b"y,,n=user,r=abc",
         b"n,,m=ext,n=user,r=abc",
+        b"n,,n=user,r=abc" + b",a=b" * 1024,  # too long
         b"n,,n=user,r=abc,m=ext",
         b"n,,n=user,r=abc,=",
         b"n,,n=us=er,r=abc",

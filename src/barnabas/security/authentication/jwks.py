@@ -1,11 +1,13 @@
 """The keys that sign tokens, from a JWKS file or URL. They are fetched in a thread.
 
 They are loaded at the start, and again every hour. A token with an unknown key id starts a refresh,
-at most once a minute for each id: the login fails, and one after the refresh may succeed.
+at most once a minute for each id and once a second for all: the login fails, and one after the
+refresh may succeed.
 """
 
 import json
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -18,6 +20,7 @@ log = logging.getLogger(__name__)
 _FETCH_TIMEOUT_S = 10.0
 _MAX_DOCUMENT_BYTES = 1 << 20
 _UNKNOWN_KEY_INTERVAL_S = 60.0
+_UNKNOWN_KEYS_INTERVAL_S = 1.0
 _MAX_UNKNOWN_KEYS = 16
 _MAX_KEY_ID_CHARACTERS = 1000
 _SCHEMES = ("http", "https", "file")
@@ -43,6 +46,7 @@ class JwksKeys:
         self._monotonic_s = monotonic_s
         self._keys: dict[str, Any] = {}
         self._unknown: OrderedDict[str, float] = OrderedDict()  # when it was last requested
+        self._requested_s = -math.inf  # when any of them was
         self._wake = threading.Event()
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -73,6 +77,9 @@ class JwksKeys:
         requested_s = self._unknown.get(key_id)
         if requested_s is not None and now_s - requested_s < _UNKNOWN_KEY_INTERVAL_S:
             return
+        if now_s - self._requested_s < _UNKNOWN_KEYS_INTERVAL_S:
+            return  # anybody can make up ids
+        self._requested_s = now_s
         self._unknown[key_id] = now_s
         self._unknown.move_to_end(key_id)
         if len(self._unknown) > _MAX_UNKNOWN_KEYS:

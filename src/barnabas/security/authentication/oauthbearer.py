@@ -15,6 +15,10 @@ from barnabas.security.principal import USER, KafkaPrincipal
 INVALID_TOKEN = "invalid_token"
 INSUFFICIENT_SCOPE = "insufficient_scope"
 
+_MAX_MESSAGE_BYTES = 65_536
+_MAX_EXTENSIONS = 100
+"""More would keep the event loop busy for whoever is not authenticated."""
+
 _MESSAGE = re.compile(
     r"n,(?:a=(?P<authzid>[^,\x01]*))?,\x01(?P<pairs>(?:[^\x01]+\x01)+)\x01", re.DOTALL
 )
@@ -77,6 +81,8 @@ class OAuthBearerExchange:
 
 def _parse(message: bytes) -> tuple[str, str]:
     """Returns the authorization id and the token."""
+    if len(message) > _MAX_MESSAGE_BYTES or message.count(b"\x01") > _MAX_EXTENSIONS:
+        raise _malformed(f"it is too long, with {len(message)} bytes")
     try:
         first = _MESSAGE.fullmatch(message.decode())
     except UnicodeDecodeError:

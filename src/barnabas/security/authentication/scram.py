@@ -32,6 +32,9 @@ _FINAL = re.compile(
 _EXTENSION = re.compile(r"[A-Za-z]+=[^,]+")
 _ESCAPE = re.compile(r"=(2C|3D)?")
 _NONCE_BYTES = 18
+_MAX_MESSAGE_BYTES = 4096
+"""Longer ones would keep the event loop busy for whoever is not authenticated."""
+
 _TOKEN_EXTENSION = "tokenauth"
 
 
@@ -79,6 +82,8 @@ class ScramExchange:
 
     async def evaluate(self, message: bytes) -> bytes:
         state, self._state = self._state, _State.ENDED
+        if len(message) > _MAX_MESSAGE_BYTES:
+            raise self._failure(f"a message of {len(message)} bytes")
         try:
             text = message.decode()
         except UnicodeDecodeError:
