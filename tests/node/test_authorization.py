@@ -1,6 +1,7 @@
 """A node with an authorizer: it starts only with a valid one, and follows the ACLs."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,3 +134,21 @@ def test_an_authorizer_that_cannot_follow_the_metadata_stops_its_node() -> None:
     image.acls[bytes(16)] = AclEntry(2, "t", 3, "User:a", "*", 3, 3)
     with pytest.raises(NodeError, match="a bug"):
         authorization.on_metadata_change(MetadataDelta(acls_changed={bytes(16)}), image)
+
+
+def test_acls_are_complete_only_when_the_node_has_what_the_leader_has_committed() -> None:
+    """A follower that catches up has a high watermark of its own, at the end of what it has."""
+    metadata = SimpleNamespace(image=SimpleNamespace(offset=9), apply=lambda _: None)
+    quorum = SimpleNamespace(high_watermark=10, is_caught_up=False)
+    loaded: list[int] = []
+    node: Any = SimpleNamespace(
+        metadata=metadata,
+        quorum=quorum,
+        _authorization=SimpleNamespace(on_loaded=lambda: loaded.append(1)),
+        _controller_role=None,
+    )
+    Node.on_committed(node, [])
+    assert not loaded
+    quorum.is_caught_up = True
+    Node.on_committed(node, [])
+    assert loaded

@@ -105,6 +105,7 @@ def test_the_leaders_high_watermark_is_limited_by_the_own_log_end() -> None:
     for result, known in [(-1, 0), (2, 2), (9, 4), (3, 4)]:
         member.raft.on_leader_high_watermark(result)
         assert member.raft.high_watermark == known
+    assert member.raft.leader_high_watermark == 9
     assert member.raft.take_effects() == [HighWatermark(2), HighWatermark(4)]
 
 

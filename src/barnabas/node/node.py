@@ -312,7 +312,8 @@ class Node:
         except NodeError as error:
             self._fatal.report(str(error))
             return
-        if self.metadata.image.offset + 1 >= self.quorum.high_watermark:
+        quorum = self.quorum
+        if quorum.is_caught_up and self.metadata.image.offset + 1 >= quorum.high_watermark:
             self._authorization.on_loaded()
         if self._controller_role is not None:
             self._controller_role.on_published(batches[-1].last_offset)

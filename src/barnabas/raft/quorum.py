@@ -226,6 +226,12 @@ class Quorum:
         return self._driver.raft.high_watermark
 
     @property
+    def is_caught_up(self) -> bool:
+        """Whether this node has all records that were committed when it last heard of a leader."""
+        raft = self._driver.raft
+        return raft.high_watermark >= raft.leader_high_watermark
+
+    @property
     def end_offset(self) -> int:
         return self._log.end_offset
 

@@ -86,6 +86,8 @@ class RaftNode:
         """The offset of the record that named `voters`."""
         self.high_watermark = log.newest_snapshot.end_offset if log.newest_snapshot else 0
         """Every record below it is committed. It never decreases."""
+        self.leader_high_watermark = self.high_watermark
+        """As leaders have reported it: the own log may end before it."""
         self.log = log
         self.durable_end_offset = log.end_offset
         self.timeouts = timeouts
@@ -228,6 +230,7 @@ class RaftNode:
     def on_leader_high_watermark(self, high_watermark: int) -> None:
         """Adopts the leader's high watermark, -1 if unknown, after its records were appended."""
         if isinstance(self.role, Follower):
+            self.leader_high_watermark = max(self.leader_high_watermark, high_watermark)
             self.raise_high_watermark(min(high_watermark, self.log.end_offset))
 
     def on_leader_lost(self, now_ms: int) -> None:
