@@ -340,6 +340,25 @@ async def test_a_client_that_only_connects_is_not_logged(
 
 
 @on_a_loop
+async def test_a_certificate_with_a_damaged_subject_is_rejected(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = TlsServer(tmp_path, ssl_client_auth="required")
+
+    def principal_of(_: object) -> None:
+        raise ValueError("error parsing asn1 value")
+
+    server.tls.principal_of = principal_of  # type: ignore[assignment, method-assign]
+    issued = castle_authority().issue("CN=Alice", ())
+    client = await TlsClient.connect(server.port, issued)
+    assert await client.is_closed()
+    assert not len(server.network.handshakes)
+    (message,) = caplog.messages
+    assert "the subject of its certificate cannot be read" in message
+    await server.network.drain(0)
+
+
+@on_a_loop
 async def test_a_failure_that_repeats_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -102,6 +102,9 @@ class TlsHandshakes:
         except NoMatchingRuleError as failure:
             self._fail(connection, str(failure))
             return
+        except ValueError as failure:
+            self._fail(connection, f"the subject of its certificate cannot be read: {failure}")
+            return
         del self._in_progress[connection]
         if tls.authenticates_clients:
             self.succeeded[connection.listener] += 1
