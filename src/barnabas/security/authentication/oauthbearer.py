@@ -17,7 +17,7 @@ INSUFFICIENT_SCOPE = "insufficient_scope"
 
 _MAX_MESSAGE_BYTES = 65_536
 _MAX_EXTENSIONS = 100
-"""More would keep the event loop busy for whoever is not authenticated."""
+"""More take milliseconds of the event loop, and the client is not authenticated yet."""
 
 _MESSAGE = re.compile(
     r"n,(?:a=(?P<authzid>[^,\x01]*))?,\x01(?P<pairs>(?:[^\x01]+\x01)+)\x01", re.DOTALL

@@ -33,7 +33,7 @@ _EXTENSION = re.compile(r"[A-Za-z]+=[^,]+")
 _ESCAPE = re.compile(r"=(2C|3D)?")
 _NONCE_BYTES = 18
 _MAX_MESSAGE_BYTES = 4096
-"""Longer ones would keep the event loop busy for whoever is not authenticated."""
+"""Longer ones take milliseconds of the event loop, and the client is not authenticated yet."""
 
 _TOKEN_EXTENSION = "tokenauth"
 
