@@ -1,0 +1,21 @@
+from barnabas.wire._cursor cimport Cursor, Sink
+
+
+cdef class LaneRequest:
+    cdef readonly Cursor cursor  # at the first field after the header
+    cdef readonly Sink sink  # empty
+    cdef public object connection
+    cdef public object client_id
+    cdef public int version
+    cdef public int correlation_id
+    cdef public bint has_flexible_response_header  # Fetch and Produce v9+: tagged fields
+    cdef public Py_ssize_t size_bytes  # of the frame
+    cdef public long long received_ms
+    cdef public long long received_ns
+    cdef public long long began_ns
+
+
+cdef class Lane:
+    cdef readonly object metrics
+
+    cpdef int serve(self, LaneRequest request) except -1

@@ -1,0 +1,54 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""What a lane is given, and what it returns.
+
+A lane serves the plain requests of one API from the frame to the bytes of the response, without
+message objects. It first looks at everything and changes nothing. Only when all of the request is
+plain does it act; otherwise it declines, and the handler of the API serves the request. Both give
+the same response, the same log and the same metrics.
+"""
+
+from __future__ import annotations
+
+from barnabas.wire._cursor import Cursor, Sink
+
+try:
+    import cython
+
+    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+        raise ImportError
+except ImportError:
+    from barnabas.wire.records import _uncompiled as cython
+
+DECLINED = 0
+"""Nothing was changed: the handler serves the request."""
+
+RESPONDED = 1
+"""`LaneRequest.sink` has the body of the response."""
+
+NO_RESPONSE = 2
+"""The request is served, and its client expects no response."""
+
+DELAYED = 3
+"""The position of the response is reserved; the lane completes it later."""
+
+
+@cython.final
+@cython.cclass
+class LaneRequest:
+    """The request that is being served. A pipeline has one, which is valid during `serve` only."""
+
+    def __init__(self) -> None:
+        self.cursor = Cursor()
+        self.sink = Sink()
+
+
+@cython.cclass
+class Lane:
+    """Serves the plain requests of one API. `metrics` are those of the API's requests."""
+
+    def __init__(self, metrics) -> None:
+        self.metrics = metrics
+
+    def serve(self, request):
+        """Returns one of the four outcomes."""
+        return 0
