@@ -12,9 +12,10 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.server.api import HANDLERS
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import Handler
+from barnabas.server.lanes._lane import Lane
 from barnabas.server.network.connection import ClientConnection
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
-from barnabas.server.network.routes import RouteTable
+from barnabas.server.network.routes import NO_LANES, RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import DelayedOperation, Purgatory
@@ -78,12 +79,13 @@ def a_broker() -> BrokerNode:
 
 
 class Server:
-    """A socket server with the handlers of the test, or with those of the broker."""
+    """A socket server with the handlers and lanes of the test, or the handlers of the broker."""
 
     def __init__(
         self,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
         now_ns: Callable[[], int] = perf_counter_ns,
+        lanes: Mapping[ApiKey, Lane] = NO_LANES,
         **settings: Any,
     ) -> None:
         self.broker = a_broker()
@@ -92,7 +94,7 @@ class Server:
             self.broker,
             SocketServerSettings(**settings),
             asyncio.get_running_loop(),
-            RouteTable(self.broker.metrics, handlers),
+            RouteTable(self.broker.metrics, handlers, lanes),
         )
 
     def connect(self, host: str = "10.0.0.1", security: ListenerSecurity = PLAINTEXT) -> "Client":

@@ -20,6 +20,7 @@ from barnabas.replication.replica_fetcher.manager import ReplicaFetcherManager
 from barnabas.server.authorization import RequestAuthorizer
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
+from barnabas.server.lanes.broker_lanes import broker_lanes
 from barnabas.server.metrics.gauges import BrokerGauges, CleanerGauges
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.network.socket_server import SocketServerSettings
@@ -107,6 +108,7 @@ class BrokerRole:
             loop=loop,
         )
         self._elections = add_coordinators(self.broker, peers, environment.random.randbytes)
+        self.broker.lanes = broker_lanes(self.broker)
         network_settings = SocketServerSettings.of(resolver.broker_config)
         self._network = environment.network(self.broker, network_settings, loop)
         self._network.connection_quotas.set_ip_quotas(metadata.image.quotas)

@@ -4,7 +4,7 @@ Handlers reach them through `context.broker` and `context.controller_node`.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -14,10 +14,12 @@ from barnabas.server.auto_topic_creation import AutoTopicCreator
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import ApiHandlers
+from barnabas.server.lanes._lane import Lane
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.quotas import RequestQuotas
 from barnabas.server.timer import Timer
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -76,10 +78,12 @@ class BrokerNode:
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
     monotonic_ns: Callable[[], int] = time.perf_counter_ns
+    lanes: Mapping[ApiKey, Lane] = field(default_factory=dict)
+    """The lanes of the APIs that have one; without them, handlers serve every request."""
     groups: "GroupCoordinator" = field(init=False)
     transactions: "TransactionCoordinator" = field(init=False)
     partition_verifier: "PartitionVerifier" = field(init=False)
-    """The last three depend on the others: the node sets them after it has built this object."""
+    """The last four depend on the others: the node sets them after it has built this object."""
 
 
 @dataclass(slots=True)
@@ -91,6 +95,7 @@ class ControllerNode:
     """
 
     handlers: ClassVar[ApiHandlers] = controller_api.HANDLERS
+    lanes: ClassVar[Mapping[ApiKey, Lane]] = {}
 
     node_id: int
     cluster_id: str

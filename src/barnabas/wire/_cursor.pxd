@@ -12,6 +12,7 @@ cdef class Cursor:
     cdef void open_data(
         self, object view, const unsigned char* data, Py_ssize_t at, Py_ssize_t end
     ) noexcept
+    cpdef void close(self) noexcept
     cpdef int int8(self) noexcept
     cpdef int int16(self) noexcept
     cpdef int int32(self) noexcept

@@ -62,6 +62,12 @@ class Cursor:
         self.end = end
         self.is_short = False
 
+    def close(self):
+        """Forgets the frame, so that its memory can be reused; every read is short."""
+        self.view = None
+        self.at = self.end = 0
+        self.data = cython.NULL if cython.compiled else b""
+
     def int8(self):
         return self.read(1)
 

@@ -1,3 +1,4 @@
+"""The short ways of the requests that are sent most: from the frame to the response bytes."""
 from barnabas.wire._cursor cimport Cursor, Sink
 
 
@@ -19,3 +20,8 @@ cdef class Lane:
     cdef readonly object metrics
 
     cpdef int serve(self, LaneRequest request) except -1
+
+
+cpdef append_response(
+    Sink sink, int correlation_id, bint has_flexible_response_header, object out
+)

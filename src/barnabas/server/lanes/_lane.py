@@ -5,6 +5,14 @@ A lane serves the plain requests of one API from the frame to the bytes of the r
 message objects. It first looks at everything and changes nothing. Only when all of the request is
 plain does it act; otherwise it declines, and the handler of the API serves the request. Both give
 the same response, the same log and the same metrics.
+
+`RequestPipeline` calls lanes, and does for each outcome what it does for a handler: it counts the
+request by version, and records its size, its queue time and its local time. For a response it
+also records the send time and the total time. The lane counts what is inside: the error codes of
+the response (`metrics.errors`), and the metrics of topics.
+
+No lane is called while somebody has a quota (`RequestQuotas.is_enabled`), or for a connection
+that is not authenticated yet.
 """
 
 from __future__ import annotations
@@ -19,23 +27,30 @@ try:
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
+if cython.compiled:
+    Size = cython.typedef(cython.Py_ssize_t)
+
 DECLINED = 0
-"""Nothing was changed: the handler serves the request."""
+"""Nothing was changed: the handler serves the request. The sink may have any content."""
 
 RESPONDED = 1
-"""`LaneRequest.sink` has the body of the response."""
+"""`LaneRequest.sink` has the body of the response, without its header."""
 
 NO_RESPONSE = 2
-"""The request is served, and its client expects no response."""
+"""The request is served, and its client expects no response. If it failed, the lane has closed the
+connection with the reason, as `RequestPipeline.build_error_response` does."""
 
 DELAYED = 3
-"""The position of the response is reserved; the lane completes it later."""
+"""A `DelayedResponse` has the position of the response, and completes it later."""
 
 
 @cython.final
 @cython.cclass
 class LaneRequest:
-    """The request that is being served. A pipeline has one, which is valid during `serve` only."""
+    """The request that is being served. A pipeline has one, which is valid during `serve` only.
+
+    So are the views of the frame, as those of a handler are until its first await.
+    """
 
     def __init__(self) -> None:
         self.cursor = Cursor()
@@ -50,5 +65,19 @@ class Lane:
         self.metrics = metrics
 
     def serve(self, request):
-        """Returns one of the four outcomes."""
+        """Returns one of the four outcomes.
+
+        An exception is a bug: it closes the connection with an error line.
+        """
         return 0
+
+
+def append_response(sink, correlation_id, has_flexible_response_header, out):
+    """Appends the frame of a response, whose body is in the sink, to outgoing bytes."""
+    size: Size = 4 + has_flexible_response_header + sink.position
+    for _, region in sink.regions:
+        size += region.size_bytes
+    out += size.to_bytes(4, "big") + correlation_id.to_bytes(4, "big", signed=True)
+    if has_flexible_response_header:
+        out.append(0)  # no tagged fields
+    sink.append_to(out)

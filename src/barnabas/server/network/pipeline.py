@@ -1,4 +1,7 @@
-"""From a frame to its response: header, route, decode, handler, encode.
+"""From a frame to its response: header, route, lane or handler.
+
+A lane (`server/lanes`) serves the plain requests of an API without message objects. What it
+declines, and every other API, takes the general way: decode, handler, encode.
 
 The response of a handler that returns without awaiting is encoded at once, without a Task. A
 handler that awaits becomes a `SuspendedRequest`, which reserves the position of its response.
@@ -12,6 +15,13 @@ from struct import Struct, error
 from typing import TYPE_CHECKING, Any
 
 from barnabas.server.errors import error_of
+from barnabas.server.lanes._lane import (
+    DECLINED,
+    RESPONDED,
+    Lane,
+    LaneRequest,
+    append_response,
+)
 from barnabas.server.network.routes import Route, RouteTable
 from barnabas.server.network.suspended_handler import HandlerCoroutine, SuspendedHandler
 from barnabas.server.request_context import RequestContext
@@ -34,7 +44,7 @@ _HEAD = Struct(">iih")
 class RequestPipeline:
     """Handles the requests of all connections of a node's listeners."""
 
-    __slots__ = ("_loop", "_node", "_routes", "monotonic_ns", "quotas")
+    __slots__ = ("_lane_request", "_loop", "_node", "_routes", "monotonic_ns", "quotas")
 
     def __init__(
         self,
@@ -46,7 +56,8 @@ class RequestPipeline:
         self._loop = loop
         self.monotonic_ns = node.monotonic_ns
         self.quotas = node.quotas
-        self._routes = routes or RouteTable(node.metrics, node.handlers)
+        self._routes = routes or RouteTable(node.metrics, node.handlers, node.lanes)
+        self._lane_request = LaneRequest()
 
     def handle(self, connection: "ClientConnection", frame: memoryview) -> None:
         """Handles one request, or starts to. Raises ProtocolViolation if it cannot be read."""
@@ -71,6 +82,15 @@ class RequestPipeline:
                 body += 1
             else:
                 _, body = read_request_header(frame)
+        lane = route.lane
+        if (
+            lane is not None
+            and not self.quotas.is_enabled
+            and self._serve(
+                lane, route, connection, client_id, correlation_id, frame, body, began_ns
+            )
+        ):
+            return
         # Bytes after the request are ignored, as Kafka does: librdkafka sends some with a
         # Metadata request for all topics.
         request, _ = route.read(frame, body)
@@ -116,6 +136,59 @@ class RequestPipeline:
             out = Outgoing()
             self.encode(route, request, context, response, out)
             responses.complete(responses.reserve(metrics, received_ns), out, ended_ns)
+
+    def _serve(
+        self,
+        lane: Lane,
+        route: Route,
+        connection: "ClientConnection",
+        client_id: str | None,
+        correlation_id: int,
+        frame: memoryview,
+        body: int,
+        began_ns: int,
+    ) -> bool:
+        """Has a request served by its lane. Returns False if the lane declines."""
+        request = self._lane_request
+        request.connection = connection
+        request.client_id = client_id
+        request.version = route.version
+        request.correlation_id = correlation_id
+        request.has_flexible_response_header = route.has_flexible_response_header
+        request.size_bytes = len(frame)
+        request.received_ms = connection.received_ms
+        request.received_ns = received_ns = connection.received_ns
+        request.began_ns = began_ns
+        request.sink.clear()
+        request.cursor.open(frame, body)
+        try:
+            outcome = lane.serve(request)
+        finally:
+            request.cursor.close()
+            request.connection = None
+        if outcome == DECLINED:
+            return False
+        ended_ns = self.monotonic_ns()
+        metrics = route.metrics
+        metrics.requests[route.version] += 1
+        metrics.request_bytes.observe(request.size_bytes)
+        metrics.queue_ns.observe(began_ns - received_ns)
+        metrics.local_ns.observe(ended_ns - began_ns)
+        if outcome == RESPONDED:
+            responses = connection.responses
+            out = responses.buffer()
+            if out is not None:
+                append_response(
+                    request.sink, correlation_id, route.has_flexible_response_header, out
+                )
+                responses.unsent.append((metrics, received_ns))
+            else:
+                out = Outgoing()
+                append_response(
+                    request.sink, correlation_id, route.has_flexible_response_header, out
+                )
+                responses.complete(responses.reserve(metrics, received_ns), out, ended_ns)
+        return True
 
     def encode(
         self,

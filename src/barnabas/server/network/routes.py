@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from barnabas.server.handlers import Handler, served_versions
+from barnabas.server.lanes._lane import Lane
 from barnabas.server.metrics.registry import MetricsRegistry, RequestMetrics
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api, request_header_version, response_header_version
@@ -24,29 +25,42 @@ Reader = Callable[[Buffer, int], tuple[Any, int]]
 Writer = Callable[[Any, Outgoing], None]
 
 
+NO_LANES: Final[Mapping[ApiKey, Lane]] = {}
+
+
 class Route:
     """One version of one API."""
 
     __slots__ = (
-        "_has_flexible_response_header",
         "_write",
         "count_errors",
         "handle",
         "has_flexible_header",
+        "has_flexible_response_header",
         "has_throttle_time",
         "key",
+        "lane",
         "metrics",
         "name",
         "read",
         "version",
     )
 
-    def __init__(self, key: ApiKey, version: int, handle: Handler, metrics: RequestMetrics) -> None:
+    def __init__(
+        self,
+        key: ApiKey,
+        version: int,
+        handle: Handler,
+        metrics: RequestMetrics,
+        lane: Lane | None = None,
+    ) -> None:
         request, response = api(key).request, api(key).response
         self.key = key.value
         self.name = api(key).name
         self.version = version
         self.handle = handle
+        self.lane = lane
+        """Serves plain requests instead of the handler."""
         self.metrics = metrics
         self.has_flexible_header = request_header_version(key, version) > 1
         self.has_throttle_time = any(
@@ -55,7 +69,7 @@ class Route:
         )
         self.read: Reader = request.reader(version)
         self.count_errors: ErrorCounter = error_counter(response, metrics.errors)
-        self._has_flexible_response_header = response_header_version(key, version) > 0
+        self.has_flexible_response_header = response_header_version(key, version) > 0
         self._write: Writer = response.writer(version)
         metrics.requests.setdefault(version, 0)
 
@@ -63,7 +77,7 @@ class Route:
         """Appends the frame of a response. On an error `out` is left as it was."""
         start, regions_before = len(out), len(out.regions)
         out += _SIZE_AND_ID.pack(0, correlation_id)
-        if self._has_flexible_response_header:
+        if self.has_flexible_response_header:
             out += _NO_TAGS
         try:
             self._write(response, out)
@@ -81,11 +95,13 @@ class Route:
 class RouteTable:
     """The routes of one listener, each created when its version of the API is first requested.
 
+    `lanes` has the lanes of the APIs that have one; without them, the handlers serve every request.
     `unserved` says why there is no handler for an API.
     """
 
     __slots__ = (
         "_handlers",
+        "_lanes",
         "_metrics",
         "_routes",
         "_unserved",
@@ -97,11 +113,13 @@ class RouteTable:
         self,
         metrics: MetricsRegistry,
         handlers: Mapping[ApiKey, Handler],
+        lanes: Mapping[ApiKey, Lane] = NO_LANES,
         *,
         unserved: str = "is not served here",
     ) -> None:
         self._metrics = metrics
         self._handlers = handlers
+        self._lanes = lanes
         self._unserved = unserved
         self._unsupported_api_versions: Route | None = None
         self._routes: dict[int, Route] = {}
@@ -130,7 +148,8 @@ class RouteTable:
         raise ProtocolViolation(f"{api(key).name} v{version} is not served here, only {versions}")
 
     def _create(self, key: ApiKey, version: int) -> Route:
-        return Route(key, version, self._handlers[key], self._metrics.request(api(key).name))
+        metrics = self._metrics.request(api(key).name)
+        return Route(key, version, self._handlers[key], metrics, self._lanes.get(key))
 
     def _create_unsupported_api_versions(self, versions: VersionRange) -> Route:
         """Returns the route that responds in version 0 to any request, without reading it."""
@@ -145,5 +164,6 @@ class RouteTable:
 
         route = self._create(ApiKey.API_VERSIONS, 0)
         route.handle = handle
+        route.lane = None
         route.read = lambda frame, _: (ApiVersionsRequest(), len(frame))
         return route
