@@ -12,8 +12,8 @@ from tests.wait import wait_until
 
 from barnabas.cli.local_security import LocalSecurity, prepare_security
 from barnabas.cli.operations.errors import CommandError
+from barnabas.net.certificates import CertificateInfo
 from barnabas.net.key_stores import read_pem
-from barnabas.security.tls.certificates import CertificateInfo
 
 
 def certificate(security: LocalSecurity) -> CertificateInfo:

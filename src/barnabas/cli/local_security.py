@@ -194,8 +194,8 @@ def _create_authority(folder: Path) -> "CertificateAuthority":
 
 def _is_usable(key_store: Path, hosts: list[str]) -> bool:
     """Whether the certificate is for all hosts, and does not expire soon."""
+    from barnabas.net.certificates import CertificateInfo
     from barnabas.net.key_stores import read_pem
-    from barnabas.security.tls.certificates import CertificateInfo
 
     try:
         info = CertificateInfo.of(read_pem(key_store.read_text()).keys[0].chain[0])

@@ -100,7 +100,7 @@ class NodeTls:
                 await self._reload_stores(tls, values)
 
     async def _reload_stores(self, tls: "ListenerTls", values: Mapping[str, Any]) -> None:
-        from barnabas.security.tls.listener_config import TlsConfigError
+        from barnabas.net.listener_config import TlsConfigError
 
         try:
             state = await self._threads.call(partial(tls.load, values))
@@ -115,7 +115,7 @@ class NodeTls:
     # Building
 
     def _load_tls(self, name: str) -> "ListenerTls":
-        from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
+        from barnabas.net.listener_config import ListenerConfig, TlsConfigError
         from barnabas.security.tls.listener_tls import ListenerTls
 
         try:
@@ -129,7 +129,7 @@ class NodeTls:
             raise NodeError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
 
     def _monitoring_context(self, listener: str) -> ssl.SSLContext:
-        from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
+        from barnabas.net.listener_config import ListenerConfig, TlsConfigError
         from barnabas.security.tls.listener_tls import monitoring_context
 
         try:

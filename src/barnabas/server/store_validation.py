@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from barnabas.config import ConfigResourceType
 from barnabas.config.changes import apply_operation, find_setting
 from barnabas.config.errors import InvalidConfig
+from barnabas.net.listener_config import TlsConfigError
 from barnabas.security.authorizer.model import CLUSTER, AclOperation
-from barnabas.security.tls.listener_config import TlsConfigError
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.configs import AlterConfigsResource, IncrementalAlterConfigsResource

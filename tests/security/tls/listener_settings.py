@@ -8,7 +8,7 @@ from tests.tls_certificates import Issued, castle_authority
 
 from barnabas.config import SecurityProtocol
 from barnabas.config.broker import SETTINGS, find
-from barnabas.security.tls.listener_config import ListenerConfig
+from barnabas.net.listener_config import ListenerConfig
 from barnabas.security.tls.listener_tls import ListenerTls
 
 

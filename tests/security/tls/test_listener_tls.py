@@ -10,9 +10,9 @@ from tests.security.tls.listener_settings import listener_tls, pem_settings, typ
 from tests.tls_certificates import Authority, Issued, castle_authority
 
 from barnabas.config import SecurityProtocol
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
 from barnabas.net.tls import TlsSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
-from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
 from barnabas.security.tls.listener_tls import ListenerTls
 from barnabas.security.tls.principal_mapping import NoMatchingRuleError
 

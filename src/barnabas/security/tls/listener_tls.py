@@ -9,15 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 from barnabas.config.addresses import SecurityProtocol
+from barnabas.net.certificates import CertificateInfo, subject_of
 from barnabas.net.cipher_suites import TLS_1_3_SUITES
-from barnabas.net.key_stores import to_pem
-from barnabas.net.tls import ClientAuth, TlsContext, TlsSettings
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
+from barnabas.net.tls import ClientAuth, TlsContext
+from barnabas.net.tls_stores import ListenerStores, fingerprint_of, load_stores, tls_settings
 from barnabas.security.principal import ANONYMOUS, USER, KafkaPrincipal
-from barnabas.security.tls.certificates import CertificateInfo, subject_of
-from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
 from barnabas.security.tls.principal_mapping import MappingRuleError, PrincipalMapper
 from barnabas.security.tls.store_changes import require_allowed_change, require_handshake
-from barnabas.security.tls.stores import ListenerStores, fingerprint_of, load_stores
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +127,7 @@ class ListenerTls:
                 "ssl.keystore.location and ssl.keystore.type, or ssl.keystore.key and "
                 "ssl.keystore.certificate.chain"
             )
-        settings = _tls_settings(config, stores)
+        settings = tls_settings(config, stores)
         try:
             return TlsState(
                 stores,
@@ -172,27 +171,16 @@ class ListenerTls:
 
 def monitoring_context(config: ListenerConfig) -> ssl.SSLContext:
     """Returns a client's context that verifies nothing. Raises TlsConfigError."""
-    settings = replace(_tls_settings(config, load_stores(config)), verify_certificates=False)
+    settings = replace(tls_settings(config, load_stores(config)), verify_certificates=False)
     try:
         return settings.client_context()
     except (OSError, ValueError) as error:
         raise TlsConfigError(f"TLS of listener {config.listener}: {error}") from None
 
 
-def _tls_settings(config: ListenerConfig, stores: ListenerStores) -> TlsSettings:
-    return TlsSettings(
-        ca_pem=None if stores.trusted is None else to_pem(stores.trusted),
-        certificate_pem=None if stores.key is None else to_pem(stores.key.chain),
-        key_pem=None if stores.key is None else stores.key.key_pem,
-        verify_host=(config["ssl.endpoint.identification.algorithm"] or "").lower() == "https",
-        cipher_suites=config["ssl.cipher.suites"],
-        versions=config["ssl.enabled.protocols"],
-    )
-
-
 def _without_host(config: ListenerConfig, stores: ListenerStores) -> ssl.SSLContext:
     """Returns a client's context that does not verify host names."""
-    return replace(_tls_settings(config, stores), verify_host=False).client_context()
+    return replace(tls_settings(config, stores), verify_host=False).client_context()
 
 
 def _user_names(config: ListenerConfig) -> Callable[[bytes], str]:

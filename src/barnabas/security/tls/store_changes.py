@@ -5,9 +5,9 @@ Kafka's rules: they keep a mistake from replacing the identity of a broker.
 
 import ssl
 
-from barnabas.security.tls.certificates import CertificateInfo
-from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
-from barnabas.security.tls.stores import ListenerStores
+from barnabas.net.certificates import CertificateInfo
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
+from barnabas.net.tls_stores import ListenerStores
 
 _MAX_STEPS = 8
 """A handshake takes three."""

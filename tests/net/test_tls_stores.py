@@ -6,8 +6,8 @@ import pytest
 from tests.security.tls.listener_settings import pem_settings, typed
 from tests.tls_certificates import PASSWORD, castle_authority
 
-from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
-from barnabas.security.tls.stores import ListenerStores, load_stores
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
+from barnabas.net.tls_stores import ListenerStores, load_stores
 
 
 def load(settings: dict[str, str]) -> ListenerStores:

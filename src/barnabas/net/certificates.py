@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from barnabas.security.tls.distinguished_names import format_name
+from barnabas.net.distinguished_names import format_name
 
 WARNING_DAYS = 30
 """A certificate that expires sooner is worth a warning at every start and reload."""

@@ -6,7 +6,7 @@ from cryptography.x509 import NameAttribute as Attribute
 from cryptography.x509 import RelativeDistinguishedName as Part
 from cryptography.x509.oid import NameOID
 
-from barnabas.security.tls.distinguished_names import format_name
+from barnabas.net.distinguished_names import format_name
 
 LONG = "T" * 130
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from barnabas.net.certificates import CertificateInfo
 from barnabas.net.key_stores import (
     JKS,
     PEM,
@@ -14,9 +15,10 @@ from barnabas.net.key_stores import (
     KeyStoreError,
     read_key_store,
     read_pem,
+    to_pem,
 )
-from barnabas.security.tls.certificates import CertificateInfo
-from barnabas.security.tls.listener_config import ListenerConfig, TlsConfigError
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
+from barnabas.net.tls import TlsSettings
 
 RELOADABLE = (
     "ssl.key.password",
@@ -73,6 +75,18 @@ def fingerprint_of(config: ListenerConfig) -> tuple[object, ...]:
     """Returns what changes when the stores have to be read again."""
     values = tuple(config[name] for name in RELOADABLE)
     return *values, *_file_times(config)
+
+
+def tls_settings(config: ListenerConfig, stores: ListenerStores) -> TlsSettings:
+    """Returns the settings of TLS of a listener and its stores."""
+    return TlsSettings(
+        ca_pem=None if stores.trusted is None else to_pem(stores.trusted),
+        certificate_pem=None if stores.key is None else to_pem(stores.key.chain),
+        key_pem=None if stores.key is None else stores.key.key_pem,
+        verify_host=(config["ssl.endpoint.identification.algorithm"] or "").lower() == "https",
+        cipher_suites=config["ssl.cipher.suites"],
+        versions=config["ssl.enabled.protocols"],
+    )
 
 
 def _file_times(config: ListenerConfig) -> Iterator[object]:
