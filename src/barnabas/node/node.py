@@ -73,7 +73,9 @@ class Node:
         self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
         self._resolver = ConfigResolver(settings, self.metadata.image.configs)
         self._metrics = MetricsRegistry()
-        self._metrics_endpoint = HttpEndpoint(self._metrics)
+        self._metrics_endpoint = HttpEndpoint(
+            self._metrics, self._security.of_metrics(self._authorization.requests)
+        )
         self.metrics_address: str | None = None
         self._incarnation_id = environment.random_uuid()
         self._controller_role = self._build_controller() if settings.is_controller else None
@@ -178,6 +180,7 @@ class Node:
         if self._broker_role is not None:
             await self._broker_role.shut_down()
         self._metrics_endpoint.close()
+        self._security.close()
         await self.snapshots.close()
         await self.quorum.stop()
         if self._controller_role is not None:
@@ -291,6 +294,7 @@ class Node:
         """Releases everything after a failed start."""
         self._tasks.stop()
         self._metrics_endpoint.close()
+        self._security.close()
         if self._broker_role is not None:
             self._broker_role.abandon()
         if self._controller_role is not None:

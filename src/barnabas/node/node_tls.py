@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+METRICS = "METRICS"
+"""The name that settings of the metrics endpoint have, as if it were a listener of clients."""
+
+_METRICS_PROTOCOL = "barnabas.metrics.protocol"
 _TLS_PROTOCOLS = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
 
@@ -39,6 +43,8 @@ class NodeTls:
             for name in self._listeners.keys() | self._connected_to
             if settings.security_protocol_of(name) in _TLS_PROTOCOLS
         }
+        if settings["barnabas.metrics.listener"] and settings[_METRICS_PROTOCOL] == "https":
+            self._tls[METRICS] = self._load_tls(METRICS)
         self._monitoring: dict[str, TlsContext] = {}
         self._reloading: asyncio.Task[None] | None = None
         for tls in self._tls.values():
@@ -121,8 +127,10 @@ class NodeTls:
         try:
             return ListenerTls(
                 ListenerConfig(name, self._settings),
-                self._settings.security_protocol_of(name),
-                is_served=name in self._listeners,
+                SecurityProtocol.SSL
+                if name == METRICS
+                else self._settings.security_protocol_of(name),
+                is_served=name in self._listeners or name == METRICS,
                 is_connected_to=name in self._connected_to,
             )
         except TlsConfigError as error:

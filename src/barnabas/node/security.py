@@ -8,14 +8,21 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.net.connection_options import PeerSecurity
 from barnabas.node.environment import DiskThreads
 from barnabas.node.errors import NodeError
-from barnabas.node.node_tls import NodeTls
+from barnabas.node.node_tls import METRICS, NodeTls
 from barnabas.security.authentication.errors import SaslConfigError
+from barnabas.security.authentication.http_authenticator import HttpAuthenticator
 from barnabas.security.authentication.image_credentials import ImageCredentials
 from barnabas.security.authentication.jaas_source import JaasSource
 from barnabas.security.authentication.listener_mechanisms import ListenerMechanisms
 from barnabas.security.authentication.peer_login import build_peer_login
 from barnabas.security.authentication.sasl_server import SaslServer
+from barnabas.security.authorizer.audit_log import AccessCheck
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
+from barnabas.security.principal import KafkaPrincipal
+from barnabas.server.authorization import RequestAuthorizer
+from barnabas.server.metrics.http_endpoint import HttpSecurity
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
+from barnabas.wire.errors import KafkaError
 
 _WITH_SASL = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
@@ -32,6 +39,8 @@ class NodeSecurity:
     ) -> None:
         self.tls = NodeTls(settings, threads)
         self._settings = settings
+        self.close: Callable[[], None] = lambda: None
+        """Stops what the authentication of the metrics runs in the background."""
         self._credentials = ImageCredentials(image, settings["delegation.token.secret.key"], clock)
 
     @cached_property
@@ -45,6 +54,25 @@ class NodeSecurity:
             return PLAINTEXT
         sasl = self._sasl_server(listener.name) if protocol in _WITH_SASL else None
         return ListenerSecurity(protocol, self.tls.of_listener(listener.name), sasl)
+
+    def of_metrics(self, authorizer: RequestAuthorizer | None) -> HttpSecurity:
+        """Returns the security of the metrics endpoint."""
+        tls = self.tls.of_listener(METRICS)
+        methods = self._settings["barnabas.metrics.authentication"]
+
+        def may_read_metrics(principal: KafkaPrincipal, host: str) -> bool:
+            check = AccessCheck(principal, host, AclOperation.DESCRIBE, CLUSTER, "Metrics")
+            try:
+                return authorizer is None or authorizer.permits(check)
+            except KafkaError:  # the ACLs are not loaded yet
+                return False
+
+        return HttpSecurity(
+            tls=None if tls is None else lambda: tls.server_context,
+            authenticator=self._http_authenticator(methods) if methods else None,
+            may_read_metrics=may_read_metrics,
+            failure_delay_ms=self._settings["connection.failed.authentication.delay.ms"],
+        )
 
     def to_brokers(self) -> PeerSecurity:
         """Returns how this node connects to brokers."""
@@ -66,6 +94,14 @@ class NodeSecurity:
         except SaslConfigError as error:
             raise NodeError(str(error)) from None
         return PeerSecurity(tls=tls, sasl=login)
+
+    def _http_authenticator(self, methods: tuple[str, ...]) -> HttpAuthenticator:
+        mechanisms = ListenerMechanisms(self._settings, METRICS, self._jaas, self._credentials)
+        self.close = mechanisms.close
+        try:
+            return mechanisms.build_http(methods)
+        except SaslConfigError as error:
+            raise NodeError(str(error)) from None
 
     def _sasl_server(self, listener: str) -> SaslServer:
         try:

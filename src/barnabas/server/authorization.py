@@ -72,6 +72,20 @@ class RequestAuthorizer:
             self._audit(context, operation, resource, is_allowed)
         return is_allowed
 
+    def permits(self, check: AccessCheck) -> bool:
+        """Decides on what is not a request of Kafka's protocol, and audits it."""
+        principal, host, operation, resource, _ = check
+        is_allowed = self._authorizer.is_allowed(principal, host, operation, resource)
+
+        def rule() -> str:
+            return self._authorizer.explain(principal, host, operation, resource)
+
+        if not is_allowed:
+            self._audit_log.on_denied(check, rule)
+        elif self._audit_log.logs_allowed:
+            self._audit_log.on_allowed(check, rule)
+        return is_allowed
+
     def is_allowed_on_any(
         self, context: "RequestContext", operation: AclOperation, resource_type: ResourceType
     ) -> bool:

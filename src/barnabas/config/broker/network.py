@@ -1,6 +1,6 @@
 """Settings of connections, requests, threads, quotas and metrics."""
 
-from barnabas.config.checks import ListOf, OptionalEndpoint, at_least
+from barnabas.config.checks import ListOf, OneOf, OptionalEndpoint, at_least
 from barnabas.config.setting import (
     BOOLEAN,
     CLASS,
@@ -19,6 +19,14 @@ from barnabas.config.setting import (
 
 SETTINGS = declare(
     Setting("barnabas.metrics.listener", STRING, "", LOW, OptionalEndpoint()),
+    Setting(
+        "barnabas.metrics.authentication",
+        LIST,
+        (),
+        LOW,
+        ListOf("BASIC", "BEARER", may_be_empty=True),
+    ),
+    Setting("barnabas.metrics.protocol", STRING, "http", LOW, OneOf("http", "https")),
     Setting("background.threads", INT, 10, HIGH, at_least(1), update=CLUSTER),
     Setting("client.quota.callback.class", CLASS, None, LOW),
     Setting("connections.max.idle.ms", LONG, 600_000, MEDIUM),

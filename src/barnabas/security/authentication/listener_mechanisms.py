@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.config import BrokerSettings
+from barnabas.net.http_authorization import BEARER
 from barnabas.security.authentication.errors import SaslConfigError
 from barnabas.security.authentication.exchange import ServerExchange
 from barnabas.security.authentication.gssapi_exchange import KerberosAcceptor
+from barnabas.security.authentication.http_authenticator import HttpAuthenticator
 from barnabas.security.authentication.jaas_source import JaasSource, kerberos_service
-from barnabas.security.authentication.oauthbearer import OAuthBearerExchange
+from barnabas.security.authentication.oauthbearer import OAuthBearerExchange, TokenValidator
 from barnabas.security.authentication.plain import PlainExchange
 from barnabas.security.authentication.sasl_server import SaslMechanism, SaslServer
 from barnabas.security.authentication.scram import ScramCredentials, ScramExchange
@@ -59,7 +61,7 @@ class ListenerMechanisms:
             {name: self._mechanism(name) for name in names},
             max_receive_bytes=self._get("sasl.server.max.receive.size"),
             failure_delay_ms=self._get("connection.failed.authentication.delay.ms"),
-            on_close=self._stop_background,
+            on_close=self.close,
         )
 
     def _mechanism(self, name: str) -> SaslMechanism:
@@ -83,6 +85,10 @@ class ListenerMechanisms:
         )
 
     def _oauthbearer(self) -> _Start:
+        validator = self._token_validator()
+        return lambda: OAuthBearerExchange(validator)
+
+    def _token_validator(self) -> TokenValidator:
         if self._get(_CALLBACK_HANDLER, "OAUTHBEARER") not in (None, *VALIDATOR_CLASSES):
             self._reject_callback_handler("OAUTHBEARER")
         validators = TokenValidators(
@@ -92,7 +98,7 @@ class ListenerMechanisms:
         )
         validator = validators.build()
         self._background.append(validators.close)
-        return lambda: OAuthBearerExchange(validator)
+        return validator
 
     def _gssapi(self) -> _Start:
         entry = self._jaas.find(self._listener, "GSSAPI")
@@ -116,13 +122,23 @@ class ListenerMechanisms:
             self._get("sasl.kerberos.principal.to.local.rules"),
         ).start
 
-    def _plain(self) -> _Start:
-        self._reject_callback_handler("PLAIN")
+    def build_http(self, methods: tuple[str, ...]) -> HttpAuthenticator:
+        """Returns what authenticates clients of HTTP with the users of this listener."""
+        tokens = self._token_validator() if BEARER in methods else None
+        return HttpAuthenticator(
+            methods, self._credentials, PasswordVerifier(self._password_users()), tokens
+        )
+
+    def _password_users(self) -> list[PasswordUsers]:
         sources: list[PasswordUsers] = []
         entry = self._jaas.find(self._listener, "PLAIN")
         if entry is not None:
             sources.append(FixedUsers(jaas_users(entry.options)))
-        sources += self._plain_users()
+        return sources + self._plain_users()
+
+    def _plain(self) -> _Start:
+        self._reject_callback_handler("PLAIN")
+        sources = self._password_users()
         if not sources:
             raise SaslConfigError(
                 f"Listener {self._listener} has PLAIN and no users: set "
@@ -170,6 +186,6 @@ class ListenerMechanisms:
                     name,
                 )
 
-    def _stop_background(self) -> None:
+    def close(self) -> None:
         for stop in self._background:
             stop()
