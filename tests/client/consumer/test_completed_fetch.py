@@ -19,6 +19,7 @@ from barnabas.wire.records.arrow import measure, runs_to_arrow
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.control import build_marker
+from barnabas.wire.records.decompressor import Decompressor
 
 PLAIN_LOOPS = load_uncompiled(_loops)
 PLAIN = load_uncompiled(_completed_fetch, loops=PLAIN_LOOPS, message=load_uncompiled(_message))
@@ -224,7 +225,8 @@ def test_runs_have_the_same_records_in_arrow(module: ModuleType) -> None:
     )
     reading = cursor(module, batches, from_offset=4)
     runs = []
-    while (run := reading.take_run(4)) is not None:
+    decompressor = Decompressor()
+    while (run := reading.take_run(4, decompressor)) is not None:
         runs.append(run)
         assert run.record_count <= 4
     read = runs_to_arrow(runs, [measure(run) for run in runs])
@@ -234,8 +236,49 @@ def test_runs_have_the_same_records_in_arrow(module: ModuleType) -> None:
 
 def test_messages_and_runs_can_be_taken_alternately(module: ModuleType) -> None:
     reading = cursor(module, build_batch(some_records(10)))
+    decompressor = Decompressor()
     assert reading.next().offset() == 0
-    assert reading.take_run(3).record_count == 3
+    assert reading.take_run(3, decompressor).record_count == 3
     assert reading.next().offset() == 4
-    assert reading.take_run(100).record_count == 5
+    assert reading.take_run(100, decompressor).record_count == 5
     assert reading.next() is None
+
+
+@law
+@given(st.data())
+def test_records_of_several_fetches_are_intact_whatever_order_they_are_taken_in(
+    module: ModuleType, data: st.DataObject
+) -> None:
+    """Decompressed records share buffers, which are used again."""
+    codec = data.draw(st.sampled_from([codec for codec in Codec if codec is not Codec.NONE]))
+    expected = some_records(30)
+    fetches = [
+        cursor(
+            module,
+            b"".join(
+                build_batch(expected[base : base + 10], base_offset=base, codec=codec)
+                for base in (0, 10, 20)
+            ),
+        )
+        for _ in range(2)
+    ]
+    taken: list[list[bytes | None]] = [[], []]
+    decompressor = Decompressor()
+    while data.draw(st.booleans()):
+        decompressor.clear()
+        runs = []
+        for _ in range(data.draw(st.integers(1, 3))):
+            index = data.draw(st.integers(0, 1))
+            run = fetches[index].take_run(data.draw(st.integers(1, 12)), decompressor)
+            if run is not None:
+                runs.append((index, len(taken[index]), run))
+                taken[index] += [None] * run.record_count
+            message = fetches[index].next()
+            if message is not None:
+                taken[index].append(message.value())
+        for index, start, run in runs:
+            values = runs_to_arrow([run], [measure(run)]).column("value").to_pylist()
+            taken[index][start : start + run.record_count] = values
+    for fetch, values in zip(fetches, taken, strict=True):
+        values += [message.value() for message in messages(fetch)]
+        assert values == [record.value for record in expected]

@@ -162,9 +162,13 @@ def test_an_lz4_frame_has_independent_64_kib_blocks_and_no_checksums() -> None:
     assert described["block_size"] == 64 * 1024
 
 
-def test_an_lz4_frame_of_linked_blocks_raises_an_error_as_in_java() -> None:
-    with pytest.raises(CompressionError, match="linked"):
-        decompress(Codec.LZ4, lz4.frame.compress(TEXT, block_linked=True), len(TEXT))
+def test_linked_lz4_blocks_which_java_cannot_read_are_read() -> None:
+    assert decompress(Codec.LZ4, lz4.frame.compress(TEXT, block_linked=True), len(TEXT)) == TEXT
+
+
+def test_lz4_frames_are_read_one_after_the_other_and_other_bytes_are_ignored() -> None:
+    frames = compress(Codec.LZ4, b"a") + compress(Codec.LZ4, TEXT)
+    assert decompress(Codec.LZ4, frames + b"other", MIB) == b"a" + TEXT
 
 
 def test_zstd_frames_without_content_size_are_read() -> None:

@@ -30,11 +30,13 @@ cdef class CompletedFetch:
     cdef Walk walk
     cdef Walk plain
     cdef object walked
+    cdef object borrowed
+    cdef bint is_lent
     cdef int epoch
     cdef int timestamp_type
     cdef long long batch_end_offset
 
     cpdef bint is_live(self)
     cpdef Message next(self)
-    cdef bint _begin(self) except -1
+    cdef bint _begin(self, object decompressor) except -1
     cdef bint _is_hidden(self, Py_ssize_t at, int attributes, long long last_offset) except -1

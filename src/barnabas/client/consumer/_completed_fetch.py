@@ -15,8 +15,13 @@ from barnabas.client.values import OFFSET_INVALID
 from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.batch import CorruptBatch
 from barnabas.wire.records.checksum import crc32c
-from barnabas.wire.records.compression import Codec, decompress
+from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.control import ControlType, read_control_type
+from barnabas.wire.records.decompressor import (
+    Decompressor,
+    borrow_decompressor,
+    give_back_decompressor,
+)
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, Run
 
 try:
@@ -114,6 +119,8 @@ class CompletedFetch:
         self.plain = Walk(batches)
         self.walk = self.plain
         self.walked = batches  # the buffer of the walk
+        self.borrowed = None  # the decompressor that `next` uses
+        self.is_lent = False  # the buffer is the decompressor's of who takes runs
         self.epoch = -1
         self.timestamp_type = 0
         self.batch_end_offset = fetch_offset
@@ -129,8 +136,9 @@ class CompletedFetch:
         if self.version != progress.live_version:
             return None
         try:
-            if self.walk.left == 0 and not self._begin():
+            if self.walk.left == 0 and not self._begin(None):
                 progress.position = max(progress.position, self.next_offset)
+                self._give_back()
                 return None
             walk = self.walk
             walk.step()
@@ -151,17 +159,18 @@ class CompletedFetch:
             walk.headers(),
         )
 
-    def take_run(self, limit: cython.int) -> Run | None:
+    def take_run(self, limit: cython.int, decompressor: Decompressor) -> Run | None:
         """Returns the next encoded records of one batch, `limit` at most; None at the end.
 
-        Raises CorruptBatch for a batch that is unreadable; the next call continues after it.
+        If they were compressed, they are valid until the decompressor is cleared. Raises
+        CorruptBatch for a batch that is unreadable; the next call continues after it.
         """
         walk: Walk
         start: Size
         count: cython.int
         if self.version != self.progress.live_version:
             return None
-        if self.walk.left == 0 and not self._begin():
+        if self.walk.left == 0 and not self._begin(decompressor):
             self.progress.position = max(self.progress.position, self.next_offset)
             return None
         walk = self.walk
@@ -183,15 +192,40 @@ class CompletedFetch:
             self.progress.position = walk.offset + 1
         self.progress.leader_epoch = self.epoch
         append_time = walk.timestamp if walk.is_stamped else None
-        return Run(
+        run = Run(
             memoryview(self.walked)[start:end],
             count,
             walk.base_offset,
             walk.base_timestamp,
             append_time,
         )
+        self.borrowed = None  # the run may be in its buffer
+        if self.is_lent and walk.left > 0:
+            self._keep_rest()
+        return run
 
-    def _begin(self):
+    def _keep_rest(self) -> None:
+        """Copies the records that are left of a batch, which outlive the decompressor's buffer."""
+        walk: Walk = self.walk
+        self.is_lent = False
+        self.walked = bytes(memoryview(self.walked)[walk.position : walk.end])
+        self.walk = Walk(self.walked)
+        self.walk.begin(
+            0,
+            len(self.walked),
+            walk.left,
+            walk.base_offset,
+            walk.base_timestamp,
+            walk.is_stamped,
+            walk.timestamp,
+        )
+
+    def _give_back(self) -> None:
+        if self.borrowed is not None:
+            give_back_decompressor(self.borrowed)
+            self.borrowed = None
+
+    def _begin(self, decompressor):
         """Moves to the next record to deliver; returns False at the end."""
         data: Data = _address(self.batches)
         end: Size = len(self.batches)
@@ -221,7 +255,7 @@ class CompletedFetch:
             count = _integer(data, at + 57, 4)
             if count < 0:
                 raise CorruptBatch(f"The batch at offset {base_offset} claims {count} records.")
-            self._walk_into(at, at + size, attributes)
+            self._walk_into(at, at + size, attributes, decompressor)
             self.epoch = _integer(data, at + 12, 4)
             self.timestamp_type = 2 if attributes & 0x08 else 1
             self.walk.begin(
@@ -239,14 +273,25 @@ class CompletedFetch:
                 return True
         return False
 
-    def _walk_into(self, at: Size, end: Size, attributes: cython.int) -> None:
+    def _walk_into(
+        self, at: Size, end: Size, attributes: cython.int, decompressor: Decompressor | None
+    ) -> None:
         """Sets the walk to the records of a batch, which it decompresses if needed."""
+        self.is_lent = False
         if attributes & 0x07 == 0:
             self.walk = self.plain
             self.walked = self.fetched
             return
+        codec = _codec(attributes & 0x07)
         body = memoryview(self.fetched)[at + 61 : end]
-        self.walked = decompress(_codec(attributes & 0x07), body, MAX_DECOMPRESSED_BYTES)
+        if decompressor is not None:
+            self.is_lent = True
+        else:
+            if self.borrowed is None:
+                self.borrowed = borrow_decompressor()
+            decompressor = self.borrowed
+            decompressor.clear()
+        self.walked = decompressor.decompress(codec, body, MAX_DECOMPRESSED_BYTES)
         self.walk = Walk(self.walked)
 
     def _skip(self) -> None:

@@ -9,6 +9,7 @@ from barnabas.client.consumer.fetch_buffer import BufferedError, FetchBuffer, er
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
+from barnabas.wire.records.decompressor import Decompressor
 from barnabas.wire.records.read import Run
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 30
 """Limit of one Arrow batch: its 32-bit offsets end at 2 GiB."""
+
+MAX_KEPT_BYTES = 16 << 20
+"""Of the buffer for decompressed records, which is kept for the next Arrow batch."""
 
 
 class ArrowBatchBuilder:
@@ -30,6 +34,8 @@ class ArrowBatchBuilder:
         self._buffer = buffer
         self._poller = poller
         self._size_bytes = 0
+        self._decompressor = buffer.spare_decompressor or Decompressor(MAX_KEPT_BYTES)
+        buffer.spare_decompressor = None  # while it is in use
         self._runs: list[Run] = []
         self._sizes: list[Sizes] = []
         self._segments: list[tuple[str, int, int]] = []  # topic, partition, rows
@@ -57,6 +63,8 @@ class ArrowBatchBuilder:
         import pyarrow as pa
 
         read = runs_to_arrow(self._runs, self._sizes)
+        self._decompressor.clear()
+        self._buffer.spare_decompressor = self._decompressor
         columns = {
             "topic": _repeat(pa.string(), [(name, rows) for name, _, rows in self._segments]),
             "partition": _repeat(pa.int32(), [(index, rows) for _, index, rows in self._segments]),
@@ -70,7 +78,7 @@ class ArrowBatchBuilder:
         topic, partition = fetch.progress.topic, fetch.progress.partition
         try:
             while not self.is_full:
-                run = fetch.take_run(self._max_rows - self.rows)
+                run = fetch.take_run(self._max_rows - self.rows, self._decompressor)
                 if run is None:
                     return
                 self._sizes.append(measure(run))

@@ -17,6 +17,7 @@ from barnabas.client._message import Message
 from barnabas.client.consumer._completed_fetch import CompletedFetch, ConsumerProgress
 from barnabas.client.consumer._poller import Poller
 from barnabas.client.errors import KafkaError
+from barnabas.wire.records.decompressor import Decompressor
 
 
 @dataclass(slots=True, frozen=True)
@@ -51,6 +52,7 @@ class FetchBuffer:
         self.drained: deque[CompletedFetch] = deque()  # fetches read to their end, for the loop
         self.needs_space = False  # the fetcher waits for space
         self.on_space_freed: Callable[[], None] | None = None
+        self.spare_decompressor: Decompressor | None = None  # for the next Arrow batch
 
     # For the loop
 

@@ -33,7 +33,8 @@ from barnabas.wire.records.batch import (
     write_header,
 )
 from barnabas.wire.records.checksum import crc32c
-from barnabas.wire.records.compression import Codec, CompressionError, compress, decompress
+from barnabas.wire.records.compression import Codec, CompressionError, compress
+from barnabas.wire.records.decompressor import decompress_temporarily
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES
 
 try:
@@ -1037,11 +1038,11 @@ def _whole_batch(data: Data, position: Size, end: Size) -> Batch:
 
 @cython.cfunc
 def _decompress(source: object, position: Size, batch: Batch) -> object:
-    """Returns the records of the compressed batch at `position` of the source."""
+    """Returns the records of the compressed batch at `position`, until the next call."""
     codec = _CODECS[batch.attributes & _CODEC_BITS]
     body = memoryview(source)[position + _HEADER_BYTES : position + batch.size]
     try:
-        return decompress(codec, body, MAX_DECOMPRESSED_BYTES)
+        return decompress_temporarily(codec, body, MAX_DECOMPRESSED_BYTES)
     except CompressionError as error:
         raise CorruptBatch(
             f"The records of the batch at offset {batch.base_offset} cannot be read: "

@@ -14,20 +14,26 @@ from barnabas.spark.source.connection import SourceError
 from barnabas.spark.source.range_fetcher import Fetched
 from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
+from barnabas.wire.records.decompressor import Decompressor
 from barnabas.wire.records.read import Run
 
 TARGET_BATCH_BYTES = 8 << 20
 """Size of the records of one Arrow RecordBatch; the last run may exceed it."""
 
+MAX_KEPT_BYTES = 2 * TARGET_BATCH_BYTES
+"""Of a task's buffer for decompressed records."""
+
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
 _ALL_RECORDS = 0x7FFFFFFF
 
 
-def iterate_runs(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
+def iterate_runs(
+    fetched: Fetched, settings: ConsumerSettings, decompressor: Decompressor
+) -> Iterator[Run]:
     """Yields the fetched records of a range, without control records and aborted ones.
 
-    A run is one of the brokers' record batches, decompressed when it is yielded. The last run may
-    have records after the range.
+    A run is one of the brokers' record batches, decompressed when it is yielded, and valid until
+    the decompressor is cleared. The last run may have records after the range.
     """
     offset_range, batches = fetched.range, fetched.fetched
     cursor = CompletedFetch(
@@ -42,7 +48,7 @@ def iterate_runs(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
     )
     try:
         while (
-            run := cursor.take_run(_ALL_RECORDS)
+            run := cursor.take_run(_ALL_RECORDS, decompressor)
         ) is not None and run.base_offset < offset_range.end:
             yield run
     except WireError as error:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from barnabas.spark.source.columns import RecordBatchBuilder, iterate_runs
+from barnabas.spark.source.columns import MAX_KEPT_BYTES, RecordBatchBuilder, iterate_runs
 from barnabas.spark.source.connection import connect
 from barnabas.spark.source.data_loss import DataLossPolicy
 from barnabas.spark.source.offsets import OffsetRange
 from barnabas.spark.source.range_fetcher import RangeFetcher
+from barnabas.wire.records.decompressor import Decompressor
 
 
 def read(
@@ -22,18 +23,21 @@ def read(
     """
     connection = connect(client)
     fetcher = RangeFetcher(connection, ranges, data_loss_policy)
+    decompressor = Decompressor(MAX_KEPT_BYTES)
     builder = RecordBatchBuilder()
     try:
         for response in fetcher:
             for fetched in response:
-                for run in iterate_runs(fetched, connection.settings):
+                for run in iterate_runs(fetched, connection.settings, decompressor):
                     builder.add(fetched, run)
                     if builder.is_full:
                         yield builder.batch()
                         builder = RecordBatchBuilder()
+                        decompressor.clear()
             if fetcher.is_idle and not builder.is_empty:
                 yield builder.batch()
                 builder = RecordBatchBuilder()
+                decompressor.clear()
         if not builder.is_empty:
             yield builder.batch()
     finally:

@@ -24,8 +24,13 @@ from barnabas.wire.records.batch import (
 )
 from barnabas.wire.records.buffers import view
 from barnabas.wire.records.build import close_batch
-from barnabas.wire.records.compression import Codec
-from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, Run, append_time, record_bytes
+from barnabas.wire.records.compression import Buffer, Codec
+from barnabas.wire.records.decompressor import (
+    Decompressor,
+    borrow_decompressor,
+    give_back_decompressor,
+)
+from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, Run, append_time, record_body
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,27 +67,37 @@ def to_arrow(
     """
     if isinstance(buffers, bytes | bytearray | memoryview):
         buffers = [buffers]
-    runs: list[Run] = []
-    left = min(max_decompressed_bytes, _INT32_MAX)  # Arrow's offsets are int32
+    decompressor = borrow_decompressor()
+    try:
+        runs = list(_iterate_runs(buffers, decompressor, max_decompressed_bytes))
+        return runs_to_arrow(runs, [measure(run) for run in runs])
+    finally:
+        give_back_decompressor(decompressor)
+
+
+def _iterate_runs(
+    buffers: Iterable[Readable], decompressor: Decompressor, max_bytes: int
+) -> Iterator[Run]:
+    left = min(max_bytes, _INT32_MAX)  # Arrow's offsets are int32
     for buffer in buffers:
         for position, header in iterate_batches(buffer):
-            if not header.is_control:
-                records = record_bytes(buffer, position, header, left)
-                left -= len(records)
-                runs.append(
-                    Run(
-                        records,
-                        header.record_count,
-                        header.base_offset,
-                        header.base_timestamp,
-                        append_time(header),
-                    )
+            if header.is_control:
+                continue
+            records: Buffer = record_body(buffer, position, header)
+            if header.codec is not Codec.NONE:
+                records = decompressor.decompress(header.codec, records, left)
+            left -= len(records)
+            if left < 0:
+                raise ValueError(
+                    f"The batches hold more than {max_bytes} bytes: give fewer at a time."
                 )
-    if left < 0:
-        raise ValueError(
-            f"The batches hold more than {max_decompressed_bytes} bytes: give fewer at a time."
-        )
-    return runs_to_arrow(runs, [measure(run) for run in runs])
+            yield Run(
+                records,
+                header.record_count,
+                header.base_offset,
+                header.base_timestamp,
+                append_time(header),
+            )
 
 
 Sizes: TypeAlias = tuple[int, int, int, int, int]

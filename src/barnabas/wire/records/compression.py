@@ -98,16 +98,16 @@ def _read_in_steps(read: Callable[[int], bytes], max_bytes: int) -> bytearray:
 
 # gzip: one member, or several one after the other.
 
-_GZIP_WINDOW_BITS = 31  # the largest window, 2^15, in the gzip container rather than zlib's own
+GZIP_WINDOW_BITS = 31  # the largest window, 2^15, in the gzip container rather than zlib's own
 
 
 def _gzip(buffer: Buffer, level: int) -> bytes:
-    stream = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
+    stream = zlib.compressobj(level, zlib.DEFLATED, GZIP_WINDOW_BITS)
     return stream.compress(buffer) + stream.flush()
 
 
 def _gunzip(buffer: Buffer, max_bytes: int) -> Buffer:
-    stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    stream = zlib.decompressobj(GZIP_WINDOW_BITS)
     rest: Buffer = buffer
 
     def read(size: int) -> bytes:
@@ -116,7 +116,7 @@ def _gunzip(buffer: Buffer, max_bytes: int) -> Buffer:
         while not piece and not (stream.eof and not stream.unused_data):
             if stream.eof:
                 rest = stream.unused_data
-                stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+                stream = zlib.decompressobj(GZIP_WINDOW_BITS)
             piece = stream.decompress(rest, size)
             rest = stream.unconsumed_tail
             if not piece and not stream.eof:
@@ -133,8 +133,8 @@ def _gunzip(buffer: Buffer, max_bytes: int) -> Buffer:
 # an int32 length and a raw snappy block, each of at most 32 KiB before compression.
 # Raw snappy without the framing is read too, as Java does.
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _XERIAL_LENGTH = struct.Struct(">i")
 _SNAPPY_MAX_RATIO = 32  # a copy of 64 bytes takes 3, so that no valid block claims more
@@ -156,17 +156,18 @@ def _unsnappy(buffer: Buffer, max_bytes: int) -> Buffer:
     from cramjam import DecompressionError
 
     with memoryview(buffer) as view:
-        framed = bytes(view[: len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC
+        framed = bytes(view[: len(XERIAL_MAGIC)]) == XERIAL_MAGIC
         expanded = bytearray()
         try:
-            for block in _xerial_blocks(view) if framed else [view]:
-                expanded += _unsnappy_block(block, max_bytes - len(expanded))
+            for block in iterate_xerial_blocks(view) if framed else [view]:
+                expanded += _unsnappy_block(block, len(expanded), max_bytes)
         except DecompressionError as error:
             raise CompressionError(f"The SNAPPY data is corrupt: {error}.") from None
     return expanded
 
 
-def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
+def iterate_xerial_blocks(view: memoryview) -> Iterator[memoryview]:
+    """Yields the raw blocks after the header. Raises CompressionError for a wrong length."""
     position = len(_XERIAL_HEADER)
     while position < len(view):
         start = position + _XERIAL_LENGTH.size
@@ -179,19 +180,21 @@ def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
         yield view[start:position]
 
 
-def _unsnappy_block(block: memoryview, max_bytes: int) -> Any:
+def _unsnappy_block(block: memoryview, start: int, max_bytes: int) -> Any:
     from cramjam import snappy
 
     claimed = snappy.decompress_raw_len(block)
-    if claimed > max_bytes:
+    if claimed > max_bytes - start:
         raise _beyond(Codec.SNAPPY, max_bytes)
     if claimed > len(block) * _SNAPPY_MAX_RATIO:
         raise CompressionError(f"A SNAPPY block of {len(block)} bytes claims to hold {claimed}.")
     return snappy.decompress_raw(block)
 
 
-# lz4: one frame of independent 64 KiB blocks without checksums; Java rejects linked blocks.
+# lz4: one frame of independent 64 KiB blocks without checksums. Java cannot read linked blocks, so
+# that none are accepted from producers; they are read.
 
+LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST = 0
 
@@ -219,9 +222,12 @@ def _unlz4(buffer: Buffer, max_bytes: int) -> Buffer:
     rest: Buffer = buffer
 
     def read(size: int) -> bytes:
-        nonlocal rest
+        nonlocal rest, stream
         if stream.eof:
-            return b""
+            rest = stream.unused_data or b""
+            if not rest.startswith(LZ4_MAGIC):
+                return b""  # Java ignores other bytes after a frame
+            stream = lz4.frame.LZ4FrameDecompressor()
         piece: bytes = stream.decompress(rest, max_length=size)
         rest = b""  # the stream keeps what it has not used
         if not piece and not stream.eof:
@@ -229,8 +235,6 @@ def _unlz4(buffer: Buffer, max_bytes: int) -> Buffer:
         return piece
 
     try:
-        if lz4.frame.get_frame_info(buffer)["block_linked"]:
-            raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
         return _read_in_steps(read, max_bytes)
     except (RuntimeError, EOFError, ValueError) as error:
         raise CompressionError(f"The LZ4 data is corrupt: {error}.") from None
@@ -264,13 +268,21 @@ def _zstd(buffer: Buffer, level: int) -> bytes:
     return compressor.compress(buffer)
 
 
+def zstd_decompressor() -> ZstdDecompressor:
+    """Returns this thread's decompressor; one frame is decompressed at a time."""
+    decompressor = _zstd_contexts.decompressor
+    if decompressor is None:
+        import zstandard
+
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_BYTES)
+        _zstd_contexts.decompressor = decompressor
+    return decompressor
+
+
 def _unzstd(buffer: Buffer, max_bytes: int) -> Buffer:
     import zstandard
 
-    decompressor = _zstd_contexts.decompressor
-    if decompressor is None:
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_BYTES)
-        _zstd_contexts.decompressor = decompressor
+    decompressor = zstd_decompressor()
     capacity = min(max_bytes, _ZSTD_USUAL_RATIO * len(buffer))
     try:
         if zstandard.frame_content_size(buffer) <= capacity:  # or it is unknown

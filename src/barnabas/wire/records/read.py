@@ -11,7 +11,8 @@ from barnabas.wire.records.batch import (
     Readable,
     read_header,
 )
-from barnabas.wire.records.compression import Buffer, Codec, decompress
+from barnabas.wire.records.compression import Buffer, Codec
+from barnabas.wire.records.decompressor import decompress_temporarily
 from barnabas.wire.records.record import Record
 
 MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
@@ -56,7 +57,19 @@ def read_plain(
 def record_bytes(
     buffer: Readable, position: int, header: BatchHeader, max_decompressed_bytes: int
 ) -> Buffer:
-    """Returns the bytes of the batch's records, decompressed if needed."""
+    """Returns the bytes of the batch's records.
+
+    If they are compressed, the result is valid until this thread decompresses again.
+    """
+    body = record_body(buffer, position, header)
+    codec = header.codec
+    if codec is Codec.NONE:
+        return body
+    return decompress_temporarily(codec, body, max_decompressed_bytes)
+
+
+def record_body(buffer: Readable, position: int, header: BatchHeader) -> memoryview:
+    """Returns the part of the batch after its header. Raises CorruptBatch if it is not whole."""
     if header.record_count < 0:
         raise CorruptBatch(
             f"The batch at offset {header.base_offset} claims {header.record_count} records."
@@ -67,9 +80,7 @@ def record_bytes(
             f"The batch at offset {header.base_offset} takes {header.size_bytes} bytes; "
             f"{len(buffer) - position} are left."
         )
-    body = memoryview(buffer)[position + HEADER_BYTES : end]
-    codec = header.codec
-    return body if codec is Codec.NONE else decompress(codec, body, max_decompressed_bytes)
+    return memoryview(buffer)[position + HEADER_BYTES : end]
 
 
 def append_time(header: BatchHeader) -> int | None:

@@ -30,7 +30,8 @@ from barnabas.wire.records.batch import (
 )
 from barnabas.wire.records.checksum import crc32c
 from barnabas.wire.records.compression import Buffer, Codec, CompressionError, compress
-from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, record_bytes
+from barnabas.wire.records.decompressor import decompress_for_validation
+from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES
 
 MAX_RECORD_ERRORS = 1000  # listed in a response; a batch can have a hundred times more
 
@@ -127,7 +128,9 @@ def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatc
         raise CorruptBatch(f"The batch does not match its checksum {header.crc:#010x}.")
     _check_header(header)
     codec = header.attributes & CODEC_BITS
-    body = _expand(records, header, rules) if codec else records[HEADER_BYTES:size]
+    body: Buffer = records[HEADER_BYTES:size]
+    if codec:
+        body = _expand(body, header.codec, rules)
     max_timestamp = _check_records(body, header, rules, now_ms)
 
     buffer: memoryview | bytearray = records if size == len(records) else records[:size]
@@ -216,9 +219,9 @@ def _check_header(header: BatchHeader) -> None:
     raise InvalidRecords(ErrorCode.INVALID_RECORD, f"The batch {reason}.")
 
 
-def _expand(records: memoryview, header: BatchHeader, rules: ProduceRules) -> Buffer:
+def _expand(compressed: Buffer, codec: Codec, rules: ProduceRules) -> Buffer:
     try:
-        return record_bytes(records, 0, header, rules.max_decompressed_bytes)
+        return decompress_for_validation(codec, compressed, rules.max_decompressed_bytes)
     except CompressionError as error:
         # The checksum is right: CORRUPT_MESSAGE would make the client retry in vain.
         raise InvalidRecords(ErrorCode.INVALID_RECORD, error.message) from None
