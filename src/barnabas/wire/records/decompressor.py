@@ -1,8 +1,8 @@
 """Decompression into buffers that are used again.
 
 A fresh buffer for every batch costs more than the decompression: the kernel clears each of its
-pages when it is first written. So whoever only looks at the records, or copies what it needs of
-them, decompresses into a buffer that is already there.
+pages when it is first written. Code that only reads the records, or copies what it needs of them,
+decompresses into a buffer that is already there.
 
 Each codec has a function that writes into a given buffer. It returns None if the result does not
 fit, and also if the data is invalid: then `decompress` does the work again, in memory of its own,
