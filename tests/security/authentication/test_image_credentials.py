@@ -28,14 +28,56 @@ def test_users_are_found_in_the_current_image_by_mechanism() -> None:
     assert credentials.of_user("alice", SHA_512) is None
 
 
-def test_an_unknown_user_always_gets_the_same_challenge() -> None:
+def salt_of(credentials: ImageCredentials, user: str) -> bytes:
+    return credentials.of_nobody(user, SHA_256).salt
+
+
+def users(*names: str) -> MetadataImage:
     image = MetadataImage()
-    credentials, other_node = ImageCredentials(lambda: image), ImageCredentials(lambda: image)
-    first = credentials.of_nobody("bob", SHA_256)
-    assert credentials.of_nobody("bob", SHA_256) == first
-    assert credentials.of_nobody("carol", SHA_256).salt != first.salt
-    assert credentials.of_nobody("bob", SHA_512).salt != first.salt
-    assert other_node.of_nobody("bob", SHA_256).salt != first.salt
+    for name in names:
+        image.scram[name, SHA_256.value] = a_credential(SHA_256, f"password of {name}")
+    return image
+
+
+def test_an_unknown_user_gets_the_same_challenge_from_all_brokers_and_after_a_restart() -> None:
+    """A user who exists does, so a challenge that differs shows that there is no such user."""
+    image = users("alice", "bob")
+    other_broker = MetadataImage()
+    other_broker.scram = dict(reversed(image.scram.items()))
+    for key in (None, Secret(KEY)):
+        credentials = ImageCredentials(lambda: image, key)
+        restarted = ImageCredentials(lambda: other_broker, key)
+        assert salt_of(credentials, "carol") == salt_of(restarted, "carol")
+        assert salt_of(credentials, "dave") != salt_of(credentials, "carol")
+        assert credentials.of_nobody("carol", SHA_512).salt != salt_of(credentials, "carol")
+
+
+def test_challenges_of_unknown_users_do_not_change_with_the_users_if_there_is_a_secret_key() -> (
+    None
+):
+    image = users("alice")
+    credentials = ImageCredentials(lambda: image, Secret(KEY))
+    before = salt_of(credentials, "carol")
+    image.scram.update(users("bob", "dave").scram)
+    credentials.on_scram_change()
+    assert salt_of(credentials, "carol") == before
+    assert salt_of(ImageCredentials(lambda: image, Secret("other")), "carol") != before
+
+
+def test_no_user_knows_what_the_challenges_are_derived_from() -> None:
+    alone, together = users("alice"), users("alice", "bob")
+    assert salt_of(ImageCredentials(lambda: alone), "carol") != salt_of(
+        ImageCredentials(lambda: together), "carol"
+    )
+
+
+def test_challenges_of_unknown_users_follow_the_credentials() -> None:
+    image = MetadataImage()
+    credentials = ImageCredentials(lambda: image)
+    assert len(salt_of(credentials, "carol")) == 32
+    image.scram["alice", SHA_256.value] = a_credential(SHA_256, "x", b"4xnbf0w3", 8192)
+    credentials.on_scram_change()
+    assert len(salt_of(credentials, "carol")) == 8
 
 
 def test_the_challenge_of_an_unknown_user_looks_like_that_of_others() -> None:

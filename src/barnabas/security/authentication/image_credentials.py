@@ -2,17 +2,15 @@
 
 import asyncio
 import base64
-import hashlib
-import hmac
 import os
 import time
 from collections.abc import Callable
-from itertools import islice
 
 from barnabas.config import Secret
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ScramCredential
 from barnabas.security.authentication.scram import TokenLogin
+from barnabas.security.authentication.unknown_users import UnknownUsers
 from barnabas.security.delegation_tokens import is_expired, token_hmac
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.security.scram_credentials import (
@@ -24,7 +22,6 @@ from barnabas.security.scram_credentials import (
 
 _SALT_BYTES = 32
 _MAX_CACHED_TOKENS = 10_000
-_MAX_EXAMINED_CREDENTIALS = 32
 
 
 class ImageCredentials:
@@ -39,8 +36,12 @@ class ImageCredentials:
         self._image = image
         self._secret_key = secret_key
         self._clock = clock
-        self._nobody_key = os.urandom(32)
+        self._unknown_users = UnknownUsers(lambda: image().scram, secret_key)
         self._token_credentials: dict[tuple[str, ScramMechanismCode], ScramCredential] = {}
+
+    def on_scram_change(self) -> None:
+        """Called when the credentials of users have changed."""
+        self._unknown_users.on_change()
 
     def of_user(self, user: str, mechanism: ScramMechanismCode) -> ScramCredential | None:
         return self._image().scram.get((user, mechanism.value))
@@ -61,28 +62,7 @@ class ImageCredentials:
         return TokenLogin(credential, KafkaPrincipal.parse(token.owner), expires_ms)
 
     def of_nobody(self, user: str, mechanism: ScramMechanismCode) -> ScramCredential:
-        """Returns a credential that looks like those of other users: iterations, form of the salt.
-
-        Its keys are random, so that no password fits.
-        """
-        example = self._example(mechanism)
-        material = hashlib.shake_256(
-            hmac.digest(self._nobody_key, f"{mechanism.name} {user}".encode(), "sha512")
-        )
-        size = hashlib.new(mechanism.digest).digest_size
-        secret = material.digest(len(example.salt) + 2 * size)
-        salt = secret[2 * size :]
-        if example.salt.isalnum():  # Kafka's tools write random digits and letters
-            salt = bytes(b"0123456789abcdefghijklmnopqrstuvwxyz"[byte % 36] for byte in salt)
-        return ScramCredential(salt, secret[:size], secret[size : 2 * size], example.iterations)
-
-    def _example(self, mechanism: ScramMechanismCode) -> ScramCredential:
-        """Returns the oldest credential of the mechanism, or the default of Barnabas's tools."""
-        credentials = islice(self._image().scram.items(), _MAX_EXAMINED_CREDENTIALS)
-        return next(
-            (found for (_, code), found in credentials if code == mechanism.value),
-            ScramCredential(bytes(_SALT_BYTES), b"", b"", MIN_ITERATIONS),
-        )
+        return self._unknown_users.credential(user, mechanism)
 
     def _cache(self, key: tuple[str, ScramMechanismCode], credential: ScramCredential) -> None:
         cache = self._token_credentials
