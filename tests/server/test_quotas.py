@@ -15,15 +15,21 @@ from tests.server.harness import (
     on_a_loop,
 )
 
+from barnabas.security.authorizer.model import CLUSTER, AclOperation, Resource
 from barnabas.security.principal import ANONYMOUS
 from barnabas.security.quotas.entities import QuotaKey
 from barnabas.server.quotas import RequestQuotas
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.fetch import FetchRequest, ReplicaState
+from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+from barnabas.wire.messages.raft_elections import VoteRequest
+from barnabas.wire.messages.registrations import BrokerHeartbeatRequest
 from barnabas.wire.messages.topics import CreateTopicsRequest
 from barnabas.wire.messages.transaction_markers import WriteTxnMarkersRequest
+from barnabas.wire.messages.transactions import AddPartitionsToTxnRequest
 
 EVERYBODY = (("user", "ANONYMOUS"),)
 NOW_MS = 10**9
@@ -153,11 +159,16 @@ class FakeConnection:
 
 
 class FakeContext:
-    def __init__(self, version: int = 9) -> None:
+    def __init__(self, version: int = 9, *, is_node: bool = True) -> None:
+        self.is_node = is_node
         self.principal = ANONYMOUS
         self.client_id = "app"
         self.api_version = version
         self.connection = FakeConnection()
+
+    def is_allowed(self, operation: AclOperation, resource: Resource, *, is_audited: bool) -> bool:
+        assert (operation, resource, is_audited) == (AclOperation.CLUSTER_ACTION, CLUSTER, False)
+        return self.is_node
 
 
 class FakeRoute:
@@ -170,11 +181,18 @@ def quotas_of(**values: float) -> RequestQuotas:
     return quotas
 
 
-def measure(quotas: RequestQuotas, request: Any, response: Any, handler_ns: int = 0) -> list[int]:
-    context: Any = FakeContext()
+def measure(
+    quotas: RequestQuotas,
+    request: Any,
+    response: Any,
+    handler_ns: int = 0,
+    context: Any = None,
+) -> list[int]:
+    context = context or FakeContext()
     route: Any = FakeRoute()
     quotas.throttle(route, request, response, context, 1000, handler_ns)
-    return context.connection.delays_ms
+    delays_ms: list[int] = context.connection.delays_ms
+    return delays_ms
 
 
 def test_a_producer_without_acks_waits_without_a_response() -> None:
@@ -193,6 +211,26 @@ def test_request_time_is_limited_by_percent_of_a_thread() -> None:
     assert measure(exempt, WriteTxnMarkersRequest(), None, 10**10) == []
     values = {gauge.name: gauge.value for gauge in exempt}
     assert values == {"kafka_server_request_exempt_request_time": 200}
+
+
+@pytest.mark.parametrize(
+    ("request_of_node", "version"),
+    [
+        (VoteRequest(), 2),
+        (BrokerHeartbeatRequest(), 1),
+        (FetchRequest(replica_state=ReplicaState(replica_id=1)), 17),
+        (OffsetForLeaderEpochRequest(replica_id=1), 4),
+        (AddPartitionsToTxnRequest(), 4),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_requests_of_nodes_count_for_no_quota_and_only_for_nodes(
+    request_of_node: Any, version: int
+) -> None:
+    quotas = quotas_of(request_percentage=1)
+    node, other = FakeContext(version), FakeContext(version, is_node=False)
+    assert measure(quotas, request_of_node, None, 10**10, node) == []
+    assert measure(quotas, request_of_node, None, 10**10, other) == [1000]
 
 
 def test_the_delay_of_the_controller_is_applied_by_the_broker() -> None:

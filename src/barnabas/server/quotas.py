@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from barnabas.coordinator.transactions.add_partitions import FIRST_VERSION_FOR_BROKERS
+from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.security.quotas.client_quotas import (
     BucketQuota,
     ClientQuota,
@@ -37,8 +39,24 @@ _FIRST_STRICT_VERSIONS: Final = {
 }
 """The versions from which a client over quota gets an error; older ones only have to wait."""
 
-_CLUSTER_ACTIONS: Final = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_PARTITION})
-"""Requests of brokers, which are never throttled."""
+_OF_NODES: Final = frozenset(
+    {
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.ENVELOPE,
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.UPDATE_RAFT_VOTER,
+        ApiKey.VOTE,
+        ApiKey.WRITE_TXN_MARKERS,
+    }
+)
+"""Requests that nodes send to each other, which are never throttled."""
 
 _NS_PER_PERCENT: Final = 10_000_000
 """The part of a second that is one percent of a thread."""
@@ -207,13 +225,25 @@ class RecordedMutations:
 
 
 def _is_exempt(request: Any, context: "RequestContext") -> bool:
+    """Returns whether a request counts for no client: those of nodes, and of acks=0 as in Kafka."""
     match ApiKey(request.API_KEY):
         case ApiKey.PRODUCE:
             return bool(request.acks == 0)
         case ApiKey.FETCH:
-            return is_follower(request, context.api_version)
+            is_of_node = is_follower(request, context.api_version)
+        case ApiKey.OFFSET_FOR_LEADER_EPOCH:
+            is_of_node = request.replica_id >= 0
+        case ApiKey.ADD_PARTITIONS_TO_TXN:
+            is_of_node = context.api_version >= FIRST_VERSION_FOR_BROKERS
         case key:
-            return key in _CLUSTER_ACTIONS
+            is_of_node = key in _OF_NODES
+    # Other clients may not exempt themselves: they only get an error.
+    try:
+        return is_of_node and context.is_allowed(
+            AclOperation.CLUSTER_ACTION, CLUSTER, is_audited=False
+        )
+    except KafkaError:
+        return False
 
 
 def request_window(settings: Mapping[str, Any]) -> RateWindow:
