@@ -113,6 +113,27 @@ def test_records_are_not_returned_to_a_session_without_permission(
     assert not response.responses[0].partitions[0].records
 
 
+def test_a_fetch_that_waits_returns_nothing_after_its_permission_is_revoked(
+    world: World, acls: ClientAcls
+) -> None:
+    acls.allow(READ, ORDERS)
+    acls.allow(READ, PARCELS)
+    session_id = open_session(world, "orders", "parcels")
+    in_session = fetch_request({}, session_id=session_id, session_epoch=3, max_wait_ms=500)
+    alone = fetch_request({("orders", 0): 0, ("parcels", 0): 0}, max_wait_ms=500)
+    waiting = [world.begin_request(fetch.handle, request, 12) for request in (in_session, alone)]
+    assert not any(pending.is_complete for pending in waiting)
+    acls.revoke(READ, ORDERS)
+    world.append("parcels", b"open")
+    world.append("orders", b"secret")
+    for pending in waiting:
+        pending.resume()
+        assert codes(pending.response) == {"orders": TAF, "parcels": 0}
+        by_topic = {topic.topic: topic.partitions[0] for topic in pending.response.responses}
+        assert not by_topic["orders"].records
+        assert by_topic["parcels"].records
+
+
 def test_another_client_cannot_continue_a_session(
     world: World, acls: ClientAcls, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,8 +32,10 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
     fetch = broker.fetch_sessions.context(request, context.api_version, context.now_ms)
     if fetch.error:
         return fetch.response((), context.now_ms)
-    if broker.authorizer is not None:
-        fetch.check_permissions_of(context.principal, context.host, broker.authorizer.generation)
+    authorizer, generation = broker.authorizer, None
+    if authorizer is not None:
+        generation = authorizer.generation
+        fetch.check_permissions_of(context.principal, context.host, generation)
     reader = create_fetch_reader(request, fetch, context)
     quota = broker.quotas.fetch if broker.quotas.fetch.is_enabled else None
     if quota is not None and is_follower(request, context.api_version):
@@ -50,6 +52,8 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
             reader.read_dirty()
             if reader.has_cold_reads:
                 await reader.read_cold(broker.disk_reads)
+        if authorizer is not None and (generation is None or generation != authorizer.generation):
+            reader.reject_denied()  # while the fetch was waiting
     if quota is not None:
         delay_ms = _record_bytes(reader, quota, context)
         if delay_ms:

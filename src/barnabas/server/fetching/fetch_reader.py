@@ -163,6 +163,14 @@ class FetchReader(ABC):
         self._max_bytes = min(self._max_bytes, max(int(limit), 1))
         self._min_bytes = min(self._min_bytes, self._max_bytes)
 
+    def reject_denied(self) -> None:
+        """Replaces the results of partitions that the client may no longer read by errors."""
+        permissions = self._permissions()
+        for requested in self._fetch.partitions():
+            if not permissions.allow(requested):
+                self._take_back(requested)
+                self._reject(requested)
+
     def discard(self) -> None:
         """Takes back that the results were counted as sent."""
         for requested, result in self._results.items():
@@ -181,11 +189,13 @@ class FetchReader(ABC):
             if permissions.allow(requested):
                 allowed.append(requested)
             else:
-                requested.partition = None
-                requested.is_caught_up = False
-                error = denied(ResourceType.TOPIC)
-                self._results[requested] = self._error_result(requested, error)
+                self._reject(requested)
         return allowed
+
+    def _reject(self, requested: SessionPartition) -> None:
+        requested.partition = None
+        requested.is_caught_up = False
+        self._results[requested] = self._error_result(requested, denied(ResourceType.TOPIC))
 
     @abstractmethod
     def _permissions(self) -> FetchPermissions:
@@ -276,15 +286,19 @@ class FetchReader(ABC):
         self._available_bytes += counted_bytes
 
     def _read_again(self, requested: SessionPartition) -> None:
+        self._take_back(requested)
+        self._read(requested)
+        if self._available_bytes >= self._min_bytes:
+            self.is_complete = True
+
+    def _take_back(self, requested: SessionPartition) -> None:
+        """Subtracts what a partition has added so far."""
         previous = self._results.get(requested)
         if previous is not None and isinstance(previous.records, LogSlice) and requested.partition:
             size_bytes = previous.records.size_bytes
             self._returned_bytes -= size_bytes
             self._count_bytes_out(requested.partition, -size_bytes)
         self._available_bytes -= self._counted_bytes.pop(requested, 0)
-        self._read(requested)
-        if self._available_bytes >= self._min_bytes:
-            self.is_complete = True
 
     def _on_cold_read(self, requested: SessionPartition, cold: ColdRead) -> None:
         """Leaves the records out, until `read_cold` reads the partition again."""
