@@ -1,5 +1,6 @@
 """A node with an authorizer: it starts only with a valid one, and follows the ACLs."""
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,10 @@ from barnabas.node import Node, NodeError
 from barnabas.node.authorization import NodeAuthorization
 from barnabas.node.format import format_new_directories, single_node_properties
 from barnabas.security.authorizer.authorizer import Authorizer
-from barnabas.wire.errors import ErrorCode
+from barnabas.security.authorizer.model import CLUSTER, AclOperation, ResourceType
+from barnabas.security.principal import ANONYMOUS
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.acls import AclCreation, CreateAclsRequest, DescribeAclsRequest
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -132,8 +136,19 @@ def test_an_authorizer_that_cannot_follow_the_metadata_stops_its_node() -> None:
     authorization = NodeAuthorization(settings, lambda: 0)
     image = MetadataImage()
     image.acls[bytes(16)] = AclEntry(2, "t", 3, "User:a", "*", 3, 3)
+    assert authorization.requests is not None
+    context: Any = SimpleNamespace(
+        principal=ANONYMOUS, host="10.0.0.1", api_key=ApiKey.PRODUCE, controller_node=None
+    )
+    check = partial(authorization.requests.is_allowed, context, AclOperation.WRITE, CLUSTER)
+    assert check()
     with pytest.raises(NodeError, match="a bug"):
         authorization.on_metadata_change(MetadataDelta(acls_changed={bytes(16)}), image)
+    # Until the node has stopped, nothing is allowed by the old ACLs.
+    with pytest.raises(KafkaError, match="has failed"):
+        check()
+    with pytest.raises(KafkaError, match="has failed"):
+        authorization.requests.is_allowed_on_any(context, AclOperation.WRITE, ResourceType.TOPIC)
 
 
 def test_acls_are_complete_only_when_the_node_has_what_the_leader_has_committed() -> None:

@@ -34,6 +34,8 @@ class NodeAuthorization:
         try:
             self._authorizer.apply_delta(delta, image)
         except Exception as error:
+            if self.requests is not None:
+                self.requests.on_failure()
             log.exception("the authorizer failed on the metadata at offset %d", image.offset)
             raise NodeError(
                 f"The authorizer cannot apply the metadata at offset {image.offset}: {error}."

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.security.authorizer.audit_log import AccessCheck, AuditLog
-from barnabas.security.authorizer.authorizer import Authorizer
+from barnabas.security.authorizer.authorizer import Authorizer, FailedAuthorizer
 from barnabas.security.authorizer.model import (
     AclOperation,
     Resource,
@@ -42,6 +42,10 @@ class RequestAuthorizer:
     def __init__(self, authorizer: Authorizer, clock: Callable[[], int]) -> None:
         self._authorizer = authorizer
         self._audit_log = AuditLog(clock)
+
+    def on_failure(self) -> None:
+        """Allows nothing from now on: the authorizer could not apply new ACLs."""
+        self._authorizer = FailedAuthorizer()
 
     @property
     def uses_acls(self) -> bool:

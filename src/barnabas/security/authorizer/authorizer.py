@@ -8,6 +8,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.security.authorizer.model import AclOperation, Resource, ResourceType
 from barnabas.security.principal import KafkaPrincipal
+from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 class Authorizer(ABC):
@@ -59,3 +60,27 @@ class Authorizer(ABC):
 
     def complete_initial_load(self) -> None:  # noqa: B027 - optional
         """Called once this node has all metadata that was committed before it started."""
+
+
+class FailedAuthorizer(Authorizer):
+    """Allows nothing, in place of an authorizer that could not apply new ACLs."""
+
+    def is_allowed(
+        self, principal: KafkaPrincipal, host: str, operation: AclOperation, resource: Resource
+    ) -> bool:
+        raise _failed()
+
+    def is_allowed_on_any(
+        self,
+        principal: KafkaPrincipal,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+    ) -> bool:
+        raise _failed()
+
+
+def _failed() -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_SERVER_ERROR, "The authorizer has failed, and this node is stopping."
+    )
