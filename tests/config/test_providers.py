@@ -11,6 +11,7 @@ from barnabas.config.descriptions import describe_broker
 PACKAGE = "org.apache.kafka.common.config.provider"
 PASSWORD = "ssl.key.password"
 BROKER = (ConfigResourceType.BROKER, "1")
+DEFAULT = (ConfigResourceType.BROKER, "")
 
 
 def providers(**parameters: str) -> dict[str, str | None]:
@@ -121,6 +122,30 @@ def test_a_dynamic_setting_is_resolved_at_the_broker_and_described_unresolved(
     assert resolver.broker("num.io.threads") == 3
     described = describe_broker(resolver, ["num.io.threads"])[0]
     assert described.synonyms[0].value == reference
+
+
+def test_a_resolved_dynamic_value_that_is_invalid_is_not_logged(
+    configure: Configure, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reference = f"${{file:{folder}/secrets.properties:word}}"
+    settings = configure(providers() | {"num.io.threads": "2"})
+    resolver = ConfigResolver(settings, {BROKER: {"num.io.threads": reference}})
+    assert resolver.broker("num.io.threads") == 2
+    assert reference in caplog.text
+    assert "many" not in caplog.text
+
+
+def test_a_controller_accepts_references_that_only_another_node_can_resolve(
+    configure: Configure, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = {"num.io.threads": f"${{file:{folder}/secrets.properties:threads}}"}
+    controller = ConfigResolver(configure({"node.id": "7"}), {BROKER: changes, DEFAULT: changes})
+    for broker_id in (1, None):
+        controller.validate_broker(changes, broker_id=broker_id)
+        with pytest.raises(InvalidConfigRequest, match=r"num\.io\.threads"):
+            controller.validate_broker({"num.io.threads": "many"}, broker_id=broker_id)
+    with pytest.raises(InvalidConfigRequest, match=r"num\.io\.threads"):
+        controller.validate_broker(changes, broker_id=7)
 
 
 def test_dynamic_settings_cannot_declare_providers(configure: Configure, folder: Path) -> None:

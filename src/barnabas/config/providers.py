@@ -59,6 +59,11 @@ def resolve_references(
     return resolved, problems
 
 
+def has_reference(text: str) -> bool:
+    """Returns whether a value refers to another, of any provider."""
+    return _REFERENCE.search(text) is not None
+
+
 def without_resolved(
     problem: InvalidConfig, setting: Setting, resolved: str, text: str
 ) -> InvalidConfig:

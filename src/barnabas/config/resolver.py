@@ -11,12 +11,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from barnabas.config import broker, group, topic
 from barnabas.config.changes import ConfigResourceType
 from barnabas.config.errors import InvalidConfig
-from barnabas.config.providers import resolve_references
+from barnabas.config.providers import has_reference, resolve_references, without_resolved
 from barnabas.config.setting import READ_ONLY, Setting, inherited_value
 from barnabas.config.settings import BrokerSettings
 from barnabas.config.validation import validate_broker, validate_group, validate_topic
@@ -27,6 +27,8 @@ Resource: TypeAlias = tuple[int, str]
 # All typed settings of one topic or group. Topics without own settings share one mapping.
 TopicConfig: TypeAlias = Mapping[str, Any]
 GroupConfig: TypeAlias = Mapping[str, Any]
+
+T = TypeVar("T", str, str | None)
 
 _NO_CONFIGS: Mapping[str, str] = {}
 
@@ -126,10 +128,16 @@ class ConfigResolver:
         validate_topic(configs, self._topic_defaults, tiered_storage=tiered_storage)
 
     def validate_broker(self, configs: Mapping[str, str | None], *, broker_id: int | None) -> None:
-        """Raises InvalidConfig if this broker (None: every broker) cannot have these settings."""
+        """Raises InvalidConfig if this broker (None: every broker) cannot have these settings.
+
+        What a value of another node refers to, only that node knows.
+        """
         cluster_configs = (
             _NO_CONFIGS if broker_id is None else self.overrides(ConfigResourceType.BROKER, "")
         )
+        if broker_id != self.static.node_id:
+            configs = _without_references(configs)
+            cluster_configs = _without_references(cluster_configs)
         validate_broker(
             configs,
             broker_id=broker_id,
@@ -145,16 +153,22 @@ class ConfigResolver:
     def broker_values(self, own: Mapping[str, str]) -> dict[str, Any]:
         """Returns the values of a broker that has this node's file and these dynamic settings."""
         cluster = self.overrides(ConfigResourceType.BROKER, "")
-        texts, problems = resolve_references({**cluster, **own}, self.static.explicit)
+        stored = {**cluster, **own}
+        texts, problems = resolve_references(stored, self.static.explicit)
         for problem in problems:
             log.warning("Ignoring a dynamic setting: %s", problem)
-        return {**self.static, **_parse_dynamic(texts)}
+        return {**self.static, **_parse_dynamic(texts, stored)}
 
     def _effective_for(self, broker_id: int | None) -> dict[str, Any]:
         """Returns the values of a broker with this node's file; None: of one without own ones."""
-        if broker_id is None:
-            return self.broker_values(_NO_CONFIGS)
-        return self.broker_values(self.overrides(ConfigResourceType.BROKER, str(broker_id)))
+        own = _NO_CONFIGS
+        if broker_id is not None:
+            own = self.overrides(ConfigResourceType.BROKER, str(broker_id))
+        if broker_id == self.static.node_id:
+            return self.broker_values(own)
+        stored = {**self.overrides(ConfigResourceType.BROKER, ""), **own}
+        texts = _without_references(stored)
+        return {**self.static, **_parse_dynamic(texts, texts)}
 
     def _read_broker(self) -> None:
         self._broker = self._effective_for(self.static.node_id)
@@ -172,17 +186,28 @@ class ConfigResolver:
         )
 
 
-def _parse_dynamic(texts: Mapping[str, str]) -> dict[str, Any]:
+def _without_references(configs: Mapping[str, T]) -> dict[str, T]:
+    return {name: text for name, text in configs.items() if text is None or not has_reference(text)}
+
+
+def _parse_dynamic(texts: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, Any]:
     dynamic = {
         name: setting
         for name in texts
         if (setting := broker.find(name)) is not None and setting.update != READ_ONLY
     }
-    return _parse_valid(texts, dynamic)
+    return _parse_valid(texts, dynamic, stored)
 
 
-def _parse_valid(texts: Mapping[str, str], settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Returns typed values. Stored settings that are unknown or invalid today count as unset."""
+def _parse_valid(
+    texts: Mapping[str, str],
+    settings: Mapping[str, Setting],
+    stored: Mapping[str, str] = _NO_CONFIGS,
+) -> dict[str, Any]:
+    """Returns typed values. Stored settings that are unknown or invalid today count as unset.
+
+    `stored` are the texts before references were resolved: what these refer to is not logged.
+    """
     values = {}
     for name, text in texts.items():
         if name not in settings:
@@ -190,5 +215,6 @@ def _parse_valid(texts: Mapping[str, str], settings: Mapping[str, Setting]) -> d
         try:
             values[name] = settings[name].parse(text)
         except InvalidConfig as problem:
-            log.warning("Ignoring a dynamic setting: %s", problem)
+            shown = without_resolved(problem, settings[name], text, stored.get(name, text))
+            log.warning("Ignoring a dynamic setting: %s", shown)
     return values

@@ -1,7 +1,7 @@
-"""Changes of the key and trust stores of this broker's listeners, before they are accepted.
+"""Changes of this broker's settings that the controller cannot check.
 
-The controller cannot check them: the files are on this broker, and so are the certificates that the
-new ones must match.
+Files of key and trust stores are on this broker, and so are the certificates that the new ones must
+match, and the values that others refer to (config providers).
 
 Only for clients that may change them: the errors tell which files exist. The controller denies the
 others.
@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from barnabas.config import ConfigResourceType
 from barnabas.config.changes import apply_operation, find_setting
-from barnabas.config.errors import InvalidConfig
+from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
+from barnabas.config.providers import has_reference
 from barnabas.net.listener_config import TlsConfigError
 from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
@@ -41,7 +42,11 @@ async def find_store_error(
         return None
     try:
         own = _own_settings(resource, context)
+        if any(map(has_reference, own.values())):  # the controller cannot resolve them
+            broker.resolver.validate_broker(own, broker_id=broker.node_id)
         await broker.store_validator.validate(broker.resolver.broker_values(own))
+    except InvalidConfigRequest as error:
+        return KafkaError(ErrorCode.INVALID_REQUEST, str(error))
     except InvalidConfig:
         return None  # the controller says what is wrong
     except TlsConfigError as error:
