@@ -115,7 +115,7 @@ def a_broker_role(
         storage,
         metadata,
         ConfigResolver(settings, metadata.image.configs),
-        NodeSecurity(settings, nothing, lambda: metadata.image, nothing),
+        NodeSecurity(settings, nothing, lambda: metadata.image, nothing, {}),
         controller,
         nothing,
         nothing,

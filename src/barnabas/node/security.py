@@ -13,6 +13,7 @@ from barnabas.security.authentication.errors import SaslConfigError
 from barnabas.security.authentication.http_authenticator import HttpAuthenticator
 from barnabas.security.authentication.image_credentials import ImageCredentials
 from barnabas.security.authentication.jaas_source import JaasSource
+from barnabas.security.authentication.jwks import WITH_SASL, Documents
 from barnabas.security.authentication.listener_mechanisms import ListenerMechanisms
 from barnabas.security.authentication.peer_login import build_peer_login
 from barnabas.security.authentication.sasl_server import SaslServer
@@ -24,8 +25,6 @@ from barnabas.server.metrics.http_endpoint import HttpSecurity
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 from barnabas.wire.errors import KafkaError
 
-_WITH_SASL = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
-
 
 class NodeSecurity:
     """Builds the security of listeners by their names. All methods raise NodeError."""
@@ -36,12 +35,19 @@ class NodeSecurity:
         threads: DiskThreads,
         image: Callable[[], MetadataImage],
         clock: Callable[[], int],
+        key_documents: Documents,
     ) -> None:
+        """`key_documents` are the keys of OAUTHBEARER, by the URL that has them."""
+        self._key_documents = key_documents
         self.tls = NodeTls(settings, threads)
         self._settings = settings
         self.close: Callable[[], None] = lambda: None
         """Stops what the authentication of the metrics runs in the background."""
         self._credentials = ImageCredentials(image, settings["delegation.token.secret.key"], clock)
+
+    def on_scram_change(self) -> None:
+        """Called when the SCRAM credentials of users have changed."""
+        self._credentials.on_scram_change()
 
     @cached_property
     def _jaas(self) -> JaasSource:
@@ -52,7 +58,7 @@ class NodeSecurity:
         protocol = listener.security_protocol
         if protocol is SecurityProtocol.PLAINTEXT:
             return PLAINTEXT
-        sasl = self._sasl_server(listener.name) if protocol in _WITH_SASL else None
+        sasl = self._sasl_server(listener.name) if protocol in WITH_SASL else None
         return ListenerSecurity(protocol, self.tls.of_listener(listener.name), sasl)
 
     def of_metrics(self, authorizer: RequestAuthorizer | None) -> HttpSecurity:
@@ -86,7 +92,7 @@ class NodeSecurity:
 
     def _peer_security(self, listener: str, mechanism_setting: str) -> PeerSecurity:
         tls = self.tls.to_listener(listener)
-        if self._settings.security_protocol_of(listener) not in _WITH_SASL:
+        if self._settings.security_protocol_of(listener) not in WITH_SASL:
             return PeerSecurity(tls=tls)
         mechanism = self._settings.for_listener(listener, mechanism_setting)
         try:
@@ -106,7 +112,7 @@ class NodeSecurity:
     def _sasl_server(self, listener: str) -> SaslServer:
         try:
             return ListenerMechanisms(
-                self._settings, listener, self._jaas, self._credentials
+                self._settings, listener, self._jaas, self._credentials, self._key_documents
             ).build()
         except SaslConfigError as error:
             raise NodeError(str(error)) from None

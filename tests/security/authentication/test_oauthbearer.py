@@ -1,10 +1,14 @@
 """OAUTHBEARER: its message, unsecured tokens, signed tokens, and their keys."""
 
+import asyncio
 import base64
 import hmac
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -16,8 +20,10 @@ from hypothesis import strategies as st
 from tests.security.authentication.stepping import step
 from tests.wait import wait_until
 
+from barnabas.config import BrokerSettings
+from barnabas.node.format import single_node_properties
 from barnabas.security.authentication.exchange import LoginFailed
-from barnabas.security.authentication.jwks import JwksKeys
+from barnabas.security.authentication.jwks import JwksKeys, fetch_document, fetch_documents
 from barnabas.security.authentication.oauthbearer import (
     InvalidToken,
     OAuthBearerExchange,
@@ -316,6 +322,54 @@ def test_an_unknown_key_starts_a_refresh_once_a_minute() -> None:
         keys._wake.clear()
         assert keys.get(key_id) is None
         assert keys._wake.is_set() == refreshes
+
+
+def test_the_keys_are_fetched_in_threads_before_the_node_serves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server that does not answer must not stop the event loop for ten seconds."""
+    threads: list[threading.Thread] = []
+
+    def fetch(url: str) -> bytes:
+        threads.append(threading.current_thread())
+        if url.endswith("down"):
+            raise OSError("unreachable")
+        return b"{}"
+
+    monkeypatch.setattr("barnabas.security.authentication.jwks.fetch_document", fetch)
+    settings = BrokerSettings.from_properties(
+        single_node_properties("127.0.0.1", 9092, Path("data"), 9093)
+        | {
+            "listeners": "A://127.0.0.1:1,B://127.0.0.1:2,C://127.0.0.1:3,CONTROLLER://127.0.0.1:4",
+            "listener.security.protocol.map": "A:SASL_PLAINTEXT,B:SASL_PLAINTEXT,"
+            "C:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "C",
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "sasl.oauthbearer.jwks.endpoint.url": "http://issuer/keys",
+            "listener.name.b.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "http://issuer/down",
+        }
+    )
+    documents = asyncio.run(fetch_documents(settings))
+    assert documents["http://issuer/keys"] == b"{}"
+    assert isinstance(documents["http://issuer/down"], OSError)
+    assert len(documents) == 2
+    assert threading.main_thread() not in threads
+
+
+def test_a_server_that_does_not_speak_http_is_an_error_of_the_fetch() -> None:
+    """Another exception would end the thread that refreshes the keys."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            client, _ = server.accept()
+            client.sendall(b"castle\r\n\r\n")
+            client.close()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(OSError, match="not HTTP"):
+            fetch_document(f"http://127.0.0.1:{server.getsockname()[1]}/keys")
+        answering.join()
 
 
 def test_the_unknown_keys_that_are_remembered_are_few() -> None:

@@ -1,21 +1,29 @@
-"""The keys that sign tokens, from a JWKS file or URL. They are fetched in a thread.
+"""The keys that sign tokens, from a JWKS file or URL. They are fetched in threads.
 
 They are loaded at the start, and again every hour. A token with an unknown key id starts a refresh,
 at most once a minute for each id and once a second for all: the login fails, and one after the
 refresh may succeed.
 """
 
+import asyncio
 import json
 import logging
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+from barnabas.config import BrokerSettings
+from barnabas.config.addresses import SecurityProtocol
+
 log = logging.getLogger(__name__)
+
+JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+OAUTHBEARER: Final = "OAUTHBEARER"
+WITH_SASL: Final = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 _FETCH_TIMEOUT_S = 10.0
 _MAX_DOCUMENT_BYTES = 1 << 20
@@ -51,9 +59,9 @@ class JwksKeys:
         self._is_closed = False
         self._thread: threading.Thread | None = None
 
-    def load(self) -> None:
-        """Loads the keys. Raises OSError or ValueError with the reason."""
-        self._keys = _parse(self._fetch(self._url))
+    def load(self, document: bytes | None = None) -> None:
+        """Loads the keys, of a document that was fetched already. Raises OSError or ValueError."""
+        self._keys = _parse(self._fetch(self._url) if document is None else document)
 
     def start(self) -> None:
         """Refreshes the keys in a thread from now on."""
@@ -103,14 +111,47 @@ class JwksKeys:
                 pause_s, retry_s = self._refresh_s, self._retry_s[0]
 
 
+Documents: TypeAlias = Mapping[str, bytes | OSError | ValueError]
+"""By URL, a document, or why it could not be fetched."""
+
+
+async def fetch_documents(settings: BrokerSettings) -> Documents:
+    """Fetches the keys of all listeners before any of them serves: that may take seconds."""
+    urls = list(dict.fromkeys(_urls(settings)))
+    if not urls:
+        return {}
+    fetches = (asyncio.to_thread(fetch_document, url) for url in urls)
+    results = await asyncio.gather(*fetches, return_exceptions=True)
+    documents = dict(zip(urls, results, strict=True))
+    return {
+        url: result
+        for url, result in documents.items()
+        if isinstance(result, bytes | OSError | ValueError)
+    }
+
+
+def _urls(settings: BrokerSettings) -> Iterator[str]:
+    for listener in settings.listeners:
+        if listener.security_protocol not in WITH_SASL:
+            continue
+        if OAUTHBEARER in settings.for_listener(listener.name, "sasl.enabled.mechanisms"):
+            url = settings.for_listener(listener.name, JWKS_URL, OAUTHBEARER)
+            if url is not None:
+                yield url
+
+
 def fetch_document(url: str) -> bytes:
     """Fetches a document of limited size. Raises OSError or ValueError."""
+    import http.client
     import urllib.request  # slow to import, and few nodes need it
 
     if urlsplit(url).scheme not in _SCHEMES:
         raise ValueError(f"{url} is not a URL of {', '.join(_SCHEMES)}")
-    with urllib.request.urlopen(url, timeout=_FETCH_TIMEOUT_S) as response:
-        content: bytes = response.read(_MAX_DOCUMENT_BYTES + 1)
+    try:
+        with urllib.request.urlopen(url, timeout=_FETCH_TIMEOUT_S) as response:
+            content: bytes = response.read(_MAX_DOCUMENT_BYTES + 1)
+    except http.client.HTTPException as error:
+        raise OSError(f"the response is not HTTP: {type(error).__name__}") from None
     if len(content) > _MAX_DOCUMENT_BYTES:
         raise ValueError(f"the document has more than {_MAX_DOCUMENT_BYTES} bytes")
     return content

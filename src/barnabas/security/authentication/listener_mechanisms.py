@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from barnabas.config import BrokerSettings
@@ -12,6 +13,7 @@ from barnabas.security.authentication.exchange import ServerExchange
 from barnabas.security.authentication.gssapi_exchange import KerberosAcceptor
 from barnabas.security.authentication.http_authenticator import HttpAuthenticator
 from barnabas.security.authentication.jaas_source import JaasSource, kerberos_service
+from barnabas.security.authentication.jwks import Documents
 from barnabas.security.authentication.oauthbearer import OAuthBearerExchange, TokenValidator
 from barnabas.security.authentication.plain import PlainExchange
 from barnabas.security.authentication.sasl_server import SaslMechanism, SaslServer
@@ -42,7 +44,10 @@ class ListenerMechanisms:
         listener: str,
         jaas: JaasSource,
         credentials: ScramCredentials,
+        documents: Documents = MappingProxyType({}),
     ) -> None:
+        """`documents` are the JWKS that were fetched already."""
+        self._documents = documents
         self._settings = settings
         self._listener = listener
         self._jaas = jaas
@@ -95,6 +100,7 @@ class ListenerMechanisms:
             self._listener,
             lambda name: self._get(name, "OAUTHBEARER"),
             self._jaas.find(self._listener, "OAUTHBEARER"),
+            self._documents,
         )
         validator = validators.build()
         self._background.append(validators.close)

@@ -6,7 +6,7 @@ from typing import Any
 
 from barnabas.security.authentication.errors import SaslConfigError
 from barnabas.security.authentication.jaas import JaasEntry
-from barnabas.security.authentication.jwks import JwksKeys
+from barnabas.security.authentication.jwks import JWKS_URL, Documents, JwksKeys
 from barnabas.security.authentication.oauthbearer import TokenValidator
 from barnabas.security.authentication.secured_jwt import SignedTokenValidator, TokenRules
 from barnabas.security.authentication.unsecured_jwt import UnsecuredTokenValidator
@@ -24,7 +24,15 @@ VALIDATOR_CLASSES = (
 class TokenValidators:
     """Signed tokens if there is a JWKS, else unsecured ones. `get` returns a setting."""
 
-    def __init__(self, listener: str, get: Callable[[str], Any], entry: JaasEntry | None) -> None:
+    def __init__(
+        self,
+        listener: str,
+        get: Callable[[str], Any],
+        entry: JaasEntry | None,
+        documents: Documents,
+    ) -> None:
+        """`documents` are those that were fetched already."""
+        self._documents = documents
         self._listener = listener
         self._get = get
         self._entry = entry
@@ -32,7 +40,7 @@ class TokenValidators:
 
     def build(self) -> TokenValidator:
         """Raises SaslConfigError. A JWKS is fetched, and refreshed from then on."""
-        url = self._get("sasl.oauthbearer.jwks.endpoint.url")
+        url = self._get(JWKS_URL)
         if url is not None:
             return self._signed(url)
         if self._get("sasl.server.callback.handler.class") in VALIDATOR_CLASSES:
@@ -69,7 +77,10 @@ class TokenValidators:
             retry_max_ms=get("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
         )
         try:
-            self._keys.load()
+            document = self._documents.get(url)
+            if isinstance(document, Exception):
+                raise document
+            self._keys.load(document)
         except (OSError, ValueError) as error:
             raise self._error(
                 f"sasl.oauthbearer.jwks.endpoint.url {url} cannot be read: {error}"
