@@ -6,16 +6,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from tests.server.harness import on_a_loop
 from tests.tls_certificates import castle_authority
 from tests.wait import async_wait_until
 
 from barnabas.admin import NewTopic
 from barnabas.aio import AdminClient, Consumer, Producer
-from barnabas.config import BrokerSettings
+from barnabas.config import BrokerSettings, ConfigOperation, ConfigResourceType
 from barnabas.node import Node
 from barnabas.node.format import QuorumBootstrap, format_storage
 from barnabas.testing.ports import free_port
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
 
 NODES = (1, 2, 3)
 
@@ -139,3 +146,52 @@ def in_sync(cluster: TlsCluster, topic: str) -> set[int]:
     registered = image.topics.by_name(topic)
     assert registered is not None
     return set(registered.partitions[0].isr)
+
+
+@on_a_loop
+async def test_a_controller_starts_with_the_certificate_of_its_dynamic_settings(
+    tmp_path: Path,
+) -> None:
+    port, authority = free_port(), castle_authority()
+    name = "listener.name.controller.ssl.keystore.location"
+    path = authority.issue("CN=controller").write_pem(tmp_path, "second")
+    settings = BrokerSettings.from_properties(
+        {
+            "process.roles": "controller",
+            "node.id": "1",
+            "listeners": f"CONTROLLER://127.0.0.1:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:SSL",
+            "controller.quorum.voters": f"1@127.0.0.1:{port}",
+            "log.dirs": str(tmp_path / "data"),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": authority.issue("CN=controller").write_pem(tmp_path, "first"),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": authority.write_pem(tmp_path),
+        }
+    )
+    format_storage(settings, cluster_id="castle", quorum=QuorumBootstrap.FROM_SETTINGS)
+    node = await Node.start(settings)
+    await node.metadata.wait_for(lambda image: 1 in image.controllers)
+    change = IncrementalAlterableConfig(name=name, config_operation=ConfigOperation.SET, value=path)
+    resource = IncrementalAlterConfigsResource(
+        resource_type=ConfigResourceType.BROKER, resource_name="1", configs=[change]
+    )
+    response = await node.controller.handle(IncrementalAlterConfigsRequest(resources=[resource]))
+    assert response.responses[0].error_code == ErrorCode.NONE
+    await node.stop()
+
+    node = await Node.start(settings)
+    await node.metadata.wait_for(lambda image: 1 in image.controllers)
+    expected = x509.load_pem_x509_certificate(Path(path).read_bytes()).serial_number
+    await async_wait_until(
+        lambda: served_serial_number(node) == expected, "the certificate is served"
+    )
+    await node.stop()
+
+
+def served_serial_number(node: Node) -> int:
+    tls = node._security.tls.of_listener("CONTROLLER")
+    assert tls is not None
+    (certificate,) = tls._state.stores.key_store_certificates
+    return x509.load_der_x509_certificate(certificate).serial_number

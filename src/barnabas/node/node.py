@@ -34,6 +34,7 @@ from barnabas.node.security import NodeSecurity
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
 from barnabas.replication import resolve_topic_config
+from barnabas.security.authentication.jwks import Documents, fetch_documents
 from barnabas.server.disk_reads import DiskReads
 from barnabas.server.metrics.http_endpoint import HttpEndpoint
 from barnabas.server.metrics.registry import MetricsRegistry
@@ -54,7 +55,11 @@ class Node:
     """A running process. Build it with `Node.start`."""
 
     def __init__(
-        self, settings: BrokerSettings, storage: NodeStorage, environment: Environment
+        self,
+        settings: BrokerSettings,
+        storage: NodeStorage,
+        environment: Environment,
+        key_documents: Documents,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._authorization = NodeAuthorization(settings.explicit, environment.clock)
@@ -67,7 +72,11 @@ class Node:
         name = f"node-{settings.node_id}"
         self.metadata = ClusterMetadata()
         self._security = NodeSecurity(
-            settings, self._threads, lambda: self.metadata.image, environment.clock
+            settings,
+            self._threads,
+            lambda: self.metadata.image,
+            environment.clock,
+            key_documents,
         )
         self._broker_peers = environment.peers(loop, name, self._security.to_brokers())
         self._controller_peers = environment.peers(loop, name, self._security.to_controllers())
@@ -120,9 +129,10 @@ class Node:
         if not COMPILED:
             log.warning("the record loops are not compiled: install a C compiler, then reinstall")
         environment = environment or Environment()
+        key_documents = await fetch_documents(settings)
         storage = NodeStorage(settings, environment.files())
         try:
-            node = cls(settings, storage, environment)
+            node = cls(settings, storage, environment, key_documents)
             node.quorum.start(node)
         except NodeError:
             storage.abandon()
@@ -177,6 +187,7 @@ class Node:
         """Shuts down cleanly: moves leadership, finishes requests, flushes and closes the logs."""
         log.info("shutting down: moving leadership to other brokers, then finishing requests")
         self._tasks.stop()
+        self._security.tls.stop_reloading()
         if self._broker_role is not None:
             await self._broker_role.shut_down()
         self._metrics_endpoint.close()
@@ -225,9 +236,9 @@ class Node:
         if self.settings.is_broker:
             await self._join_brokers()
         await self._metrics_endpoint.serve()
+        # The metadata log may have other certificates than the file.
+        await self._security.tls.reload(self._resolver.broker_config)
         if self._broker_role is not None:
-            # The metadata log may have other certificates than the file.
-            await self._security.tls.reload(self._resolver.broker_config)
             self._broker_role.serve()
             self._tasks.maintain_partitions(self._broker_role.partitions)
             self._storage.sync_recovered(self._threads, self._broker_role.partitions)
@@ -293,6 +304,7 @@ class Node:
     def _abandon(self) -> None:
         """Releases everything after a failed start."""
         self._tasks.stop()
+        self._security.tls.stop_reloading()
         self._metrics_endpoint.close()
         self._security.close()
         if self._broker_role is not None:
@@ -359,6 +371,8 @@ class Node:
             self._resolver.invalidate(delta.configs_changed)
             if self._is_own_change(delta):
                 self._security.tls.on_settings_change(self._resolver.broker_config)
+        if delta.scram_changed:
+            self._security.on_scram_change()
         if self._broker_role is not None:
             try:
                 self._broker_role.on_metadata_change(delta, image)

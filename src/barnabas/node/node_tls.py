@@ -96,6 +96,11 @@ class NodeTls:
         if self._reloading is not None:
             await self._reloading
 
+    def stop_reloading(self) -> None:
+        """Called when the node stops: the threads that read the stores end."""
+        if self._reloading is not None:
+            self._reloading.cancel()
+
     async def _reload_after(
         self, before: "asyncio.Task[None] | None", values: Mapping[str, Any]
     ) -> None:
