@@ -17,6 +17,7 @@ from tests.cli.conftest import Barnabas, RetryQuickly
 from tests.cli.up_process import Up
 from tests.wait import wait_until
 
+from barnabas.cli.commands.up import _settings_of_one
 from barnabas.cli.local_cluster import prepare_nodes
 from barnabas.cli.local_ports import is_free
 from barnabas.cli.root_command import ExitStatus
@@ -229,6 +230,22 @@ def test_the_controllers_of_a_new_cluster_take_the_next_free_ports(tmp_path: Pat
         first, second = prepare_nodes(options)
     (controller,) = first.settings.controller_listeners
     assert controller.port > first_port + 2 == second.settings.listeners[0].port
+
+
+def test_nodes_do_not_take_the_port_of_the_registry(tmp_path: Path) -> None:
+    first_port = free_ports_in_a_row()
+    for brokers in (1, 2):
+        options = UpOptions(
+            *("127.0.0.1", first_port, tmp_path / str(brokers), brokers, None, True, False, {}),
+            reserved_ports=(first_port + 1, first_port + 3),
+        )
+        settings = (
+            [_settings_of_one(options)]
+            if brokers == 1
+            else [node.settings for node in prepare_nodes(options)]
+        )
+        ports = {listener.port for node in settings for listener in node.listeners}
+        assert not ports & {first_port + 1, first_port + 3}
 
 
 def free_ports_in_a_row() -> int:

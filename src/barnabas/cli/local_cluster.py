@@ -206,7 +206,7 @@ def _broker_ports(options: UpOptions) -> list[int]:
     """Returns every second port from `--port` on, or free ports if it is 0."""
     host = options.host.strip("[]")
     if not options.port:
-        return _distinct_free_ports(host, options.brokers)
+        return _distinct_free_ports(host, options.brokers, options.reserved_ports)
     ports = [options.port + 2 * number for number in range(options.brokers)]
     for port in ports:
         if not is_free(host, port):
@@ -225,10 +225,12 @@ def _controller_ports(
     count = CONTROLLERS if options.brokers >= CONTROLLERS else 1
     host = local_host.strip("[]")
     if not options.port:
-        return dict(enumerate(_distinct_free_ports(host, count, broker_ports), start=1))
+        reserved = (*options.reserved_ports, *broker_ports)
+        return dict(enumerate(_distinct_free_ports(host, count, reserved), start=1))
     ports: list[int] = []
     for broker_port in broker_ports[:count]:
-        ports.append(next_free_port(host, broker_port + 1, (*broker_ports, *ports)))
+        reserved = (*options.reserved_ports, *broker_ports, *ports)
+        ports.append(next_free_port(host, broker_port + 1, reserved))
     return dict(enumerate(ports, start=1))
 
 

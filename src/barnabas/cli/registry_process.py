@@ -40,6 +40,11 @@ class RegistryPlan:
     host: str = ""
     port: int | None = None
 
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The port of the registry, if it runs."""
+        return () if self.port is None else (self.port,)
+
     @classmethod
     def for_port(cls, host: str, port: int | None, default: int) -> Self:
         """Plans a registry on this port, or on the default port if it is None; 0 is any free one.

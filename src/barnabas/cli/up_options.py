@@ -29,6 +29,8 @@ class UpOptions:
     has_metrics: bool
     is_verbose: bool
     overrides: dict[str, str]
+    reserved_ports: tuple[int, ...] = ()
+    """Ports of what runs beside the brokers, which must not be chosen for them."""
     security: "LocalSecurity | None" = None
     """None if clients connect without TLS and without a login."""
 
@@ -69,7 +71,7 @@ class UpOptions:
         first = DEFAULT_METRICS_PORT if self.metrics_port is None and self.port else 0
         ports: list[int] = []
         for _ in range(count):
-            taken = (*reserved, *ports)
+            taken = (*self.reserved_ports, *reserved, *ports)
             ports.append(
                 next_free_port(host, first, taken)
                 if first

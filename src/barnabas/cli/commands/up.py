@@ -92,8 +92,16 @@ def command(
     directory = directory.absolute()
     if not secure:
         require_unsecured(directory)
+    url_host = f"[{host}]" if ":" in host else host
+    registry_plan = None
+    if not no_registry:
+        default = DEFAULT_REGISTRY_PORT if port else 0
+        # Who reaches the registry needs no login.
+        registry_plan = RegistryPlan.for_port(
+            "localhost" if secure else url_host, registry_port, default
+        )
     options = UpOptions(
-        host=f"[{host}]" if ":" in host else host,
+        host=url_host,
         port=port,
         directory=directory,
         brokers=brokers,
@@ -101,16 +109,11 @@ def command(
         has_metrics=not no_metrics,
         is_verbose=verbose,
         overrides=overrides,
+        reserved_ports=registry_plan.ports if registry_plan is not None else (),
         security=prepare_security(directory, host, overrides.get("advertised.listeners", ""))
         if secure
         else None,
     )
-    registry_plan = None
-    if not no_registry:
-        default = DEFAULT_REGISTRY_PORT if port else 0
-        # Who reaches the registry needs no login.
-        registry_host = "localhost" if secure else options.host
-        registry_plan = RegistryPlan.for_port(registry_host, registry_port, default)
     if brokers == 1:
         _run_one(options, registry_plan)
     else:
@@ -168,7 +171,7 @@ def _settings_of_one(options: "UpOptions") -> "BrokerSettings":
 
     host, port = options.host, options.port
     local_host = host_for_local_nodes(host).strip("[]")
-    controller_port = next_free_port(local_host, port + 1) if port else 0
+    controller_port = next_free_port(local_host, port + 1, options.reserved_ports) if port else 0
     properties = single_node_properties(host, port, options.log_dir_of_one, controller_port)
     for listener in options.metrics_listeners(1, (port, controller_port)):
         properties[METRICS_LISTENER] = listener
