@@ -174,6 +174,16 @@ def test_suites_that_cannot_be_left_out_are_a_warning(server: Issued, tmp_path: 
     assert "TLS_CHACHA20_POLY1305_SHA256, TLS_AES_128_GCM_SHA256 stay enabled" in warning
 
 
+def test_certificates_that_any_authority_of_the_system_may_issue_are_a_warning(
+    server: Issued, tmp_path: Path
+) -> None:
+    settings = pem_settings(tmp_path, server) | {"ssl.client.auth": "required"}
+    assert listener_tls(settings).find_warnings() == []
+    no_trust = {name: text for name, text in settings.items() if "truststore" not in name}
+    (warning,) = listener_tls(no_trust).find_warnings()
+    assert "every authority that this system trusts" in warning
+
+
 def test_a_listener_of_other_nodes_needs_no_key(server: Issued, tmp_path: Path) -> None:
     settings = pem_settings(tmp_path, server)
     trust = {name: text for name, text in settings.items() if "truststore" in name}

@@ -32,6 +32,7 @@ from barnabas.security.authentication.exchange import (
 from barnabas.security.authentication.sasl_server import SaslMechanism, SaslServer
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
 from barnabas.server.api import sasl
+from barnabas.server.network.authentication import ConnectionAuthentication
 from barnabas.server.network.listener_security import ListenerSecurity
 from barnabas.server.network.unauthenticated import TIMEOUT_MS
 from barnabas.wire.apis import ApiKey
@@ -380,6 +381,22 @@ async def test_a_bare_token_that_fails_closes_the_connection_without_a_response(
     with pytest.raises(EOFError):
         await exchange_token(client, b"!")
     assert server.metrics["failed_authentication_total"] == 1
+
+
+@on_a_loop
+async def test_a_bug_of_bare_tokens_closes_the_connection(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        await asyncio.sleep(0)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ConnectionAuthentication, "evaluate", fail)
+    client = SaslNode().connect_sasl()
+    await client.handshake(version=0)
+    with pytest.raises(EOFError):
+        await exchange_token(client, b"?")
+    assert "internal error" in caplog.text
 
 
 # Sessions with an end

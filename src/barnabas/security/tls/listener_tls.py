@@ -54,6 +54,7 @@ class ListenerTls:
         self._is_connected_to = is_connected_to
         self._user_name = _user_names(config)
         self._suite_warning = _find_suite_warning(config["ssl.cipher.suites"])
+        self._requires_certificates = is_served and self._client_auth(config) == "required"
         self._state = self._build(config, load_stores(config))
         self.client: TlsContext | None = None
         """The current context of connections to this listener of other nodes."""
@@ -80,15 +81,25 @@ class ListenerTls:
         return KafkaPrincipal(USER, self._user_name(certificate))
 
     def find_warnings(self, now: datetime | None = None) -> list[str]:
-        """Returns a line for each certificate that has expired, or will soon, and for suites."""
+        """Returns a line for each certificate that has expired or will soon, for suites, and for a
+        trust store that is missing."""
         now = now or datetime.now(UTC)
         infos = map(CertificateInfo.of, self._state.stores.key_store_certificates)
         warnings = [info.find_warning(now) for info in infos]
         return [
             f"listener {self.listener}: {warning}"
-            for warning in (*warnings, self._suite_warning)
+            for warning in (*warnings, self._suite_warning, self._find_trust_warning())
             if warning
         ]
+
+    def _find_trust_warning(self) -> str | None:
+        """As in Kafka: without a trust store, the system decides which clients may connect."""
+        if not self._requires_certificates or self._state.stores.trusted is not None:
+            return None
+        return (
+            "ssl.client.auth is required and there is no trust store: every authority that this "
+            "system trusts can issue certificates for clients; set ssl.truststore.location"
+        )
 
     def describe(self) -> str:
         """Returns whom the certificate is for, and until when it is valid."""

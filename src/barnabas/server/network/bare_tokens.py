@@ -5,6 +5,7 @@ closed.
 """
 
 import asyncio
+import logging
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from barnabas.wire.outgoing import Outgoing
 if TYPE_CHECKING:
     from barnabas.server.network.authentication import ConnectionAuthentication
     from barnabas.server.network.connection import ClientConnection
+
+log = logging.getLogger(__name__)
 
 _LENGTH = Struct(">i")
 _NO_REAUTHENTICATION = -1
@@ -82,10 +85,16 @@ class SuspendedToken:
             assert out is not None, "a token is handled after all requests before it"
             out += _LENGTH.pack(len(response)) + response
 
-    def _on_end(self, response: Any, _: BaseException | None) -> None:
+    def _on_end(self, response: Any, failure: BaseException | None) -> None:
         self._handler = None
         connection = self._connection
-        if connection.is_closed or response is None:
+        if connection.is_closed:
+            return
+        if failure is not None:
+            log.error("Failed to authenticate %s", connection, exc_info=failure)
+            connection.close("internal error")
+            return
+        if response is None:  # it is closed later
             return
         out = Outgoing()
         out += _LENGTH.pack(len(response)) + response
