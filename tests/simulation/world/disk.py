@@ -84,9 +84,9 @@ class SimulatedDisk:
     def draw_latency_s(self) -> float:
         return self.latency.draw_s(self.random)
 
-    def synced_bytes(self, path: Path) -> int:
+    def synced_bytes(self, path: str | Path) -> int:
         """Returns how many bytes of a file survive a power loss for certain."""
-        return self._synced_bytes.get(path.stat().st_ino, 0)
+        return self._synced_bytes.get(os.stat(path).st_ino, 0)  # noqa: PTH116
 
     def on_synced(self, status: os.stat_result) -> None:
         self._synced_bytes[status.st_ino] = status.st_size
@@ -192,7 +192,7 @@ def simulated_disks(disks: Mapping[str, SimulatedDisk]) -> Iterator[None]:
 
 
 def _stand_ins(disks: Mapping[str, SimulatedDisk]) -> dict[str, Callable[..., Any]]:
-    """Returns what replaces the functions of `os` that change files."""
+    """Returns what replaces the functions of `os` that change files, or yield to threads."""
     real_open, real_pwrite, real_rename = os.open, os.pwrite, os.rename
 
     def current_disk() -> SimulatedDisk | None:
@@ -261,6 +261,7 @@ def _stand_ins(disks: Mapping[str, SimulatedDisk]) -> dict[str, Callable[..., An
         "rename": rename,
         "replace": counted(os.replace),
         "unlink": counted(os.unlink),
+        "sched_yield": lambda: None,  # there is no other thread that could run
     }
 
 

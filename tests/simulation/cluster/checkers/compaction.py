@@ -119,6 +119,8 @@ class Compaction:
         """By offset and leader epoch."""
         self._epochs: dict[PartitionKey, list[int]] = defaultdict(list)
         """The leader epoch of every offset that was seen to be committed."""
+        self._last_offsets: dict[PartitionKey, dict[int, int]] = defaultdict(dict)
+        """The last offset of each idempotent producer without transactions."""
         self._received: dict[tuple[str, PartitionKey], set[int]] = defaultdict(set)
         """The offsets of the records that a replica has got from its leader, or has appended."""
         self._confused: set[tuple[str, PartitionKey]] = set()
@@ -147,6 +149,10 @@ class Compaction:
     def _append(self, event: Appended, now_ms: int) -> None:
         key = (event.topic_id, event.index)
         for position, header in iterate_batches(event.batch):
+            if not header.is_transactional and not header.is_control:
+                last_offsets = self._last_offsets[key]
+                last_offset = last_offsets.get(header.producer_id, -1)
+                last_offsets[header.producer_id] = max(last_offset, header.last_offset)
             for record in read_records(event.batch, position):
                 marker = read_marker(record) if header.is_control else None
                 self._appended[key][record.offset, event.epoch] = Entry(
@@ -264,11 +270,10 @@ class Compaction:
         last_offset = -1
         for record in records:
             entry = history.entries[record.offset]
-            expected = ScannedRecord(entry.offset, entry.epoch, entry.key, entry.value)
             if record.offset <= last_offset:
                 raise Violation(f"{where} has offset {record.offset} after {last_offset}")
-            if record != expected:
-                raise Violation(f"{where} has {record}, where {expected} was appended")
+            if record != (entry.offset, entry.epoch, entry.key, entry.value):
+                raise Violation(f"{where} has {record}, where {entry} was appended")
             last_offset = record.offset
         return {record.offset for record in records}
 
@@ -294,15 +299,10 @@ class Compaction:
         A replica that has only the log, and no snapshot of producers, knows its sequence by it. A
         transaction has a new producer epoch afterwards, and so no sequence that must be known.
         """
-        last_offsets: dict[int, int] = {}
-        for entry in self._appended[key].values():
-            if not entry.is_transactional and not entry.is_marker:
-                last_offset = max(last_offsets.get(entry.producer_id, -1), entry.offset)
-                last_offsets[entry.producer_id] = last_offset
         headers = [header for _, header in iterate_batches(content)]
         end_offset = headers[-1].next_offset if headers else 0
         present = {header.last_offset for header in headers}
-        for producer_id, offset in last_offsets.items():
+        for producer_id, offset in self._last_offsets[key].items():
             if offset < min(end_offset, len(history.entries)) and offset not in present:
                 raise Violation(
                     f"{where} has lost the sequence of producer {producer_id}, whose last batch "

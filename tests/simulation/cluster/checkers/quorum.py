@@ -1,7 +1,7 @@
 """The promises of the metadata quorum."""
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from tests.simulation.cluster.events import (
@@ -118,7 +118,7 @@ class _DurableLog:
         self._folder = host.folder / f"{METADATA_TOPIC}-0"
         self._epochs: dict[int, int] = {}
         """The epochs of the durable batches, by their last offset."""
-        self._read_bytes: dict[Path, int] = {}
+        self._read_bytes: dict[str, int] = {}
         self._runs = 0
 
     def forget(self) -> None:
@@ -131,21 +131,23 @@ class _DurableLog:
         if self._runs != self._host.runs:
             self._runs = self._host.runs
             self.forget()
-        paths = sorted(self._folder.glob("*.log"))
-        for path in paths:
-            self._read(path)
+        # Path objects would take half of the time of this checker.
+        names = sorted(name for name in os.listdir(self._folder) if name.endswith(".log"))  # noqa: PTH208
+        for name in names:
+            self._read(name)
         return self._epochs.get(last_offset) == epoch or (
-            bool(paths) and last_offset < int(paths[0].stem)
+            bool(names) and last_offset < int(names[0].removesuffix(".log"))
         )
 
-    def _read(self, path: Path) -> None:
+    def _read(self, name: str) -> None:
         """Reads what was synced since the last time."""
-        start = self._read_bytes.get(path, 0)
+        path = f"{self._folder}/{name}"
+        start = self._read_bytes.get(name, 0)
         end = self._host.disk.synced_bytes(path)
         if end <= start:
             return
-        self._read_bytes[path] = end
-        with path.open("rb") as file:
+        self._read_bytes[name] = end
+        with open(path, "rb") as file:  # noqa: PTH123
             file.seek(start)
             content = file.read(end - start)
         for _, header in iterate_batches(content):
