@@ -127,10 +127,10 @@ class SimulatedClientConnection:
 
     def handle_frames(self) -> None:
         """Handles the received frames, as far as one request lets the next begin."""
-        while self._frames and self._suspended is None and self._network.is_open:
-            if self.is_closed:
-                return
-            self._handle(bytearray(self._frames.popleft()))
+        while self._frames and self._can_handle:
+            memory = bytearray(self._frames.popleft())
+            self._handle(memoryview(memory))
+            memory[:] = b"\xee" * len(memory)  # a real buffer is reused for the next request
         if self._is_draining and self._suspended is None:
             self.close()
 
@@ -151,18 +151,23 @@ class SimulatedClientConnection:
     def _on_frame(self, frame: memoryview) -> None:
         self.received_ns = perf_counter_ns()
         self.received_ms = self._network.clock()
-        if not self._is_draining:
+        if self._is_draining:
+            return
+        if self._frames or not self._can_handle:
             self._frames.append(bytes(frame))
-            self.handle_frames()
+        else:
+            self._handle(frame)
 
-    def _handle(self, memory: bytearray) -> None:
+    @property
+    def _can_handle(self) -> bool:
+        return self._suspended is None and self._network.is_open and not self.is_closed
+
+    def _handle(self, frame: memoryview) -> None:
         connection: Any = self
         try:
-            self._network.pipeline.handle(connection, memoryview(memory))
+            self._network.pipeline.handle(connection, frame)
         except ProtocolViolation as violation:
             self.close(str(violation))
-        finally:
-            memory[:] = b"\xee" * len(memory)  # a real buffer is reused for the next request
 
 
 class _ResponseQueue:

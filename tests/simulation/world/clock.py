@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextvars import Context
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
@@ -22,13 +22,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     It replaces asyncio's turn of the loop, which spends most of its time on what is not here.
     """
 
-    _ready: deque[asyncio.Handle]
+    _ready: "deque[Step]"  # type: ignore[assignment]
     _stopping: bool
 
     def __init__(self) -> None:
         super().__init__()
         self._now_s = 0.0
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, int, Step]] = []
         """A heap. Timers of the same time run in the order in which they were set."""
         self._timer_numbers = count()
         self._turns = 0
@@ -51,23 +51,39 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.run_forever()
         end.cancel()
 
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> "Step":
+        step = Step(self._now_s, callback, args, context)
+        self._ready.append(step)
+        return step
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> "Step":
+        return self.call_at(self._now_s + delay, callback, *args, context=context)
+
     def call_at(  # type: ignore[override]
         self,
         when: float,
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> "Step":
+        timer = Step(when, callback, args, context)
         self.add_timer(timer)
         return timer
 
-    def add_timer(self, timer: asyncio.TimerHandle) -> None:
-        heappush(self._timers, (timer.when(), next(self._timer_numbers), timer))
+    def add_timer(self, timer: "Step") -> None:
+        heappush(self._timers, (timer.when_s, next(self._timer_numbers), timer))
 
     def call_without_process(
         self, delay_s: float, callback: Callable[..., object], *args: Any
-    ) -> asyncio.TimerHandle:
+    ) -> "Step":
         """Calls it after a delay, as a step of no process: see `ProcessLoop`."""
         return self.call_later(delay_s, callback, *args)
 
@@ -87,14 +103,21 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         while timers and timers[0][0] < due_s:
             ready.append(heappop(timers)[2])
         for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle.cancelled():
-                handle._run()
+            step = ready.popleft()
+            if step.is_cancelled:
+                continue
+            try:
+                step.run()
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as failure:
+                message = f"an exception in {step.callback}"
+                self.call_exception_handler({"message": message, "exception": failure})
 
     def _pass_time(self) -> None:
         """Moves the clock to the next timer."""
         timers = self._timers
-        while timers and timers[0][2].cancelled():
+        while timers and timers[0][2].is_cancelled:
             heappop(timers)
         if not timers:
             raise RuntimeError("deadlock: no callback is scheduled")
@@ -102,8 +125,40 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._now_s = timers[0][0]
             self._turns = 0
 
-    def _timer_handle_cancelled(self, _: asyncio.TimerHandle) -> None:
+
+class Step:
+    """A callback that the loop will run, in its context.
+
+    It stands in for `asyncio.Handle` and `asyncio.TimerHandle`, which take longer to make and run.
+    """
+
+    __slots__ = ("args", "callback", "context", "is_cancelled", "when_s")
+
+    def __init__(
+        self,
+        when_s: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> None:
+        self.when_s = when_s
+        self.callback = callback
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.is_cancelled = False
+
+    def run(self) -> None:
+        self.context.run(self.callback, *self.args)
+
+    def cancel(self) -> None:
         """A cancelled timer stays in the heap until its time."""
+        self.is_cancelled = True
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self.when_s
 
 
 @dataclass(slots=True)

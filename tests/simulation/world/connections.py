@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tests.simulation.world.clock import Latency
 from tests.simulation.world.network import Network
-from tests.simulation.world.process import NO_PROCESS, Process, ProcessLoop, current_process
+from tests.simulation.world.process import Process, ProcessLoop, current_process
 
 from barnabas.wire.errors import ProtocolViolation
 
@@ -356,11 +356,12 @@ class _Pipe:
     def put(self, frame: bytes | None) -> None:
         network = self._network
         network.frames += 1
-        due_s = network.loop.time() + network.latency.draw_s(network.random)
+        now_s = network.loop.time()
+        due_s = now_s + network.latency.draw_s(network.random)
         if self._queue:
             due_s = max(due_s, self._queue[-1][0])
         self._queue.append((due_s, frame))
-        network.loop.call_at(due_s, self.pump, context=NO_PROCESS)
+        network.loop.call_without_process(due_s - now_s, self.pump)
 
     def pump(self) -> None:
         """Delivers the frames that are due, unless the link is cut."""

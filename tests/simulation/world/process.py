@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any
 
-from tests.simulation.world.clock import SimulatedLoop
+from tests.simulation.world.clock import SimulatedLoop, Step
 
 _PROCESS: ContextVar["Process | None"] = ContextVar("process", default=None)
 
@@ -38,7 +38,7 @@ class Process:
         self.is_killed = False
         self.is_paused = False
         self._loop = loop
-        self._held: list[_Step | _TimedStep] = []
+        self._held: list[ProcessStep] = []
         self._context = NO_PROCESS.copy()
         self._context.run(_PROCESS.set, self)
 
@@ -82,32 +82,34 @@ class Process:
         self.is_killed = True
         self._held.clear()
 
-    def may_run(self, step: "_Step | _TimedStep") -> bool:
-        if self.is_paused and not self.is_killed:
+    def hold(self, step: "ProcessStep") -> None:
+        """Keeps a step of the paused process until it is resumed."""
+        if not self.is_killed:
             self._held.append(step)
-        return not self.is_killed and not self.is_paused
 
 
-class _Step(asyncio.Handle):
-    """A callback of a process."""
-
-    __slots__ = ("process",)
-    process: Process
-
-    def _run(self) -> None:
-        if self.process.may_run(self):
-            super()._run()
-
-
-class _TimedStep(asyncio.TimerHandle):
-    """A timer of a process."""
+class ProcessStep(Step):
+    """A step of a process."""
 
     __slots__ = ("process",)
-    process: Process
 
-    def _run(self) -> None:
-        if self.process.may_run(self):
-            super()._run()
+    def __init__(
+        self,
+        when_s: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+        process: Process,
+    ) -> None:
+        super().__init__(when_s, callback, args, context)
+        self.process = process
+
+    def run(self) -> None:
+        process = self.process
+        if process.is_paused:
+            process.hold(self)
+        elif not process.is_killed:
+            self.context.run(self.callback, *self.args)
 
 
 class ProcessLoop(SimulatedLoop):
@@ -128,37 +130,42 @@ class ProcessLoop(SimulatedLoop):
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        process = _process_of(context)
-        if process is None:
-            return super().call_soon(callback, *args, context=context)
-        step = _Step(callback, args, self, context)
-        step.process = process
+    ) -> Step:
+        step = _make_step(self._now_s, callback, args, context)
         self._ready.append(step)
         return step
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self,
         when: float,
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        process = _process_of(context)
-        if process is None:
-            return super().call_at(when, callback, *args, context=context)
-        step = _TimedStep(when, callback, args, self, context)
-        step.process = process
-        self.add_timer(step)
-        return step
+    ) -> Step:
+        timer = _make_step(when, callback, args, context)
+        self.add_timer(timer)
+        return timer
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> Step:
+        timer = _make_step(self._now_s + delay, callback, args, context)
+        self.add_timer(timer)
+        return timer
 
     def call_without_process(
         self, delay_s: float, callback: Callable[..., object], *args: Any
-    ) -> asyncio.TimerHandle:
+    ) -> Step:
         """Calls it even if the current process is paused or killed: for messages and faults."""
-        return self.call_later(delay_s, callback, *args, context=NO_PROCESS)
+        timer = Step(self._now_s + delay_s, callback, args, NO_PROCESS)
+        self.add_timer(timer)
+        return timer
 
-    def run_held(self, steps: "list[_Step | _TimedStep]") -> None:
+    def run_held(self, steps: list[ProcessStep]) -> None:
         """Runs the steps that were held while their process was paused."""
         self._ready.extend(steps)
 
@@ -171,5 +178,14 @@ class ProcessLoop(SimulatedLoop):
         self.tasks.clear()
 
 
-def _process_of(context: Context | None) -> Process | None:
-    return _PROCESS.get() if context is None else context.get(_PROCESS)
+def _make_step(
+    when_s: float,
+    callback: Callable[..., object],
+    args: tuple[Any, ...],
+    context: Context | None,
+) -> Step:
+    """Returns a step of the process of the context, or of the current one."""
+    process = _PROCESS.get() if context is None else context.get(_PROCESS)
+    if process is None:
+        return Step(when_s, callback, args, context)
+    return ProcessStep(when_s, callback, args, context, process)
