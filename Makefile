@@ -47,12 +47,14 @@ demo: java $(DEV)  ## a complete pipeline on Spark
 java:
 	@test -x "$$JAVA_HOME/bin/java" || command -v java >/dev/null || { echo "Pipelines on Spark, and their tests, need Java 17 or later (on Debian: apt-get install openjdk-17-jre-headless)."; exit 1; }
 
-# Three nodes under faults for minutes; the seed decides what happens.
+# Three nodes under faults for minutes; the seed decides what happens. With SECURE=1, all listeners
+# have SASL_SSL, and ACLs allow each client only what it needs.
 SEED ?= 1
 MINUTES ?= 10
 CLIENTS ?= confluent-kafka
+SECURE ?=
 chaos: $(DEV)  ## kill, pause and isolate three nodes under load, for MINUTES
-	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES) --clients $(CLIENTS)
+	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES) --clients $(CLIENTS) $(SECURE:%=--secure)
 
 # A pipeline on Spark whose processes are killed for minutes; each row must be there once.
 chaos-spark: $(DEV)  ## kill the processes of a pipeline on Spark, for MINUTES

@@ -7,13 +7,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AclBinding, AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.cluster.node import NodeProgram, NodeRole, ProcessNode
 from tests.cluster.quorum_view import QuorumView, quorum_view
+from tests.cluster.security import ADMIN, ClusterSecurity, count_acls
 from tests.wait import wait_until
 
 from barnabas.testing.process_cluster import START_TIMEOUT_S, ProcessCluster
+from barnabas.testing.requests import connect
 
 SETTINGS = {
     "num.partitions": "3",
@@ -50,11 +52,18 @@ class Cluster(ProcessCluster):
         quorum: Quorum = Quorum.DYNAMIC,
         settings: Mapping[str, str] | None = None,
         with_network: bool = False,
+        security: ClusterSecurity | None = None,
     ) -> None:
+        """With `security`, every listener has SASL_SSL, and ACLs decide who may do what."""
         super().__init__(
-            directory, roles, SETTINGS | dict(settings or {}), with_network=with_network
+            directory,
+            roles,
+            SETTINGS | (security.settings() if security else {}) | dict(settings or {}),
+            with_network=with_network,
+            connect=security.connect_as() if security else connect,
         )
         self.quorum = quorum
+        self.security = security
 
     @classmethod
     def combined(cls, directory: Path, programs: Sequence[NodeProgram], **more: object) -> Self:
@@ -96,12 +105,20 @@ class Cluster(ProcessCluster):
             print(self.log_tails())
         self.close()
 
+    # Clients
+
+    def client_settings(self, user: str = ADMIN) -> dict[str, str]:
+        """Returns the settings with which clients connect, as a user if the cluster has any."""
+        security = self.security.client_settings(user) if self.security else {}
+        return {"bootstrap.servers": self.bootstrap_servers, **security}
+
     # State
 
     def quorum_view(self) -> QuorumView | None:
         for node in self.reachable_brokers():
             with contextlib.suppress(OSError):
-                if (view := quorum_view(node.port)) is not None:
+                view = quorum_view(node.port, connect=self.connect)
+                if view is not None:
                     return view
         return None
 
@@ -113,10 +130,17 @@ class Cluster(ProcessCluster):
         self, topic: str, partitions: int, replication_factor: int = 3, **config: str
     ) -> None:
         config_names = {key.replace("_", "."): value for key, value in config.items()}
-        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
+        admin = AdminClient(self.client_settings())
         new = NewTopic(topic, partitions, replication_factor, config=config_names)
         admin.create_topics([new])[topic].result(START_TIMEOUT_S)
         wait_until(lambda: self.has_leaders(topic, partitions), f"{topic} has leaders")
+
+    def create_acls(self, acls: Sequence[AclBinding]) -> None:
+        """Creates ACLs, and waits until every node decides by them."""
+        admin = AdminClient(self.client_settings())
+        for created in admin.create_acls(list(acls)).values():
+            created.result(START_TIMEOUT_S)
+        wait_until(lambda: self._has_acls(len(acls)), "every node has the ACLs")
 
     def active_controller(self) -> ProcessNode:
         active: list[ProcessNode] = []
@@ -130,6 +154,15 @@ class Cluster(ProcessCluster):
         wait_until(has_leader, "the quorum has a leader")
         return active[0]
 
+    def _has_acls(self, count: int) -> bool:
+        with contextlib.suppress(OSError):
+            return all(
+                count_acls(node.port if node.role.broker else node.controller_port, self.connect)
+                >= count
+                for node in self.nodes.values()
+            )
+        return False
+
     # Configuration
 
     def quorum_settings(self) -> dict[str, str]:
@@ -142,6 +175,10 @@ class Cluster(ProcessCluster):
         return {"controller.quorum.voters": ",".join(voters)}
 
     def format_flags(self) -> dict[int, list[str]]:
+        users = self.security.format_flags() if self.security else []
+        return {node_id: [*voters, *users] for node_id, voters in self._voter_flags().items()}
+
+    def _voter_flags(self) -> dict[int, list[str]]:
         match self.quorum:
             case Quorum.DYNAMIC:
                 return super().format_flags()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from barnabas.testing.requests import REQUEST_TIMEOUT_S, send_request
+from barnabas.testing.requests import REQUEST_TIMEOUT_S, Connect, connect, send_request
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
@@ -24,7 +24,9 @@ class QuorumView:
     observers: dict[int, int]
 
 
-def quorum_view(port: int, *, deadline_s: float = REQUEST_TIMEOUT_S) -> QuorumView | None:
+def quorum_view(
+    port: int, *, deadline_s: float = REQUEST_TIMEOUT_S, connect: Connect = connect
+) -> QuorumView | None:
     """Sends DescribeQuorum to a broker or controller; returns None while there is no leader."""
     request = DescribeQuorumRequest(
         topics=[
@@ -34,7 +36,7 @@ def quorum_view(port: int, *, deadline_s: float = REQUEST_TIMEOUT_S) -> QuorumVi
             )
         ]
     )
-    response = send_request(port, request, QUORUM_VERSION, timeout_s=deadline_s)
+    response = send_request(port, request, QUORUM_VERSION, timeout_s=deadline_s, connect=connect)
     if response.error_code or response.topics[0].partitions[0].error_code:
         return None
     partition = response.topics[0].partitions[0]

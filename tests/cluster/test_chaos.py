@@ -31,3 +31,13 @@ def test_a_cluster_keeps_its_invariants_under_faults(
     chaos = ChaosRun(tmp_path, [program] * 3, seed=SEED, duration_s=DURATION_S, clients=clients)
     chaos.run()
     assert not chaos.findings, chaos.report
+
+
+@pytest.mark.timeout(300 + 4 * DURATION_S)
+def test_a_secured_cluster_keeps_its_invariants_under_faults(tmp_path: Path) -> None:
+    """SASL_SSL everywhere. Clients have the permissions they need, or none and get nothing."""
+    chaos = ChaosRun(
+        tmp_path, [BARNABAS] * 3, seed=SEED, duration_s=DURATION_S / 2, is_secured=True
+    )
+    chaos.run()
+    assert not chaos.findings, chaos.report

@@ -41,7 +41,7 @@ def log() -> Log:
 
 @pytest.fixture
 def writer() -> IdempotentWriter:
-    writer = IdempotentWriter("w0", "", "plain", random.Random(1))
+    writer = IdempotentWriter("w0", {}, "plain", random.Random(1))
     writer.written = RECORDS
     writer.acknowledged = [
         Acknowledgement(0, index, number, number)
@@ -53,14 +53,14 @@ def writer() -> IdempotentWriter:
 
 @pytest.fixture
 def transactional() -> TransactionalWriter:
-    writer = TransactionalWriter("t0", "", "transactional", random.Random(1))
+    writer = TransactionalWriter("t0", {}, "transactional", random.Random(1))
     writer.transactions = [Transaction(0, 2, Outcome.COMMITTED)]
     return writer
 
 
 @pytest.fixture
 def reader(log: Log) -> Reader:
-    reader = Reader("", ["plain"], "read_committed")
+    reader = Reader({}, ["plain"], "read_committed")
     reader.observed = {topic_partition: list(observed) for topic_partition, observed in log.items()}
     return reader
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from barnabas.testing.network import LinkNetwork, node_name
 from barnabas.testing.ports import LOOPBACK
 from barnabas.testing.process_node import BARNABAS, NodeRole, ProcessNode
-from barnabas.testing.requests import BrokerError, MetadataView, fetch_metadata
+from barnabas.testing.requests import BrokerError, Connect, MetadataView, connect, fetch_metadata
 from barnabas.testing.wait import wait_until
 from barnabas.wire.uuid import random_uuid, to_text
 
@@ -26,7 +26,10 @@ class ProcessCluster:
         settings: Mapping[str, str],
         *,
         with_network: bool,
+        connect: Connect = connect,
     ) -> None:
+        """Requests to the listeners of clients are sent on the connections of `connect`."""
+        self.connect = connect
         self.cluster_id = to_text(random_uuid())
         self.settings = dict(settings)
         self.nodes = {
@@ -148,7 +151,7 @@ class ProcessCluster:
                 raise BrokerError(f"Node {node.node_id} has exited: {node.last_log_line()}")
         expected = {node.node_id for node in self.brokers}
         with contextlib.suppress(OSError):
-            return all(fetch_metadata(node.port).brokers == expected for node in self.brokers)
+            return all(self._fetch(node).brokers == expected for node in self.brokers)
         return False
 
     def is_in_sync(self) -> bool:
@@ -156,7 +159,7 @@ class ProcessCluster:
             return all(
                 replicas.are_all_in_sync
                 for node in self.brokers
-                for replicas in fetch_metadata(node.port).partitions.values()
+                for replicas in self._fetch(node).partitions.values()
             )
         return False
 
@@ -166,9 +169,7 @@ class ProcessCluster:
             return all(
                 (topic, index) in metadata.partitions
                 and metadata.partitions[topic, index].leader >= 0
-                for metadata in map(
-                    fetch_metadata, (node.port for node in self.reachable_brokers())
-                )
+                for metadata in map(self._fetch, self.reachable_brokers())
                 for index in range(partitions)
             )
         return False
@@ -180,8 +181,11 @@ class ProcessCluster:
     def metadata_of(self, node: ProcessNode) -> MetadataView | None:
         """Returns the metadata of that broker; None if it does not respond."""
         with contextlib.suppress(OSError):
-            return fetch_metadata(node.port)
+            return self._fetch(node)
         return None
+
+    def _fetch(self, node: ProcessNode) -> MetadataView:
+        return fetch_metadata(node.port, connect=self.connect)
 
     def leader_of(self, topic: str, partition: int = 0) -> ProcessNode:
         """Waits for a leader of the partition, and returns its node."""

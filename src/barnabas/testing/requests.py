@@ -2,7 +2,7 @@
 
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,20 +29,39 @@ METADATA_VERSION = 12
 _SIZE = struct.Struct(">i")
 
 
+Connect = Callable[[int, float], socket.socket]
+"""Connects to a port of this machine within that many seconds, so that requests can be sent."""
+
+
+def connect(port: int, timeout_s: float) -> socket.socket:
+    """Connects to a listener without TLS and without a login."""
+    return socket.create_connection((LOOPBACK, port), timeout=timeout_s)
+
+
 def send_request(
-    port: int, request: Message, version: int, *, timeout_s: float = REQUEST_TIMEOUT_S
+    port: int,
+    request: Message,
+    version: int,
+    *,
+    timeout_s: float = REQUEST_TIMEOUT_S,
+    connect: Connect = connect,
 ) -> Any:
     """Sends a request and returns the response. Raises OSError if there is none in time."""
+    with connect(port, timeout_s) as connection:
+        return exchange(connection, request, version)
+
+
+def exchange(connection: socket.socket, request: Message, version: int) -> Any:
+    """Sends a request on a connection and returns the response."""
     out = Outgoing()
     write_request_header(RequestHeader(request.API_KEY, version, 1, "testing"), out)
     request.writer(version)(request, out)
-    with socket.create_connection((LOOPBACK, port), timeout=timeout_s) as connection:
-        connection.sendall(_SIZE.pack(len(out)) + bytes(out))
-        with connection.makefile("rb") as stream:
-            size = stream.read(_SIZE.size)
-            response = stream.read(*_SIZE.unpack(size)) if size else b""
+    connection.sendall(_SIZE.pack(len(out)) + bytes(out))
+    with connection.makefile("rb") as stream:
+        size = stream.read(_SIZE.size)
+        response = stream.read(*_SIZE.unpack(size)) if size else b""
     if not response:
-        raise ConnectionResetError(f"port {port} closed the connection without a response")
+        raise ConnectionResetError("the node closed the connection without a response")
     _, position = read_response_header(response, request.API_KEY, version)
     return api(request.API_KEY).response.read_exactly(response, version, position)
 
@@ -69,9 +88,11 @@ class MetadataView:
     partitions: dict[tuple[str, int], PartitionReplicas]
 
 
-def fetch_metadata(port: int, *, timeout_s: float = REQUEST_TIMEOUT_S) -> MetadataView:
+def fetch_metadata(
+    port: int, *, timeout_s: float = REQUEST_TIMEOUT_S, connect: Connect = connect
+) -> MetadataView:
     response = send_request(
-        port, MetadataRequest(topics=None), METADATA_VERSION, timeout_s=timeout_s
+        port, MetadataRequest(topics=None), METADATA_VERSION, timeout_s=timeout_s, connect=connect
     )
     return MetadataView(
         brokers={broker.node_id for broker in response.brokers},

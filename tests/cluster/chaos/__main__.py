@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument(
         "--clients", choices=["confluent-kafka", "barnabas"], default="confluent-kafka"
     )
+    parser.add_argument("--secure", action="store_true", help="SASL_SSL on all listeners, and ACLs")
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     options = parser.parse_args()
     programs = [PROGRAMS[name] for name in options.nodes.split(",")]
@@ -43,6 +44,7 @@ def main() -> int:
         quorum=Quorum[options.quorum.upper()],
         is_separate=options.separate,
         clients=by_name(options.clients),
+        is_secured=options.secure,
     )
     chaos.run()
     options.report.parent.mkdir(parents=True, exist_ok=True)

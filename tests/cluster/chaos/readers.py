@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from tests.cluster.chaos.observations import (
@@ -18,7 +19,7 @@ TIMEOUT_S = 60
 class Reader(threading.Thread):
     """Reads the topics from the beginning until `finish`."""
 
-    def __init__(self, bootstrap: str, topics: list[str], isolation: str) -> None:
+    def __init__(self, connection: Mapping[str, str], topics: list[str], isolation: str) -> None:
         super().__init__(name=f"{isolation} reader", daemon=True)
         self.isolation = isolation
         self.observed: dict[PartitionKey, list[ObservedRecord]] = {
@@ -26,15 +27,15 @@ class Reader(threading.Thread):
         }
         self.failure: str | None = None
         self._ends: dict[PartitionKey, int] | None = None
-        self.bootstrap = bootstrap
+        self.connection = connection
 
     def finish(self) -> None:
         """Reads up to the current ends of the logs and stops."""
-        self._ends = ends(self.bootstrap, list(self.observed), self.isolation)
+        self._ends = ends(self.connection, list(self.observed), self.isolation)
         self.join()
 
     def run(self) -> None:
-        consumer = new_consumer(self.bootstrap, self.isolation)
+        consumer = new_consumer(self.connection, self.isolation)
         consumer.assign([TopicPartition(topic, index, 0) for topic, index in self.observed])
         try:
             self._read(consumer)
@@ -85,10 +86,10 @@ def positions(consumer: Consumer) -> dict[PartitionKey, int]:
 
 
 def read_all(
-    bootstrap: str, topics: list[str], isolation: str
+    connection: Mapping[str, str], topics: list[str], isolation: str
 ) -> dict[PartitionKey, list[ObservedRecord]]:
     """Returns all records of the topics."""
-    reader = Reader(bootstrap, topics, isolation)
+    reader = Reader(connection, topics, isolation)
     reader.start()
     reader.finish()
     assert reader.failure is None, reader.failure
@@ -96,9 +97,9 @@ def read_all(
 
 
 def ends(
-    bootstrap: str, topic_partitions: list[PartitionKey], isolation: str
+    connection: Mapping[str, str], topic_partitions: list[PartitionKey], isolation: str
 ) -> dict[PartitionKey, int]:
-    consumer = new_consumer(bootstrap, isolation)
+    consumer = new_consumer(connection, isolation)
     try:
         return {
             topic_partition: consumer.get_watermark_offsets(
@@ -110,11 +111,11 @@ def ends(
         consumer.close()
 
 
-def new_consumer(bootstrap: str, isolation: str) -> Consumer:
+def new_consumer(connection: Mapping[str, str], isolation: str) -> Consumer:
     return Consumer(
         CONNECTION
         | {
-            "bootstrap.servers": bootstrap,
+            **connection,
             "group.id": "not-joined",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -27,13 +27,21 @@ class Timeline:
 
 
 def report(
-    title: str, timeline: Timeline, writers: Sequence[Writer], findings: Sequence[str]
+    title: str,
+    timeline: Timeline,
+    writers: Sequence[Writer],
+    findings: Sequence[str],
+    *,
+    denied: Mapping[str, int],
 ) -> str:
+    """Returns the text of the report. `denied` has the errors of clients without permissions."""
     silences = sorted(find_silences(timeline, writers), key=lambda silence: silence[0])
     lines = [f"# {title}", ""]
     lines += ["All invariants hold." if not findings else f"{len(findings)} violations:", ""]
     lines += [f"- {finding}" for finding in findings]
-    lines += ["", "## Clients", "", *clients(writers), "", "## Events", ""]
+    lines += ["", "## Clients", "", *clients(writers)]
+    lines += [f"- denied {name}: {count:,}" for name, count in sorted(denied.items())]
+    lines += ["", "## Events", ""]
     happened = [(at_s, event) for at_s, event in timeline.events]
     happened += [
         (at_s, f"  {topic}-{partition}: nothing acknowledged for {length_s:.1f} s")

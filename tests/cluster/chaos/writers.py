@@ -4,7 +4,7 @@ import random
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from tests.cluster.chaos.observations import PARTITIONS, Acknowledgement, Outcome, Transaction
@@ -32,14 +32,16 @@ TOTAL_S = 180
 class Writer(threading.Thread):
     """Writes until `stopping` is set; `failure` is an error that cannot be retried."""
 
-    def __init__(self, name: str, bootstrap: str, topic: str, rng: random.Random) -> None:
+    def __init__(
+        self, name: str, connection: Mapping[str, str], topic: str, rng: random.Random
+    ) -> None:
         super().__init__(name=name, daemon=True)
         self.topic = topic
         self.acknowledged: list[Acknowledgement] = []
         self.transactions: list[Transaction] = []
         self.failure: str | None = None
         self.stopping = threading.Event()
-        self.bootstrap = bootstrap
+        self.connection = connection
         self.rng = rng
 
     def run(self) -> None:
@@ -76,7 +78,7 @@ class IdempotentWriter(Writer):
         producer = Producer(
             PRODUCER
             | {
-                "bootstrap.servers": self.bootstrap,
+                **self.connection,
                 "delivery.timeout.ms": 60 * 60_000,
                 "queue.buffering.max.messages": 5_000,
                 "error_cb": self._on_error,
@@ -130,7 +132,7 @@ class TransactionalWriter(Writer):
         producer = Producer(
             PRODUCER
             | {
-                "bootstrap.servers": self.bootstrap,
+                **self.connection,
                 "transactional.id": self.name,
                 "transaction.timeout.ms": 20_000,
             }
