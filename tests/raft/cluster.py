@@ -9,6 +9,7 @@ from typing import Any
 from tests.simulation.world.clock import SimulatedLoop
 
 from barnabas.log import LogDirectory
+from barnabas.raft.addresses import RequestOrigin
 from barnabas.raft.metadata_log import CommittedBatch
 from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
@@ -28,6 +29,8 @@ CLUSTER = "cluster"
 DELAY_S = 0.001
 FLUSH_S = 0.002
 LIMIT_S = 60.0
+OTHER_PORT_DISTANCE = 500
+"""From the port of a controller's listener to that of its other listener."""
 
 
 class RecordingListener:
@@ -231,9 +234,8 @@ class Member:
 
     @property
     def voter(self) -> VoterNode:
-        endpoint = VoterEndpoint("CONTROLLER", "localhost", self.port)
         return VoterNode(
-            self.node_id, self.directory_id, (endpoint,) if self._is_controller else ()
+            self.node_id, self.directory_id, endpoints_of(self.port) if self._is_controller else ()
         )
 
     def start(self, on_lead: Callable[[int], None] = lambda epoch: None) -> None:
@@ -287,7 +289,11 @@ class Member:
         if isinstance(request, ApiVersionsRequest):
             feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
             return ApiVersionsResponse(supported_features=[feature])
-        return await self.quorum.handle_request(request, version)
+        return await self.quorum.handle_request(request, at_controller_listener(version))
+
+
+def at_controller_listener(version: int) -> RequestOrigin:
+    return RequestOrigin(version, "CONTROLLER")
 
 
 def decoded(response: Message, version: int) -> Message:
@@ -307,12 +313,20 @@ def directory_of(node_id: int) -> bytes:
     return bytes([node_id]) * 16
 
 
+def endpoints_of(port: int) -> tuple[VoterEndpoint, ...]:
+    """Returns the listener that nodes use, and another one."""
+    return (
+        VoterEndpoint("CONTROLLER", "localhost", port),
+        VoterEndpoint("OTHER", "localhost", port + OTHER_PORT_DISTANCE),
+    )
+
+
 def voters_of(*node_ids: int, with_directories: bool = True) -> VoterSet:
     return VoterSet(
         VoterNode(
             node_id,
             directory_of(node_id) if with_directories else ZERO,
-            (VoterEndpoint("CONTROLLER", "localhost", 9000 + node_id),),
+            endpoints_of(9000 + node_id),
         )
         for node_id in node_ids
     )

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.raft.cluster import CLUSTER, Cluster, simulated, until
+from tests.raft.cluster import CLUSTER, Cluster, at_controller_listener, simulated, until
 
 from barnabas.raft import quorum_state
 from barnabas.raft.election_codec import vote_request
@@ -256,7 +256,9 @@ def test_a_vote_that_is_not_on_disk_is_not_sent(
             pre_vote=False,
         )
         monkeypatch.setattr(quorum_state, "write_state", refuse)
-        response = await voter.quorum.handle_request(vote_request(CLUSTER, voted), 2)
+        response = await voter.quorum.handle_request(
+            vote_request(CLUSTER, voted), at_controller_listener(2)
+        )
         monkeypatch.undo()
         assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
         assert not response.topics

@@ -5,8 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.raft.cluster import Cluster, Member, decoded, simulated, until
+from tests.raft.cluster import (
+    OTHER_PORT_DISTANCE,
+    Cluster,
+    Member,
+    at_controller_listener,
+    decoded,
+    simulated,
+    until,
+)
 
+from barnabas.raft.addresses import RequestOrigin
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import fetch, fetch_snapshot
 from barnabas.wire.messages.raft_elections import (
@@ -195,16 +204,64 @@ def test_a_fetch_in_another_epoch_gets_the_leader_and_its_address(cluster: Clust
     simulated(scenario())
 
 
+def test_requests_at_another_listener_get_the_leaders_address_of_that_listener(
+    cluster: Cluster,
+) -> None:
+    """Nodes that still use a listener, and those that use the next one, find the leader."""
+
+    async def scenario() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        for member in (leader, *cluster.followers_of(leader)):
+            for request, version in (
+                (a_vote(replica_epoch=0, last_offset_epoch=0), 2),
+                (a_beginning(leader_epoch=0), 1),
+                (an_ending(leader_epoch=0), 1),
+                (a_piece(current_leader_epoch=0), 1),
+                (a_fetch(current_leader_epoch=0), 17),
+            ):
+                response: Any = await member.quorum.handle_request(
+                    request, RequestOrigin(version, "OTHER")
+                )
+                (node,) = response.node_endpoints
+                expected = (leader.node_id, leader.port + OTHER_PORT_DISTANCE)
+                assert (node.node_id, node.port) == expected
+                response = await member.quorum.handle_request(
+                    request, RequestOrigin(version, "UNKNOWN")
+                )
+                assert not response.node_endpoints
+
+    simulated(scenario())
+
+
 def test_responses_of_old_versions_have_no_endpoints(cluster: Cluster) -> None:
     async def scenario() -> None:
         cluster.start()
         quorum = cluster.followers_of(await cluster.leader())[0].quorum
         responses: list[tuple[Any, int]] = [
-            (await quorum.handle_request(a_vote(replica_epoch=0, last_offset_epoch=0), 0), 0),
-            (await quorum.handle_request(a_beginning(leader_epoch=0), 0), 0),
-            (await quorum.handle_request(an_ending(leader_epoch=0), 0), 0),
-            (await quorum.handle_request(a_piece(current_leader_epoch=0), 0), 0),
-            (await quorum.handle_request(a_fetch(current_leader_epoch=0), 12), 12),
+            (
+                await quorum.handle_request(
+                    a_vote(replica_epoch=0, last_offset_epoch=0), at_controller_listener(0)
+                ),
+                0,
+            ),
+            (
+                await quorum.handle_request(a_beginning(leader_epoch=0), at_controller_listener(0)),
+                0,
+            ),
+            (await quorum.handle_request(an_ending(leader_epoch=0), at_controller_listener(0)), 0),
+            (
+                await quorum.handle_request(
+                    a_piece(current_leader_epoch=0), at_controller_listener(0)
+                ),
+                0,
+            ),
+            (
+                await quorum.handle_request(
+                    a_fetch(current_leader_epoch=0), at_controller_listener(12)
+                ),
+                12,
+            ),
         ]
         for response, version in responses:
             again: Any = decoded(response, version)
@@ -252,7 +309,7 @@ def test_a_fetcher_with_an_old_high_watermark_gets_a_response_at_once(cluster: C
         )
         loop = asyncio.get_running_loop()
         sent_at = loop.time()
-        response = await leader.quorum.handle_request(request, 18)
+        response = await leader.quorum.handle_request(request, at_controller_listener(18))
         assert loop.time() == sent_at
         assert partition_of(response).high_watermark == leader.quorum.high_watermark
 

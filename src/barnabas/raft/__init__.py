@@ -5,7 +5,7 @@ the other nodes and to Kafka's files: the log in `__cluster_metadata-0`, the sna
 and `quorum-state`.
 """
 
-from barnabas.raft.addresses import QuorumLeader
+from barnabas.raft.addresses import QuorumLeader, RequestOrigin
 from barnabas.raft.commit_publisher import QuorumListener
 from barnabas.raft.metadata_log import CommittedBatch
 from barnabas.raft.quorum import Quorum, QuorumRequest
@@ -30,6 +30,7 @@ __all__ = [
     "QuorumLeader",
     "QuorumListener",
     "QuorumRequest",
+    "RequestOrigin",
     "SnapshotId",
     "SnapshotWriter",
     "VoterEndpoint",

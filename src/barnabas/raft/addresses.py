@@ -27,6 +27,13 @@ class QuorumLeader:
     port: int
 
 
+class RequestOrigin(NamedTuple):
+    """The version of a request of another node, and the listener at which it arrived."""
+
+    api_version: int
+    listener: str
+
+
 class ControllerAddresses:
     """Finds voters by their endpoints, and leaders also by what responses and requests report."""
 

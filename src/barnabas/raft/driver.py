@@ -91,6 +91,21 @@ class RaftDriver:
             return None
         return QuorumLeader(raft.leader_id, raft.epoch, address.host, address.port)
 
+    def leader_at(self, listener: str) -> QuorumLeader | None:
+        """The leader at its listener of that name, if the address is known.
+
+        While a cluster changes from one controller listener to another, nodes use either.
+        """
+        if listener == self.config.listener_name:
+            return self.leader
+        raft = self.raft
+        is_own = raft.leader_id == self.node.node_id
+        voter = self.node if is_own else self.log.history.voters.get(raft.leader_id)
+        for endpoint in voter.endpoints if voter is not None else ():
+            if endpoint.name == listener:
+                return QuorumLeader(raft.leader_id, raft.epoch, endpoint.host, endpoint.port)
+        return None
+
     def cluster_error(self, cluster_id: str | None) -> ErrorCode:
         """Returns the error for a request that names `cluster_id`, NONE if it can be handled."""
         if cluster_id is not None and cluster_id != self.cluster_id:

@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import dataclass
 
 from barnabas.log.segments.log_slice import LogSlice
+from barnabas.raft.addresses import QuorumLeader, RequestOrigin
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.fetch_codec import RaftFetchRequest, fetch_response, parse_fetch_request
 from barnabas.raft.messages import FetchOutcome
@@ -26,7 +27,7 @@ class _WaitingFetch:
     """A fetch that waits for records."""
 
     fetch: RaftFetchRequest
-    api_version: int
+    origin: RequestOrigin
     response: "asyncio.Future[FetchResponse]"
     timer: asyncio.TimerHandle | None = None
 
@@ -47,7 +48,7 @@ class MetadataFetchHandler:
         self._waiting: dict[_WaitingFetch, None] = {}
 
     def fetch(
-        self, request: FetchRequest, api_version: int
+        self, request: FetchRequest, origin: RequestOrigin
     ) -> "FetchResponse | asyncio.Future[FetchResponse]":
         error = self._driver.cluster_error(request.cluster_id)
         fetch = parse_fetch_request(request)
@@ -55,8 +56,8 @@ class MetadataFetchHandler:
             return FetchResponse(error_code=error or ErrorCode.INVALID_REQUEST)
         outcome = self._evaluate(fetch)
         if not outcome.has_records or self._is_due(fetch) or fetch.max_wait_ms == 0:
-            return self._respond(fetch, outcome, api_version)
-        return self._wait(fetch, api_version)
+            return self._respond(fetch, outcome, origin)
+        return self._wait(fetch, origin)
 
     def _evaluate(self, fetch: RaftFetchRequest) -> FetchOutcome:
         driver = self._driver
@@ -77,7 +78,7 @@ class MetadataFetchHandler:
         return fetch.high_watermark is not None and fetch.high_watermark < role.high_watermark
 
     def _respond(
-        self, fetch: RaftFetchRequest, outcome: FetchOutcome, api_version: int
+        self, fetch: RaftFetchRequest, outcome: FetchOutcome, origin: RequestOrigin
     ) -> FetchResponse:
         driver = self._driver
         records: LogSlice | None = None
@@ -93,17 +94,25 @@ class MetadataFetchHandler:
             outcome,
             driver.raft.leader_id,
             driver.raft.epoch,
-            driver.leader if api_version >= _FIRST_VERSION_WITH_ENDPOINTS else None,
+            self._leader(origin),
             start_offset=driver.log.start_offset,
             high_watermark=role.high_watermark if role else -1,
             records=records or b"",
         )
 
-    def _wait(self, fetch: RaftFetchRequest, api_version: int) -> "asyncio.Future[FetchResponse]":
+    def _leader(self, origin: RequestOrigin) -> QuorumLeader | None:
+        """Returns the leader to report; None in versions that have no field for it."""
+        if origin.api_version < _FIRST_VERSION_WITH_ENDPOINTS:
+            return None
+        return self._driver.leader_at(origin.listener)
+
+    def _wait(
+        self, fetch: RaftFetchRequest, origin: RequestOrigin
+    ) -> "asyncio.Future[FetchResponse]":
         loop = asyncio.get_running_loop()
         wait_ms = min(fetch.max_wait_ms, MAX_WAIT_MS)
         response: asyncio.Future[FetchResponse] = loop.create_future()
-        waiting = _WaitingFetch(fetch, api_version, response)
+        waiting = _WaitingFetch(fetch, origin, response)
         waiting.timer = loop.call_later(wait_ms / 1000, self._complete, waiting)
         self._waiting[waiting] = None
         return response
@@ -112,7 +121,7 @@ class MetadataFetchHandler:
         del self._waiting[waiting]
         if waiting.stop_timer():
             outcome = self._evaluate(waiting.fetch)
-            waiting.response.set_result(self._respond(waiting.fetch, outcome, waiting.api_version))
+            waiting.response.set_result(self._respond(waiting.fetch, outcome, waiting.origin))
 
     def advance(self) -> None:
         for waiting in list(self._waiting):
@@ -125,6 +134,6 @@ class MetadataFetchHandler:
             if waiting.stop_timer():
                 unavailable = FetchOutcome(ErrorCode.BROKER_NOT_AVAILABLE)
                 waiting.response.set_result(
-                    self._respond(waiting.fetch, unavailable, waiting.api_version)
+                    self._respond(waiting.fetch, unavailable, waiting.origin)
                 )
         self._waiting.clear()

@@ -11,7 +11,12 @@ from random import Random
 
 from barnabas.log import LogDirectory
 from barnabas.log.flush import BackgroundExecutor
-from barnabas.raft.addresses import ControllerAddresses, PeerFailures, QuorumLeader
+from barnabas.raft.addresses import (
+    ControllerAddresses,
+    PeerFailures,
+    QuorumLeader,
+    RequestOrigin,
+)
 from barnabas.raft.commit_publisher import CommitPublisher, QuorumListener
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.election_sender import ElectionSender
@@ -317,23 +322,23 @@ class Quorum:
 
     # Requests of other nodes
 
-    async def handle_request(self, request: QuorumRequest, api_version: int) -> Message:
+    async def handle_request(self, request: QuorumRequest, origin: RequestOrigin) -> Message:
         """Returns the response. A fetch waits while there is nothing new."""
         match request:
             case FetchRequest():
-                response = self._fetches.fetch(request, api_version)
+                response = self._fetches.fetch(request, origin)
                 return await response if isinstance(response, asyncio.Future) else response
             case FetchSnapshotRequest():
-                return self._requests.fetch_snapshot(request, api_version)
+                return self._requests.fetch_snapshot(request, origin)
             case VoteRequest():
-                return self._requests.vote(request, api_version)
+                return self._requests.vote(request, origin)
             case BeginQuorumEpochRequest():
-                return self._requests.begin_epoch(request, api_version)
+                return self._requests.begin_epoch(request, origin)
             case EndQuorumEpochRequest():
-                return self._requests.end_epoch(request, api_version)
+                return self._requests.end_epoch(request, origin)
             case AddRaftVoterRequest():
                 return await self._voter_changes.add(request)
             case RemoveRaftVoterRequest():
                 return await self._voter_changes.remove(request)
             case UpdateRaftVoterRequest():
-                return await self._voter_changes.update(request)
+                return await self._voter_changes.update(request, origin)

@@ -6,7 +6,7 @@ No request makes it raise: a failure is reported with the protocol's error code.
 import os
 
 from barnabas.raft import election_codec
-from barnabas.raft.addresses import QuorumLeader
+from barnabas.raft.addresses import QuorumLeader, RequestOrigin
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.election_codec import only_partition
 from barnabas.raft.fetch_codec import snapshot_response
@@ -38,7 +38,7 @@ class QuorumRequestHandler:
     def __init__(self, driver: RaftDriver) -> None:
         self._driver = driver
 
-    def vote(self, request: VoteRequest, api_version: int) -> VoteResponse:
+    def vote(self, request: VoteRequest, origin: RequestOrigin) -> VoteResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
         vote = election_codec.parse_vote_request(request)
@@ -49,10 +49,10 @@ class QuorumRequestHandler:
         if driver.failure is not None:
             # The vote is not on disk, so it must not be sent.
             return VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-        return election_codec.vote_response(response, self._leader(api_version))
+        return election_codec.vote_response(response, self._leader(origin))
 
     def begin_epoch(
-        self, request: BeginQuorumEpochRequest, api_version: int
+        self, request: BeginQuorumEpochRequest, origin: RequestOrigin
     ) -> BeginQuorumEpochResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
@@ -63,9 +63,11 @@ class QuorumRequestHandler:
             self._learn_leader(parsed.leader_id, request.leader_endpoints)
         error = driver.raft.election.on_begin_epoch_request(parsed, driver.now_ms)
         driver.step()
-        return election_codec.begin_response(self._epoch_response(error), self._leader(api_version))
+        return election_codec.begin_response(self._epoch_response(error), self._leader(origin))
 
-    def end_epoch(self, request: EndQuorumEpochRequest, api_version: int) -> EndQuorumEpochResponse:
+    def end_epoch(
+        self, request: EndQuorumEpochRequest, origin: RequestOrigin
+    ) -> EndQuorumEpochResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
         parsed = election_codec.parse_end_request(request)
@@ -75,10 +77,10 @@ class QuorumRequestHandler:
             self._learn_leader(parsed.leader_id, request.leader_endpoints)
         error = driver.raft.election.on_end_epoch_request(parsed, driver.now_ms)
         driver.step()
-        return election_codec.end_response(self._epoch_response(error), self._leader(api_version))
+        return election_codec.end_response(self._epoch_response(error), self._leader(origin))
 
     def fetch_snapshot(
-        self, request: wire_snapshot.FetchSnapshotRequest, api_version: int
+        self, request: wire_snapshot.FetchSnapshotRequest, origin: RequestOrigin
     ) -> wire_snapshot.FetchSnapshotResponse:
         driver = self._driver
         cluster_error = driver.cluster_error(request.cluster_id)
@@ -101,9 +103,7 @@ class QuorumRequestHandler:
         )
         driver.step()
         snapshot = SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
-        return self._chunk_response(
-            error, snapshot, partition.position, request.max_bytes, api_version
-        )
+        return self._chunk_response(error, snapshot, partition.position, request.max_bytes, origin)
 
     def _chunk_response(
         self,
@@ -111,14 +111,14 @@ class QuorumRequestHandler:
         snapshot: SnapshotId,
         position: int,
         max_bytes: int,
-        api_version: int,
+        origin: RequestOrigin,
     ) -> wire_snapshot.FetchSnapshotResponse:
         raft = self._driver.raft
         size_bytes = 0
         chunk = b""
         if error is ErrorCode.NONE:
             error, size_bytes, chunk = self._read(snapshot, position, max_bytes)
-        leader = self._leader(api_version)
+        leader = self._leader(origin)
         if error is not ErrorCode.NONE:
             return snapshot_response(error, raft.leader_id, raft.epoch, leader)
         return snapshot_response(
@@ -160,6 +160,8 @@ class QuorumRequestHandler:
     def _epoch_response(self, error: ErrorCode) -> EpochResponse:
         return EpochResponse(error, self._driver.raft.leader_id, self._driver.raft.epoch)
 
-    def _leader(self, api_version: int) -> QuorumLeader | None:
+    def _leader(self, origin: RequestOrigin) -> QuorumLeader | None:
         """Returns the leader to report; None in versions that have no field for it."""
-        return self._driver.leader if api_version >= _FIRST_VERSION_WITH_ENDPOINTS else None
+        if origin.api_version < _FIRST_VERSION_WITH_ENDPOINTS:
+            return None
+        return self._driver.leader_at(origin.listener)

@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.raft.addresses import RequestOrigin
 from barnabas.raft.control_records import voters_record
 from barnabas.raft.driver import RaftDriver
 from barnabas.raft.voters import ReplicaKey, VoterEndpoint, VoterNode, VoterSet
@@ -80,14 +81,16 @@ class VoterChanges:
             )
         return RemoveRaftVoterResponse(error_message=None)
 
-    async def update(self, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
+    async def update(
+        self, request: UpdateRaftVoterRequest, origin: RequestOrigin
+    ) -> UpdateRaftVoterResponse:
         error = ErrorCode.NONE
         try:
             self._require_leader(request.cluster_id, request.current_leader_epoch)
             self._update(self._voter(request), request.k_raft_version_feature)
         except KafkaError as kafka_error:
             error = kafka_error.code
-        raft, leader = self._driver.raft, self._driver.leader
+        raft, leader = self._driver.raft, self._driver.leader_at(origin.listener)
         return UpdateRaftVoterResponse(
             error_code=error,
             current_leader=CurrentLeader(

@@ -4,7 +4,7 @@ Fetch (key 1) of the metadata log, Vote (52), BeginQuorumEpoch (53), EndQuorumEp
 FetchSnapshot (59), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82).
 """
 
-from barnabas.raft import QuorumRequest
+from barnabas.raft import QuorumRequest, RequestOrigin
 from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
@@ -17,4 +17,5 @@ async def handle(request: QuorumRequest, context: RequestContext) -> Message:
     is_administration = request.API_KEY in _OF_ADMINISTRATORS
     operation = AclOperation.ALTER if is_administration else AclOperation.CLUSTER_ACTION
     context.require_allowed(operation, CLUSTER)
-    return await context.controller_node.quorum.handle_request(request, context.api_version)
+    origin = RequestOrigin(context.api_version, context.listener)
+    return await context.controller_node.quorum.handle_request(request, origin)
