@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -43,7 +43,9 @@ class NumberedWriter:
         record_bytes: int,
         pause_s: float = 0,
         keys: int | None = None,
+        settings: Mapping[str, str | int] | None = None,
     ) -> None:
+        """`settings` of the producer replace those of this class."""
         self.acknowledged = Acknowledged()
         self.failure: str | None = None
         self._topic = topic
@@ -68,6 +70,7 @@ class NumberedWriter:
                 "retry.backoff.max.ms": 100,
                 "error_cb": self._on_error,
                 "log_level": 0,  # the tests kill brokers
+                **(settings or {}),
             }
         )
         self._thread = threading.Thread(target=self._run)
@@ -132,11 +135,13 @@ class NumberedWriter:
             self.failure = self.failure or f"the producer has a fatal error: {error}"
 
 
-def read_numbers(bootstrap: str, topic: str, partition: int) -> list[int]:
+def read_numbers(
+    bootstrap: str, topic: str, partition: int, settings: Mapping[str, str] | None = None
+) -> list[int]:
     """Returns the numbers of all records of a partition, from offset 0 to its end."""
-    end = end_offset(bootstrap, topic, partition)
+    end = end_offset(bootstrap, topic, partition, settings)
     numbers: list[int] = []
-    with assigned(bootstrap, topic, partition) as consumer:
+    with assigned(bootstrap, topic, partition, settings) as consumer:
         deadline = time.monotonic() + DEADLINE_S
         while len(numbers) < end:
             assert time.monotonic() < deadline, f"{len(numbers)} of {end} records in {DEADLINE_S} s"
@@ -147,12 +152,14 @@ def read_numbers(bootstrap: str, topic: str, partition: int) -> list[int]:
     return numbers
 
 
-def end_offset(bootstrap: str, topic: str, partition: int) -> int:
+def end_offset(
+    bootstrap: str, topic: str, partition: int, settings: Mapping[str, str] | None = None
+) -> int:
     """Returns the end offset of a partition that starts at 0, when it has a leader."""
     topic_partition, deadline = TopicPartition(topic, partition), time.monotonic() + DEADLINE_S
     while True:
         # A new consumer each time, because the library keeps its first metadata.
-        with assigned(bootstrap, topic, partition) as consumer:
+        with assigned(bootstrap, topic, partition, settings) as consumer:
             try:
                 first, end = consumer.get_watermark_offsets(topic_partition, timeout=DEADLINE_S)
             except KafkaException as exception:
@@ -164,7 +171,9 @@ def end_offset(bootstrap: str, topic: str, partition: int) -> int:
 
 
 @contextmanager
-def assigned(bootstrap: str, topic: str, partition: int) -> Iterator[Consumer]:
+def assigned(
+    bootstrap: str, topic: str, partition: int, settings: Mapping[str, str] | None = None
+) -> Iterator[Consumer]:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -172,6 +181,7 @@ def assigned(bootstrap: str, topic: str, partition: int) -> Iterator[Consumer]:
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "fetch.queue.backoff.ms": 10,
+            **(settings or {}),
         }
     )
     try:

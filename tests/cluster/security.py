@@ -3,6 +3,8 @@
 Nodes log in to brokers with SCRAM and to controllers with PLAIN. Clients log in with either.
 """
 
+import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Iterable, Mapping
@@ -17,6 +19,7 @@ from confluent_kafka.admin import (
 )
 from tests.tls_certificates import HOSTS, Authority
 
+from barnabas.net.sasl import SaslClient
 from barnabas.testing.network import node_name
 from barnabas.testing.ports import LOOPBACK
 from barnabas.testing.requests import Connect, exchange, send_request
@@ -121,19 +124,19 @@ class ClusterSecurity:
         return file
 
     def connect_as(self, user: str = ADMIN) -> Connect:
-        """Returns what connects to a node over TLS and logs in with PLAIN."""
-        return connect_with_plain(self.authority_file, user)
+        """Returns what connects to a node over TLS and logs in, with PLAIN."""
+        return connect_over_tls(self.authority_file, user, "PLAIN")
 
 
-def connect_with_plain(authority_file: str, user: str) -> Connect:
-    """Returns what connects to a node over TLS and logs in with PLAIN."""
+def connect_over_tls(authority_file: str, user: str, mechanism: str) -> Connect:
+    """Returns what connects to a node over TLS and logs in."""
     context = ssl.create_default_context(cafile=authority_file)
 
     def connect(port: int, timeout_s: float) -> socket.socket:
         plain = socket.create_connection((LOOPBACK, port), timeout=timeout_s)
         connection = context.wrap_socket(plain, server_hostname=LOOPBACK)
         try:
-            _log_in(connection, user)
+            _log_in(connection, user, mechanism)
         except BaseException:
             connection.close()
             raise
@@ -142,14 +145,17 @@ def connect_with_plain(authority_file: str, user: str) -> Connect:
     return connect
 
 
-def _log_in(connection: socket.socket, user: str) -> None:
-    exchange(connection, SaslHandshakeRequest(mechanism="PLAIN"), _HANDSHAKE_VERSION)
-    token = f"\0{user}\0{password_of(user)}".encode()
-    response = exchange(
-        connection, SaslAuthenticateRequest(auth_bytes=token), _AUTHENTICATE_VERSION
-    )
-    if response.error_code:
-        raise PermissionError(f"{user} cannot log in: {response.error_message}")
+def _log_in(connection: socket.socket, user: str, mechanism: str) -> None:
+    exchange(connection, SaslHandshakeRequest(mechanism=mechanism), _HANDSHAKE_VERSION)
+    steps = asyncio.run(SaslClient(mechanism, user, password_of(user)).exchange(LOOPBACK))
+    token = next(steps)
+    with contextlib.suppress(StopIteration):
+        while True:
+            request = SaslAuthenticateRequest(auth_bytes=token)
+            response = exchange(connection, request, _AUTHENTICATE_VERSION)
+            if response.error_code:
+                raise PermissionError(f"{user} cannot log in: {response.error_message}")
+            token = steps.send(response.auth_bytes)
 
 
 def password_of(user: str) -> str:
