@@ -3,7 +3,8 @@
 A key begins with the int16 of its type, a value with the int16 of its version.
 """
 
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -58,6 +59,23 @@ class CoordinatorRecord(NamedTuple):
     value: Any
     version: int = 0
     """The version in which the value is written."""
+
+
+class PackedRecords(Sequence[CoordinatorRecord]):
+    """Many records of one kind, which are encoded and replayed without an object for each.
+
+    As a sequence they are the records that they stand for.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def encode(self, reserved_bytes: int) -> bytearray:
+        """Returns the encoded records, all of one timestamp, after the reserved bytes."""
+
+    @abstractmethod
+    def replay(self, state: Any) -> None:
+        """Replays the records into the state."""
 
 
 class ReplayedState(Protocol):

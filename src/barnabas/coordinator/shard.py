@@ -20,14 +20,20 @@ from barnabas.coordinator.decision import (
 from barnabas.coordinator.loader import load
 from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
-from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, ReplayedState, encode
+from barnabas.coordinator.records import (
+    CoordinatorRecord,
+    PackedRecords,
+    RecordTypes,
+    ReplayedState,
+    encode,
+)
 from barnabas.coordinator.timers import ShardTimers
 from barnabas.log.errors import LogDirFailure
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.records.batch import HEADER_BYTES, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from barnabas.wire.records.build import Record, build_batch, complete_batch
 
 
 class CoordinatorState(ReplayedState, Protocol):
@@ -235,12 +241,21 @@ class CoordinatorShard(Generic[S]):
 
     def _append_all(self, decision: CoordinatorDecision[R]) -> None:
         records, now_ms = decision.records, self._clock()
+        if isinstance(records, PackedRecords):
+            self._append_packed(records, now_ms)
+            return
         if decision.is_atomic:
             encoded = [encode(record, now_ms) for record in records]
             self._append_batch(records, encoded, decision)
             return
         for batch_records, encoded in _batches(records, now_ms):
             self._append_batch(batch_records, encoded, decision)
+
+    def _append_packed(self, records: PackedRecords, now_ms: int) -> None:
+        batch = records.encode(HEADER_BYTES)
+        complete_batch(batch, len(records), now_ms, self._base_sequence)
+        self._end_offset = self._log.append(batch)
+        records.replay(self.state)
 
     def _append_batch(
         self,

@@ -86,14 +86,15 @@ class GroupCoordinatorState:
         if committed is None:
             self.offsets.remove(key)
             return
-        self._ensure_group(key.group, committed.commit_timestamp)
+        self.ensure_group(key.group, committed.commit_timestamp)
         self.offsets.put(key, committed, producer_id)
 
     def replay_plain_commits(self, encoded: list[EncodedRecord], start: int) -> int:
         """Replays commits from index `start` on. Returns the index of the first other record."""
-        return self.offsets.put_plain(encoded, start, self._ensure_group)
+        return self.offsets.put_plain(encoded, start, self.ensure_group)
 
-    def _ensure_group(self, group_id: str, commit_timestamp: int) -> None:
+    def ensure_group(self, group_id: str, commit_timestamp: int) -> None:
+        """Adds the group of an offset that is committed, unless it is there."""
         if group_id not in self.by_id:
             # The client is not a member of any group: this one only keeps its offsets.
             self.by_id[group_id] = ClassicGroup(group_id, commit_timestamp)

@@ -80,6 +80,29 @@ def build_batch(
     return batch
 
 
+def complete_batch(batch: bytearray, record_count: int, timestamp: int, base_sequence: int) -> None:
+    """Writes the header before encoded records, which all have one timestamp."""
+    write_header(
+        batch,
+        0,
+        BatchHeader(
+            base_offset=0,
+            length=len(batch) - LENGTH_END,
+            leader_epoch=-1,
+            magic=MAGIC,
+            crc=0,
+            attributes=0,
+            last_offset_delta=record_count - 1,
+            base_timestamp=timestamp,
+            max_timestamp=timestamp,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=NO_PRODUCER_EPOCH,
+            base_sequence=base_sequence,
+            record_count=record_count,
+        ),
+    )
+
+
 def close_batch(batch: bytearray, level: int | None, header: BatchHeader) -> None:
     """Compresses the records in `batch` with the codec of the header, and writes the header.
 

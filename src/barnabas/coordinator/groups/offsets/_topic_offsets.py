@@ -27,12 +27,17 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+    from cython.cimports.libc.string import memcpy
+
+    Room = cython.typedef(cython.pointer[cython.char])
     Size = cython.typedef(cython.Py_ssize_t)
     Long = cython.typedef(cython.longlong)
     Mask = cython.typedef(cython.ulonglong)
 
 _ENTRY = Struct(">qiq")  # offset, leader epoch, commit timestamp
 _ENTRY_BYTES: Size = 20
+_PACKED_BYTES: Size = 24  # an entry after its partition, as `_plain_commits.py` packs them
 _PARTITIONS_PER_PAGE: Size = 64
 
 # Plain commits, with type and version
@@ -106,6 +111,46 @@ class OffsetPage:
             self.entries = entries[:at] + entry + entries[rest:]
         self.mask = mask | bit
         return is_new
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def has_plain(self, slot: Size, topic_id: bytes) -> cython.bint:
+        """Whether the slot has an offset, and `overwrite` may replace it."""
+        if not 0 <= slot < _PARTITIONS_PER_PAGE or not self.mask & _bit(slot):
+            return False
+        return self.rare_fields is None and self.topic_id == topic_id
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def overwrite(self, first: Size, packed: bytes, at: Size) -> Size:
+        """Replaces offsets by those packed from a position on, while the page has their slots.
+
+        `first` is the partition of slot 0. Returns the position after them.
+        """
+        mask: Mask = self.mask
+        slot: Size = _int32(packed, at) - first
+        target: Size
+        if cython.compiled:
+            entries = PyBytes_FromStringAndSize(self.entries, len(self.entries))  # not seen yet
+            room: Room = entries
+        else:
+            entries = bytearray(self.entries)
+        while 0 <= slot < _PARTITIONS_PER_PAGE and mask & _bit(slot):
+            target = _bit_count(mask & (_bit(slot) - 1)) * _ENTRY_BYTES
+            if cython.compiled:
+                memcpy(
+                    room + target,
+                    cython.cast(cython.pointer[cython.char], packed) + at + 4,
+                    _ENTRY_BYTES,
+                )
+            else:
+                entries[target : target + _ENTRY_BYTES] = packed[at + 4 : at + _PACKED_BYTES]
+            at += _PACKED_BYTES
+            if at == len(packed):
+                break
+            slot = _int32(packed, at) - first
+        self.entries = bytes(entries)
+        return at
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -241,6 +286,28 @@ def put_plain(pairs: list, start: Size, topic_offsets: object) -> tuple[int, int
         topic_id = value[26:] if len(value) == _WITH_TOPIC_ID else ZERO
         added += page.write_entry(partition % _PARTITIONS_PER_PAGE, entry, topic_id)
     return len(pairs), added
+
+
+def put_packed(offsets: TopicOffsets, packed: bytes, topic_id: bytes) -> int:
+    """Stores the offsets of a commit, which `_plain_commits.py` has packed.
+
+    Returns the number of offsets that are new.
+    """
+    added: Long = 0
+    at: Size = 0
+    partition: Size
+    slot: Size
+    page: OffsetPage
+    while at < len(packed):
+        partition = _int32(packed, at)
+        slot = partition % _PARTITIONS_PER_PAGE
+        page = offsets._ensure_page(partition)
+        if page.has_plain(slot, topic_id):
+            at = page.overwrite(partition - slot, packed, at)
+        else:
+            added += page.write_entry(slot, packed[at + 4 : at + _PACKED_BYTES], topic_id)
+            at += _PACKED_BYTES
+    return added
 
 
 @cython.cfunc

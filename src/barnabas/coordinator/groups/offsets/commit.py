@@ -13,6 +13,7 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.rebalance import session_timer
 from barnabas.coordinator.groups.context import GroupRequestContext
 from barnabas.coordinator.groups.group import FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
+from barnabas.coordinator.groups.offsets.plain_commit import PlainCommit
 from barnabas.coordinator.groups.offsets.record import (
     NO_EXPIRY,
     NO_LEADER_EPOCH,
@@ -57,7 +58,10 @@ def commit(
 ) -> CoordinatorDecision[OffsetCommitResponse]:
     api_version = context.client.api_version
     by_id = api_version >= FIRST_VERSION_WITH_TOPIC_IDS
-    draft = _draft(request.group_id, request.topics, by_id, request.retention_time_ms, context)
+    retention_ms = request.retention_time_ms
+    draft = _plain_draft(request, by_id, context) if retention_ms == BROKER_RETENTION else None
+    if draft is None:
+        draft = _draft(request.group_id, request.topics, by_id, retention_ms, context)
     effects: list[Effect] = []
     if draft.names_any_partition:
         has_epochs = api_version >= FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
@@ -90,7 +94,7 @@ def txn_commit(
 class _Draft(NamedTuple):
     """What a commit writes and returns, if its sender may commit."""
 
-    records: list[CoordinatorRecord]
+    records: Sequence[CoordinatorRecord]
     codes: list[list[ErrorCode]]
     """Of each partition of each topic of the request."""
 
@@ -122,6 +126,27 @@ def _topics(
     ]
 
 
+def _plain_draft(
+    request: OffsetCommitRequest, by_id: bool, context: GroupRequestContext
+) -> _Draft | None:
+    """Returns the draft of a commit without metadata, which most have; None for others."""
+    existing = context.image.topics
+    commit = PlainCommit(request.group_id, context.now_ms)
+    draft = _Draft(commit, [])
+    for requested in request.topics:
+        topic = existing.by_id(requested.topic_id) if by_id else existing.by_name(requested.name)
+        if topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            draft.codes.append([code] * len(requested.partitions))
+            continue
+        codes = commit.add(topic.name, topic.topic_id, topic.partitions, requested.partitions)
+        if codes is None:
+            return None
+        draft.codes.append(codes)
+        _check_size(commit, context)
+    return draft
+
+
 def _draft(
     group_id: str,
     topics: Sequence[OffsetCommitRequestTopic] | Sequence[TxnOffsetCommitRequestTopic],
@@ -132,7 +157,8 @@ def _draft(
     now_ms = context.now_ms
     max_metadata = context.settings.broker("offset.metadata.max.bytes")
     existing = context.image.topics
-    draft = _Draft([], [])
+    records: list[CoordinatorRecord] = []
+    draft = _Draft(records, [])
     for requested in topics:
         topic = existing.by_id(requested.topic_id) if by_id else existing.by_name(requested.name)
         codes: list[ErrorCode] = []
@@ -157,7 +183,7 @@ def _draft(
                     NO_EXPIRY,
                     topic.topic_id,
                 )
-                draft.records.append(_record(key, committed, retention_ms))
+                records.append(_record(key, committed, retention_ms))
         _check_size(draft.records, context)
     return draft
 

@@ -68,7 +68,7 @@ class OffsetKey(_Key):
 
     def write(self, version: int) -> bytes:
         group, topic, partition = self
-        return _write_names(group, topic) + _PARTITION.pack(partition)
+        return write_names(group, topic) + _PARTITION.pack(partition)
 
     @classmethod
     def reader(cls, version: int) -> Callable[[bytes, int], tuple[Self, int]]:
@@ -185,6 +185,7 @@ def read_names(names: bytes) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
-def _write_names(group: str, topic: str) -> bytes:
+def write_names(group: str, topic: str) -> bytes:
+    """Returns the part of a key that has the group and the topic."""
     encoded = group.encode(), topic.encode()
     return b"".join(_SIZE.pack(len(name)) + name for name in encoded)

@@ -111,6 +111,11 @@ class OffsetStore:
         self.count += added
         return end
 
+    def put_packed(self, group_id: str, topic: str, topic_id: bytes, entries: bytes) -> None:
+        """Stores committed offsets that are packed; no transaction may have pending offsets."""
+        offsets = self._ensure_topic(group_id, topic)
+        self.count += _topic_offsets.put_packed(offsets, entries, topic_id)
+
     def remove(self, key: OffsetKey) -> None:
         """Deletes an offset, and those of open transactions for the same key."""
         self.pending.drop(key)
