@@ -35,6 +35,8 @@ class Comparison:
     records: int
     target: float
     """The required multiple of the peer's records per second."""
+    codec: str = "none"
+    """The codec of the batches that are read."""
 
     @property
     def reads(self) -> bool:
@@ -63,6 +65,15 @@ COMPARISONS = [
     Comparison("aio: async for", (AIOKAFKA, "aio_iterate"), (AIO, "aio_iterate"), 500_000, 3.0),
     Comparison("Arrow: produce", (CONFLUENT, "produce"), (PLAIN, "produce_arrow"), 4_000_000, 3.0),
     Comparison("Arrow: consume", (CONFLUENT, "consume"), (PLAIN, "consume_arrow"), 4_000_000, 4.0),
+    *(
+        Comparison(f"{name}, {codec}", peer, ours, 2_000_000, 3.0, codec)
+        for name, peer, ours in (
+            ("consume(), lists of records", (CONFLUENT, "consume"), (PLAIN, "consume")),
+            ("aio: lists of records", (AIOKAFKA, "aio_consume"), (AIO, "aio_consume")),
+            ("Arrow: consume", (CONFLUENT, "consume"), (PLAIN, "consume_arrow")),
+        )
+        for codec in ("lz4", "zstd", "snappy", "gzip")
+    ),
 ]
 
 Figures = dict[str, float]
@@ -111,7 +122,7 @@ def measure(
     sides: list[list[Figures]] = [[], []]
     with broker.topic() as full:
         if comparison.reads:
-            settings = peer_bench.LARGE_BATCH
+            settings = {"compression.type": comparison.codec} | peer_bench.LARGE_BATCH
             broker.perf_produce(full, records, RECORD_BYTES, **settings)
         for turn in range(repeat):
             order = [0, 1] if turn % 2 == 0 else [1, 0]

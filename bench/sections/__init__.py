@@ -24,8 +24,10 @@ from bench.sections import (
 SECTIONS: dict[str, list[Case[BrokerUnderTest]]] = {
     "start": start.CASES,
     "produce": throughput.PRODUCE,
+    "compressed-produce": throughput.COMPRESSED_PRODUCE,
     "paced": throughput.PACED,
     "consume": throughput.CONSUME,
+    "compressed-consume": throughput.COMPRESSED_CONSUME,
     "tls": tls.CASES,
     "cold": cold_reads.CASES,
     "compaction-small": compaction.SMALL,
@@ -56,8 +58,10 @@ CLUSTER_SECTIONS: dict[str, list[Case[ClusterUnderTest]]] = {
 
 NEED_WARM_UP = {
     "produce",
+    "compressed-produce",
     "paced",
     "consume",
+    "compressed-consume",
     "cold",
     "compaction-producer",
     "latency",

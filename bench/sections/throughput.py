@@ -13,6 +13,8 @@ from bench.case import Case, Figures
 
 SIZES = {100: 2_000_000, 1000: 500_000}
 STORED = {100: 5_000_000, 1000: 1_000_000}
+COMPRESSED = {100: 1_000_000, 1000: 200_000}
+CODECS = ("lz4", "zstd", "snappy", "gzip")
 BATCHES = {"16K": peer_bench.SMALL_BATCH, "256K": peer_bench.LARGE_BATCH}
 
 
@@ -46,9 +48,10 @@ def paced(rate: int, acks: str, broker: BrokerUnderTest, _: Any) -> Figures:
 
 
 @contextmanager
-def stored(size: int, records: int, broker: BrokerUnderTest) -> Iterator[str]:
+def stored(size: int, records: int, broker: BrokerUnderTest, codec: str = "none") -> Iterator[str]:
+    settings = {"compression.type": codec} | peer_bench.LARGE_BATCH
     with broker.topic() as topic:
-        broker.perf_produce(topic, broker.count(records), size, **peer_bench.LARGE_BATCH)
+        broker.perf_produce(topic, broker.count(records), size, **settings)
         yield topic
 
 
@@ -76,6 +79,26 @@ PRODUCE = [
     for size, records in SIZES.items()
     for acks in ("1", "all")
     for batch, settings in BATCHES.items()
+]
+
+COMPRESSED_PRODUCE = [
+    Case(
+        f"compressed produce {codec} {size} B batch={batch}",
+        partial(produce, size, records, {"acks": "all", "compression.type": codec} | settings),
+    )
+    for codec in CODECS
+    for size, records in COMPRESSED.items()
+    for batch, settings in BATCHES.items()
+]
+
+COMPRESSED_CONSUME = [
+    Case(
+        f"consume compressed {codec} {size} B",
+        partial(consume, size, records),
+        partial(stored, size, records, codec=codec),
+    )
+    for codec in CODECS
+    for size, records in COMPRESSED.items()
 ]
 
 PACED = [
