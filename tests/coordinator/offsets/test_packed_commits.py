@@ -16,6 +16,7 @@ from barnabas.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetFetchResponsePartitions,
 )
 from barnabas.wire.records.batch import HEADER_BYTES
 from barnabas.wire.records.build import build_batch, complete_batch
@@ -152,3 +153,36 @@ def test_packed_commits_are_in_the_log_and_survive_a_reload() -> None:
         ("g", "t", 3): 13,
         ("g", "u", 1): 21,
     }
+
+
+@given(
+    st.lists(st.tuples(indexes, int64s, int32s, st.sampled_from(["", "m"])), max_size=20),
+    st.lists(indexes, max_size=20),
+    st.sampled_from([ZERO, b"1" * 16, b"2" * 16]),
+    st.sampled_from([ZERO, b"1" * 16]),
+)
+def test_offsets_are_listed_as_they_are_stored(
+    stored: list[Any], others: list[int], wanted_id: bytes, topic_id: bytes
+) -> None:
+    offsets = _topic_offsets.TopicOffsets()
+    expected: dict[int, tuple[int, int, str | None]] = {}
+    for index, offset, epoch, metadata in stored:
+        offsets.put(index, CommittedOffset(offset, epoch, metadata, NOW_MS, -1, topic_id))
+        is_wanted = ZERO in (wanted_id, topic_id) or wanted_id == topic_id
+        expected[index] = (offset, epoch, metadata) if is_wanted else (-1, -1, "")
+    wanted = [*expected, *others]
+    for source in (offsets, None):
+        listed = _topic_offsets.list_offsets(
+            source, wanted, wanted_id, OffsetFetchResponsePartitions
+        )
+        assert [
+            (
+                each.partition_index,
+                (each.committed_offset, each.committed_leader_epoch, each.metadata),
+                each.error_code,
+            )
+            for each in listed
+        ] == [
+            (index, expected.get(index, (-1, -1, "")) if source else (-1, -1, ""), 0)
+            for index in wanted
+        ]

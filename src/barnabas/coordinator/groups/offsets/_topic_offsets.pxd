@@ -9,6 +9,7 @@ cdef class OffsetPage:
 
     cdef bint write(self, Py_ssize_t slot, object committed) except -1
     cdef bint write_entry(self, Py_ssize_t slot, bytes entry, bytes topic_id) except -1
+    cdef bint is_of_topic(self, Py_ssize_t slot, bytes topic_id) except -1
     cdef bint has_plain(self, Py_ssize_t slot, bytes topic_id) except -1
     cdef Py_ssize_t overwrite(self, Py_ssize_t first, bytes packed, Py_ssize_t at) except -1
     cdef bint erase(self, Py_ssize_t slot) except -1

@@ -114,6 +114,15 @@ class OffsetPage:
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
+    def is_of_topic(self, slot: Size, topic_id: bytes) -> cython.bint:
+        """Whether the offset of a slot may be of the topic with that id; zero is any topic."""
+        of_slot = self.topic_id
+        if self.rare_fields is not None and slot in self.rare_fields:
+            of_slot = self.rare_fields[slot][2]
+        return topic_id == ZERO or of_slot in (ZERO, topic_id)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
     def has_plain(self, slot: Size, topic_id: bytes) -> cython.bint:
         """Whether the slot has an offset, and `overwrite` may replace it."""
         if not 0 <= slot < _PARTITIONS_PER_PAGE or not self.mask & _bit(slot):
@@ -286,6 +295,46 @@ def put_plain(pairs: list, start: Size, topic_offsets: object) -> tuple[int, int
         topic_id = value[26:] if len(value) == _WITH_TOPIC_ID else ZERO
         added += page.write_entry(partition % _PARTITIONS_PER_PAGE, entry, topic_id)
     return len(pairs), added
+
+
+def list_offsets(
+    offsets: TopicOffsets | None, partitions: list, topic_id: bytes, response_type: object
+) -> list:
+    """Returns the partitions of an OffsetFetch response, with -1 for those without an offset.
+
+    With a topic id other than zero, an offset of another topic of that name is none.
+    """
+    partition: Size
+    slot: Size
+    bit: Mask
+    at: Size
+    page: OffsetPage
+    listed: list = []
+    offset: Long
+    epoch: Long
+    for partition in partitions:
+        page = None if offsets is None else offsets._page(partition)
+        offset, epoch, metadata = -1, -1, ""
+        if page is not None:
+            slot = partition % _PARTITIONS_PER_PAGE
+            bit = _bit(slot)
+            if page.mask & bit and page.is_of_topic(slot, topic_id):
+                at = _bit_count(page.mask & (bit - 1)) * _ENTRY_BYTES
+                offset = _int32(page.entries, at) << 32 | (
+                    _int32(page.entries, at + 4) & 0xFFFFFFFF
+                )
+                epoch = _int32(page.entries, at + 8)
+                if page.rare_fields is not None and slot in page.rare_fields:
+                    metadata = page.rare_fields[slot][0]
+        listed.append(
+            response_type(
+                partition_index=partition,
+                committed_offset=offset,
+                committed_leader_epoch=epoch,
+                metadata=metadata,
+            )
+        )
+    return listed
 
 
 def put_packed(offsets: TopicOffsets, packed: bytes, topic_id: bytes) -> int:

@@ -1,6 +1,9 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from barnabas.coordinator.groups.offsets.record import CommittedOffset
+
+P = TypeVar("P")
 
 class OffsetPage:
     entries: bytes
@@ -21,4 +24,10 @@ def put_plain(
     start: int,
     topic_offsets: Callable[[bytes, int], TopicOffsets],
 ) -> tuple[int, int]: ...
+def list_offsets(
+    offsets: TopicOffsets | None,
+    partitions: Sequence[int],
+    topic_id: bytes,
+    response_type: Callable[..., P],
+) -> list[P]: ...
 def put_packed(offsets: TopicOffsets, packed: bytes, topic_id: bytes) -> int: ...

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.context import GroupRequestContext
+from barnabas.coordinator.groups.offsets import _topic_offsets
 from barnabas.coordinator.groups.offsets.record import NO_LEADER_EPOCH, CommittedOffset, OffsetKey
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
@@ -97,6 +98,16 @@ def _topic(
             )
         name = existing.name
     offsets = groups.offsets.of(group_id).get(name)
+    if not require_stable or not groups.offsets.pending.by_key:
+        partitions = _topic_offsets.list_offsets(
+            offsets,
+            request.partition_indexes,
+            request.topic_id if by_id else ZERO,
+            OffsetFetchResponsePartitions,
+        )
+        return OffsetFetchResponseTopics(
+            name=name, topic_id=request.topic_id, partitions=partitions
+        )
     partitions = []
     for index in request.partition_indexes:
         committed = offsets.get(index) if offsets is not None else None
