@@ -36,9 +36,9 @@ RETRY_INTERVAL_S = 0.01
 Address = tuple[str, int]
 
 
-def frame(key: ApiKey, version: int, request: Message) -> bytes:
+def frame(key: ApiKey, version: int, request: Message, client_id: str = "bench") -> bytes:
     out = Outgoing()
-    write_request_header(RequestHeader(key, version, 1, "bench"), out)
+    write_request_header(RequestHeader(key, version, 1, client_id), out)
     request.writer(version)(request, out)
     return struct.pack(">i", len(out)) + bytes(out)
 
@@ -49,7 +49,14 @@ def parse(key: ApiKey, version: int, response: type[Message], response_bytes: Bu
     return response.reader(version)(response_bytes, position)[0]
 
 
-def produce_frame(topic: str, partitions: int, value_bytes: int, *, records: int = 1) -> bytes:
+def produce_frame(
+    topic: str,
+    partitions: int,
+    value_bytes: int,
+    *,
+    records: int = 1,
+    client_id: str = "bench",
+) -> bytes:
     """One batch for each partition, with one record by default, acks=1."""
     record = Record(0, int(time.time() * 1000), None, bytes(value_bytes), [])
     batch = bytes(build_batch([record] * records))
@@ -59,7 +66,7 @@ def produce_frame(topic: str, partitions: int, value_bytes: int, *, records: int
         timeout_ms=30_000,
         topic_data=[TopicProduceData(name=topic, partition_data=produced)],
     )
-    return frame(ApiKey.PRODUCE, PRODUCE_VERSION, request)
+    return frame(ApiKey.PRODUCE, PRODUCE_VERSION, request, client_id)
 
 
 def batch_frames(topic: str, batches: Iterable[Buffer]) -> Iterator[bytes]:

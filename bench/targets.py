@@ -54,6 +54,7 @@ TARGETS = [
     Target(r"clean .*", "cleaner_rss_mb", Bound.AT_MOST, 166),  # a map of 128 MiB, and 32 MB
     Target(r"producer .* beside a cleaning .*", "p99_times_alone", Bound.AT_MOST, 1.2),
     Target(r"producer .* beside a reader .*", "p99_times_alone", Bound.AT_MOST, 1.5),
+    Target(r"producer .* beside a client of .*", "p99_times_alone", Bound.AT_MOST, 1.5),
     Target(r".*busy connections", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target(r".*partitions a request", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target(r"commit, .*", "requests_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),

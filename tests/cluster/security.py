@@ -125,10 +125,14 @@ class ClusterSecurity:
 
     def connect_as(self, user: str = ADMIN) -> Connect:
         """Returns what connects to a node over TLS and logs in, with PLAIN."""
-        return connect_over_tls(self.authority_file, user, "PLAIN")
+        return connect_over_tls(self.authority_file, login_of(user, "PLAIN"))
 
 
-def connect_over_tls(authority_file: str, user: str, mechanism: str) -> Connect:
+def login_of(user: str, mechanism: str) -> SaslClient:
+    return SaslClient(mechanism, user, password_of(user))
+
+
+def connect_over_tls(authority_file: str, login: SaslClient) -> Connect:
     """Returns what connects to a node over TLS and logs in."""
     context = ssl.create_default_context(cafile=authority_file)
 
@@ -136,7 +140,7 @@ def connect_over_tls(authority_file: str, user: str, mechanism: str) -> Connect:
         plain = socket.create_connection((LOOPBACK, port), timeout=timeout_s)
         connection = context.wrap_socket(plain, server_hostname=LOOPBACK)
         try:
-            _log_in(connection, user, mechanism)
+            _log_in(connection, login)
         except BaseException:
             connection.close()
             raise
@@ -145,16 +149,16 @@ def connect_over_tls(authority_file: str, user: str, mechanism: str) -> Connect:
     return connect
 
 
-def _log_in(connection: socket.socket, user: str, mechanism: str) -> None:
-    exchange(connection, SaslHandshakeRequest(mechanism=mechanism), _HANDSHAKE_VERSION)
-    steps = asyncio.run(SaslClient(mechanism, user, password_of(user)).exchange(LOOPBACK))
+def _log_in(connection: socket.socket, login: SaslClient) -> None:
+    exchange(connection, SaslHandshakeRequest(mechanism=login.mechanism), _HANDSHAKE_VERSION)
+    steps = asyncio.run(login.exchange(LOOPBACK))
     token = next(steps)
     with contextlib.suppress(StopIteration):
         while True:
             request = SaslAuthenticateRequest(auth_bytes=token)
             response = exchange(connection, request, _AUTHENTICATE_VERSION)
             if response.error_code:
-                raise PermissionError(f"{user} cannot log in: {response.error_message}")
+                raise PermissionError(f"the login failed: {response.error_message}")
             token = steps.send(response.auth_bytes)
 
 
@@ -181,9 +185,17 @@ def allow(
     resource_type: ResourceType,
     name: str,
     pattern: ResourcePatternType = LITERAL,
+    *,
+    host: str = "*",
 ) -> AclBinding:
     return AclBinding(
-        resource_type, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW
+        resource_type, name, pattern, f"User:{user}", host, operation, AclPermissionType.ALLOW
+    )
+
+
+def deny(user: str, operation: AclOperation, resource_type: ResourceType, name: str) -> AclBinding:
+    return AclBinding(
+        resource_type, name, LITERAL, f"User:{user}", "*", operation, AclPermissionType.DENY
     )
 
 
@@ -195,18 +207,7 @@ def deny_everything(user: str) -> list[AclBinding]:
         (ResourceType.TRANSACTIONAL_ID, "*"),
         (ResourceType.BROKER, "kafka-cluster"),
     ]
-    return [
-        AclBinding(
-            resource_type,
-            name,
-            LITERAL,
-            f"User:{user}",
-            "*",
-            AclOperation.ALL,
-            AclPermissionType.DENY,
-        )
-        for resource_type, name in resources
-    ]
+    return [deny(user, AclOperation.ALL, resource_type, name) for resource_type, name in resources]
 
 
 def count_acls(port: int, connect: Connect) -> int:

@@ -21,6 +21,7 @@ from tests.cluster.security import (
     NODE,
     connect_over_tls,
     jaas,
+    login_of,
     password_of,
     write_properties,
 )
@@ -193,7 +194,7 @@ class RollingChange:
         """From now on the state of the cluster is read from the secured listeners."""
         for node, ports in self._ports.items():
             node.port = ports["SASL_SSL"]
-        self.cluster.connect = connect_over_tls(self._authority_file, ADMIN, MECHANISM)
+        self.cluster.connect = connect_over_tls(self._authority_file, login_of(ADMIN, MECHANISM))
 
     def _voters_have_both_listeners(self) -> bool:
         described = self._run(

@@ -64,7 +64,7 @@ def write(
     producer = Producer(
         CLIENT_SETTINGS
         | {
-            "bootstrap.servers": cluster.bootstrap_servers,
+            **cluster.client_settings(),
             "enable.idempotence": True,
             "acks": "all",
             "delivery.timeout.ms": DEADLINE_S * 1000,
@@ -99,7 +99,7 @@ def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[byt
     consumer = Consumer(
         CLIENT_SETTINGS
         | {
-            "bootstrap.servers": cluster.bootstrap_servers,
+            **cluster.client_settings(),
             "group.id": "not-joined",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -136,7 +136,7 @@ def consume(
     consumer = Consumer(
         CLIENT_SETTINGS
         | {
-            "bootstrap.servers": cluster.bootstrap_servers,
+            **cluster.client_settings(),
             "group.id": group,
             "group.protocol": protocol,
             **({"session.timeout.ms": 6_000} if protocol == "classic" else {}),
@@ -161,12 +161,18 @@ def consume(
     return consumed
 
 
-def cluster_tool(cluster: Cluster, name: str, *arguments: str) -> str:
-    return run_peer("tool", name, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
+def cluster_tool(
+    cluster: Cluster, name: str, *arguments: str, server: ProcessNode | None = None
+) -> str:
+    """Runs one of Kafka's tools, with one server or all, as the administrator."""
+    bootstrap = cluster.bootstrap_servers if server is None else server.bootstrap_server
+    if cluster.security:
+        arguments = ("--command-config", str(cluster.security.command_config()), *arguments)
+    return run_peer("tool", name, "--bootstrap-server", bootstrap, *arguments)
 
 
 def elect_preferred(cluster: Cluster, topic: str, partition: int) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = AdminClient(cluster.client_settings())
     topic_partition = TopicPartition(topic, partition)
     (failure,) = (
         admin.elect_leaders(ElectionType.PREFERRED, [topic_partition]).result(DEADLINE_S).values()
