@@ -52,6 +52,8 @@ EXPECTED_PROBLEMS = re.compile(
             "No controller has registered broker .* so far",
             "no active controller for",
             "is dead: its connection broke and",
+            "it disconnected during the TLS handshake",
+            "Authentication of .* failed: user '.*' is unknown",
         )
     )
 )

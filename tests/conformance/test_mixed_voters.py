@@ -108,10 +108,11 @@ def test_kafkas_tool_adds_and_removes_a_voter(
 
 
 @pytest.mark.parametrize("programs", [[BARNABAS, KAFKA, BARNABAS]], ids=["one-kafka"])
+@pytest.mark.parametrize("is_secured", [False, True], ids=["plaintext", "secured"])
 def test_a_mixed_cluster_keeps_its_invariants_under_faults(
-    programs: list[NodeProgram], tmp_path: Path
+    programs: list[NodeProgram], is_secured: bool, tmp_path: Path
 ) -> None:
-    chaos = ChaosRun(tmp_path, programs, seed=1, duration_s=40)
+    chaos = ChaosRun(tmp_path, programs, seed=1, duration_s=40, is_secured=is_secured)
     chaos.run()
     assert not chaos.findings, chaos.report
 
