@@ -29,6 +29,7 @@ from barnabas.node.node import Node
 from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch
 from barnabas.replication import Partition, Partitions
+from barnabas.security.authentication.jwks import Documents
 
 
 class State(Enum):
@@ -176,13 +177,17 @@ class ObservedNode(Node):
     """A real node that records what it reads from the quorum."""
 
     def __init__(
-        self, settings: BrokerSettings, storage: NodeStorage, environment: Environment
+        self,
+        settings: BrokerSettings,
+        storage: NodeStorage,
+        environment: Environment,
+        key_documents: Documents,
     ) -> None:
         assert isinstance(environment, HostEnvironment)
         self._host: Host = environment.host
         self._host.node = self
         self._directories = dict.fromkeys((*storage.directories, storage.metadata))
-        super().__init__(settings, storage, environment)
+        super().__init__(settings, storage, environment, key_documents)
         self.metadata.subscribe(self._on_published)
 
     def close_files(self) -> None:
