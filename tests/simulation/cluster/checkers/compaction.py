@@ -119,8 +119,8 @@ class Compaction:
         """By offset and leader epoch."""
         self._epochs: dict[PartitionKey, list[int]] = defaultdict(list)
         """The leader epoch of every offset that was seen to be committed."""
-        self._last_offsets: dict[PartitionKey, dict[int, int]] = defaultdict(dict)
-        """The last offset of each idempotent producer without transactions."""
+        self._last_batches: dict[PartitionKey, dict[int, tuple[int, int]]] = defaultdict(dict)
+        """The last offset and its leader epoch of each idempotent producer without transactions."""
         self._received: dict[tuple[str, PartitionKey], set[int]] = defaultdict(set)
         """The offsets of the records that a replica has got from its leader, or has appended."""
         self._confused: set[tuple[str, PartitionKey]] = set()
@@ -150,9 +150,8 @@ class Compaction:
         key = (event.topic_id, event.index)
         for position, header in iterate_batches(event.batch):
             if not header.is_transactional and not header.is_control:
-                last_offsets = self._last_offsets[key]
-                last_offset = last_offsets.get(header.producer_id, -1)
-                last_offsets[header.producer_id] = max(last_offset, header.last_offset)
+                last, batch = self._last_batches[key], (header.last_offset, event.epoch)
+                last[header.producer_id] = max(last.get(header.producer_id, batch), batch)
             for record in read_records(event.batch, position):
                 marker = read_marker(record) if header.is_control else None
                 self._appended[key][record.offset, event.epoch] = Entry(
@@ -297,13 +296,17 @@ class Compaction:
         """The last batch of an idempotent producer stays, even without records.
 
         A replica that has only the log, and no snapshot of producers, knows its sequence by it. A
-        transaction has a new producer epoch afterwards, and so no sequence that must be known.
+        transaction has a new producer epoch afterwards, and so no sequence that must be known. A
+        batch that was never committed may be gone, but it may have been the last one of its
+        producer when a log was cleaned.
         """
         headers = [header for _, header in iterate_batches(content)]
         end_offset = headers[-1].next_offset if headers else 0
         present = {header.last_offset for header in headers}
-        for producer_id, offset in self._last_offsets[key].items():
-            if offset < min(end_offset, len(history.entries)) and offset not in present:
+        for producer_id, (offset, epoch) in self._last_batches[key].items():
+            if offset >= min(end_offset, len(history.entries)) or offset in present:
+                continue
+            if history.entries[offset].epoch == epoch:
                 raise Violation(
                     f"{where} has lost the sequence of producer {producer_id}, whose last batch "
                     f"ended at {offset}"
