@@ -20,14 +20,41 @@ FAILURE_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True)
+class Login:
+    """The login of a client over TLS: a password, or a token of OAUTHBEARER."""
+
+    mechanism: str
+    user: str
+    password: str = ""
+    token: str = ""
+    is_delegation_token: bool = False
+
+    @property
+    def librdkafka_settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {"sasl.mechanism": self.mechanism}
+        if self.token:
+            # librdkafka checks the time as well, which is not what is tested.
+            settings["oauth_cb"] = lambda _: (self.token, time.time() + 3600)
+        elif self.is_delegation_token:
+            settings["sasl.jaas.config"] = (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required "
+                f'username="{self.user}" password="{self.password}" tokenauth="true";'
+            )
+        elif self.user:
+            settings |= {"sasl.username": self.user, "sasl.password": self.password}
+        return settings
+
+
+@dataclass(frozen=True)
 class Connection:
-    """How a client connects: files in PEM, and whether it uses TLS."""
+    """How a client connects: files in PEM, and whether it uses TLS and logs in."""
 
     bootstrap: str
     ca: str | None = None
     certificate: str | None = None
     is_plain: bool = False
     stores: tuple[tuple[str, str], ...] = ()  # settings of Java's names, for our client
+    login: Login | None = None
 
     def with_changes(self, **changes: Any) -> "Connection":
         return replace(self, **changes)
@@ -37,7 +64,9 @@ class Connection:
         settings: dict[str, Any] = {"bootstrap.servers": self.bootstrap}
         if self.is_plain:
             return settings
-        settings["security.protocol"] = "SSL"
+        settings["security.protocol"] = "SSL" if self.login is None else "SASL_SSL"
+        if self.login is not None:
+            settings |= self.login.librdkafka_settings
         if self.ca:
             settings["ssl.ca.location"] = self.ca
         if self.certificate:

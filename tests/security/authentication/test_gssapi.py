@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.security.authentication.kdc import REALM, Realm, a_realm, missing
 
 import barnabas
@@ -86,6 +88,48 @@ def test_malformed_tokens_only_fail(service_key: Path, messages: list[bytes]) ->
         with pytest.raises(LoginFailed):
             asyncio.run(exchange.evaluate(message))
     assert exchange.login is None
+
+
+@pytest.fixture(scope="module")
+def recorded_token(service_key: Path, alice_key: Path) -> bytes:
+    """The first token of a client, which proves who it is."""
+    login = KerberosLogin("kafka", "alice", str(alice_key))
+    return bytes(next(asyncio.run(login.exchange("localhost"))))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_changed_token_only_fails(
+    data: st.DataObject, service_key: Path, recorded_token: bytes
+) -> None:
+    acceptor = KerberosAcceptor(SERVICE, str(service_key), ["DEFAULT"])
+    token = bytearray(recorded_token)
+    for position in data.draw(st.lists(st.integers(0, len(token) - 1), max_size=4)):
+        token[position] ^= data.draw(st.integers(1, 255))
+    token = token[: data.draw(st.integers(0, len(token) - 1))]
+    exchange = acceptor.start()
+    with pytest.raises(LoginFailed):
+        asyncio.run(exchange.evaluate(bytes(token)))
+    assert exchange.login is None
+
+
+@settings(deadline=None)
+@given(choice=st.binary(max_size=100))
+def test_an_arbitrary_choice_of_a_security_layer_only_fails(
+    choice: bytes, service_key: Path, alice_key: Path
+) -> None:
+    acceptor = KerberosAcceptor(SERVICE, str(service_key), ["DEFAULT"])
+
+    async def scenario() -> None:
+        client = await KerberosLogin("kafka", "alice", str(alice_key)).exchange("localhost")
+        exchange = acceptor.start()
+        client.send(await exchange.evaluate(next(client)))
+        await exchange.evaluate(b"")
+        with pytest.raises(LoginFailed):
+            await exchange.evaluate(choice)
+        assert exchange.login is None
+
+    asyncio.run(scenario())
 
 
 def test_a_recorded_token_cannot_be_replayed(service_key: Path, alice_key: Path) -> None:
