@@ -168,7 +168,16 @@ class PeerBroker(Broker):
 
 def run_peer(*command: str, stdin: str | None = None, deadline_s: float = 60) -> str:
     """Runs $PEERS/kafka and returns its output. Fails if the command fails."""
-    done = subprocess.run(
+    done = run_peer_process(*command, stdin=stdin, deadline_s=deadline_s)
+    assert done.returncode == 0, f"kafka {' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def run_peer_process(
+    *command: str, stdin: str | None = None, deadline_s: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Runs $PEERS/kafka to its end."""
+    return subprocess.run(
         [PEERS / "kafka", *command],
         input=stdin,
         capture_output=True,
@@ -176,8 +185,6 @@ def run_peer(*command: str, stdin: str | None = None, deadline_s: float = 60) ->
         timeout=deadline_s,
         check=False,
     )
-    assert done.returncode == 0, f"kafka {' '.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def is_peer_installed() -> bool:

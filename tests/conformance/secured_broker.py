@@ -77,19 +77,34 @@ class SecuredBroker:
         user: str,
         *operations: AclOperation,
         resource_type: ResourceType = ResourceType.TOPIC,
+        pattern_type: ResourcePatternType = ResourcePatternType.LITERAL,
     ) -> None:
-        for future in self.admin.create_acls(
-            [_acl(AclBinding, resource_type, name, user, operation) for operation in operations]
-        ).values():
+        acls = [
+            AclBinding(
+                resource_type,
+                name,
+                pattern_type,
+                f"User:{user}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for operation in operations
+        ]
+        for future in self.admin.create_acls(acls).values():
             future.result(30)
 
     def revoke(self, topic: str, user: str) -> None:
-        for future in self.admin.delete_acls(
-            [
-                _acl(AclBindingFilter, ResourceType.TOPIC, topic, user, operation)
-                for operation in READ_AND_WRITE
-            ]
-        ).values():
+        acls = AclBindingFilter(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{user}",
+            None,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        for future in self.admin.delete_acls([acls]).values():
             future.result(30)
 
     def alter_scram_user(self, user: str, *, is_removed: bool = False) -> None:
@@ -111,13 +126,6 @@ class SecuredBroker:
         return sum(gauge.value for gauge in gauges if gauge.name == name)
 
 
-def _acl(
-    kind: Any, resource_type: ResourceType, name: str, user: str, operation: AclOperation
-) -> Any:
-    literal, allow = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
-    return kind(resource_type, name, literal, f"User:{user}", "*", operation, allow)
-
-
 def listener_settings(folder: Path, protocol: str) -> dict[str, object]:
     """Returns the settings of a broker with TLS on the listener PLAINTEXT and with ACLs."""
     authority, port, controller = castle_authority(), free_port(), free_port()
@@ -128,7 +136,9 @@ def listener_settings(folder: Path, protocol: str) -> dict[str, object]:
         "controller.quorum.bootstrap.servers": f"localhost:{controller}",
         "listener.security.protocol.map": f"PLAINTEXT:{protocol},TLS:SSL,CONTROLLER:PLAINTEXT",
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": authority.issue("CN=broker").write_pem(folder, "broker"),
+        "ssl.keystore.location": authority.issue("CN=broker", ("localhost",)).write_pem(
+            folder, "broker"
+        ),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": authority.write_pem(folder),
         "listener.name.tls.ssl.client.auth": "required",
