@@ -159,6 +159,9 @@ class Partitions:
     def find_opened(self, topic: str, index: int) -> Partition | None:
         return self._by_name.get((topic, index))
 
+    def find_opened_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        return self._by_id.get((topic_id, index))
+
     def config_of(self, topic: str) -> TopicConfig:
         """Returns the settings of a topic, resolved once per change."""
         config = self._configs.get(topic)

@@ -30,12 +30,13 @@ cdef class Cursor:
 
 cdef class Sink:
     cdef unsigned char* data
-    cdef readonly Py_ssize_t position
+    cdef public Py_ssize_t position
     cdef Py_ssize_t capacity
     cdef readonly list regions
 
     cpdef void clear(self)
     cpdef Py_ssize_t reserve(self, Py_ssize_t size) except -1
+    cpdef window(self, Py_ssize_t size)
     cpdef int8(self, int value)
     cpdef int16(self, int value)
     cpdef int32(self, int value)

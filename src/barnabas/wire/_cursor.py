@@ -21,8 +21,10 @@ if cython.compiled:
         PyByteArray_GET_SIZE,
         PyByteArray_Resize,
     )
+    from cython.cimports.cpython.buffer import PyBUF_WRITE
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.cpython.mem import PyMem_Free, PyMem_Realloc
+    from cython.cimports.cpython.memoryview import PyMemoryView_FromMemory
     from cython.cimports.cpython.unicode import PyUnicode_DecodeUTF8
     from cython.cimports.libc.string import memcpy, memset
 
@@ -197,6 +199,15 @@ class Sink:
             self.grow(at + size)
         self.position = at + size
         return at
+
+    def window(self, size):
+        """Returns `size` reserved bytes to write to, before anything else is written."""
+        at: Size = self.reserve(size)
+        if cython.compiled:
+            return PyMemoryView_FromMemory(
+                cython.cast(cython.p_char, self.data) + at, size, PyBUF_WRITE
+            )
+        return memoryview(self.data)[at : at + size]
 
     def int8(self, value):
         self.put(self.reserve(1), value, 1)

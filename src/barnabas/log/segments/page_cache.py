@@ -68,6 +68,21 @@ def pread_cached(fd: int, count: int, position: int) -> bytes | bytearray:
     return content[:size] + rest
 
 
+def read_cached_into(fd: int, view: memoryview, position: int) -> bool:
+    """Fills a buffer with bytes of a file.
+
+    Returns False if they cannot be read now, or not without waiting for the disk.
+    """
+    try:
+        return preadv(fd, (view,), position, RWF_NOWAIT) == len(view)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED or _count_resident(fd, position, len(view)) < len(view):
+            return False
+    with suppress(OSError):
+        return os.preadv(fd, (view,), position) == len(view)
+    return False
+
+
 def count_cached(fd: int, position: int, count: int) -> int:
     """Returns how many of `count` bytes from `position` on the page cache has, by samples."""
     at, last = position, position + count - 1

@@ -5,7 +5,7 @@ that were read to their end are caught up: they are not read again before a chan
 so that the cost of a fetch grows with what changed.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, KeysView
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ class DirtyPartitions:
         self._by_key: dict[Hashable, SessionPartition] = {}
         self._notifier: ChangeNotifier | None = None
         self._is_closed = False
+
+    @property
+    def partitions(self) -> KeysView["SessionPartition"]:
+        """The dirty partitions, in the order in which they are read."""
+        return self._dirty.keys()
 
     def take_all(self) -> list["SessionPartition"]:
         """Returns the dirty partitions, which are no longer dirty from then on."""

@@ -57,11 +57,27 @@ class SessionPartition:
         self.update(requested)
 
     def update(self, requested: FetchPartition) -> None:
-        self.fetch_offset = requested.fetch_offset
-        self.max_bytes = requested.partition_max_bytes
-        self.current_leader_epoch = requested.current_leader_epoch
-        self.last_fetched_epoch = requested.last_fetched_epoch
-        self.log_start_offset = requested.log_start_offset
+        self.set_requested(
+            requested.fetch_offset,
+            requested.partition_max_bytes,
+            requested.current_leader_epoch,
+            requested.last_fetched_epoch,
+            requested.log_start_offset,
+        )
+
+    def set_requested(
+        self,
+        fetch_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+        log_start_offset: int,
+    ) -> None:
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
 
     def has_changed(self, high_watermark: int, start_offset: int) -> bool:
         """Returns whether the client has not received these offsets yet."""
@@ -83,8 +99,12 @@ class SessionPartition:
         failed = result.error_code != ErrorCode.NONE or result.diverging_epoch.epoch != -1
         # After an error or a divergence the next good result must be returned, even with the same
         # high watermark.
-        self.returned_high_watermark = _NEVER_RETURNED if failed else result.high_watermark
-        self.returned_log_start_offset = result.log_start_offset
+        high_watermark = _NEVER_RETURNED if failed else result.high_watermark
+        self.record_returned_offsets(high_watermark, result.log_start_offset)
+
+    def record_returned_offsets(self, high_watermark: int, log_start_offset: int) -> None:
+        self.returned_high_watermark = high_watermark
+        self.returned_log_start_offset = log_start_offset
 
 
 class FetchSession:

@@ -1,8 +1,13 @@
 """Fetching from the closest replica (KIP-392): the replica that a leader prefers for a rack."""
 
+from typing import TYPE_CHECKING
+
 from barnabas.metadata.states import endpoint_of
 from barnabas.replication import Partition
 from barnabas.server.request_context import RequestContext
+
+if TYPE_CHECKING:
+    from barnabas.server.nodes import BrokerNode
 
 RACK_AWARE_SELECTOR_CLASS = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
@@ -20,11 +25,15 @@ class RackAwareReplicaSelector:
     @classmethod
     def for_rack(cls, rack: str, context: RequestContext) -> "RackAwareReplicaSelector | None":
         """Returns None if consumers read from the leader: in its own rack, or by its settings."""
-        broker = context.broker
+        return cls(rack, context) if cls.is_used(rack, context.broker) else None
+
+    @classmethod
+    def is_used(cls, rack: str, broker: "BrokerNode") -> bool:
+        """Returns whether consumers of a rack may have a closer replica than that of a broker."""
         if not rack or broker.settings["replica.selector.class"] != RACK_AWARE_SELECTOR_CLASS:
-            return None
+            return False
         this_broker = broker.image.brokers.get(broker.node_id)
-        return cls(rack, context) if this_broker is None or this_broker.rack != rack else None
+        return this_broker is None or this_broker.rack != rack
 
     def select(self, partition: Partition, offset: int) -> int | None:
         """Returns the in-sync follower of the rack that has `offset` and the highest end offset.

@@ -93,11 +93,18 @@ class FetchSessionCache:
         if not session.partitions:
             self._remove(session.session_id)
             return FetchContext(ContextKind.SESSIONLESS, self, {}, request, version)
-        session.epoch = next_epoch(epoch)
-        self._touch(session, now_ms)
+        self.advance(session, now_ms)
         return FetchContext(
             ContextKind.INCREMENTAL, self, session.partitions, request, version, session
         )
+
+    def find(self, session_id: int) -> FetchSession | None:
+        return self._by_id.get(session_id)
+
+    def advance(self, session: FetchSession, now_ms: int) -> None:
+        """A fetch continues a session: the next one must have the next epoch."""
+        session.epoch = next_epoch(session.epoch)
+        self._touch(session, now_ms)
 
     def open(
         self,
