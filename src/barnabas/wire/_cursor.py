@@ -16,12 +16,12 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
+    from cython.cimports.cpython.buffer import PyBUF_WRITE
     from cython.cimports.cpython.bytearray import (
         PyByteArray_AS_STRING,
         PyByteArray_GET_SIZE,
         PyByteArray_Resize,
     )
-    from cython.cimports.cpython.buffer import PyBUF_WRITE
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.cpython.mem import PyMem_Free, PyMem_Realloc
     from cython.cimports.cpython.memoryview import PyMemoryView_FromMemory

@@ -16,7 +16,6 @@ from barnabas.log.segments.page_cache import pread_cached, read_cached_into
 from barnabas.security.authorizer.model import CLUSTER, AclOperation, topic_resource
 from barnabas.server.fetching.replica_selector import RackAwareReplicaSelector
 from barnabas.server.lanes._lane import Lane
-from barnabas.wire._cursor import Cursor, Sink
 
 try:
     import cython
@@ -146,9 +145,9 @@ class PlainFetch:
                 tags -= 1
                 tag: Long = cursor.uvarint()
                 size: Long = cursor.uvarint()
-                if not (version >= 17 and tag == 0 and size == 16):
-                    if not (version >= 18 and tag == 1 and size == 8):
-                        return False
+                is_directory: cython.bint = version >= 17 and tag == 0 and size == 16
+                if not is_directory and not (version >= 18 and tag == 1 and size == 8):
+                    return False
                 cursor.skip(size)
                 if cursor.is_short:
                     return False
@@ -254,7 +253,7 @@ class PlainFetch:
                 seen.add(read.partition)
             if len(seen) != len(reads):
                 return False  # a partition is requested twice, or several are not opened
-        for read in reads:
+        for read in reads:  # noqa: SIM110 - a generator costs more
             if not self.look_at(read):
                 return False
         return True

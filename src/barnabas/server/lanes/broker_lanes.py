@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from barnabas.server.lanes._fetch import FetchLane
 from barnabas.server.lanes._lane import Lane
 from barnabas.wire.apis import ApiKey
 
@@ -11,4 +12,4 @@ if TYPE_CHECKING:
 
 def broker_lanes(broker: "BrokerNode") -> dict[ApiKey, Lane]:
     """Returns the lanes by API. Everything else of the broker is there, but nothing is loaded."""
-    return {}
+    return {ApiKey.FETCH: FetchLane(broker, broker.metrics.request("Fetch"))}

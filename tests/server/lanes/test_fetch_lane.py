@@ -1,0 +1,494 @@
+"""The lane of Fetch does what the handler does, for any requests and any changes between them."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.replication.world import NODE_ID, id_of, registration
+from tests.server.lanes.two_brokers import OneBroker, frame_of
+from tests.uncompiled import load_uncompiled
+
+from barnabas.replication import Partition
+from barnabas.server.lanes import _fetch
+from barnabas.server.nodes import BrokerNode
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.headers import read_response_header
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+
+FOLLOWER = 2
+TOPICS = {"orders": 3, "shared": 2, "ledger": 1}
+"""`shared` has a follower; `ledger` is written to in transactions."""
+UNKNOWN = "nowhere"
+VERSIONS = (4, 6, 7, 9, 11, 12, 13, 15, 16, 17, 18)
+
+FetchLaneType = Callable[..., _fetch.FetchLane]
+
+
+@pytest.fixture(params=["compiled", "plain"], scope="module")
+def lane_type(request: pytest.FixtureRequest) -> FetchLaneType:
+    if request.param == "plain":
+        return load_uncompiled(_fetch).FetchLane  # type: ignore[no-any-return]
+    if str(_fetch.__file__).endswith(".py"):
+        pytest.skip("the lane is not compiled")
+    return _fetch.FetchLane
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    created = asyncio.new_event_loop()
+    asyncio.set_event_loop(created)
+    yield created
+    asyncio.set_event_loop(None)
+    created.close()
+
+
+@dataclass
+class Sessions:
+    """What the clients know of their sessions: id, next epoch and version, by connection."""
+
+    by_connection: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+
+class BothBrokers:
+    """Every step is done on both brokers, which must agree after it."""
+
+    def __init__(
+        self, folder: Path, loop: asyncio.AbstractEventLoop, lane_type: FetchLaneType
+    ) -> None:
+        def lanes(broker: BrokerNode) -> dict[Any, Any]:
+            self.lane = lane_type(broker, broker.metrics.request("Fetch"))
+            return {ApiKey.FETCH: self.lane}
+
+        self._loop = loop
+        self.with_lane = OneBroker(folder / "lane", loop, lanes)
+        self.without = OneBroker(folder / "handler", loop, lambda _: {})
+        self.both = (self.with_lane, self.without)
+        self.sessions = Sessions()
+        self.transactions: dict[int, int] = {}
+        """The next sequence number of each producer with an open transaction."""
+        for one in self.both:
+            one.world.metadata(registration(FOLLOWER))
+            one.world.create_topic("orders", TOPICS["orders"])
+            one.world.create_topic("shared", TOPICS["shared"], replicas=(NODE_ID, FOLLOWER))
+            one.world.create_topic("ledger", TOPICS["ledger"])
+
+    def close(self) -> None:
+        for one in self.both:
+            one.close()
+
+    def each(self, step: Callable[[OneBroker], Any]) -> Any:
+        with_lane, without = (step(one) for one in self.both)
+        self.turn()
+        assert with_lane == without
+        self.compare()
+        return without
+
+    def turn(self) -> None:
+        """Runs the loop until everything that was scheduled has run."""
+        for _ in range(4):
+            self._loop.run_until_complete(asyncio.sleep(0))
+
+    def compare(self) -> None:
+        for connections in zip(*(one.connections for one in self.both), strict=True):
+            responses = [connection.take_responses() for connection in connections]
+            assert responses[0] == responses[1]
+        with_lane, without = map(state_of, self.both)
+        assert with_lane == without
+
+    # Requests
+
+    def fetch(self, connection: int, request: FetchRequest, version: int) -> FetchResponse | None:
+        """Returns the response, or None if it is delayed."""
+        return self.send(connection, frame_of(request, version), version)
+
+    def send(self, connection: int, frame: bytes, version: int) -> FetchResponse | None:
+        if self.with_lane.connections[connection].suspended:
+            return None  # one request at a time
+        response = self.each(lambda one: one.handle(connection, frame))
+        if not isinstance(response, bytes) or not response:
+            return None
+        _, body = read_response_header(response[4:], ApiKey.FETCH, version)
+        return FetchResponse.read_exactly(response[4:], version, body)
+
+    def expire_delayed(self) -> None:
+        self.each(lambda one: one.world.timer.ring())
+
+
+def state_of(one: OneBroker) -> dict[str, Any]:
+    """Returns everything that a fetch may change, except what only makes it faster."""
+    broker, world = one.world.broker, one.world
+    requests = broker.metrics.request("Fetch")
+    return {
+        "requests": dict(requests.requests),
+        "errors": {code: count for code, count in requests.errors.items() if count},
+        "histograms": [
+            (name, getattr(requests, name).buckets)
+            for name in ("request_bytes", "queue_ns", "local_ns", "remote_ns", "response_queue_ns")
+        ],
+        "topics": {
+            name: [getattr(metrics, counter) for counter in type(metrics).__slots__]
+            for name, metrics in broker.metrics.topics().items()
+        },
+        "sessions": [_session(session) for session in broker.fetch_sessions._by_id.values()],
+        "delayed": dict(broker.purgatory.sizes),
+        "followers": [
+            (partition.topic, partition.index, partition.high_watermark, _followers(partition))
+            for partition in world.partitions.opened()
+        ],
+        "controller": [str(request) for request, _ in world.controller_requests],
+    }
+
+
+def _session(session: Any) -> Any:
+    names = ("session_id", "epoch", "last_used_ms", "cached_size", "is_mature", "checked_client")
+    return (
+        [getattr(session, name) for name in names],
+        [_session_partition(partition) for partition in session.partitions.values()],
+        [partition.key for partition in session.dirty.partitions],
+    )
+
+
+def _session_partition(partition: Any) -> Any:
+    names = [
+        name for name in type(partition).__slots__ if name not in ("partition", "watched_keys")
+    ]
+    return (
+        [getattr(partition, name) for name in names],
+        str(partition.partition),
+        [type(key).__name__ for key in partition.watched_keys],
+    )
+
+
+def _followers(partition: Partition) -> Any:
+    if partition.leader_state is None:
+        return None
+    return [
+        [getattr(follower, name) for name in type(follower).__slots__]
+        for follower in partition.leader_state.followers.values()
+    ]
+
+
+# The steps
+
+
+def draw_topics(
+    data: st.DataObject, both: BothBrokers, version: int, names: tuple[str, ...]
+) -> list[FetchTopic]:
+    """Draws the partitions of a request, most of them valid; a list of topics."""
+    topics = []
+    for name in data.draw(st.lists(st.sampled_from(names), max_size=3)):
+        count = TOPICS.get(name, 1)
+        indexes = data.draw(st.lists(st.integers(0, count), min_size=0, max_size=3))
+        requested = [draw_partition(data, both, version, name, index) for index in indexes]
+        topics.append(FetchTopic(topic=name, topic_id=id_of(name), partitions=requested))
+    return topics
+
+
+def draw_partition(
+    data: st.DataObject, both: BothBrokers, version: int, name: str, index: int
+) -> FetchPartition:
+    partition = both.without.world.partitions.find_opened(name, index)
+    end, epoch = (partition.log.log_end_offset, partition.leader_epoch) if partition else (0, 0)
+    offset = data.draw(
+        st.one_of(st.just(end), st.integers(0, max(end, 1)), st.sampled_from([-1, end + 1]))
+    )
+    return FetchPartition(
+        partition=index,
+        fetch_offset=offset,
+        current_leader_epoch=data.draw(st.sampled_from([-1, epoch, epoch, epoch - 1, epoch + 1])),
+        last_fetched_epoch=data.draw(st.sampled_from([-1, -1, -1, epoch, epoch - 1]))
+        if version >= 12
+        else -1,
+        log_start_offset=data.draw(st.sampled_from([-1, 0, 1])),
+        partition_max_bytes=data.draw(st.sampled_from([0, 1, 200, 1 << 20, 1 << 20])),
+    )
+
+
+def draw_request(
+    data: st.DataObject, both: BothBrokers, connection: int
+) -> tuple[FetchRequest, int]:
+    """Draws a request of a consumer or a follower, and its version."""
+    session_id, epoch, version = both.sessions.by_connection.get(connection, (0, 0, 0))
+    kinds = ["none", "open", "broken"] + (["continue"] * 4 + ["close"]) * bool(session_id)
+    kind = data.draw(st.sampled_from(kinds))
+    if kind not in ("continue", "close"):
+        version = data.draw(st.sampled_from(VERSIONS))
+    match kind:
+        case "none":
+            session_id, epoch = 0, -1
+        case "open":
+            session_id, epoch = 0, 0
+        case "close":
+            epoch = -1
+        case "broken":
+            session_id, epoch = (
+                data.draw(st.sampled_from([0, session_id, 7])),
+                data.draw(st.integers(-2, 3)),
+            )
+    # A connection is a consumer's, or a follower's.
+    replica_id = FOLLOWER if connection == 2 else -1
+    names = ("shared",) if connection == 2 else ("orders", "shared", "ledger")
+    if data.draw(st.integers(0, 9)) == 0:
+        names = (*names, UNKNOWN)
+    replica_epoch = data.draw(st.sampled_from([-1, 5, 5, 4]))
+    topics = draw_topics(data, both, version, names)
+    if kind == "continue" and data.draw(st.booleans()):
+        topics = []
+    forgotten = []
+    if kind == "continue" and version >= 7 and data.draw(st.integers(0, 5)) == 0:
+        forgotten = [ForgottenTopic(topic="orders", topic_id=id_of("orders"), partitions=[0])]
+    request = FetchRequest(
+        replica_id=replica_id if version < 15 else -1,
+        replica_state=ReplicaState(replica_id=replica_id, replica_epoch=replica_epoch)
+        if version >= 15 and replica_id >= 0
+        else ReplicaState(),
+        max_wait_ms=data.draw(st.sampled_from([0, 0, 500])),
+        min_bytes=data.draw(st.sampled_from([0, 1, 1, 500])),
+        max_bytes=data.draw(st.sampled_from([0, 300, 1 << 20, 1 << 20])),
+        isolation_level=data.draw(st.sampled_from([0, 0, 1, 2] if replica_id < 0 else [0])),
+        session_id=session_id if version >= 7 else 0,
+        session_epoch=epoch if version >= 7 else -1,
+        topics=topics,
+        forgotten_topics_data=forgotten,
+        rack_id=data.draw(st.sampled_from(["", "", "r1"])) if version >= 11 else "",
+    )
+    return request, version
+
+
+def step_fetch(data: st.DataObject, both: BothBrokers) -> None:
+    connection = data.draw(st.integers(0, 2))
+    request, version = draw_request(data, both, connection)
+    response = both.fetch(connection, request, version)
+    known = both.sessions.by_connection
+    if request.session_epoch == 0 and response is not None and response.session_id:
+        known[connection] = (response.session_id, 1, version)
+    elif known.get(connection) == (request.session_id, request.session_epoch, version):
+        known[connection] = (request.session_id, request.session_epoch + 1, version)
+
+
+def step_broken_frame(data: st.DataObject, both: BothBrokers) -> None:
+    connection = data.draw(st.integers(0, 2))
+    request, version = draw_request(data, both, connection)
+    frame = bytearray(frame_of(request, version))
+    header_bytes = 14
+    if data.draw(st.booleans()):
+        del frame[data.draw(st.integers(header_bytes, len(frame))) :]
+    else:
+        for _ in range(data.draw(st.integers(1, 3))):
+            at = data.draw(st.integers(header_bytes, len(frame) - 1))
+            frame[at] ^= 1 << data.draw(st.integers(0, 7))
+    both.send(connection, bytes(frame), version)
+
+
+def step_append(data: st.DataObject, both: BothBrokers) -> None:
+    name = data.draw(st.sampled_from(["orders", "shared"]))
+    index = data.draw(st.integers(0, TOPICS[name] - 1))
+    value = b"v" * data.draw(st.sampled_from([1, 100, 400, 70_000]))
+    values = [value] * data.draw(st.integers(1, 2))
+    if both.without.world.partition(name, index).is_leader:
+        both.each(lambda one: one.world.append(name, *values, index=index, acks=1))
+
+
+def step_transaction(data: st.DataObject, both: BothBrokers) -> None:
+    producer_id = data.draw(st.integers(7, 8))
+    sequence = both.transactions.get(producer_id)
+    if not both.without.world.partition("ledger").is_leader:
+        return
+    if sequence is not None and data.draw(st.booleans()):
+        committed = data.draw(st.booleans())
+        both.each(
+            lambda one: one.world.end_transaction(
+                "ledger", committed=committed, producer_id=producer_id
+            )
+        )
+        del both.transactions[producer_id]
+        both.transactions[-producer_id] = sequence
+        return
+    sequence = both.transactions.pop(-producer_id, 0) if sequence is None else sequence
+    both.each(
+        lambda one: one.world.write_in_transaction(
+            "ledger", b"t", producer_id=producer_id, sequence=sequence
+        )
+    )
+    both.transactions[producer_id] = sequence + 1
+
+
+def step_leader(data: st.DataObject, both: BothBrokers) -> None:
+    """Another broker leads, or this one again; a follower may truncate its log."""
+    name = data.draw(st.sampled_from(["orders", "shared"]))
+    index = data.draw(st.integers(0, TOPICS[name] - 1))
+    partition = both.without.world.partition(name, index)
+    leader = data.draw(st.sampled_from([NODE_ID, FOLLOWER]))
+    both.each(lambda one: one.world.lead(name, index, leader=leader))
+    if leader == FOLLOWER:
+        log = partition.log
+        offset = data.draw(st.integers(log.log_start_offset, log.log_end_offset))
+
+        def truncate(one: OneBroker) -> None:
+            replica = one.world.partition(name, index)
+            replica.log.truncate_to(offset)
+            replica.high_watermark = min(replica.high_watermark, replica.log.log_end_offset)
+
+        both.each(truncate)
+
+
+def step_log(data: st.DataObject, both: BothBrokers) -> None:
+    """A log rolls, or its start advances."""
+    name = data.draw(st.sampled_from(list(TOPICS)))
+    index = data.draw(st.integers(0, TOPICS[name] - 1))
+    partition = both.without.world.partition(name, index)
+    if data.draw(st.booleans()):
+        both.each(lambda one: one.world.partition(name, index).log.maintenance.roll())
+        return
+    offset = data.draw(st.integers(partition.log.log_start_offset, partition.high_watermark))
+
+    def advance(one: OneBroker) -> None:
+        replica = one.world.partition(name, index)
+        replica.advance_log_start_offset(offset)
+        replica.log.maintenance.delete_old_segments(one.world.now_ms, replica.high_watermark)
+
+    both.each(advance)
+
+
+def step_time(data: st.DataObject, both: BothBrokers) -> None:
+    passed_ms = data.draw(st.sampled_from([1, 1000, 121_000]))
+    for one in both.both:
+        one.world.now_ms += passed_ms
+    if data.draw(st.booleans()):
+        both.expire_delayed()
+
+
+STEPS = (
+    [step_fetch] * 8
+    + [step_append] * 4
+    + [step_broken_frame, step_transaction, step_leader, step_log, step_time]
+)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_broker_with_the_lane_and_one_without_do_the_same(
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+    loop: asyncio.AbstractEventLoop,
+    lane_type: FetchLaneType,
+) -> None:
+    folder = tmp_path_factory.mktemp("brokers")
+    with closing(BothBrokers(folder, loop, lane_type)) as both:
+        for name, count in TOPICS.items():
+            for index in range(count):
+                both.each(lambda one, n=name, i=index: str(one.world.partition(n, i)))
+        for _ in range(data.draw(st.integers(1, 25))):
+            data.draw(st.sampled_from(STEPS))(data, both)
+        both.expire_delayed()
+
+
+# What takes the lane
+
+
+@pytest.fixture
+def both(
+    tmp_path: Path, loop: asyncio.AbstractEventLoop, lane_type: FetchLaneType
+) -> Iterator[BothBrokers]:
+    with closing(BothBrokers(tmp_path, loop, lane_type)) as made:
+        for name, count in TOPICS.items():
+            for index in range(count):
+                made.each(lambda one, n=name, i=index: one.world.append(n, b"v" * 100, index=i))
+        yield made
+
+
+def a_fetch(partitions: dict[tuple[str, int], int], **fields: Any) -> FetchRequest:
+    """A fetch of a consumer, by topic, index and offset."""
+    topics = [
+        FetchTopic(
+            topic=name,
+            topic_id=id_of(name),
+            partitions=[
+                FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+                for (other, index), offset in partitions.items()
+                if other == name
+            ],
+        )
+        for name in dict.fromkeys(name for name, _ in partitions)
+    ]
+    return FetchRequest(**{"topics": topics, "min_bytes": 1, "max_wait_ms": 0, **fields})
+
+
+def takes_the_lane(
+    both: BothBrokers, request: FetchRequest, version: int, connection: int = 0
+) -> FetchResponse:
+    """Returns the response, to which the handler has not contributed."""
+    handled = both.with_lane.handled
+    response = both.fetch(connection, request, version)
+    assert response is not None
+    assert both.with_lane.handled == handled
+    return response
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_consumers_without_sessions_take_the_lane(both: BothBrokers, version: int) -> None:
+    offsets = {("orders", 0): 0, ("orders", 2): 0, ("shared", 1): 1, ("ledger", 0): 0}
+    for isolation_level in (0, 1):
+        takes_the_lane(both, a_fetch(offsets, isolation_level=isolation_level), version)
+
+
+@pytest.mark.parametrize("version", [7, 12, 17])
+def test_incremental_fetches_take_the_lane(both: BothBrokers, version: int) -> None:
+    offsets = {("orders", index): 1 for index in range(3)}
+    opened = both.fetch(0, a_fetch(offsets, session_epoch=0), version)
+    assert opened is not None
+    session = {"session_id": opened.session_id}
+    both.each(lambda one: one.world.append("orders", b"new", index=1))
+    response = takes_the_lane(both, a_fetch({}, session_epoch=1, **session), version)
+    ((partition,),) = (topic.partitions for topic in response.responses)
+    assert (partition.partition_index, partition.high_watermark) == (1, 2)
+    assert partition.records
+    after = a_fetch({("orders", 1): 2}, session_epoch=2, **session)
+    assert not takes_the_lane(both, after, version).responses
+    both.each(lambda one: one.world.append("orders", b"newer", index=0))
+    assert takes_the_lane(both, a_fetch({}, session_epoch=3, **session), version).responses
+
+
+@pytest.mark.parametrize("version", [11, 12, 14, 17, 18])
+def test_followers_take_the_lane_and_are_acknowledged(both: BothBrokers, version: int) -> None:
+    who: dict[str, Any] = (
+        {"replica_state": ReplicaState(replica_id=FOLLOWER, replica_epoch=5)}
+        if version >= 15
+        else {"replica_id": FOLLOWER}
+    )
+    opened = both.fetch(2, a_fetch({("shared", 0): 0}, session_epoch=0, **who), version)
+    assert opened is not None
+    both.each(lambda one: one.world.append("shared", b"new", acks=1))
+    request = a_fetch({("shared", 0): 2}, session_id=opened.session_id, session_epoch=1, **who)
+    response = takes_the_lane(both, request, version, connection=2)
+    assert response.responses[0].partitions[0].high_watermark == 2
+    request = a_fetch({("shared", 1): 0}, **who)
+    assert takes_the_lane(both, request, version, connection=2).responses[0].partitions[0].records
+
+
+def test_aborted_transactions_take_the_lane(both: BothBrokers) -> None:
+    for one in both.both:
+        one.world.write_in_transaction("ledger", b"t")
+        one.world.end_transaction("ledger", committed=False)
+    request = a_fetch({("ledger", 0): 0}, isolation_level=1)
+    (aborted,) = takes_the_lane(both, request, 17).responses[0].partitions[0].aborted_transactions
+    assert (aborted.producer_id, aborted.first_offset) == (7, 1)
+
+
+def test_large_responses_have_regions_and_take_the_lane(both: BothBrokers) -> None:
+    for _ in range(3):
+        both.each(lambda one: one.world.append("orders", b"v" * 70_000))
+    takes_the_lane(both, a_fetch({("orders", 0): 2}), 17)

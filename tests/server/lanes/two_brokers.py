@@ -1,0 +1,126 @@
+"""Two equal brokers that get the same frames: one with the lane, one with the handler only."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.replication.world import CLIENT, CLIENT_HOST, LISTENER, World
+
+from barnabas.server.api import HANDLERS
+from barnabas.server.fetching.session_cache import FetchSessionCache
+from barnabas.server.lanes._lane import Lane
+from barnabas.server.network.pipeline import RequestPipeline
+from barnabas.server.network.response_queue import ResponseQueue
+from barnabas.server.network.routes import RouteTable
+from barnabas.server.nodes import BrokerNode
+from barnabas.server.request_context import RequestContext
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.headers import RequestHeader, write_request_header
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.schema import Message
+
+LaneFactory = Callable[[BrokerNode], dict[ApiKey, Lane]]
+
+
+class StubConnection:
+    """A connection whose responses stay in the queue."""
+
+    def __init__(self, world: World) -> None:
+        self.principal = CLIENT
+        self.host = CLIENT_HOST
+        self.local_host = "127.0.0.1"
+        self.listener = LISTENER
+        self.received_ns = 0
+        self.is_closed = False
+        self.suspended: set[Any] = set()
+        self._world = world
+        self._sockets = socket.socketpair()
+        self.responses = ResponseQueue(self._sockets[0])
+
+    @property
+    def received_ms(self) -> int:
+        return self._world.now_ms
+
+    def monotonic_ns(self) -> int:
+        return 0
+
+    def decode_client_id(self, encoded: memoryview) -> str:
+        return str(encoded, "utf-8", "replace")
+
+    def add_suspended(self, request: Any) -> None:
+        self.suspended.add(request)
+
+    def remove_suspended(self, request: Any) -> None:
+        self.suspended.discard(request)
+
+    def close(self, reason: str | None = None) -> None:
+        self.is_closed = True
+        for request in tuple(self.suspended):
+            request.abandon()
+        for sock in self._sockets:
+            sock.close()
+
+    def take_responses(self) -> bytes | None:
+        """Returns what would be sent; None while a response is delayed."""
+        ready = self.responses.buffer()
+        if ready is None:
+            return None
+        content = b""
+        start = 0
+        for position, region in ready.regions:
+            content += ready[start:position] + region.read()  # type: ignore[attr-defined]
+            start = position
+        content += ready[start:]
+        del ready[:]
+        ready.regions.clear()
+        self.responses.unsent.clear()
+        return bytes(content)
+
+
+class OneBroker:
+    """A broker and its pipeline. `handled` counts the requests that the handler got."""
+
+    def __init__(
+        self, folder: Path, loop: asyncio.AbstractEventLoop, lanes: LaneFactory, **settings: str
+    ) -> None:
+        self.world = World(folder, **settings)
+        self.handled = 0
+        broker = self.world.broker
+        broker.monotonic_ns = lambda: 0
+        broker.fetch_sessions = FetchSessionCache(10, random=Random(1))
+        fetch = HANDLERS[ApiKey.FETCH]
+
+        async def counted(request: FetchRequest, context: RequestContext) -> Any:
+            self.handled += 1
+            return await fetch(request, context)
+
+        handlers = {**HANDLERS, ApiKey.FETCH: counted}
+        routes = RouteTable(broker.metrics, handlers, lanes(broker))
+        self._pipeline = RequestPipeline(broker, loop, routes)
+        self.connections = [StubConnection(self.world) for _ in range(3)]
+
+    def handle(self, number: int, frame: bytes) -> bytes | str | None:
+        """Returns the response, why there is none, or None if it is delayed."""
+        connection: Any = self.connections[number]
+        try:
+            self._pipeline.handle(connection, memoryview(bytearray(frame)))
+        except ProtocolViolation as violation:
+            return str(violation)
+        return connection.take_responses()  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        for connection in self.connections:
+            connection.close()
+        self.world.partitions.close(clean=False)
+
+
+def frame_of(request: Message, version: int, correlation_id: int = 0) -> bytes:
+    """Returns a request without its length, as the pipeline gets it."""
+    out = Outgoing()
+    write_request_header(RequestHeader(request.API_KEY, version, correlation_id, "test"), out)
+    return bytes(out) + request.write(version)
