@@ -6,10 +6,11 @@ from pathlib import Path
 
 from barnabas import __version__
 from barnabas.cli.local_cluster import LocalCluster
-from barnabas.cli.local_security import ADMIN
+from barnabas.cli.local_security import ADMIN, LocalSecurity
 from barnabas.cli.registry_process import RegistryPlan
 from barnabas.cli.shell_commands import python_word, shell_command, shown_path, wrapped
 from barnabas.cli.up_options import UpOptions
+from barnabas.config import BrokerSettings
 from barnabas.config.addresses import ALL_INTERFACES
 from barnabas.node import Node
 from barnabas.node.format import host_for_local_nodes
@@ -21,9 +22,12 @@ _PYTHON_ON_PATH = ("python", "python3")
 
 
 def node_banner(
-    node: Node, log: str, registry_plan: RegistryPlan | None, client_file: Path | None = None
+    node: Node,
+    log: str,
+    registry_plan: RegistryPlan | None,
+    security: LocalSecurity | None = None,
 ) -> str:
-    """`client_file` has the settings that clients need, if the broker is secured."""
+    client_file = security.client_file if security is not None else None
     bound = node.settings.listeners[0]
     where = f"{node.address} and all other addresses" if _is_everywhere(bound.host) else None
     lines = [
@@ -31,9 +35,9 @@ def node_banner(
         "Press Ctrl-C to stop.",
         f"Data: {', '.join(node.settings.log_dirs)}",
         f"Log: {log}",
-        f"Metrics: {_metrics_url(node.metrics_address)}",
+        f"Metrics: {_metrics_url(node.settings, node.metrics_address)}",
         *_registry_lines(registry_plan),
-        *_security_lines(client_file),
+        *_security_lines(security),
         *_commands_to_try(node.address, client_file),
     ]
     return "\n".join(lines)
@@ -47,7 +51,12 @@ def cluster_banner(
     addresses = ",".join(node.address for node in nodes)
     controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
     rows = [
-        (str(node.node_id), node.address, str(pid), _metrics_url(node.metrics_listener))
+        (
+            str(node.node_id),
+            node.address,
+            str(pid),
+            _metrics_url(node.settings, node.metrics_listener),
+        )
         for node in nodes
         if (pid := cluster.pid_of(node))
     ]
@@ -59,7 +68,7 @@ def cluster_banner(
         f"Data: {options.directory}",
         f"Logs: {nodes[0].log_file}, and so on",
         *_registry_lines(registry_plan),
-        *_security_lines(client_file),
+        *_security_lines(options.security),
         "",
         "Leaders, lag and under-replicated partitions:",
         *wrapped(shell_command("barnabas", "cluster", "describe", *connection)),
@@ -127,21 +136,28 @@ def _is_everywhere(host: str) -> bool:
     return not host or host in ALL_INTERFACES
 
 
-def _metrics_url(address: str | None) -> str:
+def _metrics_url(settings: BrokerSettings, address: str | None) -> str:
     if not address:
         return "off"
     host, _, port = address.rpartition(":")
-    return f"http://{host_for_local_nodes(host)}:{port}/metrics"
+    scheme = settings["barnabas.metrics.protocol"]
+    return f"{scheme}://{host_for_local_nodes(host)}:{port}/metrics"
 
 
 def _registry_lines(registry_plan: RegistryPlan | None) -> list[str]:
     return [] if registry_plan is None else [registry_plan.banner_line]
 
 
-def _security_lines(client_file: Path | None) -> list[str]:
-    if client_file is None:
+def _security_lines(security: LocalSecurity | None) -> list[str]:
+    """Returns how to connect to a secured cluster, also with clients of HTTP."""
+    if security is None:
         return []
-    return [f"Secured with TLS and ACLs; the login of {ADMIN} is in {shown_path(client_file)}"]
+    authority = shown_path(security.authority_file)
+    return [
+        f"Secured with TLS and ACLs; the login of {ADMIN} is in {shown_path(security.client_file)}",
+        f"Clients of the registry: settings in {shown_path(security.registry_client_file)}",
+        f"Metrics and registry by curl: curl --cacert {authority} -u USER URL",
+    ]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -7,6 +7,8 @@ All listeners have SASL_SSL, and ACLs decide who may do what. Only the owner can
     node.pem             the key and the certificate of all nodes
     node.users           the user with which nodes log in to each other
     client.properties    settings with which clients connect, as the user admin
+    registry.properties  TLS and authentication of the schema registry
+    registry-client.properties  settings with which its clients connect, as the user admin
 
 Everything is made once. Only the certificate of the nodes is issued again: before it expires, and
 for hosts that it lacks.
@@ -53,6 +55,20 @@ class LocalSecurity:
     def client_file(self) -> Path:
         return self.folder / "client.properties"
 
+    @property
+    def registry_file(self) -> Path:
+        """The settings of the schema registry's listener."""
+        return self.folder / "registry.properties"
+
+    @property
+    def registry_client_file(self) -> Path:
+        """The settings that clients of the schema registry need."""
+        return self.folder / "registry-client.properties"
+
+    @property
+    def authority_file(self) -> Path:
+        return self.folder / "ca.pem"
+
     def client_settings(self) -> dict[str, str]:
         """Returns the settings with which this process connects."""
         return read_properties(self.client_file)
@@ -87,6 +103,8 @@ class LocalSecurity:
             "barnabas.sasl.users.file": str(self.folder / "node.users"),
             "barnabas.sasl.username": NODE,
             "barnabas.sasl.password": self.passwords[NODE],
+            "barnabas.metrics.protocol": "https",
+            "barnabas.metrics.authentication": "BASIC",
             "authorizer.class.name": "acl",
             "super.users": f"User:{NODE};User:{ADMIN}",
         }
@@ -221,7 +239,28 @@ def _prepare_users(folder: Path, *, is_new: bool) -> LocalSecurity:
         passwords = {NODE: node_password, ADMIN: admin_login.options["password"]}
     except (JaasError, KeyError, ValueError):
         raise CommandError(f"{users} or {client} is damaged: restore it.") from None
-    return LocalSecurity(folder, passwords)
+    security = LocalSecurity(folder, passwords)
+    _prepare_registry(security)
+    return security
+
+
+def _prepare_registry(security: LocalSecurity) -> None:
+    """Writes the files of the schema registry, and of its clients, if they are missing."""
+    node, authority = (_escaped(str(security.folder / name)) for name in ("node.pem", "ca.pem"))
+    if not security.registry_file.exists():
+        write_private(
+            security.registry_file,
+            "authentication.method=BASIC\n"
+            f"ssl.keystore.type=PEM\nssl.keystore.location={node}\n"
+            f"ssl.truststore.type=PEM\nssl.truststore.location={authority}\n",
+        )
+    if not security.registry_client_file.exists():
+        write_private(
+            security.registry_client_file,
+            f"# Connects as the user {ADMIN}, who may do everything: keep it secret.\n"
+            f"basic.auth.user.info={ADMIN}:{security.passwords[ADMIN]}\n"
+            f"ssl.ca.location={authority}\n",
+        )
 
 
 def _client_properties(folder: Path, password: str) -> str:

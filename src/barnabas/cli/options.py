@@ -149,15 +149,26 @@ class Seconds(click.FloatRange):
 
 
 def registry_option(default: str | None = None) -> Callable[[Command], Command]:
-    """Adds `--registry`, the URL of a schema registry."""
-    return click.option(
-        "--registry",
-        metavar="URL",
-        default=default,
-        show_default=default is not None,
-        envvar="BARNABAS_SCHEMA_REGISTRY",
-        help="The schema registry, such as http://user:password@host:8081.",
-    )
+    """Adds `--registry`, the URL of a schema registry, and `--registry-config`, a file."""
+
+    def add(command: Command) -> Command:
+        command = click.option(
+            "--registry-config",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False),
+            envvar="BARNABAS_SCHEMA_REGISTRY_CONFIG",
+            help="A file of settings of the registry's client, such as basic.auth.user.info.",
+        )(command)
+        return click.option(
+            "--registry",
+            metavar="URL",
+            default=default,
+            show_default=default is not None,
+            envvar="BARNABAS_SCHEMA_REGISTRY",
+            help="The schema registry, such as http://host:8081.",
+        )(command)
+
+    return add
 
 
 def parse_regex(pattern: str | None) -> "re.Pattern[str] | None":

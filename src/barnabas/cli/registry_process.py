@@ -46,7 +46,9 @@ class RegistryPlan:
         return () if self.port is None else (self.port,)
 
     @classmethod
-    def for_port(cls, host: str, port: int | None, default: int) -> Self:
+    def for_port(
+        cls, host: str, port: int | None, default: int, *, is_secured: bool = False
+    ) -> Self:
         """Plans a registry on this port, or on the default port if it is None; 0 is any free one.
 
         Raises CommandError if the port was chosen and cannot be used.
@@ -64,7 +66,8 @@ class RegistryPlan:
             return cls(
                 f"Schema registry: not started.\n  {reason}.\n  Choose another port: {option}"
             )
-        url = f"http://{host_for_local_nodes(host)}:{free_port}"
+        scheme = "https" if is_secured else "http"
+        url = f"{scheme}://{host_for_local_nodes(host)}:{free_port}"
         return cls(f"Schema registry: {url}", address, free_port)
 
 
@@ -77,10 +80,15 @@ class RegistryProcess:
         log_file: Path,
         client_file: Path | None,
         is_verbose: bool,
+        listener_file: Path | None = None,
     ) -> None:
-        """`client_file` has the settings with which it connects to the brokers."""
+        """`client_file` has the settings with which it connects to the brokers.
+
+        `listener_file` has those of its own listener: TLS and authentication.
+        """
         self._plan = registry_plan
         self._client = [] if client_file is None else ["--command-config", str(client_file)]
+        self._listener = [] if listener_file is None else ["--config", str(listener_file)]
         self._logging = ["--log-file", str(log_file), *(["--verbose"] if is_verbose else [])]
         self._process: asyncio.subprocess.Process | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -92,13 +100,26 @@ class RegistryProcess:
         """Returns the process of a plan, which logs to the directory; None without a plan."""
         if registry_plan is None:
             return None
-        return cls(registry_plan, directory / LOG_FILE, options.client_file, options.is_verbose)
+        return cls(
+            registry_plan,
+            directory / LOG_FILE,
+            options.client_file,
+            options.is_verbose,
+            options.registry_file,
+        )
 
     async def start(self, bootstrap_servers: str) -> None:
         if self._plan.port is None:
             return
         address = ("--host", self._plan.host, "--port", str(self._plan.port))
-        arguments = ("registry", "--bootstrap-server", bootstrap_servers, *address, *self._client)
+        arguments = (
+            "registry",
+            "--bootstrap-server",
+            bootstrap_servers,
+            *address,
+            *self._client,
+            *self._listener,
+        )
         self._process = await self._start_process(arguments)
         self._watcher = asyncio.create_task(self._watch(self._process, arguments))
 

@@ -11,10 +11,22 @@ from barnabas import __version__
 from barnabas.cli.local_ports import suggest_port
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.local_processes import describe_taken_port
+from barnabas.cli.operations.settings import read_properties
 from barnabas.cli.signals import stop_event
+from barnabas.registry.listener_settings import RegistryConfigError, RegistryListener
 from barnabas.registry.service import serve_registry
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.topic import TopicError
+
+
+def read_listener(file: str | None) -> RegistryListener:
+    """Returns the settings of the listener of a file. Raises CommandError."""
+    if file is None:
+        return RegistryListener()
+    try:
+        return RegistryListener.from_properties(read_properties(file))
+    except RegistryConfigError as error:
+        raise CommandError(f"{file} cannot be used: {error}.") from None
 
 
 async def serve(settings: RegistrySettings, *, stop_with_stdin: bool) -> None:
@@ -38,6 +50,8 @@ async def _serve(settings: RegistrySettings) -> None:
                 f"{settings.topic} of {settings.bootstrap_servers}. Press Ctrl-C to stop."
             )
             await asyncio.Event().wait()
+    except RegistryConfigError as failure:
+        raise CommandError(f"{failure}.") from failure
     except (TopicError, ImportError) as failure:
         raise CommandError(str(failure)) from failure
     except OSError as failure:

@@ -44,6 +44,11 @@ class UpOptions:
         """The settings that clients need; None if they need none."""
         return self.security.client_file if self.security is not None else None
 
+    @property
+    def registry_file(self) -> Path | None:
+        """The settings of the schema registry's listener; None for plain HTTP."""
+        return self.security.registry_file if self.security is not None else None
+
     def client_settings(self) -> dict[str, str]:
         """Returns the settings with which this process connects."""
         return self.security.client_settings() if self.security is not None else {}

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -12,6 +13,7 @@ METHODS: Final = (NONE, BASIC, BEARER)
 """The values of authentication.method, as in Confluent's settings."""
 
 _MAX_HEADER_CHARACTERS = 16_384
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 _CHALLENGES = {BASIC: 'Basic realm="{realm}", charset="UTF-8"', BEARER: 'Bearer realm="{realm}"'}
 
 
@@ -37,7 +39,7 @@ def parse_authorization(header: str | None) -> HttpCredentials | None:
         return None
     match scheme.lower():
         case "bearer":
-            return BearerCredentials(value)
+            return BearerCredentials(value) if _TOKEN.fullmatch(value) else None
         case "basic":
             try:
                 text = base64.b64decode(value, validate=True).decode()

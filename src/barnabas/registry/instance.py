@@ -11,6 +11,7 @@ from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
 from barnabas.registry.commands import RegistryDecision
 from barnabas.registry.election import ElectionOutcome, InstanceIdentity
+from barnabas.registry.listener_tls import RegistryTls
 from barnabas.registry.membership import RegistryMembership
 from barnabas.registry.schema_log import SchemaLog
 from barnabas.registry.settings import RegistrySettings
@@ -26,8 +27,15 @@ _log = logging.getLogger(__name__)
 class RegistryInstance:
     """Runs on one event loop. Request handlers read `state` and change it by `write`."""
 
-    def __init__(self, settings: RegistrySettings, identity: InstanceIdentity) -> None:
+    def __init__(
+        self,
+        settings: RegistrySettings,
+        identity: InstanceIdentity,
+        tls: RegistryTls | None = None,
+    ) -> None:
         self.settings = settings
+        self.tls = tls
+        """Of this instance and of its requests to others; None for plain HTTP."""
         self.kafka_cluster_id = ""
         self._cluster = ClusterClient(admin_settings(settings.kafka_client_config))
         self._log = SchemaLog(settings, self._cluster)

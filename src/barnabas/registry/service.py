@@ -6,16 +6,17 @@ with SchemaRegistry("localhost:9092", port=0) as registry:
 
 import asyncio
 import contextlib
-import logging
-import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from barnabas.net.listening_sockets import bind_sockets
+from barnabas.registry.client_sessions import ClientSessions
 from barnabas.registry.election import InstanceIdentity
 from barnabas.registry.instance import RegistryInstance
+from barnabas.registry.listener_settings import RegistryListener
+from barnabas.registry.listener_tls import RegistryTls
 from barnabas.registry.settings import RegistrySettings
 from barnabas.schemas import extra_required_by
 
@@ -39,8 +40,12 @@ class SchemaRegistry:
         start_timeout_ms: int = 60_000,
         session_timeout_ms: int = 10_000,
         client: Mapping[str, object] | None = None,
+        listener: Mapping[str, str] | None = None,
     ) -> None:
-        """`RegistrySettings` describes the parameters. Port 0 selects a free port."""
+        """`RegistrySettings` describes the parameters. Port 0 selects a free port.
+
+        `listener` has settings of TLS and authentication, by Confluent's names.
+        """
         self.settings = RegistrySettings(
             bootstrap_servers,
             host=host,
@@ -55,6 +60,7 @@ class SchemaRegistry:
             start_timeout_ms=start_timeout_ms,
             session_timeout_ms=session_timeout_ms,
             client=client or {},
+            listener=RegistryListener.from_properties(listener or {}),
         )
         self.url = ""
         self._thread: threading.Thread | None = None
@@ -112,28 +118,26 @@ class SchemaRegistry:
 async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     """Runs an instance on the running event loop. Yields its URL."""
     with extra_required_by("a schema registry"):
-        import uvicorn
-
         from barnabas.registry.api import create_application
+        from barnabas.registry.api.http_server import build_server
 
-    sockets = _listen(settings.host, settings.port)
+    listener = settings.listener
+    tls = RegistryTls(listener.tls) if listener.tls is not None else None
+    sessions = _client_sessions(settings)
+    sockets = bind_sockets(settings.host, settings.port)
     port = sockets[0].getsockname()[1]
-    identity = InstanceIdentity(settings.reachable_host, port, settings.leader_eligibility)
-    instance = RegistryInstance(settings, identity)
-    config = uvicorn.Config(
-        create_application(instance),
-        access_log=False,
-        log_config=None,
-        log_level="warning",
-        lifespan="off",
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=5,
+    identity = InstanceIdentity(
+        settings.reachable_host, port, settings.leader_eligibility, listener.scheme
     )
-    logging.getLogger("uvicorn.error").addFilter(_OTHER_PROTOCOLS)
-    server = _server_class()(config)
+    instance = RegistryInstance(settings, identity, tls)
+    server = build_server(
+        create_application(instance, sessions),
+        sockets,
+        None if tls is None else lambda: tls.server,
+    )
     try:
         await instance.start()
-        serving = asyncio.create_task(server.serve(sockets=sockets))
+        serving = asyncio.create_task(server.serve())
         try:
             yield identity.url
         finally:
@@ -142,46 +146,13 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     finally:
         for sock in sockets:
             sock.close()
+        if sessions is not None:
+            await sessions.close()
         await instance.stop()
 
 
-def _listen(host: str, port: int) -> list[socket.socket]:
-    sockets = bind_sockets(host, port)
-    for sock in sockets:
-        # A response is sent in two parts, and the second must not wait for an acknowledgement.
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sockets
-
-
-class _OtherProtocolFilter(logging.Filter):
-    """Says what an invalid request often is, which uvicorn does not know, once a minute."""
-
-    _last_s = 0.0
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.msg != "Invalid HTTP request received.":
-            return True
-        if record.created - self._last_s < _OTHER_PROTOCOL_INTERVAL_S:
-            return False
-        self._last_s = record.created
-        record.msg = (
-            "A client sent a request that is not HTTP: this port is for clients of the schema "
-            "registry. Kafka clients connect to a broker's port"
-        )
-        return True
-
-
-_OTHER_PROTOCOL_INTERVAL_S = 60
-_OTHER_PROTOCOLS = _OtherProtocolFilter()
-
-
-def _server_class() -> type[Any]:
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Leaves signals to the process that runs the registry."""
-            yield
-
-    return Server
+def _client_sessions(settings: RegistrySettings) -> ClientSessions | None:
+    """Returns the logins of clients; None if they need none."""
+    if not settings.listener.methods:
+        return None
+    return ClientSessions(settings.listener, settings.kafka_client_config, settings.timeout_ms)

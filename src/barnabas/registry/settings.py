@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barnabas.registry.listener_settings import RegistryListener
+
 DEFAULT_PORT = 8081
 
 
@@ -21,6 +23,7 @@ class RegistrySettings:
     start_timeout_ms: int = 60_000
     session_timeout_ms: int = 10_000  # until a dead instance is removed from the group
     client: Mapping[str, object] = field(default_factory=dict)  # settings of the Kafka clients
+    listener: RegistryListener = field(default_factory=RegistryListener)  # TLS, authentication
 
     @property
     def kafka_client_config(self) -> dict[str, object]:

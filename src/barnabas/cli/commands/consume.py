@@ -64,6 +64,7 @@ def command(
     committed: bool,
     layout: str,
     registry: str | None,
+    registry_config: str | None,
 ) -> None:
     """Print the records of TOPIC as they arrive.
 
@@ -77,7 +78,7 @@ def command(
     from barnabas import Consumer
     from barnabas.cli.operations.console_clients import ConsumeTimeout, StopCondition, consume
 
-    formatter = _formatter(None if display.as_json else layout, registry)
+    formatter = _formatter(None if display.as_json else layout, registry, registry_config)
     if from_beginning or (offset is None and stops_at_end):
         offset = "earliest"
     if group and (partition is not None or offset not in (None, *_ENDS)):
@@ -113,7 +114,9 @@ def command(
         consumer.close()
 
 
-def _formatter(layout: str | None, registry: str | None) -> Callable[[Any], bytes]:
+def _formatter(
+    layout: str | None, registry: str | None, registry_config: str | None
+) -> Callable[[Any], bytes]:
     from barnabas.cli.operations.formatters import (
         SchemaFormatter,
         format_as_json,
@@ -125,7 +128,8 @@ def _formatter(layout: str | None, registry: str | None) -> Callable[[Any], byte
         from barnabas.cli.operations.schemas import open_registry
 
         decoder = RecordDecoder(
-            open_registry(registry), lambda problem: click.echo(f"Note: {problem}.", err=True)
+            open_registry(registry, registry_config),
+            lambda problem: click.echo(f"Note: {problem}.", err=True),
         )
         return SchemaFormatter(decoder, layout).line
     return format_as_json if layout is None else format_string_formatter(layout)

@@ -65,6 +65,7 @@ def command(
     acks: str | None,
     compression: str | None,
     registry: str | None,
+    registry_config: str | None,
     **schema_options: Any,
 ) -> None:
     """Send each line of standard input to TOPIC.
@@ -91,7 +92,9 @@ def command(
         parse_key=key_separator is not None, key_separator=key_separator or "", null_marker=null
     )
     own = [_header(header) for header in headers]
-    encode = _encoder(registry, topic, has_keys=key_separator is not None, **schema_options)
+    encode = _encoder(
+        registry, registry_config, topic, has_keys=key_separator is not None, **schema_options
+    )
     options = {"acks": acks, "compression.type": compression}
     producer = Producer(settings | {name: value for name, value in options.items() if value})
     delivered = _DeliveryReports()
@@ -124,6 +127,7 @@ def command(
 
 def _encoder(
     registry: str | None,
+    registry_config: str | None,
     topic: str,
     *,
     has_keys: bool,
@@ -141,7 +145,7 @@ def _encoder(
     from barnabas.cli.operations.schema_records import LineEncoder, find_encoder
     from barnabas.cli.operations.schemas import open_registry
 
-    client = open_registry(registry)
+    client = open_registry(registry, registry_config)
     value = find_encoder(client, f"{topic}-value", schema_file, schema_id)
     if value is None:
         raise CommandError(

@@ -43,6 +43,12 @@ from barnabas.cli.options import (
     show_default=True,
     help="Whether this instance may become the leader.",
 )
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of settings of the listener: TLS and authentication, by Confluent's names.",
+)
 @command_config_option
 @stop_with_stdin_option
 @log_file_options
@@ -55,6 +61,7 @@ def command(
     group_id: str,
     mode_mutability: bool,
     leader_eligibility: bool,
+    config: str | None,
     command_config: str | None,
     stop_with_stdin: bool,
     log_file: Path | None,
@@ -66,24 +73,27 @@ def command(
 
     \b
       barnabas registry -b kafka1:9092,kafka2:9092
+      barnabas registry --config schema-registry.properties --command-config client.properties
     """
     import asyncio
 
     from barnabas.cli.logs import configure_logging
     from barnabas.cli.operations.settings import read_properties
-    from barnabas.cli.registry_server import serve
+    from barnabas.cli.registry_server import read_listener, serve
     from barnabas.registry.settings import RegistrySettings
 
     configure_logging(log_file, verbose=verbose)
+    listener = read_listener(config)
     settings = RegistrySettings(
         servers,
-        host=host,
-        port=port,
-        advertised_host=advertised_host,
+        host=host if listener.host is None else listener.host,
+        port=port if listener.port is None else listener.port,
+        advertised_host=advertised_host or listener.advertised_host,
         topic=schemas_topic,
         group_id=group_id,
         mode_mutability=mode_mutability,
         leader_eligibility=leader_eligibility,
         client=read_properties(command_config) if command_config else {},
+        listener=listener,
     )
     asyncio.run(serve(settings, stop_with_stdin=stop_with_stdin))

@@ -40,10 +40,10 @@ def _registry_command(command: Callable[..., None]) -> Callable[..., None]:
     @registry_option(default="http://localhost:8081")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(command)
-    def run(registry: str, as_json: bool, **options: Any) -> None:
+    def run(registry: str, registry_config: str | None, as_json: bool, **options: Any) -> None:
         from barnabas.cli.operations.schemas import open_registry
 
-        with open_registry(registry) as client:
+        with open_registry(registry, registry_config) as client:
             command(client=client, display=Display(as_json), **options)
 
     return run

@@ -96,10 +96,7 @@ def command(
     registry_plan = None
     if not no_registry:
         default = DEFAULT_REGISTRY_PORT if port else 0
-        # Who reaches the registry needs no login.
-        registry_plan = RegistryPlan.for_port(
-            "localhost" if secure else url_host, registry_port, default
-        )
+        registry_plan = RegistryPlan.for_port(url_host, registry_port, default, is_secured=secure)
     options = UpOptions(
         host=url_host,
         port=port,
@@ -147,9 +144,7 @@ def _run_one(options: "UpOptions", registry_plan: "RegistryPlan | None") -> None
         try:
             run_node(
                 settings,
-                banner=lambda node: node_banner(
-                    node, shown_log, registry_plan, options.client_file
-                ),
+                banner=lambda node: node_banner(node, shown_log, registry_plan, options.security),
                 registry=RegistryProcess.of(registry_plan, log_file.parent, options),
             )
             return

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barnabas.cli.operations.errors import CommandError, UnreadableFileError
+from barnabas.cli.operations.settings import read_properties
 from barnabas.schema_registry import (
     RegisteredSchema,
     Schema,
@@ -34,12 +35,17 @@ _VERSION_IS_SOFT_DELETED = 40406
 _NO_LEVEL_OF_SUBJECT = 40408
 
 
-def open_registry(url: str) -> SchemaRegistryClient:
-    """Returns a client that gives up within seconds. Raises CommandError for an invalid URL."""
+def open_registry(url: str, file: str | None = None) -> SchemaRegistryClient:
+    """Returns a client that gives up within seconds, with the settings of a file.
+
+    Raises CommandError for an invalid URL or setting.
+    """
+    settings = read_properties(file) if file is not None else {}
+    option = "--registry" if file is None else "--registry or --registry-config"
     try:
-        return SchemaRegistryClient({"url": url, "timeout": 10, "max.retries": 0})
-    except ValueError as error:
-        raise CommandError(f"--registry: {error}") from None
+        return SchemaRegistryClient({"timeout": 10, "max.retries": 0, **settings, "url": url})
+    except (ValueError, TypeError, OSError) as error:
+        raise CommandError(f"{option}: {error}") from None
 
 
 def list_subjects(

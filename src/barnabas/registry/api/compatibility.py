@@ -8,7 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
-from barnabas.registry.api.request_parsing import query_flag, read_body, state_of, subject_of
+from barnabas.registry.api.access import AclOperation, permitted_subject, require_references
+from barnabas.registry.api.request_parsing import query_flag, read_body, state_of
 from barnabas.registry.api.responses import json_response
 from barnabas.registry.compatibility import find_incompatibilities
 from barnabas.registry.definitions import SchemaDefinition
@@ -22,21 +23,23 @@ _INVALID_SCHEMA = 42201
 
 
 async def check_against_all(request: Request) -> Response:
-    return await _check(request, state_of(request).versions(subject_of(request)))
+    subject = await permitted_subject(request, AclOperation.DESCRIBE)
+    return await _check(request, subject, state_of(request).versions(subject))
 
 
 async def check_against_one(request: Request) -> Response:
     version = parse_version(request.path_params["version"])
-    state, subject = state_of(request), subject_of(request)
+    state, subject = state_of(request), await permitted_subject(request, AclOperation.DESCRIBE)
     existing = find_version(state, subject, version)
     if existing is None and version != LATEST_VERSION:
         raise errors.version_not_found(version)
-    return await _check(request, [] if existing is None else [existing])
+    return await _check(request, subject, [] if existing is None else [existing])
 
 
-async def _check(request: Request, earlier: Sequence[SchemaValue]) -> Response:
-    state, subject = state_of(request), subject_of(request)
+async def _check(request: Request, subject: str, earlier: Sequence[SchemaValue]) -> Response:
+    state = state_of(request)
     requested = SchemaDefinition.from_json(await read_body(request))
+    await require_references(request, subject, requested)
     verbose, normalize = query_flag(request, "verbose"), query_flag(request, "normalize")
     try:
         # On a thread: comparing large schemas must not delay other requests.

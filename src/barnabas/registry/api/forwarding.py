@@ -4,12 +4,17 @@ The response has the offset up to which the leader has written `_schemas`. The f
 reads up to there first, so that a client which has registered a schema can read it back at once. A
 lookup that finds nothing here is forwarded too: the schema may just have been registered through
 another instance.
+
+Nobody can claim an identity by forwarding: the request keeps its credentials, and the leader
+verifies them like those of any client. So an instance with TLS forwards only to one with TLS,
+whose certificate it verifies.
 """
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -94,6 +99,10 @@ async def _forward(request: Request, leader: str) -> Response:
     headers = {
         name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers
     }
+    if instance.tls is not None and not leader.startswith("https://"):
+        raise errors.forwarding_failed(
+            f"The leader {leader} does not use TLS, and the request may have a password"
+        )
     content = await read_content(request)
     timeout_s = instance.settings.timeout_ms / 1000
     try:
@@ -105,6 +114,7 @@ async def _forward(request: Request, leader: str) -> Response:
             content,
             {**headers, FORWARDED_HEADER: "true"},
             timeout_s,
+            instance.tls.client if instance.tls is not None else None,
         )
     except ConnectionRefusedError:
         raise LeaderUnreachableError(leader) from None
@@ -123,12 +133,17 @@ def _forwarding_error(leader: str, failure: OSError) -> RegistryError:
 
 
 def _send(
-    method: str, url: str, content: bytes, headers: dict[str, str], timeout_s: float
+    method: str,
+    url: str,
+    content: bytes,
+    headers: dict[str, str],
+    timeout_s: float,
+    tls: ssl.SSLContext | None,
 ) -> "urllib3.BaseHTTPResponse":
     import urllib3
 
     try:
-        return _connections().request(
+        return _connections(tls).request(
             method, url, body=content, headers=headers, timeout=timeout_s, retries=False
         )
     except urllib3.exceptions.HTTPError as failure:
@@ -143,8 +158,9 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MAX_CONCURRENT_FORWARDS, "registry-forwarding")
 
 
-@cache
-def _connections() -> "urllib3.PoolManager":
+@lru_cache(maxsize=8)
+def _connections(tls: ssl.SSLContext | None) -> "urllib3.PoolManager":
+    """There is a new context when the certificates have changed."""
     import urllib3
 
-    return urllib3.PoolManager(maxsize=MAX_CONCURRENT_FORWARDS)
+    return urllib3.PoolManager(maxsize=MAX_CONCURRENT_FORWARDS, ssl_context=tls)

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
+from barnabas.registry.api.access import describable
 from barnabas.registry.api.forwarding import falls_back_to_leader
 from barnabas.registry.api.request_parsing import path_number, query_flag, resolve_alias, state_of
 from barnabas.registry.api.responses import (
@@ -19,6 +20,7 @@ from barnabas.registry.api.responses import (
     version_json,
     with_qualified_references,
 )
+from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.state import RegistryState, SchemaContext, SchemaEntry
 from barnabas.registry.subjects import (
@@ -38,6 +40,7 @@ async def list_schemas(request: Request) -> Response:
     aliases = _aliases(state, prefix) if query_flag(request, "aliases") else {}
     names = {name for name in state.subjects() if has_prefix(name, prefix)}.union(aliases)
     listed: list[SchemaValue] = []
+    names = set(await describable(request, names))
     for name in sorted(names, key=lambda name: (QualifiedSubject.parse(name).context, name)):
         versions = state.versions(name, deleted=deleted)
         listed += versions[-1:] if latest else versions
@@ -75,7 +78,7 @@ async def list_types(request: Request) -> Response:
 async def get_schema(request: Request) -> Response:
     context, entry = _find_by_id(request)
     subject = _subject(request)
-    value = _pick_version(state_of(request), entry, str(subject))
+    value = await _readable_version(request, entry, str(subject))
     location = {"subject": value.subject, "version": value.version} if subject.name else {}
     content = location | schema_json(entry.definition, format_schema(request, value))
     content = with_qualified_references(request, value, content)
@@ -87,17 +90,18 @@ async def get_schema(request: Request) -> Response:
 @falls_back_to_leader
 async def get_schema_text(request: Request) -> Response:
     _, entry = _find_by_id(request)
-    return text_response(request, format_schema(request, _pick_version(state_of(request), entry)))
+    return text_response(request, format_schema(request, await _readable_version(request, entry)))
 
 
 async def list_subjects(request: Request) -> Response:
-    names = dict.fromkeys(item.subject for item in _list_versions_of_id(request))
+    names = dict.fromkeys(item.subject for item in await _list_versions_of_id(request))
     return json_response(request, paginate(request, list(names)))
 
 
 async def list_versions(request: Request) -> Response:
     versions = [
-        {"subject": item.subject, "version": item.version} for item in _list_versions_of_id(request)
+        {"subject": item.subject, "version": item.version}
+        for item in await _list_versions_of_id(request)
     ]
     return json_response(request, paginate(request, versions))
 
@@ -109,7 +113,7 @@ async def list_versions(request: Request) -> Response:
 async def get_schema_by_guid(request: Request) -> Response:
     guid = request.path_params["guid"]
     for _, entry in _find_by_guid(state_of(request), guid):
-        text = format_schema(request, _pick_version(state_of(request), entry))
+        text = format_schema(request, await _readable_version(request, entry))
         return json_response(request, schema_json(entry.definition, text))
     raise errors.schema_not_found(guid)
 
@@ -117,7 +121,13 @@ async def get_schema_by_guid(request: Request) -> Response:
 async def list_ids(request: Request) -> Response:
     """Returns the ids of a schema by context."""
     entries = _find_by_guid(state_of(request), request.path_params["guid"])
-    ids = sorted((context.name, entry.id) for context, entry in entries)
+    ids = sorted(
+        [
+            (context.name, entry.id)
+            for context, entry in list(entries)
+            if await describable(request, entry.versions_by_subject)
+        ]
+    )
     return json_response(request, [{"context": context, "id": id_} for context, id_ in ids])
 
 
@@ -153,30 +163,34 @@ def _subject(request: Request) -> QualifiedSubject:
     )
 
 
-def _list_versions_of_id(request: Request) -> list[SchemaValue]:
+async def _list_versions_of_id(request: Request) -> list[SchemaValue]:
     _, entry = _find_by_id(request)
     state = state_of(request)
     deleted = query_flag(request, "deleted")
-    values = (
+    values = [
         state.version(subject, version, deleted=deleted)
-        for subject, versions in entry.versions_by_subject.items()
-        for version in sorted(versions)
-    )
+        for subject in await describable(request, entry.versions_by_subject)
+        for version in sorted(entry.versions_by_subject.get(subject, ()))
+    ]
     return [value for value in values if value is not None]
 
 
-def _pick_version(state: RegistryState, entry: SchemaEntry, preferred: str = "") -> SchemaValue:
+async def _readable_version(
+    request: Request, entry: SchemaEntry, preferred: str = ""
+) -> SchemaValue:
     """Returns a version that has the schema, of the preferred subject if that has it.
 
-    Its references are looked up from there.
+    Its references are looked up from there. Raises RegistryError 40301 if the client may describe
+    none of its subjects.
     """
-    subject = (
-        preferred
-        if preferred in entry.versions_by_subject
-        else next(iter(entry.versions_by_subject))
-    )
-    value = state.version(subject, min(entry.versions_by_subject[subject]), deleted=True)
-    assert value is not None
+    readable = await describable(request, entry.versions_by_subject)
+    if not readable:
+        raise RegistryError(40301, "The user may describe none of the subjects of the schema")
+    subject = preferred if preferred in readable else readable[0]
+    versions = entry.versions_by_subject.get(subject, ())
+    value = state_of(request).version(subject, min(versions, default=0), deleted=True)
+    if value is None:  # it was deleted in the meantime
+        raise errors.schema_not_found()
     return value
 
 

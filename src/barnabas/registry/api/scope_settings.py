@@ -5,6 +5,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
+from barnabas.registry.api.access import AclOperation, require, require_scope
 from barnabas.registry.api.forwarding import handled_by_leader
 from barnabas.registry.api.request_parsing import (
     instance_of,
@@ -19,11 +20,11 @@ from barnabas.registry.api.responses import json_response
 from barnabas.registry.commands import scope_settings
 from barnabas.registry.config import DEFAULT_LEVEL, SubjectConfig
 from barnabas.registry.records import RegistryMode
-from barnabas.registry.subjects import GLOBAL_SCOPE
+from barnabas.registry.subjects import GLOBAL_SCOPE, QualifiedSubject
 
 
 async def get_config(request: Request) -> Response:
-    scope, state = scope_of(request), state_of(request)
+    scope, state = await _readable_scope(request), state_of(request)
     if query_flag(request, "defaultToGlobal"):
         return json_response(request, state.effective_config(scope).to_json())
     default = SubjectConfig(compatibility_level=DEFAULT_LEVEL)
@@ -37,7 +38,9 @@ async def get_config(request: Request) -> Response:
 
 @handled_by_leader
 async def change_config(request: Request) -> Response:
-    command = scope_settings.ChangeConfig(scope_to_change(request), await read_body(request))
+    scope = scope_to_change(request)
+    await require_scope(request, scope)
+    command = scope_settings.ChangeConfig(scope, await read_body(request))
     config = (
         await instance_of(request).write(scope_settings.decide_config_change, command)
     ).to_json()
@@ -49,13 +52,15 @@ async def change_config(request: Request) -> Response:
 
 @handled_by_leader
 async def remove_config(request: Request) -> Response:
-    command = scope_settings.RemoveConfig(scope_of(request))
+    scope = scope_of(request)
+    await require_scope(request, scope)
+    command = scope_settings.RemoveConfig(scope)
     config = await instance_of(request).write(scope_settings.decide_config_removal, command)
     return json_response(request, config.to_json())
 
 
 async def get_mode(request: Request) -> Response:
-    scope, state = scope_of(request), state_of(request)
+    scope, state = await _readable_scope(request), state_of(request)
     if query_flag(request, "defaultToGlobal"):
         return json_response(request, {"mode": state.effective_mode(scope)})
     mode = state.modes.get(scope)
@@ -66,15 +71,15 @@ async def get_mode(request: Request) -> Response:
 
 @handled_by_leader
 async def change_mode(request: Request) -> Response:
+    scope = scope_to_change(request)
+    await require_scope(request, scope)
     _require_mutable(request)
     name = text_field(await read_body(request), "mode")
     try:
         mode = None if name is None else RegistryMode(name.upper())
     except ValueError:
         raise errors.invalid_mode() from None
-    command = scope_settings.SetMode(
-        scope_to_change(request), mode, force=query_flag(request, "force")
-    )
+    command = scope_settings.SetMode(scope, mode, force=query_flag(request, "force"))
     return json_response(
         request,
         {"mode": await instance_of(request).write(scope_settings.decide_mode_change, command)},
@@ -83,12 +88,20 @@ async def change_mode(request: Request) -> Response:
 
 @handled_by_leader
 async def remove_mode(request: Request) -> Response:
+    scope = scope_of(request)
+    await require_scope(request, scope)
     _require_mutable(request)
-    command = scope_settings.RemoveMode(
-        scope_of(request), recursive=query_flag(request, "recursive")
-    )
+    command = scope_settings.RemoveMode(scope, recursive=query_flag(request, "recursive"))
     mode = await instance_of(request).write(scope_settings.decide_mode_removal, command)
     return json_response(request, {} if mode is None else {"mode": mode})
+
+
+async def _readable_scope(request: Request) -> str | None:
+    """Returns the scope in the path. All clients may read what applies to more than a subject."""
+    scope = scope_of(request)
+    if scope is not None and QualifiedSubject.parse(scope).name:
+        await require(request, AclOperation.DESCRIBE, scope)
+    return scope
 
 
 def _require_mutable(request: Request) -> None:

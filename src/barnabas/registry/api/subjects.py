@@ -12,6 +12,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
+from barnabas.registry.api.access import (
+    AclOperation,
+    describable,
+    permitted_subject,
+    require_cluster,
+    require_references,
+)
 from barnabas.registry.api.forwarding import falls_back_to_leader, handled_by_leader
 from barnabas.registry.api.request_parsing import (
     instance_of,
@@ -19,7 +26,6 @@ from barnabas.registry.api.request_parsing import (
     query_flag,
     read_body,
     state_of,
-    subject_of,
 )
 from barnabas.registry.api.responses import (
     MAX_SCHEMAS,
@@ -56,18 +62,23 @@ from barnabas.registry.subjects import (
 async def list_subjects(request: Request) -> Response:
     state = state_of(request)
     prefix = request.query_params.get("subjectPrefix", ":*:")
-    names = [
-        name
-        for name in sorted(state.subjects())
-        if has_prefix(name, prefix) and _is_listed(request, deleted=not state.has_versions(name))
-    ]
+    names = await describable(
+        request,
+        [
+            name
+            for name in sorted(state.subjects())
+            if has_prefix(name, prefix)
+            and _is_listed(request, deleted=not state.has_versions(name))
+        ],
+    )
     return json_response(request, paginate(request, names))
 
 
 @falls_back_to_leader
 async def look_up(request: Request) -> Response:
-    subject, state = subject_of(request), state_of(request)
+    subject, state = await permitted_subject(request, AclOperation.DESCRIBE), state_of(request)
     definition = SchemaDefinition.from_json(await read_body(request))
+    await require_references(request, subject, definition)
     deleted = query_flag(request, "deleted")
     normalize = query_flag(request, "normalize") or bool(state.effective_config(subject).normalize)
     for name in _namesakes(state, subject):
@@ -93,7 +104,7 @@ async def look_up(request: Request) -> Response:
 
 async def get_latest_with_metadata(request: Request) -> Response:
     """Returns the newest version whose metadata have the given properties."""
-    subject, state = subject_of(request), state_of(request)
+    subject, state = await permitted_subject(request, AclOperation.DESCRIBE), state_of(request)
     deleted = query_flag(request, "deleted")
     keys, values = request.query_params.getlist("key"), request.query_params.getlist("value")
     properties = set(zip(keys, values, strict=False))
@@ -108,7 +119,8 @@ async def get_latest_with_metadata(request: Request) -> Response:
 
 @handled_by_leader
 async def delete_subject(request: Request) -> Response:
-    command = delete.DeleteSubject(subject_of(request), permanent=query_flag(request, "permanent"))
+    subject = await permitted_subject(request, AclOperation.DELETE)
+    command = delete.DeleteSubject(subject, permanent=query_flag(request, "permanent"))
     versions = await instance_of(request).write(delete.decide_subject, command)
     return json_response(request, versions)
 
@@ -118,7 +130,7 @@ async def delete_subject(request: Request) -> Response:
 
 @falls_back_to_leader
 async def list_versions(request: Request) -> Response:
-    subject, state = subject_of(request), state_of(request)
+    subject, state = await permitted_subject(request, AclOperation.DESCRIBE), state_of(request)
     if not state.has_versions(
         subject, deleted=query_flag(request, "deleted") or query_flag(request, "deletedOnly")
     ):
@@ -132,14 +144,15 @@ async def list_versions(request: Request) -> Response:
 
 
 async def register_schema(request: Request) -> Response:
+    subject = await permitted_subject(request, AclOperation.WRITE)
     body = await read_body(request)
     id_ = number_field(body, "id")
     version = number_field(body, "version")
     definition = SchemaDefinition.from_json(body)
     require_valid_rules(definition.rule_set)
-    subject = subject_of(request)
     if not is_registrable(subject):
         raise errors.invalid_subject(subject)
+    await require_references(request, subject, definition)
     command = register.Register(
         subject,
         definition,
@@ -165,20 +178,20 @@ async def register_schema(request: Request) -> Response:
 
 @falls_back_to_leader
 async def get_version(request: Request) -> Response:
-    version = _require_version(request, deleted=query_flag(request, "deleted"))
+    version = await _require_version(request, deleted=query_flag(request, "deleted"))
     content = version_json(version, format_schema(request, version))
     return json_response(request, with_qualified_references(request, version, content))
 
 
 @falls_back_to_leader
 async def get_version_text(request: Request) -> Response:
-    version = _require_version(request, deleted=query_flag(request, "deleted"))
+    version = await _require_version(request, deleted=query_flag(request, "deleted"))
     return text_response(request, format_schema(request, version))
 
 
 async def list_referrers(request: Request) -> Response:
     """Returns the ids of schemas that refer to a version."""
-    version = _require_version(request, deleted=True)
+    version = await _require_version(request, deleted=True)
     referrers = state_of(request).referrers(version.key, deleted=query_flag(request, "deleted"))
     return json_response(
         request, paginate(request, sorted({referrer.id for referrer in referrers}), MAX_SCHEMAS)
@@ -188,16 +201,16 @@ async def list_referrers(request: Request) -> Response:
 @handled_by_leader
 async def delete_version(request: Request) -> Response:
     command = delete.DeleteVersion(
-        subject_of(request),
+        await permitted_subject(request, AclOperation.DELETE),
         parse_version(unquote(request.path_params["version"])),
         permanent=query_flag(request, "permanent"),
     )
     return json_response(request, await instance_of(request).write(delete.decide_version, command))
 
 
-def _require_version(request: Request, *, deleted: bool) -> SchemaValue:
+async def _require_version(request: Request, *, deleted: bool) -> SchemaValue:
+    subject, state = await permitted_subject(request, AclOperation.DESCRIBE), state_of(request)
     number = parse_version(unquote(request.path_params["version"]))
-    subject, state = subject_of(request), state_of(request)
     for name in _namesakes(state, subject):
         if (version := find_version(state, name, number, deleted=deleted)) is not None:
             return version
@@ -227,12 +240,19 @@ _VERSION = "/subjects/{subject}/versions/{version}"
 
 async def list_contexts(request: Request) -> Response:
     prefix = request.query_params.get("contextPrefix", "")
-    names = sorted(name for name in state_of(request).contexts if name.startswith(prefix))
+    subjects = await describable(request, state_of(request).subjects())
+    visible = {DEFAULT_CONTEXT, *(QualifiedSubject.parse(subject).context for subject in subjects)}
+    if len(subjects) == len(list(state_of(request).subjects())):
+        visible |= set(state_of(request).contexts)
+    names = sorted(
+        name for name in state_of(request).contexts if name in visible and name.startswith(prefix)
+    )
     return json_response(request, paginate(request, names))
 
 
 @handled_by_leader
 async def delete_context(request: Request) -> Response:
+    await require_cluster(request)
     name = QualifiedSubject.parse(context_prefix(unquote(request.path_params["context"]))).context
     await instance_of(request).write(delete.decide_context, delete.RemoveContext(name))
     return Response(status_code=204)

@@ -1,0 +1,78 @@
+"""TLS of the registry: the contexts of its listener, and of its requests to other instances.
+
+Replaced key and trust stores are read again within seconds. Existing connections keep theirs.
+"""
+
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from barnabas.net.certificates import CertificateInfo
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
+from barnabas.net.tls_stores import ListenerStores, fingerprint_of, load_stores, tls_settings
+from barnabas.registry.listener_settings import RegistryConfigError
+
+_log = logging.getLogger(__name__)
+CHECK_INTERVAL_S = 5.0
+
+
+class RegistryTls:
+    """Reads the stores at the start, and again when their files have changed."""
+
+    def __init__(
+        self, config: ListenerConfig, monotonic_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Raises RegistryConfigError."""
+        self._config = config
+        self._monotonic_s = monotonic_s
+        self._checked_s = monotonic_s()
+        try:
+            self._load()
+        except TlsConfigError as error:
+            raise RegistryConfigError(str(error)) from None
+
+    @property
+    def server(self) -> ssl.SSLContext:
+        """The context of clients that connect now."""
+        self._check()
+        return self._server
+
+    @property
+    def client(self) -> ssl.SSLContext:
+        """The context of requests to other instances: with the same stores, verifying theirs."""
+        self._check()
+        return self._client
+
+    def _check(self) -> None:
+        now_s = self._monotonic_s()
+        if now_s - self._checked_s < CHECK_INTERVAL_S:
+            return
+        self._checked_s = now_s
+        if fingerprint_of(self._config) == self._stores.fingerprint:
+            return
+        try:
+            self._load()
+        except TlsConfigError as error:
+            _log.error("the registry keeps its current certificates: %s", error)
+
+    def _load(self) -> None:
+        stores = load_stores(self._config)
+        if stores.key is None:
+            raise TlsConfigError("https needs a key and a certificate: set ssl.keystore.location")
+        settings = tls_settings(self._config, stores)
+        try:
+            server = settings.server_context(self._config["ssl.client.auth"])
+            client = settings.client_context()
+        except (OSError, ValueError) as error:
+            raise TlsConfigError(f"the stores of the registry cannot be used: {error}") from None
+        self._stores, self._server, self._client = stores, server, client
+        _warn_of_expiry(stores)
+
+
+def _warn_of_expiry(stores: ListenerStores) -> None:
+    for certificate in stores.key_store_certificates:
+        warning = CertificateInfo.of(certificate).find_warning(datetime.now(UTC))
+        if warning is not None:
+            _log.warning("%s", warning)
