@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import urllib3
 from tests.cli.conftest import Barnabas
 from tests.cli.up_process import BARNABAS, Up
-from tests.registry.http_requests import send_request
 from tests.wait import wait_until
 
 from barnabas.cli.local_security import LocalSecurity, prepare_security
@@ -28,7 +28,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_only_the_owner_can_read_keys_and_passwords(tmp_path: Path) -> None:
     security = prepare_security(tmp_path / "data", "localhost")
     assert sorted(contents(security.folder)) == [
-        *("ca.key", "ca.pem", "client.properties", "node.pem", "node.users")
+        *("ca.key", "ca.pem", "client.properties", "node.pem", "node.users"),
+        *("registry-client.properties", "registry.properties"),
     ]
     modes = {stat.S_IMODE(file.stat().st_mode) for file in security.folder.iterdir()}
     assert modes == {0o600}
@@ -91,6 +92,17 @@ def test_a_path_with_any_letters_is_in_the_clients_file(tmp_path: Path) -> None:
     assert location == str(security.folder / "ca.pem")
 
 
+def assert_needs_login(directory: Path, url: str) -> None:
+    """Asserts that the admin is served over TLS, and nobody else."""
+    admin = prepare_security(directory, "localhost").passwords["admin"]
+    ca = str(directory / "security" / "ca.pem")
+    with urllib3.PoolManager(ca_certs=ca, retries=False) as http:
+        for password, status in ((None, 401), ("wrong", 401), (admin, 200)):
+            login = None if password is None else f"admin:{password}"
+            headers = urllib3.make_headers(basic_auth=login)
+            assert http.request("GET", url, headers=headers).status == status
+
+
 @pytest.mark.parametrize("brokers", [1, 2])
 def test_a_secured_cluster_serves_those_who_log_in(
     barnabas: Barnabas, tmp_path: Path, brokers: int
@@ -107,10 +119,15 @@ def test_a_secured_cluster_serves_those_who_log_in(
         )
         assert refused.returncode == 3
         assert "expects TLS" in refused.stderr
+        registry = ("--registry", first.registry, "--registry-config")
+        file = tmp_path / "data" / "security" / "registry-client.properties"
         wait_until(
-            lambda: send_request(first.registry, "GET", "/subjects").status == 200,
+            lambda: barnabas("schemas", "list", *registry, file).exit_code == 0,
             "the registry serves",
         )
+        assert_needs_login(tmp_path / "data", f"{first.registry}/subjects")
+        for url in first.metrics:
+            assert_needs_login(tmp_path / "data", url)
     finally:
         first.end()
     second = Up(tmp_path / "data", brokers, "--secure").wait(starts=2)

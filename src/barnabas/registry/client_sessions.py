@@ -232,7 +232,7 @@ class ClientSessions:
         self._of_hosts[host] -= 1
         self._of_hosts += Counter()  # removes addresses without logins
         if not login.cancelled():
-            login.exception()  # whoever waited for it has it
+            login.exception()  # it is raised to the requests that wait for it
 
     def _end(self, key: bytes, session: ClientSession) -> None:
         if self._sessions.get(key) is session:

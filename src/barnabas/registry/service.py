@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Mapping
+from importlib import import_module
 from types import TracebackType
 from typing import Self
 
@@ -118,6 +119,7 @@ class SchemaRegistry:
 async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     """Runs an instance on the running event loop. Yields its URL."""
     with extra_required_by("a schema registry"):
+        import_module("uvicorn")
         from barnabas.registry.api import create_application
         from barnabas.registry.api.http_server import build_server
 
