@@ -101,12 +101,6 @@ GAPS = (
         broker=("unstable.*",),
     ),
     Gap(
-        "Client telemetry (KIP-714)",
-        "clients push no metrics",
-        broker=("telemetry.max.bytes",),
-        client_metrics=("*",),
-    ),
-    Gap(
         "Share groups, streams groups",
         "there are no share groups and no streams groups",
         broker=(

@@ -260,6 +260,9 @@ class TlsSocket:
     def fileno(self) -> int:
         return self._socket.fileno()
 
+    def getpeername(self) -> Any:
+        return self._socket.getpeername()
+
     # Sending
 
     def send(self, content: Buffer, flags: int = 0) -> int:

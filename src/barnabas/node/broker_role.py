@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from barnabas.config import BrokerSettings, ConfigResolver, Listener
+from barnabas.config import BrokerSettings, ConfigResolver, ConfigResourceType, Listener
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.node.broker_lifecycle import BrokerLifecycle
@@ -27,6 +27,7 @@ from barnabas.server.network.socket_server import SocketServerSettings
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.quotas import RequestQuotas
+from barnabas.server.telemetry.telemetry import ClientTelemetry
 from barnabas.server.timer import Timer
 from barnabas.wire.peer import Peers
 
@@ -90,6 +91,7 @@ class BrokerRole:
             disk_reads=disk_reads,
             authorizer=authorizer,
             quotas=RequestQuotas.of(settings, loop, metadata.image.quotas),
+            telemetry=ClientTelemetry(settings["telemetry.max.bytes"]),
             metrics=metrics,
             store_validator=security.tls if security.tls.is_used else None,
             clock=environment.clock,
@@ -114,6 +116,8 @@ class BrokerRole:
         self._network.connection_quotas.set_ip_quotas(metadata.image.quotas)
         metrics.register(BrokerGauges(self.broker))
         metrics.register(self.broker.quotas)
+        metrics.register(self.broker.telemetry)
+        self.broker.telemetry.update(metadata.image.configs)
         metrics.register(CleanerGauges(self.broker))
         metrics.register(ReplicationGauges(self._fetchers))
         self._is_registered = False
@@ -190,6 +194,8 @@ class BrokerRole:
         self._lifecycle.check_registration(image)
         if delta.configs_changed:
             self._network.settings = SocketServerSettings.of(self.broker.resolver.broker_config)
+            if any(kind == ConfigResourceType.CLIENT_METRICS for kind, _ in delta.configs_changed):
+                self.broker.telemetry.update(image.configs)
         if delta.quotas_changed:
             self.broker.quotas.update(image.quotas)
             self._network.connection_quotas.set_ip_quotas(image.quotas)

@@ -18,6 +18,7 @@ from barnabas.server.lanes._lane import Lane
 from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.quotas import RequestQuotas
+from barnabas.server.telemetry.telemetry import ClientTelemetry
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.schema import Message
@@ -75,6 +76,7 @@ class BrokerNode:
     store_validator: "StoreValidator | None" = None  # None: no listener has TLS
     quotas: RequestQuotas = field(default_factory=RequestQuotas)
     auto_topic_creator: AutoTopicCreator = field(default_factory=AutoTopicCreator)
+    telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
     metrics: MetricsRegistry = field(default_factory=MetricsRegistry)
     clock: Callable[[], int] = wall_clock_ms
     monotonic_ns: Callable[[], int] = time.perf_counter_ns

@@ -66,6 +66,8 @@ HANDLERS = ApiHandlers(
         ApiKey.LIST_TRANSACTIONS: "transactions.list_transactions",
         ApiKey.CONSUMER_GROUP_HEARTBEAT: "groups.consumer_heartbeat",
         ApiKey.CONSUMER_GROUP_DESCRIBE: "groups.describe_consumer_groups",
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: "telemetry.get_subscriptions",
+        ApiKey.PUSH_TELEMETRY: "telemetry.push",
         ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources",
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
         ApiKey.ADD_RAFT_VOTER: "forwarded",

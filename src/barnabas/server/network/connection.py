@@ -9,6 +9,7 @@ from the socket: TCP makes the client wait.
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
@@ -42,6 +43,7 @@ _MAX_DISCARDED_READS = 16
 that says why."""
 
 _MAX_LOGGED_CHARACTERS = 200
+_MAX_CLOSE_CALLBACKS = 16
 
 _LENGTH = Struct(">i")
 _PRODUCE_KEY = ApiKey.PRODUCE.to_bytes(2, "big")
@@ -99,6 +101,7 @@ class ClientConnection:
         "_throttle",
         "_tls",
         "_unprocessed",
+        "_when_closed",
         "authentication",
         "host",
         "is_closed",
@@ -139,6 +142,7 @@ class ClientConnection:
         """When bytes last arrived, by the monotonic clock."""
         self.received_ms = 0
         self.is_closed = False
+        self._when_closed: dict[object, Callable[[], None]] = {}
         self._server = server
         self._security = security
         self._socket: socket.socket | TlsSocket = sock
@@ -300,6 +304,22 @@ class ClientConnection:
             request.abandon()
         self._suspended.clear()
         self._server.remove_connection(self)
+        for callback in self._when_closed.values():
+            callback()
+        self._when_closed.clear()
+
+    def call_when_closed(self, key: object, callback: Callable[[], None]) -> None:
+        """Calls back once when the connection is closed. A later callback of a key replaces it."""
+        if len(self._when_closed) >= _MAX_CLOSE_CALLBACKS and key not in self._when_closed:
+            del self._when_closed[next(iter(self._when_closed))]
+        self._when_closed[key] = callback
+
+    @property
+    def port(self) -> int:
+        """The port of the client."""
+        with suppress(OSError, AttributeError):
+            return int(self._socket.getpeername()[1])
+        return 0
 
     # Reading
 

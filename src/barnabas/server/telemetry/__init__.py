@@ -1,0 +1,1 @@
+"""Client telemetry (KIP-714): clients push their own metrics, and /metrics shows them."""
