@@ -93,9 +93,7 @@ def read_settings() -> dict[ConfigResourceType, set[str]]:
         kind: {
             name
             for name in settings
-            # `metrics` alone has other meanings in the code.
-            if (name in texts and name != "metrics")
-            or any(fnmatchcase(name, pattern) for pattern in patterns)
+            if name in texts or any(fnmatchcase(name, pattern) for pattern in patterns)
         }
         for kind, settings in KINDS.items()
     }
@@ -198,7 +196,7 @@ def test_the_page_lists_the_harmless_settings() -> None:
         (ConfigResourceType.BROKER, {"rsm.config.bucket": "b"}, ["rsm.config.bucket has no"]),
         (ConfigResourceType.GROUP, {"share.session.timeout.ms": "46000"}, ["share.session"]),
         (ConfigResourceType.GROUP, {"consumer.session.timeout.ms": "46000"}, []),
-        (ConfigResourceType.CLIENT_METRICS, {"interval.ms": "1000"}, ["interval.ms has no effect"]),
+        (ConfigResourceType.CLIENT_METRICS, {"interval.ms": "1000"}, []),
     ],
 )
 def test_explicit_values_that_have_no_effect_are_warnings(

@@ -29,7 +29,6 @@ class Gap:
     broker: tuple[str, ...] = ()
     topic: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
-    client_metrics: tuple[str, ...] = ()
 
     def names(self, resource_type: int) -> tuple[str, ...]:
         match resource_type:
@@ -39,8 +38,6 @@ class Gap:
                 return self.topic
             case ConfigResourceType.GROUP:
                 return self.group
-            case ConfigResourceType.CLIENT_METRICS:
-                return self.client_metrics
         return ()
 
 

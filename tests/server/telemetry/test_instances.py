@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.config import ConfigResourceType
 from barnabas.server.telemetry.instances import MIN_EXPIRY_MS, TelemetryInstances
-from barnabas.server.telemetry.subscriptions import Subscriptions, TelemetryClient
+from barnabas.server.telemetry.subscriptions import ClientMetricsSubscriptions, TelemetryClient
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.telemetry import PushTelemetryRequest
 from barnabas.wire.uuid import ZERO
@@ -16,8 +16,8 @@ INTERVAL_MS = 1000
 LZ4, UNKNOWN_CODEC = 3, 9
 
 
-def subscriptions(**named: Mapping[str, str]) -> Subscriptions:
-    return Subscriptions.of(
+def subscriptions(**named: Mapping[str, str]) -> ClientMetricsSubscriptions:
+    return ClientMetricsSubscriptions.of(
         {(ConfigResourceType.CLIENT_METRICS, name): config for name, config in named.items()}
     )
 
@@ -91,7 +91,7 @@ def test_the_subscriptions_that_match_a_client_are_united() -> None:
 
 
 def test_without_a_subscription_a_client_pushes_nothing_and_asks_again_in_five_minutes() -> None:
-    wanted = Subscriptions().request_for("id", CLIENT, 0)
+    wanted = ClientMetricsSubscriptions().request_for("id", CLIENT, 0)
     assert (wanted.metrics, wanted.interval_ms) == ((), 300_000)
 
 

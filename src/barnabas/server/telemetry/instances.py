@@ -10,7 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from barnabas.server.telemetry.subscriptions import MetricsRequest, Subscriptions, TelemetryClient
+from barnabas.server.telemetry.subscriptions import (
+    ClientMetricsSubscriptions,
+    MetricsRequest,
+    TelemetryClient,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.telemetry import PushTelemetryRequest
 from barnabas.wire.records.compression import Codec
@@ -67,7 +71,7 @@ class TelemetryInstances:
         self._random_bytes = random_bytes
         self._max_instances = max_instances
         self._instances: OrderedDict[bytes, TelemetryInstance] = OrderedDict()
-        self._subscriptions = Subscriptions()
+        self._subscriptions = ClientMetricsSubscriptions()
         self._version = 0
 
     def __len__(self) -> int:
@@ -76,7 +80,7 @@ class TelemetryInstances:
     def __contains__(self, instance_id: bytes) -> bool:
         return instance_id in self._instances
 
-    def update(self, subscriptions: Subscriptions) -> None:
+    def update(self, subscriptions: ClientMetricsSubscriptions) -> None:
         """Clients get new subscriptions when they ask or push next."""
         self._subscriptions = subscriptions
         self._version += 1

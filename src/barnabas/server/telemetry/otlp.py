@@ -25,7 +25,7 @@ _MAX_VARINT_BYTES = 10
 FieldValue: TypeAlias = "int | memoryview"
 
 
-class WireType(IntEnum):
+class OtlpWireType(IntEnum):
     """How a field of Protobuf is encoded."""
 
     VARINT = 0
@@ -204,15 +204,15 @@ class OtlpDecoder:
                 raise ValueError("too many fields")
             tag, position = _varint(message, position)
             number, kind = tag >> 3, tag & 7
-            if kind == WireType.VARINT:
+            if kind == OtlpWireType.VARINT:
                 value, position = _varint(message, position)
                 yield number, value
                 continue
-            if kind == WireType.BYTES:
+            if kind == OtlpWireType.BYTES:
                 size, position = _varint(message, position)
-            elif kind == WireType.FIXED64:
+            elif kind == OtlpWireType.FIXED64:
                 size = 8
-            elif kind == WireType.FIXED32:
+            elif kind == OtlpWireType.FIXED32:
                 size = 4
             else:
                 raise ValueError("an unknown type of field")

@@ -32,7 +32,7 @@ class TelemetryClient:
 
 
 @dataclass(slots=True, frozen=True)
-class Subscription:
+class ClientMetricsSubscription:
     """One configured subscription, the resource `client-metrics`."""
 
     metrics: tuple[str, ...]  # prefixes of names
@@ -57,14 +57,18 @@ class MetricsRequest:
     interval_ms: int
 
 
-class Subscriptions:
+class ClientMetricsSubscriptions:
     """All subscriptions of the cluster's metadata."""
 
-    def __init__(self, subscriptions: Mapping[str, Subscription] | None = None) -> None:
+    def __init__(
+        self, subscriptions: Mapping[str, ClientMetricsSubscription] | None = None
+    ) -> None:
         self._subscriptions = dict(subscriptions or {})
 
     @classmethod
-    def of(cls, configs: Mapping[tuple[int, str], Mapping[str, str]]) -> "Subscriptions":
+    def of(
+        cls, configs: Mapping[tuple[int, str], Mapping[str, str]]
+    ) -> "ClientMetricsSubscriptions":
         """Reads the dynamic settings of client metrics; one that cannot be used is logged."""
         found = {}
         for (kind, name), settings in configs.items():
@@ -87,7 +91,7 @@ class Subscriptions:
         return MetricsRequest(_signed(checksum), metrics, interval_ms)
 
 
-def _subscription(settings: Mapping[str, str]) -> Subscription:
+def _subscription(settings: Mapping[str, str]) -> ClientMetricsSubscription:
     """Raises ValueError for a regular expression that cannot be compiled in linear time."""
     import re2
 
@@ -99,7 +103,9 @@ def _subscription(settings: Mapping[str, str]) -> Subscription:
         except re2.error:
             raise ValueError(f"the expression {text.strip()} is not supported") from None
     interval_ms = int(settings.get("interval.ms") or DEFAULT_INTERVAL_MS)
-    return Subscription(tuple(_items(settings.get("metrics", ""))), interval_ms, patterns)
+    return ClientMetricsSubscription(
+        tuple(_items(settings.get("metrics", ""))), interval_ms, patterns
+    )
 
 
 def _items(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from barnabas.server.metrics.registry import Gauge
 from barnabas.server.telemetry.instances import TelemetryInstances
 from barnabas.server.telemetry.otlp import MetricPoint, OtlpDecoder
 from barnabas.server.telemetry.pushed_metrics import PushedMetrics
-from barnabas.server.telemetry.subscriptions import Subscriptions
+from barnabas.server.telemetry.subscriptions import ClientMetricsSubscriptions
 
 EXPIRY_CHECK_MS: Final = 10_000
 
@@ -23,7 +23,7 @@ class ClientTelemetry:
 
     def update(self, configs: Mapping[tuple[int, str], Mapping[str, str]]) -> None:
         """Applies the subscriptions of new metadata."""
-        self.instances.update(Subscriptions.of(configs))
+        self.instances.update(ClientMetricsSubscriptions.of(configs))
 
     def tick(self, now_ms: int) -> None:
         """Forgets expired clients, once in a while. Called with every request."""
