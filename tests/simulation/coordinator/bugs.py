@@ -39,6 +39,14 @@ BUGS = [
         return response""",
     ),
     Bug(
+        "forgets-plain-commits",
+        "coordinator/groups/offsets/plain_commit.py",
+        """        for name, topic_id, entries in self._topics:
+            state.offsets""",
+        """        for name, topic_id, entries in self._topics[1:]:
+            state.offsets""",
+    ),
+    Bug(
         "abort-keeps-offsets",
         "coordinator/groups/offsets/store.py",
         "offset = by_producer[producer_id] if committed else None",

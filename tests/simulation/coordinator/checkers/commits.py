@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.simulation.coordinator.checkers.ownership import GroupPartition, Ownership
 from tests.simulation.coordinator.clients.client import COORDINATOR_ERRORS
+from tests.simulation.coordinator.clients.offsets import tag_of
 from tests.simulation.coordinator.events import Delivered, Responded
 from tests.simulation.coordinator.network import SentRequest
 from tests.simulation.world.events import Violation
@@ -65,9 +66,8 @@ class Commits:
                     other_owners = self._ownership.other_owners(
                         sent.client, group_partition, now_ms
                     )
-                commit = Commit(
-                    partition.committed_metadata, partition.committed_offset, other_owners
-                )
+                tag = tag_of(partition.committed_metadata, partition.committed_leader_epoch)
+                commit = Commit(tag, partition.committed_offset, other_owners)
                 self._arrived.setdefault(group_partition, []).append(commit)
                 commits[group_partition] = commit
 
@@ -99,9 +99,8 @@ class Commits:
                         : counts.get(group_partition, 0)
                     ]
                     if partition.error_code == ErrorCode.NONE and self._is_checked(group_partition):
-                        self._check(
-                            group_partition, arrived, partition.committed_offset, partition.metadata
-                        )
+                        tag = tag_of(partition.metadata, partition.committed_leader_epoch)
+                        self._check(group_partition, arrived, partition.committed_offset, tag)
 
     def _is_checked(self, group_partition: GroupPartition) -> bool:
         """Another checker has the groups whose offsets are committed in transactions."""

@@ -22,7 +22,14 @@ FETCH_VERSION = 9
 def commit_request(
     identity: "Identity", positions: dict[TopicPartition, int], *, tag: str
 ) -> group_offsets.OffsetCommitRequest:
-    """The metadata of the commit is `tag`, which identifies it when it is fetched."""
+    """`tag` identifies the commit when it is fetched: by its metadata, or by its leader epoch.
+
+    The broker handles commits without metadata in another way.
+    """
+    epoch, metadata = -1, tag
+    number = int(tag.rpartition("/")[2])
+    if number % 2:
+        epoch, metadata = number, ""
     return group_offsets.OffsetCommitRequest(
         group_id=identity.group_id,
         member_id=identity.member_id,
@@ -35,7 +42,8 @@ def commit_request(
                     group_offsets.OffsetCommitRequestPartition(
                         partition_index=index,
                         committed_offset=positions[topic, index],
-                        committed_metadata=tag,
+                        committed_leader_epoch=epoch,
+                        committed_metadata=metadata,
                     )
                     for index in indexes
                 ],
@@ -43,6 +51,11 @@ def commit_request(
             for topic, indexes in by_topic(positions).items()
         ],
     )
+
+
+def tag_of(metadata: str | None, leader_epoch: int) -> str:
+    """Returns the tag, or what stands for it, of a partition in a commit or a fetch."""
+    return metadata or f"epoch {leader_epoch}"
 
 
 def txn_commit_request(
