@@ -10,8 +10,11 @@ from tests.server.harness import on_a_loop
 
 import barnabas
 from barnabas.config import BrokerSettings
+from barnabas.metadata.image import MetadataImage
 from barnabas.node import Node, NodeError
+from barnabas.node.environment import DiskThreads
 from barnabas.node.format import QuorumBootstrap, format_storage
+from barnabas.node.security import NodeSecurity
 from barnabas.testing.ports import LOOPBACK, free_port
 from barnabas.wire.messages.topics import (
     CreatableTopic,
@@ -193,3 +196,20 @@ async def test_settings_with_which_nobody_could_log_in_keep_a_node_from_starting
     with pytest.raises(NodeError, match=problem):
         async with nodes(tmp_path, settings):
             pass
+
+
+@pytest.mark.parametrize(("controllers", "has_warning"), [(1, False), (3, True)])
+def test_several_controllers_that_use_scram_are_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, controllers: int, has_warning: bool
+) -> None:
+    """Each would need the metadata log to know the users, and the others to read it."""
+    ports = [free_port() for _ in range(controllers)]
+    servers = ",".join(f"{LOOPBACK}:{port}" for port in ports)
+    scram = {
+        "sasl.mechanism.controller.protocol": "SCRAM-SHA-512",
+        "controller.quorum.bootstrap.servers": servers,
+    }
+    settings = properties(tmp_path, ports[0], 1, WITHOUT_JAAS | scram)
+    security = NodeSecurity(settings, DiskThreads, MetadataImage, lambda: 0, {})  # type: ignore[arg-type]
+    security.to_controllers()
+    assert ("cannot elect a leader when all of them start" in caplog.text) is has_warning

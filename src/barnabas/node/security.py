@@ -1,5 +1,6 @@
 """The security of a node's listeners, and of its connections to other nodes."""
 
+import logging
 from collections.abc import Callable
 from functools import cached_property
 
@@ -24,6 +25,10 @@ from barnabas.server.authorization import RequestAuthorizer
 from barnabas.server.metrics.http_endpoint import HttpSecurity
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 from barnabas.wire.errors import KafkaError
+
+log = logging.getLogger(__name__)
+
+_SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class NodeSecurity:
@@ -88,7 +93,21 @@ class NodeSecurity:
     def to_controllers(self) -> PeerSecurity:
         """Returns how this node connects to controllers: to their first listener."""
         name = self._settings["controller.listener.names"][0]
-        return self._peer_security(name, "sasl.mechanism.controller.protocol")
+        security = self._peer_security(name, "sasl.mechanism.controller.protocol")
+        login = security.sasl
+        if login is not None and login.mechanism in _SCRAM and self._has_other_controllers():
+            log.warning(
+                "controllers that log in to each other with %s cannot elect a leader when all of "
+                "them start: its users are in the metadata log. Set "
+                "sasl.mechanism.controller.protocol to PLAIN or another mechanism",
+                login.mechanism,
+            )
+        return security
+
+    def _has_other_controllers(self) -> bool:
+        """Whether this node is one of several controllers."""
+        servers = self._settings["controller.quorum.bootstrap.servers"]
+        return self._settings.is_controller and len(self._settings.voters or servers) > 1
 
     def _peer_security(self, listener: str, mechanism_setting: str) -> PeerSecurity:
         tls = self.tls.to_listener(listener)
