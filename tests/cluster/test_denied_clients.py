@@ -57,7 +57,6 @@ def test_denied_clients_get_nothing_while_nodes_restart_and_leaders_change(tmp_p
         for node in nodes:
             cluster.start_node(node)
         wait_until_all_denied(clients)
-        cluster.wait_until_ready()
         for client in clients:
             client.stop()
         for client in clients:

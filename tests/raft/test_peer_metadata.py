@@ -27,9 +27,9 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> ControllerDirectory:
     )
 
     async def happens(scenario: RunningController) -> None:
-        await scenario.join()
+        await scenario.register_broker()
         for number in range(60):
-            await scenario.create(f"topic-{number}", partitions=3)
+            await scenario.create_topics(f"topic-{number}", partitions=3)
             directory.now_ms += 1000
             scenario.node.snapshots.maintain(directory.now_ms)
         await scenario.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
