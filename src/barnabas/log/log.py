@@ -19,7 +19,11 @@ from barnabas.log.flush import LogFlusher
 from barnabas.log.leader_epochs import EpochEndOffset
 from barnabas.log.maintenance import LogMaintenance, follower_base_offset, should_roll
 from barnabas.log.producers import replay
-from barnabas.log.producers.producer_state import ProducerStateEntry, read_end_marker
+from barnabas.log.producers.producer_state import (
+    AppendedBatch,
+    ProducerStateEntry,
+    read_end_marker,
+)
 from barnabas.log.producers.verification import VerificationGuard
 from barnabas.log.recovery import LoadedLog
 from barnabas.log.segments.log_segments import LogSegments
@@ -34,7 +38,6 @@ from barnabas.wire.records.batch import (
     NO_TIMESTAMP,
     BatchHeader,
     Readable,
-    assign_offset,
 )
 from barnabas.wire.records.control import EndTransactionMarker
 from barnabas.wire.records.validate import ValidBatch
@@ -132,47 +135,50 @@ class Log:
         A client's batch that opens a transaction needs the `verification` that `producers` issued
         for it. A marker is checked by the rules of its `transaction_version`.
         """
-        header, buffer, max_timestamp = batch
         marker = None
-        if header.producer_id >= 0:
-            if header.attributes & CONTROL_BIT:
-                marker = read_end_marker(buffer)
+        if batch.producer_id >= 0:
+            if batch.attributes & CONTROL_BIT:
+                marker = read_end_marker(batch.buffer)
                 if marker is not None:
-                    self.producers.check_marker(header, marker, transaction_version)
+                    self.producers.check_marker(batch, marker, transaction_version)
             else:
                 duplicate = self.producers.check_batch(
-                    header,
-                    from_client=from_client,
-                    verification=verification,
-                    must_verify=self.config.verify_transactions,
+                    batch, from_client, verification, self.config.verify_transactions
                 )
                 if duplicate is not None:
                     return LogAppendInfo(
                         duplicate.first_offset, duplicate.last_offset, True, duplicate.timestamp
                     )
+        config = self.config
         first_offset = self.log_end_offset
-        last_offset = first_offset + header.last_offset_delta
-        size_bytes = len(buffer)
-        if size_bytes > self.config.segment_bytes:
+        last_offset = first_offset + batch.last_offset_delta
+        size_bytes = batch.size_bytes
+        max_timestamp = batch.max_timestamp
+        if size_bytes > config.segment_bytes:
             raise self._batch_too_large(size_bytes)
         try:
             active = self.segments.active
             if should_roll(
-                active, self.config, self.name, size_bytes, last_offset, max_timestamp, now_ms
+                active, config, self.name, size_bytes, last_offset, max_timestamp, now_ms
             ):
                 active = self.maintenance.roll_at(first_offset)
             if leader_epoch != self.leader_epochs.latest_epoch:
                 self.leader_epochs.assign(leader_epoch, first_offset)
-            assign_offset(buffer, 0, first_offset, leader_epoch)
-            active.append(buffer, size_bytes)
+            batch.assign_offset(first_offset, leader_epoch)
+            active.append(batch.buffer, size_bytes)
         except OSError as error:
             raise log_dir_failure(self.directory, error) from error
-        self._on_batch_written(header, size_bytes, first_offset, last_offset, max_timestamp, marker)
+        # The batch is in the file: from here on it is part of the log.
+        active.on_batch_written(size_bytes, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
+        if batch.producer_id >= 0:
+            self._on_producer_wrote(batch, first_offset, last_offset, max_timestamp, marker)
         flusher = self.flusher
         if flusher.unflushed_since_ms < 0:
             flusher.unflushed_since_ms = now_ms
-        append_time_ms = max_timestamp if header.attributes & APPEND_TIME_BIT else NO_TIMESTAMP
-        return LogAppendInfo(first_offset, last_offset, False, append_time_ms)
+        append_time_ms = max_timestamp if batch.attributes & APPEND_TIME_BIT else NO_TIMESTAMP
+        # The constructor without its check of the number of fields, which costs as much again.
+        return tuple.__new__(LogAppendInfo, (first_offset, last_offset, False, append_time_ms))
 
     def append_as_follower(
         self, batches: Readable, now_ms: int, *, leader_epoch: int = replicated_batches.ANY_EPOCH
@@ -214,32 +220,29 @@ class Log:
             if header.attributes & CONTROL_BIT and header.producer_id >= 0:
                 marker = read_end_marker(view[position : position + size_bytes])
             last_offset = first_offset + header.last_offset_delta
-            self._on_batch_written(
-                header, size_bytes, first_offset, last_offset, header.max_timestamp, marker
-            )
+            self.segments.active.on_batch_written(size_bytes, last_offset, header.max_timestamp)
+            self.log_end_offset = last_offset + 1
+            if header.producer_id >= 0:
+                self._on_producer_wrote(
+                    header, first_offset, last_offset, header.max_timestamp, marker
+                )
             position += size_bytes
 
-    def _on_batch_written(
+    def _on_producer_wrote(
         self,
-        header: BatchHeader,
-        size_bytes: int,
+        batch: AppendedBatch,
         first_offset: int,
         last_offset: int,
         max_timestamp: int,
         marker: EndTransactionMarker | None,
     ) -> None:
-        """The batch is in the file: from here on it is part of the log."""
-        active = self.segments.active
-        active.on_batch_written(size_bytes, last_offset, max_timestamp)
-        self.log_end_offset = last_offset + 1
-        if header.producer_id < 0:
-            return
-        if not header.attributes & CONTROL_BIT:
-            self.producers.on_batch_appended(header, first_offset, last_offset, max_timestamp)
+        """A batch with a producer id was written: updates the state of the producer."""
+        if not batch.attributes & CONTROL_BIT:
+            self.producers.on_batch_appended(batch, first_offset, last_offset, max_timestamp)
         elif marker is not None:
-            aborted = self.producers.complete_transaction(header, marker, last_offset)
+            aborted = self.producers.complete_transaction(batch, marker, last_offset)
             if aborted is not None:
-                active.transaction_index.append(aborted)
+                self.segments.active.transaction_index.append(aborted)
 
     def _batch_too_large(self, size_bytes: int) -> KafkaError:
         return KafkaError(

@@ -160,12 +160,35 @@ class Partition:
             raise errors.not_leader(self)
         if self.is_under_min_isr and acks == ACKS_ALL:
             raise errors.not_enough_replicas(self)
-        log = self.log
-        config = self.config
         if from_client:
-            batch = validate(records, config.produce, now_ms)
+            batch = validate(records, self.config.produce, now_ms)
         else:
-            batch = _own_batch(records, config.produce)
+            batch = _own_batch(records, self.config.produce)
+        return self.append_validated(
+            batch,
+            acks,
+            now_ms,
+            from_client=from_client,
+            verification=verification,
+            transaction_version=transaction_version,
+        )
+
+    def append_validated(
+        self,
+        batch: ValidBatch,
+        acks: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        verification: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> LogAppendInfo:
+        """Appends a batch that fulfils the rules of the topic. See `append` for the rest."""
+        if not self.is_leader:
+            raise errors.not_leader(self)
+        if self.is_under_min_isr and acks == ACKS_ALL:
+            raise errors.not_enough_replicas(self)
+        log = self.log
         try:
             appended = log.append_as_leader(
                 batch,
@@ -183,10 +206,10 @@ class Partition:
             # The only replica commits by appending. This is here, and not in a role object, since
             # it saves a call for every append of an unreplicated topic.
             self.high_watermark = log.log_end_offset
-            self.purgatory.notify(self, len(batch.buffer))
+            self.purgatory.notify(self, batch.size_bytes)
         elif not appended.duplicate:
-            leader_state.on_append(appended.first_offset, len(batch.buffer), now_ms)
-        if config.flushes_by_count and log.flusher.is_due(now_ms):
+            leader_state.on_append(appended.first_offset, batch.size_bytes, now_ms)
+        if self.config.flushes_by_count and log.flusher.is_due(now_ms):
             self._flush_before_ack_offset = log.log_end_offset
             self.host.request_flush(self)
         return appended

@@ -21,7 +21,7 @@ from tests.log.cleaner.cleaner_model import (
 from tests.log.log_test_directory import LogTestDirectory
 from tests.uncompiled import compiled_and_plain
 
-from barnabas.log.cleaner import _checksum, _indexes, _offset_map, _records
+from barnabas.log.cleaner import _indexes, _offset_map, _records
 from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.segments.segment import LogSegment
 from barnabas.wire.records.batch import (
@@ -40,7 +40,7 @@ from barnabas.wire.records.compression import Codec, compress
 from barnabas.wire.records.read import read_records, record_bytes
 from barnabas.wire.records.record import Record
 
-loops = compiled_and_plain(_checksum, _indexes, _offset_map, _records)
+loops = compiled_and_plain(_indexes, _offset_map, _records)
 
 law = settings(max_examples=80, deadline=None)
 
@@ -574,20 +574,6 @@ def test_index_entries_are_those_of_a_log_segment(
 
 
 # Corrupt bytes
-
-
-@law
-@given(st.binary(max_size=100))
-def test_tables_and_the_instruction_compute_the_checksum_of_the_package(content: bytes) -> None:
-    assert _checksum.crc_by_table(content) == crc32c(content)
-    assert _checksum.crc_of(content) == crc32c(content)
-
-
-@pytest.mark.parametrize("size", [3071, 3072, 3073, 3080, 6143, 6144, 9300, 100_000])
-def test_parts_computed_at_once_have_the_checksum_of_the_whole(size: int) -> None:
-    content = random.Random(size).randbytes(size)
-    assert _checksum.crc_of(content) == crc32c(content)
-    assert _checksum.crc_by_table(content) == crc32c(content)
 
 
 def survive(batch: bytes) -> None:

@@ -2,6 +2,6 @@
 
 from tests.uncompiled import compiled_and_plain
 
-from barnabas.wire.records import _encoding, _loops
+from barnabas.wire.records import _checksum, _encoding, _loops, _validation
 
-loops = compiled_and_plain(_loops, _encoding)
+loops = compiled_and_plain(_checksum, _loops, _encoding, _validation)

@@ -21,7 +21,7 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
-    from cython.cimports.barnabas.log.cleaner._intrinsics import load_word, prefetch_to_write
+    from cython.cimports.barnabas.wire.records._intrinsics import load_word, prefetch_to_write
 
     Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])
     Size = cython.typedef(cython.Py_ssize_t)

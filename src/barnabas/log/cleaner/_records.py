@@ -46,7 +46,7 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
-    from cython.cimports.barnabas.log.cleaner._checksum import crc
+    from cython.cimports.barnabas.wire.records._checksum import crc
     from cython.cimports.libc.string import memcpy
 
     Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])

@@ -7,7 +7,7 @@ transactions, and so the last stable offset.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS, VerificationGuard
 from barnabas.log.segments.index import AbortedTransaction
@@ -22,6 +22,10 @@ from barnabas.wire.records.batch import (
 )
 from barnabas.wire.records.control import EndTransactionMarker, read_marker
 from barnabas.wire.records.read import read_records
+from barnabas.wire.records.validate import ValidBatch
+
+AppendedBatch: TypeAlias = BatchHeader | ValidBatch
+"""What the state takes of a batch; of one that another leader wrote there is only the header."""
 
 NO_TRANSACTION = -1
 
@@ -79,7 +83,7 @@ class ProducerStateEntry:
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
 
-    def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
+    def find_duplicate(self, header: AppendedBatch) -> BatchMetadata | None:
         """Returns the batch that this one is a retry of."""
         if header.producer_epoch == self.epoch:
             first, last = header.base_sequence, header.last_sequence
@@ -132,8 +136,7 @@ class ProducerStateManager:
 
     def check_batch(
         self,
-        header: BatchHeader,
-        *,
+        header: AppendedBatch,
         from_client: bool,
         verification: VerificationGuard | None = None,
         must_verify: bool = False,
@@ -176,7 +179,7 @@ class ProducerStateManager:
         return None
 
     def check_marker(
-        self, header: BatchHeader, marker: EndTransactionMarker, transaction_version: int = 0
+        self, header: AppendedBatch, marker: EndTransactionMarker, transaction_version: int = 0
     ) -> None:
         """Raises KafkaError if the marker is fenced, by its producer epoch or coordinator epoch."""
         producer = self.entries.get(header.producer_id)
@@ -240,7 +243,7 @@ class ProducerStateManager:
         self, producer_id: int, epoch: int, verification: VerificationGuard | None
     ) -> None:
         """Raises KafkaError unless the transaction is open or `verification` allows to open it."""
-        if self._has_open(producer_id, epoch):
+        if self.has_open_transaction(producer_id, epoch):
             return
         if verification is None or verification is not self._pending.get(producer_id):
             raise KafkaError(
@@ -250,7 +253,7 @@ class ProducerStateManager:
             )
 
     def on_batch_appended(
-        self, header: BatchHeader, first_offset: int, last_offset: int, timestamp: int
+        self, header: AppendedBatch, first_offset: int, last_offset: int, timestamp: int
     ) -> None:
         """Adds a batch that was appended."""
         producer_id = header.producer_id
@@ -261,10 +264,13 @@ class ProducerStateManager:
             producer = self.entries[producer_id] = ProducerStateEntry(producer_id)
         if producer.epoch != header.producer_epoch:
             producer.update_epoch(header.producer_epoch)
-        sequences = header.base_sequence, header.last_sequence
+        last_sequence = header.last_sequence
         # The constructor without its check of the number of fields, which costs as much again.
         producer.add_batch(
-            tuple.__new__(BatchMetadata, (*sequences, first_offset, last_offset, timestamp))
+            tuple.__new__(
+                BatchMetadata,
+                (header.base_sequence, last_sequence, first_offset, last_offset, timestamp),
+            )
         )
         producer.last_timestamp = timestamp
         if producer.transaction_first_offset < 0 and header.attributes & TRANSACTIONAL_BIT:
@@ -314,7 +320,7 @@ class ProducerStateManager:
         self._pending.pop(producer.producer_id, None)
 
     def complete_transaction(
-        self, header: BatchHeader, marker: EndTransactionMarker, offset: int
+        self, header: AppendedBatch, marker: EndTransactionMarker, offset: int
     ) -> AbortedTransaction | None:
         """Ends a transaction by its marker at `offset`; returns it if it was aborted."""
         producer_id = header.producer_id
@@ -378,11 +384,12 @@ class ProducerStateManager:
             del self.entries[producer_id]
         return len(silent)
 
-    def _has_open(self, producer_id: int, epoch: int) -> bool:
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Returns whether the producer's transaction of this epoch is open here."""
         producer = self.entries.get(producer_id)
         return producer is not None and producer.has_open_transaction(epoch)
 
-    def _check_order(self, producer: ProducerStateEntry | None, header: BatchHeader) -> None:
+    def _check_order(self, producer: ProducerStateEntry | None, header: AppendedBatch) -> None:
         """Raises KafkaError if the batch is out of sequence.
 
         An unknown producer may begin with any sequence, except after its own batches that wait for

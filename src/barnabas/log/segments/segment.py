@@ -23,6 +23,8 @@ from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
 SHORT_BYTES = 64 << 10
 """A segment of at most so many bytes is read faster than its indexes are written."""
 
+_OFFSET_ENTRY_BYTES = OffsetIndex.ENTRY.size
+_TIME_ENTRY_BYTES = TimeIndex.ENTRY.size
 _RECENT_READS = 8
 _UNKNOWN = -2
 
@@ -327,8 +329,8 @@ class LogSegment:
         """Returns whether an index is full; the time index reserves space for its last entry."""
         offsets, times = self._indexes or self._load_indexes()
         return (
-            offsets.count >= index_bytes // OffsetIndex.ENTRY.size
-            or times.count >= index_bytes // TimeIndex.ENTRY.size - 1
+            offsets.count + 1 > index_bytes // _OFFSET_ENTRY_BYTES
+            or times.count + 2 > index_bytes // _TIME_ENTRY_BYTES
         )
 
     def age_ms(self, timestamp: int, now_ms: int) -> int:

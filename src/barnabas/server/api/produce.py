@@ -5,7 +5,7 @@ v9 flexible; v10 the current leader beside NOT_LEADER_OR_FOLLOWER; v12 transacti
 AddPartitionsToTxn; v13 topics by id.
 """
 
-from collections.abc import Coroutine, Hashable
+from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.coordinator.records import INTERNAL_TOPICS
@@ -27,6 +27,7 @@ from barnabas.server.transactions.produce_verification import (
     Verified,
     verify_batches,
 )
+from barnabas.server.uncommitted_appends import UncommittedAppends
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from barnabas.wire.messages.produce import (
@@ -146,20 +147,24 @@ async def _append_all(request: ProduceRequest, context: RequestContext) -> Produ
             for topic in request.topic_data
         ]
     )
-    if appends.uncommitted and appends.failure is not None:
-        appends.recheck()
-    if appends.uncommitted:
-        purgatory = context.broker.purgatory
-        context.allows_next_produce = True
-        await purgatory.delay(appends.uncommitted, request.timeout_ms, appends.on_change, "Produce")
-        appends.fail_uncommitted()
+    uncommitted = appends.uncommitted
+    if uncommitted is not None:
+        if appends.failure is not None:
+            uncommitted.recheck()
+        if uncommitted.partitions:
+            context.allows_next_produce = True
+            await uncommitted.wait(context.broker.purgatory, request.timeout_ms)
+            uncommitted.expire()
+        for partition_response, outcome in uncommitted.errors:
+            partition_response.error_code = outcome
+            appends.failure = KafkaError(outcome)
     failure = appends.failure
     if request.acks == NO_RESPONSE:
         if failure is not None:
             raise failure  # the client reads no response, so the connection is closed
         return None
     if failure is not None and context.api_version >= FIRST_VERSION_WITH_LEADERS:
-        _add_current_leaders(response, context)
+        set_current_leaders(response, context)
     return response
 
 
@@ -186,8 +191,8 @@ class _Appends:
         broker = context.broker
         self.by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self.failure: Exception | None = None
-        self.uncommitted: dict[Partition, tuple[int, list[PartitionProduceResponse]]] = {}
-        """By partition, the offset to be committed, and the responses that wait for it."""
+        self.uncommitted: UncommittedAppends[PartitionProduceResponse] | None = None
+        """None if all of them are committed."""
         self._acks = request.acks
         self._context = context
         self._find: Any = broker.partitions.get if self.by_id else broker.partitions.get_by_name
@@ -221,36 +226,8 @@ class _Appends:
             )
         except Exception as failure:
             self.failure = failure
-            return self._error_response(data, partition, failure)
+            return failed_response(data.index, data.records, partition, failure, self._context)
         return self._appended(partition, appended, size_bytes)
-
-    def on_change(self, partition: Hashable, _: int) -> bool:
-        """Returns whether all partitions have an outcome, after a change of this one."""
-        assert isinstance(partition, Partition)
-        pending = self.uncommitted.get(partition)
-        if pending is not None:
-            next_offset, responses = pending
-            outcome = partition.commit_result(next_offset, self._acks)
-            if outcome is not None:
-                del self.uncommitted[partition]
-                self._set_outcome(responses, outcome)
-        return not self.uncommitted
-
-    def recheck(self) -> None:
-        """A later append may have failed the log directory of an earlier one before it waited."""
-        for partition in tuple(self.uncommitted):
-            self.on_change(partition, 0)
-
-    def fail_uncommitted(self) -> None:
-        """Fails the appends that were not committed before the timeout."""
-        for _, responses in self.uncommitted.values():
-            self._set_outcome(responses, ErrorCode.REQUEST_TIMED_OUT)
-
-    def _set_outcome(self, responses: list[PartitionProduceResponse], outcome: ErrorCode) -> None:
-        if outcome is not ErrorCode.NONE:
-            self.failure = KafkaError(outcome)
-            for response in responses:
-                response.error_code = outcome
 
     def _appended(
         self, partition: Partition, appended: LogAppendInfo, size_bytes: int
@@ -268,8 +245,9 @@ class _Appends:
             log_start_offset=partition.log.log_start_offset,
         )
         if self._acks != NO_RESPONSE and not partition.is_committed(next_offset, self._acks):
-            _, pending = self.uncommitted.get(partition, (0, []))
-            self.uncommitted[partition] = next_offset, [*pending, response]
+            if self.uncommitted is None:
+                self.uncommitted = UncommittedAppends(self._acks)
+            self.uncommitted.add(partition, next_offset, response)
         return response
 
     def _check_admission(self, partition: Partition, attributes: int) -> VerificationGuard | None:
@@ -305,33 +283,42 @@ class _Appends:
             raise outcome
         return outcome
 
-    def _error_response(
-        self, data: PartitionProduceData, partition: Partition | None, failure: Exception
-    ) -> PartitionProduceResponse:
-        code, message = error_of(failure, "Produce", self._context)
-        response = PartitionProduceResponse(
-            index=data.index, error_code=code, base_offset=-1, error_message=message or None
-        )
-        if partition is not None:
-            metrics = self._metrics(partition.topic)
-            metrics.failed_produce_requests += 1
-            if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(data.records, memoryview):
-                metrics.bytes_rejected += len(data.records)
-            was_validated = not isinstance(failure, UnfitRequest | NotVerified)
-            if was_validated and code not in _WITHOUT_LOG_START_OFFSET:
-                response.log_start_offset = partition.log.log_start_offset
-            if isinstance(failure, RejectedRecords):
-                topic_partition = f"{partition.topic}-{partition.index}"
-                response.error_message = failure.summary(topic_partition)
-                response.record_errors = [
-                    BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
-                    for index, reason in failure.record_errors(topic_partition)
-                ]
-        return response
+
+def failed_response(
+    index: int,
+    records: Any,
+    partition: Partition | None,
+    failure: Exception,
+    context: RequestContext,
+) -> PartitionProduceResponse:
+    """Returns the response for a partition to which nothing was appended, and counts the failure.
+
+    The partition is None if it is unknown.
+    """
+    code, message = error_of(failure, "Produce", context)
+    response = PartitionProduceResponse(
+        index=index, error_code=code, base_offset=-1, error_message=message or None
+    )
+    if partition is not None:
+        metrics = context.broker.metrics.topic(partition.topic)
+        metrics.failed_produce_requests += 1
+        if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(records, memoryview):
+            metrics.bytes_rejected += len(records)
+        was_validated = not isinstance(failure, UnfitRequest | NotVerified)
+        if was_validated and code not in _WITHOUT_LOG_START_OFFSET:
+            response.log_start_offset = partition.log.log_start_offset
+        if isinstance(failure, RejectedRecords):
+            topic_partition = f"{partition.topic}-{partition.index}"
+            response.error_message = failure.summary(topic_partition)
+            response.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
+                for index, reason in failure.record_errors(topic_partition)
+            ]
+    return response
 
 
-def _add_current_leaders(response: ProduceResponse, context: RequestContext) -> None:
-    """Sets the current leaders of partitions that this broker does not lead."""
+def set_current_leaders(response: ProduceResponse, context: RequestContext) -> None:
+    """Sets the current leaders of partitions that this broker does not lead, from v10 on."""
     rejected = (
         (topic.name or topic.topic_id, partition.index, partition)
         for topic in response.responses

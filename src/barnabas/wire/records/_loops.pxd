@@ -1,4 +1,4 @@
-# What other compiled files use of `_loops.py`: a walk through the records of batches.
+# What other compiled files use of `_loops.py`: walks through the records of batches.
 
 
 cdef class Walk:
@@ -35,3 +35,20 @@ cdef class Walk:
     cpdef object key(self)
     cpdef object value(self)
     cpdef object headers(self)
+
+
+cdef class RecordWalk:
+    cdef long long max_timestamp
+    cdef int malformed
+    cdef int keyless
+    cdef int untimely
+
+    cdef void check(
+        self,
+        const unsigned char* data,
+        Py_ssize_t end,
+        int count,
+        long long base_timestamp,
+        long long earliest,
+        long long latest,
+    ) noexcept nogil

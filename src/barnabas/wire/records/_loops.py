@@ -81,32 +81,50 @@ def walk(
     no key, and has a timestamp outside the bounds; -1 where there is none. The walk ends at
     a malformed record; bytes after the last record make `count` itself malformed.
     """
-    data: Data = _address(records)
-    end: Size = len(records)
-    position: Size = 0
-    timestamp: Long
-    max_timestamp: Long = -1
-    keyless: cython.int = -1
-    untimely: cython.int = -1
-    index: cython.int
-    span: Span
-    for index in range(count):
-        span = _span(data, position, end)
-        position = span.end
-        if (
-            position < 0
-            or span.offset_delta != index
-            or _overflows(base_timestamp, span.timestamp_delta)
-        ):
-            return max_timestamp, index, keyless, untimely
-        if span.key_size < 0 and keyless < 0:
-            keyless = index
-        timestamp = base_timestamp + span.timestamp_delta
-        if timestamp > max_timestamp:
-            max_timestamp = timestamp
-        if (timestamp < earliest or timestamp > latest) and timestamp != -1 and untimely < 0:
-            untimely = index
-    return max_timestamp, -1 if position == end else count, keyless, untimely
+    found: RecordWalk = RecordWalk()
+    found.check(_address(records), len(records), count, base_timestamp, earliest, latest)
+    return found.max_timestamp, found.malformed, found.keyless, found.untimely
+
+
+@cython.final
+@cython.cclass
+class RecordWalk:
+    """What `walk` finds, for compiled callers. The fields are declared in `_loops.pxd`."""
+
+    def check(self, data, end, count, base_timestamp, earliest, latest):
+        """Walks through the records in the first `end` bytes."""
+        position: Size = 0
+        timestamp: Long
+        max_timestamp: Long = -1
+        index: cython.int
+        span: Span
+        self.malformed = -1
+        self.keyless = -1
+        self.untimely = -1
+        for index in range(count):
+            span = _span(data, position, end)
+            position = span.end
+            if (
+                position < 0
+                or span.offset_delta != index
+                or _overflows(base_timestamp, span.timestamp_delta)
+            ):
+                self.malformed = index
+                break
+            if span.key_size < 0 and self.keyless < 0:
+                self.keyless = index
+            timestamp = base_timestamp + span.timestamp_delta
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
+            if (
+                (timestamp < earliest or timestamp > latest)
+                and timestamp != -1
+                and self.untimely < 0
+            ):
+                self.untimely = index
+        self.max_timestamp = max_timestamp
+        if self.malformed < 0 and position != end:
+            self.malformed = count
 
 
 def find_faults(

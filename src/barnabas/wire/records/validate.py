@@ -6,37 +6,27 @@ another codec its records are recompressed.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records import _loops
+from barnabas.wire.records import _loops, _validation
+from barnabas.wire.records._validation import ValidBatch as ValidBatch
 from barnabas.wire.records.batch import (
-    APPEND_TIME_BIT,
     CODEC_BITS,
-    CONTROL_BIT,
-    CRC_END,
-    DELETE_HORIZON_BIT,
     HEADER_BYTES,
     LENGTH_END,
     MAGIC,
     MAGIC_AT,
-    NO_PRODUCER_ID,
-    BatchHeader,
     CorruptBatch,
     read_header,
     set_max_timestamp,
     stamp_append_time,
     write_header,
 )
-from barnabas.wire.records.checksum import crc32c
-from barnabas.wire.records.compression import Buffer, Codec, CompressionError, compress
-from barnabas.wire.records.decompressor import decompress_for_validation
+from barnabas.wire.records.compression import Buffer, Codec, compress
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES
 
 MAX_RECORD_ERRORS = 1000  # listed in a response; a batch can have a hundred times more
 
-_EARLIEST = -(1 << 63)
-_LATEST = (1 << 63) - 1
 _SMALLEST_LENGTH = 14  # of a message of format v0, the oldest format
 
 
@@ -52,14 +42,6 @@ class ProduceRules:
     codec: Codec | None  # None: the producer's
     level: int | None = None  # None: the codec's default
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
-
-
-class ValidBatch(NamedTuple):
-    """A batch that may be appended, with its header as patched in the buffer."""
-
-    header: BatchHeader
-    buffer: memoryview | bytearray
-    max_timestamp: int
 
 
 class InvalidRecords(KafkaError):  # noqa: N818 - the domain's word for it
@@ -120,39 +102,34 @@ def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatc
 
     The buffer of the result is the same memory, or new bytes if the topic's codec differs.
     """
-    header = _only_batch(records)
-    size = header.length + LENGTH_END
-    if size > rules.max_message_bytes:
-        raise _too_large(size, rules)
-    if crc32c(records[CRC_END:size]) != header.crc:
-        raise CorruptBatch(f"The batch does not match its checksum {header.crc:#010x}.")
-    _check_header(header)
-    codec = header.attributes & CODEC_BITS
-    body: Buffer = records[HEADER_BYTES:size]
-    if codec:
-        body = _expand(body, header.codec, rules)
-    max_timestamp = _check_records(body, header, rules, now_ms)
-
-    buffer: memoryview | bytearray = records if size == len(records) else records[:size]
-    if rules.codec is not None and rules.codec != codec:
-        buffer = _recompress(body, header, rules)
-        header = read_header(buffer)
+    checker = _validation.checker
+    checker.use(rules, now_ms)
+    batch = _validation.ValidBatch()
+    fault = checker.check_batch(batch, records)
+    if fault == _validation.NOT_ONE_BATCH:
+        records = _only_batch(records)
+        fault = checker.check_batch(batch, records)
+    try:
+        if fault:
+            raise _error(fault, batch, records, checker, rules)
+        batch.buffer = records
+        if rules.codec is not None and rules.codec != batch.attributes & CODEC_BITS:
+            batch = _recompress(batch, checker.body or records[HEADER_BYTES:], rules)
+    finally:
+        checker.forget()
     if rules.append_time:
-        max_timestamp = now_ms
-        stamp_append_time(buffer, 0, now_ms)
-        header = read_header(buffer)
-    elif max_timestamp != header.max_timestamp:
-        set_max_timestamp(buffer, 0, max_timestamp)
-        header = read_header(buffer)
-    return ValidBatch(header, buffer, max_timestamp)
+        stamp_append_time(batch.buffer, 0, now_ms)
+        return _validation.ValidBatch(batch.header, batch.buffer, now_ms)
+    if batch.max_timestamp != batch.header_timestamp:
+        set_max_timestamp(batch.buffer, 0, batch.max_timestamp)
+        return _validation.ValidBatch(batch.header, batch.buffer, batch.max_timestamp)
+    return batch
 
 
-def _only_batch(records: memoryview) -> BatchHeader:
-    """Returns the header of the only whole batch; no other batch may follow it."""
+def _only_batch(records: memoryview) -> memoryview:
+    """Returns the only whole batch; no other batch may follow it."""
     if len(records) >= HEADER_BYTES and records[MAGIC_AT] == MAGIC:
-        header = read_header(records)
-        if header.length + LENGTH_END == len(records):  # the usual case
-            return header
+        read_header(records)  # raises CorruptBatch if the length is too small
     if not _whole_batch_at(records, 0):
         raise UnfitRequest(
             ErrorCode.INVALID_RECORD, "There is no whole record batch for the partition."
@@ -163,13 +140,12 @@ def _only_batch(records: memoryview) -> BatchHeader:
             f"The batch has magic {records[MAGIC_AT]}, and only format v2 is accepted: "
             "the client must be of Kafka 0.11 or later.",
         )
-    header = read_header(records)
-    size = header.length + LENGTH_END
+    size = read_header(records).size_bytes
     if size != len(records) and _whole_batch_at(records, size):
         raise UnfitRequest(
             ErrorCode.INVALID_RECORD, "There is more than one record batch for the partition."
         )
-    return header
+    return records[:size]
 
 
 def _whole_batch_at(records: memoryview, position: int) -> bool:
@@ -189,85 +165,92 @@ def _whole_batch_at(records: memoryview, position: int) -> bool:
     return length + LENGTH_END <= left
 
 
-def _check_header(header: BatchHeader) -> None:
-    """Rejects batches that only brokers write, and fields that contradict each other."""
-    base_offset, _, _, _, _, attributes, last_delta, _, _, producer, epoch, sequence, count = header
-    if count <= 0:
-        reason = f"claims {count} records"
-    elif last_delta != count - 1:
-        reason = f"claims {count} records, and offsets from 0 to {last_delta}"
-    elif base_offset != 0:
-        reason = f"has the base offset {base_offset} where a producer writes 0"
-    elif attributes & CONTROL_BIT:
-        reason = "is a control batch, which clients may not write"
-    elif attributes & DELETE_HORIZON_BIT:
-        reason = "has a delete horizon, which only compaction sets"
-    elif producer != NO_PRODUCER_ID and (producer < 0 or epoch < 0 or sequence < 0):
-        reason = f"is of producer {producer}, epoch {epoch}, from sequence {sequence}"
-    elif attributes & APPEND_TIME_BIT:
-        raise InvalidRecords(
-            ErrorCode.INVALID_TIMESTAMP,
-            "The batch claims to have the log's append time, which only the log sets.",
-        )
-    elif attributes & CODEC_BITS > Codec.ZSTD:
-        raise InvalidRecords(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"The batch names codec {attributes & CODEC_BITS}, which does not exist.",
-        )
-    else:
-        return
-    raise InvalidRecords(ErrorCode.INVALID_RECORD, f"The batch {reason}.")
+def _error(
+    fault: int,
+    batch: ValidBatch,
+    records: memoryview,
+    checker: _validation.BatchChecker,
+    rules: ProduceRules,
+) -> KafkaError:
+    """Returns the error for a fault of the batch."""
+    count = batch.record_count
+    match fault:
+        case _validation.TOO_LARGE:
+            return _too_large(batch.size_bytes, rules)
+        case _validation.WRONG_CHECKSUM:
+            return CorruptBatch(f"The batch does not match its checksum {batch.crc:#010x}.")
+        case _validation.HAS_APPEND_TIME:
+            return InvalidRecords(
+                ErrorCode.INVALID_TIMESTAMP,
+                "The batch claims to have the log's append time, which only the log sets.",
+            )
+        case _validation.UNKNOWN_CODEC:
+            return InvalidRecords(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"The batch names codec {batch.attributes & CODEC_BITS}, which does not exist.",
+            )
+        case _validation.NOT_DECOMPRESSED:
+            # The checksum is right: CORRUPT_MESSAGE would make the client retry in vain.
+            return InvalidRecords(ErrorCode.INVALID_RECORD, checker.error)
+        case _validation.MALFORMED_RECORD:
+            malformed = checker.malformed
+            return InvalidRecords(
+                ErrorCode.INVALID_RECORD,
+                f"Record {malformed} of {count} is malformed or out of order."
+                if malformed < count
+                else f"There are bytes left after the last of {count} records.",
+            )
+        case _validation.REJECTED_RECORDS:
+            body = records[HEADER_BYTES:] if checker.body is None else checker.body
+            return _rejected_records(body, batch, checker, rules)
+    return InvalidRecords(ErrorCode.INVALID_RECORD, f"The batch {_header_fault(fault, batch)}.")
 
 
-def _expand(compressed: Buffer, codec: Codec, rules: ProduceRules) -> Buffer:
-    try:
-        return decompress_for_validation(codec, compressed, rules.max_decompressed_bytes)
-    except CompressionError as error:
-        # The checksum is right: CORRUPT_MESSAGE would make the client retry in vain.
-        raise InvalidRecords(ErrorCode.INVALID_RECORD, error.message) from None
-
-
-def _check_records(body: Buffer, header: BatchHeader, rules: ProduceRules, now_ms: int) -> int:
-    """Validates the records by the topic's rules. Returns their latest timestamp."""
-    if rules.append_time:
-        earliest, latest = _EARLIEST, _LATEST
-    else:
-        earliest = now_ms - rules.before_max_ms
-        latest = now_ms + rules.after_max_ms
-        if latest > _LATEST:
-            latest = _LATEST
-    max_timestamp, malformed, keyless, untimely = _loops.walk(
-        body, header.record_count, header.base_timestamp, earliest, latest
+def _header_fault(fault: int, batch: ValidBatch) -> str:
+    """Returns what is wrong with the header of a batch."""
+    match fault:
+        case _validation.WRONG_COUNT:
+            return f"claims {batch.record_count} records"
+        case _validation.WRONG_LAST_OFFSET:
+            return (
+                f"claims {batch.record_count} records, and offsets from 0 to "
+                f"{batch.last_offset_delta}"
+            )
+        case _validation.WRONG_BASE_OFFSET:
+            return f"has the base offset {batch.base_offset} where a producer writes 0"
+        case _validation.CONTROL_BATCH:
+            return "is a control batch, which clients may not write"
+        case _validation.HAS_DELETE_HORIZON:
+            return "has a delete horizon, which only compaction sets"
+    return (
+        f"is of producer {batch.producer_id}, epoch {batch.producer_epoch}, from sequence "
+        f"{batch.base_sequence}"
     )
-    if malformed >= 0:
-        raise InvalidRecords(
-            ErrorCode.INVALID_RECORD,
-            f"Record {malformed} of {header.record_count} is malformed or out of order."
-            if malformed < header.record_count
-            else f"There are bytes left after the last of {header.record_count} records.",
-        )
-    if untimely >= 0 or (keyless >= 0 and rules.compacted):
-        faults = _loops.find_faults(
-            body,
-            header.record_count,
-            header.base_timestamp,
-            earliest,
-            latest,
-            rules.compacted,
-            MAX_RECORD_ERRORS,
-        )
-        raise RejectedRecords(faults, earliest, latest)
-    return max_timestamp
 
 
-def _recompress(body: Buffer, header: BatchHeader, rules: ProduceRules) -> bytearray:
+def _rejected_records(
+    body: Buffer, batch: ValidBatch, checker: _validation.BatchChecker, rules: ProduceRules
+) -> RejectedRecords:
+    faults = _loops.find_faults(
+        body,
+        batch.record_count,
+        batch.base_timestamp,
+        checker.earliest,
+        checker.latest,
+        rules.compacted,
+        MAX_RECORD_ERRORS,
+    )
+    return RejectedRecords(faults, checker.earliest, checker.latest)
+
+
+def _recompress(batch: ValidBatch, body: Buffer, rules: ProduceRules) -> ValidBatch:
     """Returns the batch in the topic's codec; it must still be within the size limit."""
-
     codec = rules.codec or Codec.NONE
     buffer = bytearray(HEADER_BYTES)
     buffer += compress(codec, body, rules.level)
     if len(buffer) > rules.max_message_bytes:
         raise _too_large(len(buffer), rules)
+    header = batch.header
     write_header(
         buffer,
         0,
@@ -276,7 +259,7 @@ def _recompress(body: Buffer, header: BatchHeader, rules: ProduceRules) -> bytea
             attributes=header.attributes & ~CODEC_BITS | codec,
         ),
     )
-    return buffer
+    return _validation.ValidBatch(read_header(buffer), buffer, batch.max_timestamp)
 
 
 def _too_large(size: int, rules: ProduceRules) -> InvalidRecords:

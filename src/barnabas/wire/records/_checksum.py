@@ -19,7 +19,7 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
-    from cython.cimports.barnabas.log.cleaner._intrinsics import (
+    from cython.cimports.barnabas.wire.records._intrinsics import (
         crc_by_instruction,
         has_crc_instruction,
         load_word,
