@@ -35,7 +35,6 @@ from barnabas.wire.records.batch import (
     write_header,
 )
 from barnabas.wire.records.build import build_batch
-from barnabas.wire.records.checksum import crc32c
 from barnabas.wire.records.compression import Codec, compress
 from barnabas.wire.records.read import read_records, record_bytes
 from barnabas.wire.records.record import Record

@@ -5,6 +5,7 @@ from barnabas.wire.records._loops cimport RecordWalk
 
 cdef class ValidBatch:
     cdef public object buffer  # the bytes of the batch
+    cdef unsigned char* start  # where they are, if the caller keeps them there; or NULL
     cdef readonly Py_ssize_t size_bytes
     cdef readonly long long base_offset
     cdef readonly unsigned int crc
@@ -19,6 +20,7 @@ cdef class ValidBatch:
     cdef readonly long long max_timestamp  # of the records, or the append time
 
     cdef bint read(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t size) noexcept
+    cpdef release(self)
     cpdef assign_offset(self, long long base_offset, int leader_epoch)
 
 

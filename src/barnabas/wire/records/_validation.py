@@ -140,15 +140,24 @@ class ValidBatch:
         self.record_count = _integer(data, at + 57, 4)
         return True
 
+    def release(self):
+        """Keeps no memory of the batch."""
+        self.buffer = None
+        if cython.compiled:
+            self.start = cython.NULL
+
     def assign_offset(self, base_offset, leader_epoch):
         """Sets the base offset and leader epoch; the checksum does not cover them."""
         if not cython.compiled:
             assign_offset(self.buffer, 0, base_offset, leader_epoch)
             return
-        target: cython.uchar[::1] = self.buffer
+        target: cython.pointer[cython.uchar] = self.start
+        if target == cython.NULL:
+            buffer: cython.uchar[::1] = self.buffer
+            if len(buffer) < _HEADER_BYTES:
+                raise ValueError("The buffer has no batch header.")
+            target = cython.address(buffer[0])
         index: cython.int
-        if len(target) < _HEADER_BYTES:
-            raise ValueError("The buffer has no batch header.")
         for index in range(8):
             target[index] = (base_offset >> (56 - 8 * index)) & 0xFF
         for index in range(4):
