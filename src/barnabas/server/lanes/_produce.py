@@ -22,10 +22,11 @@ from barnabas.server.lanes._lane import NO_RESPONSE, RESPONDED, Lane
 from barnabas.server.lanes.produce_outcome import ProduceOutcome
 from barnabas.server.request_context import RequestContext
 from barnabas.server.uncommitted_appends import UncommittedAppends
+from barnabas.wire._cursor import Cursor, Sink
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.error_response import error_counter
 from barnabas.wire.messages.produce import ProduceResponse
-from barnabas.wire.records import _validation
+from barnabas.wire.records._validation import BatchChecker, ValidBatch
 from barnabas.wire.records.batch import CODEC_BITS, HEADER_BYTES, TRANSACTIONAL_BIT
 from barnabas.wire.records.compression import Codec
 
@@ -38,9 +39,6 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
-    from cython.cimports.barnabas.wire._cursor import Cursor, Sink
-    from cython.cimports.barnabas.wire.records._validation import ValidBatch
-
     Size = cython.typedef(cython.Py_ssize_t)
     Long = cython.typedef(cython.longlong)
 
@@ -73,7 +71,7 @@ class PlannedAppend:
 
     def __init__(self):
         self.partition = None
-        self.batch = _validation.ValidBatch()
+        self.batch = ValidBatch()
 
 
 @cython.final
@@ -119,7 +117,7 @@ class ProduceLane(Lane):
         self.broker = broker
         self.count_errors = error_counter(ProduceResponse, metrics.errors)
         self.errors = metrics.errors
-        self.checker = _validation.BatchChecker()
+        self.checker = BatchChecker()
         self.counts = TopicCounts(broker.metrics)
         self.appends = []
         self.count = 0

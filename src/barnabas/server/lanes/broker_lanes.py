@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.server.lanes._fetch import FetchLane
 from barnabas.server.lanes._lane import Lane
+from barnabas.server.lanes._produce import ProduceLane
 from barnabas.wire.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -12,4 +13,8 @@ if TYPE_CHECKING:
 
 def broker_lanes(broker: "BrokerNode") -> dict[ApiKey, Lane]:
     """Returns the lanes by API. Everything else of the broker is there, but nothing is loaded."""
-    return {ApiKey.FETCH: FetchLane(broker, broker.metrics.request("Fetch"))}
+    metrics = broker.metrics.request
+    return {
+        ApiKey.FETCH: FetchLane(broker, metrics("Fetch")),
+        ApiKey.PRODUCE: ProduceLane(broker, metrics("Produce")),
+    }
