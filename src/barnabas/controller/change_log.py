@@ -1,5 +1,5 @@
 """Log lines of the active controller about what it changes: topics, settings, unclean elections,
-reassignments.
+reassignments; and what is in `security_change_log`.
 
 They are written when the changes are committed. Lines about leaders and in-sync replicas are left
 out: they follow from those about brokers.
@@ -15,6 +15,7 @@ from barnabas.config import broker
 from barnabas.config.changes import ConfigResourceType
 from barnabas.config.setting import HIDDEN, SettingType
 from barnabas.config.warnings import setting_warnings
+from barnabas.controller.security_change_log import SecurityChanges
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.replay import apply_partition_change
 from barnabas.metadata.states import ConfigResource, PartitionRegistration, RecoveryState
@@ -45,6 +46,7 @@ class MetadataChanges:
     unclean: list[str] = field(default_factory=list)
     reassigned: dict[str, list[str]] = field(default_factory=dict)
     """What happened to reassignments, with the partitions and their replicas."""
+    security: SecurityChanges = field(default_factory=SecurityChanges)
 
     @classmethod
     def of(cls, records: Sequence[Message], image: MetadataImage) -> MetadataChanges:
@@ -65,6 +67,8 @@ class MetadataChanges:
                     changes.deleted.append(_topic_name(record.topic_id, image))
                 case PartitionChangeRecord():
                     changes._add_partition_change(record, image)
+                case _:
+                    changes.security.add(record, image)
         return changes
 
     def _add_partition_change(self, record: PartitionChangeRecord, image: MetadataImage) -> None:
@@ -108,6 +112,7 @@ class MetadataChanges:
         for event, reassigned in self.reassigned.items():
             _logger.info("partition reassignment %s: %s", event, _listed(reassigned))
         self._log_configs()
+        self.security.log()
 
     def _own_configs(self, topic: str) -> str:
         configs = self.configs.get((ConfigResourceType.TOPIC, topic))

@@ -7,6 +7,7 @@ the connection until the delay is over. Without quotas nothing is measured.
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -58,6 +59,10 @@ _OF_NODES: Final = frozenset(
 )
 """Requests that nodes send to each other, which are never throttled."""
 
+_QUEUES: Final = ("produce", "fetch", "request", "controllermutation")
+_KINDS: Final[Mapping[int, str]] = {ApiKey.PRODUCE: "produce", ApiKey.FETCH: "fetch"}
+"""The quota that delays a request of an API, unless its time does; else it changes partitions."""
+
 _NS_PER_PERCENT: Final = 10_000_000
 """The part of a second that is one percent of a thread."""
 
@@ -66,6 +71,7 @@ class RequestQuotas:
     """The quotas of one node. All of them count for this node alone."""
 
     __slots__ = (
+        "delays",
         "exempt_time",
         "fetch",
         "is_enabled",
@@ -90,6 +96,8 @@ class RequestQuotas:
         )
         self.mutations = BucketQuota(QuotaKey.CONTROLLER_MUTATION_RATE, controller_window)
         self.exempt_time = SampledRate(window)
+        self.delays = {kind: ThrottledChannels() for kind in _QUEUES}
+        """The channels that wait, by the quota that delays them."""
         self.now_ms = now_ms
         """The clock of the event loop, whose timers end the delays."""
 
@@ -132,6 +140,7 @@ class RequestQuotas:
         user, client_id = context.principal.name, context.client_id or ""
         has_delay = response is not None and route.has_throttle_time
         delay_ms: int = response.throttle_time_ms if has_delay else 0
+        queue = self.delays[_KINDS.get(request.API_KEY, "controllermutation")]
         if request.API_KEY == ApiKey.PRODUCE and self.produce.is_enabled:
             produce_ms = self.produce.record(user, client_id, size_bytes, now_ms)
             delay_ms = max(delay_ms, produce_ms)
@@ -141,9 +150,11 @@ class RequestQuotas:
                 self.exempt_time.record(percent, now_ms)
             else:
                 request_ms = self.request_time.record(user, client_id, percent, now_ms)
-                delay_ms = max(delay_ms, request_ms)
+                if request_ms > delay_ms:
+                    delay_ms, queue = request_ms, self.delays["request"]
         if delay_ms <= 0:
             return
+        queue.add(now_ms + delay_ms, now_ms)
         if has_delay:
             response.throttle_time_ms = delay_ms
         context.connection.throttle(delay_ms)
@@ -160,6 +171,7 @@ class RequestQuotas:
             return None
         now_ms = self.now_ms()
         sensor = self.mutations.sensors.get(quota.tags, now_ms)
+        sensor.bound = quota.bound
         return RecordedMutations(
             quota, sensor, now_ms, is_strict=context.api_version >= first_strict
         )
@@ -181,10 +193,34 @@ class RequestQuotas:
             rate = sensor.rate.per_second(now_ms)
             waited = sensor.throttle_time.average(now_ms)
             yield Gauge("kafka_server_controllermutation_mutation_rate", rate, labels)
+            tokens = sensor.bucket.tokens(sensor.bound, now_ms)
+            yield Gauge("kafka_server_controllermutation_tokens", tokens, labels)
             yield Gauge("kafka_server_controllermutation_throttle_time", waited, labels)
+        if self.is_enabled:
+            for kind, queue in self.delays.items():
+                yield Gauge(f"kafka_server_{kind}_queue_size", queue.count(now_ms))
         if self.request_time.is_enabled:
             exempt = self.exempt_time.per_second(now_ms)
             yield Gauge("kafka_server_request_exempt_request_time", exempt)
+
+
+class ThrottledChannels:
+    """Counts the channels that wait because of a quota, by when their delays end."""
+
+    __slots__ = ("_ends_ms",)
+
+    def __init__(self) -> None:
+        self._ends_ms: list[int] = []  # a heap
+
+    def add(self, end_ms: int, now_ms: int) -> None:
+        heappush(self._ends_ms, end_ms)
+        if self._ends_ms[0] <= now_ms:
+            heappop(self._ends_ms)
+
+    def count(self, now_ms: int) -> int:
+        while self._ends_ms and self._ends_ms[0] <= now_ms:
+            heappop(self._ends_ms)
+        return len(self._ends_ms)
 
 
 class RecordedMutations:

@@ -86,13 +86,15 @@ class QuotaTable:
 class ClientSensor:
     """What is measured of the clients that share a quota."""
 
-    __slots__ = ("bucket", "rate", "throttle_time", "used_ms")
+    __slots__ = ("bound", "bucket", "rate", "throttle_time", "used_ms")
 
     def __init__(self, window: RateWindow) -> None:
         self.rate = SampledRate(window)
         self.bucket = TokenBucket(window)
         self.throttle_time = SampledRate(window)
         self.used_ms = 0
+        self.bound = 0.0
+        """Of the quota that was measured last."""
 
 
 class ClientSensors:

@@ -1,6 +1,6 @@
 """How many connections are accepted per second: by this broker, by a listener, of an IP address."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Final
 
@@ -23,6 +23,7 @@ class ConnectionQuotas:
         "_window",
         "broker",
         "has_ip_quotas",
+        "ip_throttle_times",
         "listeners",
         "throttle_times",
     )
@@ -39,6 +40,8 @@ class ConnectionQuotas:
         self.listeners: dict[str, SampledRate] = {}
         self.throttle_times: dict[str, SampledRate] = {}
         """How long listeners had to wait."""
+        self.ip_throttle_times: dict[str, SampledRate] = {}
+        """How long connections were held because of their address, by listener."""
 
     def set_bounds(
         self, broker: int, listeners: Mapping[str, int], exempt_listener: str | None
@@ -76,7 +79,7 @@ class ConnectionQuotas:
             waited.record(delay_ms, now_ms)
         return delay_ms
 
-    def record_ip(self, host: str, now_ms: int) -> int:
+    def record_ip(self, listener: str, host: str, now_ms: int) -> int:
         """Records a connection of an address. Returns 0, or after how long to close it.
 
         A connection that is closed does not count.
@@ -92,7 +95,14 @@ class ConnectionQuotas:
         delay_ms = min(rate.delay_ms(bound, now_ms), self._window.sample_ms)
         if delay_ms:
             rate.record(-1, now_ms)
+            waited = self.ip_throttle_times.setdefault(listener, SampledRate(self._window))
+            waited.record(delay_ms, now_ms)
         return delay_ms
+
+    def ip_rates(self, now_ms: int) -> Iterator[tuple[str, float]]:
+        """Yields the rates of the addresses that have quotas and connected lately."""
+        for host, rate in self._by_ip.items():
+            yield host, rate.per_second(now_ms)
 
 
 def _normalized(host: str | None) -> str | None:

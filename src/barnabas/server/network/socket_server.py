@@ -185,6 +185,12 @@ class SocketServer:
             labels = {"listener": listener}
             waited_ms = waited.average(now_ms)
             yield Gauge(_METRICS + "connection_accept_throttle_time", waited_ms, labels)
+        for listener, waited in quotas.ip_throttle_times.items():
+            labels = {"listener": listener}
+            waited_ms = waited.average(now_ms)
+            yield Gauge(_METRICS + "ip_connection_accept_throttle_time", waited_ms, labels)
+        for host, per_second in quotas.ip_rates(now_ms):
+            yield Gauge(_METRICS + "connection_accept_rate", per_second, {"ip": host})
         yield Gauge(_METRICS + "broker_connection_accept_rate", quotas.broker.per_second(now_ms))
 
     @property
@@ -258,7 +264,7 @@ class SocketServer:
             sock.close()
             return None
         quotas = self.connection_quotas
-        if quotas.has_ip_quotas and (delay_ms := quotas.record_ip(host, self.now_ms())):
+        if quotas.has_ip_quotas and (delay_ms := quotas.record_ip(listener, host, self.now_ms())):
             self._hold_and_close(sock, delay_ms)
             return None
         self._per_host[host] = self._per_host.get(host, 0) + 1
