@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 _NEVER = 0x7FFFFFFFFFFFFFFF
 _DAY_MS = 24 * 60 * 60 * 1000
+_OFFSET_ENTRY_BYTES = 8
+_TIME_ENTRY_BYTES = 12
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,9 +34,16 @@ class LogConfig:
     roll_ms: int = field(init=False)
     """The age at which a segment is rolled, early enough for `max_compaction_lag_ms`."""
 
+    max_offset_entries: int = field(init=False)
+    max_time_entries: int = field(init=False)
+    """The entries with which an index is full; that of timestamps reserves one for its last."""
+
     def __post_init__(self) -> None:
         lag_ms = self.max_compaction_lag_ms if self.compact else _NEVER
         object.__setattr__(self, "roll_ms", min(self.segment_ms, lag_ms))
+        index_bytes = self.segment_index_bytes
+        object.__setattr__(self, "max_offset_entries", index_bytes // _OFFSET_ENTRY_BYTES)
+        object.__setattr__(self, "max_time_entries", index_bytes // _TIME_ENTRY_BYTES - 1)
 
 
 DEFAULT_CONFIG = LogConfig()

@@ -203,17 +203,20 @@ def should_roll(
     now_ms: int,
 ) -> bool:
     """Returns whether batches up to `last_offset` need a new segment."""
-    if active.size_bytes > config.segment_bytes - size_bytes:
-        return True
-    if last_offset - active.base_offset > _MAX_RELATIVE_OFFSET:
-        return True
-    if active.has_full_index(config.segment_index_bytes):
+    if (
+        active.size_bytes > config.segment_bytes - size_bytes
+        or last_offset - active.base_offset > _MAX_RELATIVE_OFFSET
+        or active.has_full_index(config.max_offset_entries, config.max_time_entries)
+    ):
         return True
     if not active.size_bytes:
         return False
     roll_ms = config.roll_ms
     if config.segment_jitter_ms:
         roll_ms -= _jitter_ms(active, config, name)
+    first_timestamp = active.first_timestamp
+    if first_timestamp >= 0:  # the usual case, without a call
+        return max_timestamp - first_timestamp > roll_ms
     return active.age_ms(max_timestamp, now_ms) > roll_ms
 
 

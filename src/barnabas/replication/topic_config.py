@@ -1,7 +1,7 @@
 """The settings of a topic, resolved once per change into the form that partitions and logs use."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from barnabas.log import LogConfig
@@ -38,16 +38,17 @@ class TopicConfig:
     produce: ProduceRules
     log: LogConfig
     min_insync_replicas: int
+    flushes_by_count: bool = field(init=False)
+    """Whether `flush.messages` makes some appends wait for the disk."""
+
+    def __post_init__(self) -> None:
+        flushes_by_count = self.log.flush_messages < NO_FLUSH_BY_COUNT
+        object.__setattr__(self, "flushes_by_count", flushes_by_count)
 
     @property
     def only_compacted(self) -> bool:
         """Whether cleanup.policy is `compact` alone, so that records are not deleted by offset."""
         return self.log.compact and not self.log.delete
-
-    @property
-    def flushes_by_count(self) -> bool:
-        """Whether `flush.messages` makes some appends wait for the disk."""
-        return self.log.flush_messages < NO_FLUSH_BY_COUNT
 
 
 def resolve_topic_config(topic: str, settings: ConfigProvider) -> TopicConfig:

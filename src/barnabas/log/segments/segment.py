@@ -23,8 +23,6 @@ from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
 SHORT_BYTES = 64 << 10
 """A segment of at most so many bytes is read faster than its indexes are written."""
 
-_OFFSET_ENTRY_BYTES = OffsetIndex.ENTRY.size
-_TIME_ENTRY_BYTES = TimeIndex.ENTRY.size
 _RECENT_READS = 8
 _UNKNOWN = -2
 
@@ -325,13 +323,10 @@ class LogSegment:
         if len(recent) > _RECENT_READS:
             del recent[next(iter(recent))]
 
-    def has_full_index(self, index_bytes: int) -> bool:
-        """Returns whether an index is full; the time index reserves space for its last entry."""
+    def has_full_index(self, max_offset_entries: int, max_time_entries: int) -> bool:
+        """Returns whether an index has so many entries."""
         offsets, times = self._indexes or self._load_indexes()
-        return (
-            offsets.count + 1 > index_bytes // _OFFSET_ENTRY_BYTES
-            or times.count + 2 > index_bytes // _TIME_ENTRY_BYTES
-        )
+        return offsets.count >= max_offset_entries or times.count >= max_time_entries
 
     def age_ms(self, timestamp: int, now_ms: int) -> int:
         """Returns by how much `timestamp` is later than the first batch.
