@@ -13,7 +13,8 @@ from barnabas.server.api import HANDLERS
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import Handler
 from barnabas.server.lanes._lane import Lane
-from barnabas.server.network.connection import ClientConnection
+from barnabas.server.network._clock import wall_clock_ms
+from barnabas.server.network._connection import ClientConnection
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
 from barnabas.server.network.routes import NO_LANES, RouteTable
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
@@ -85,11 +86,12 @@ class Server:
         self,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
         now_ns: Callable[[], int] = perf_counter_ns,
+        now_ms: Callable[[], int] = wall_clock_ms,
         lanes: Mapping[ApiKey, Lane] = NO_LANES,
         **settings: Any,
     ) -> None:
         self.broker = a_broker()
-        self.broker.monotonic_ns = now_ns
+        self.broker.monotonic_ns, self.broker.clock = now_ns, now_ms
         self.network = SocketServer(
             self.broker,
             SocketServerSettings(**settings),
@@ -97,8 +99,13 @@ class Server:
             RouteTable(self.broker.metrics, handlers, lanes),
         )
 
-    def connect(self, host: str = "10.0.0.1", security: ListenerSecurity = PLAINTEXT) -> "Client":
-        ours, theirs = socket.socketpair()
+    def connect(
+        self,
+        host: str = "10.0.0.1",
+        security: ListenerSecurity = PLAINTEXT,
+        kind: socket.SocketKind = socket.SOCK_STREAM,
+    ) -> "Client":
+        ours, theirs = socket.socketpair(type=kind)
         for sock in ours, theirs:
             sock.setblocking(False)
         listener = security.protocol.name

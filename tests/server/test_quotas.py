@@ -18,6 +18,7 @@ from tests.server.harness import (
 from barnabas.security.authorizer.model import CLUSTER, AclOperation, Resource
 from barnabas.security.principal import ANONYMOUS
 from barnabas.security.quotas.entities import QuotaKey
+from barnabas.server.network.throttle import ConnectionThrottle
 from barnabas.server.quotas import RequestQuotas
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
@@ -52,17 +53,16 @@ class Delays:
     def __init__(self, connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.connection = connection
         self.delays_ms: list[int] = []
-        throttle = type(connection).throttle
+        start = ConnectionThrottle.start
 
-        def note(each: Any, delay_ms: int) -> None:
+        def note(each: ConnectionThrottle, delay_ms: int) -> None:
             self.delays_ms.append(delay_ms)
-            throttle(each, 3_600_000)
+            start(each, 3_600_000)
 
-        monkeypatch.setattr(type(connection), "throttle", note)
+        monkeypatch.setattr(ConnectionThrottle, "start", note)
 
     def end(self) -> None:
-        self.connection._cancel_throttle()
-        self.connection._on_throttle_end()
+        self.connection.delay.end()
 
 
 @on_a_loop
@@ -125,14 +125,15 @@ async def test_the_longest_of_several_delays_counts() -> None:
     client = server.connect()
     connection = client.connection
     connection.throttle(60_000)
-    first = connection._throttle
+    assert connection.delay is not None
+    first = connection.delay.timer
     connection.throttle(10)
-    assert connection._throttle is first
+    assert connection.delay.timer is first
     connection.throttle(120_000)
     assert first is not None
     assert first.cancelled()
     connection.close()
-    assert connection._throttle is None
+    assert connection.delay.timer is None
 
 
 @on_a_loop

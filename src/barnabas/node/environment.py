@@ -14,8 +14,8 @@ from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
 from barnabas.net.connection_options import PeerSecurity
 from barnabas.net.tls import TlsContext
+from barnabas.server.network._clock import wall_clock_ms
 from barnabas.server.network.socket_server import SocketServer
-from barnabas.server.nodes import wall_clock_ms
 from barnabas.wire.uuid import random_uuid
 
 CONNECT_TIMEOUT_S = 5.0

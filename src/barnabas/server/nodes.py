@@ -16,6 +16,7 @@ from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.handlers import ApiHandlers
 from barnabas.server.lanes._lane import Lane
 from barnabas.server.metrics.registry import MetricsRegistry
+from barnabas.server.network._clock import wall_clock_ms
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.quotas import RequestQuotas
 from barnabas.server.telemetry.telemetry import ClientTelemetry
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from barnabas.server.request_context import RequestContext
     from barnabas.server.store_validation import StoreValidator
     from barnabas.server.transactions.partition_verifier import PartitionVerifier
-
-
-def wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class ControllerClient(Protocol):

@@ -30,7 +30,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.server.network.routes import Route
+    from barnabas.server.network._route import Route
     from barnabas.server.request_context import RequestContext
 
 _FIRST_STRICT_VERSIONS: Final = {

@@ -7,7 +7,7 @@ from barnabas.security.principal import KafkaPrincipal
 from barnabas.server.authorization import denied
 
 if TYPE_CHECKING:
-    from barnabas.server.network.connection import ClientConnection
+    from barnabas.server.network._connection import ClientConnection
     from barnabas.server.nodes import BrokerNode, ControllerNode
 
 

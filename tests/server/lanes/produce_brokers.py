@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from barnabas.server.network.pipeline import RequestPipeline
+from barnabas.server.network.response_queue import ResponseQueue
 from tests.replication.world import CLIENT, CLIENT_HOST, LISTENER, World
 
 from barnabas.server.api import HANDLERS
 from barnabas.server.lanes._lane import Lane
 from barnabas.server.metrics.registry import Histogram, RequestMetrics
-from barnabas.server.network.pipeline import RequestPipeline
-from barnabas.server.network.response_queue import ResponseQueue
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.request_context import RequestContext

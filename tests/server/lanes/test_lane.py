@@ -60,7 +60,7 @@ class ScriptedLane(_lane.Lane):
                 self.metrics,
                 self.waits[request.correlation_id],
                 self.write,
-                request.connection.monotonic_ns,
+                request.connection.now_ns,
                 allows_next_produce=True,
             )
         elif outcome == _lane.DECLINED:

@@ -12,8 +12,8 @@ from tests.replication.world import CLIENT, CLIENT_HOST, LISTENER, World
 from barnabas.server.api import HANDLERS
 from barnabas.server.fetching.session_cache import FetchSessionCache
 from barnabas.server.lanes._lane import Lane
-from barnabas.server.network.pipeline import RequestPipeline
-from barnabas.server.network.response_queue import ResponseQueue
+from barnabas.server.network._pipeline import RequestPipeline, RequestSource
+from barnabas.server.network._response_queue import ResponseQueue
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.request_context import RequestContext
@@ -27,30 +27,18 @@ from barnabas.wire.schema import Message
 LaneFactory = Callable[[BrokerNode], dict[ApiKey, Lane]]
 
 
-class StubConnection:
+class StubConnection(RequestSource):
     """A connection whose responses stay in the queue."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self) -> None:
+        self._sockets = socket.socketpair()
+        super().__init__(ResponseQueue(self._sockets[0]))
         self.principal = CLIENT
         self.host = CLIENT_HOST
         self.local_host = "127.0.0.1"
         self.listener = LISTENER
-        self.received_ns = 0
         self.is_closed = False
         self.suspended: set[Any] = set()
-        self._world = world
-        self._sockets = socket.socketpair()
-        self.responses = ResponseQueue(self._sockets[0])
-
-    @property
-    def received_ms(self) -> int:
-        return self._world.now_ms
-
-    def monotonic_ns(self) -> int:
-        return 0
-
-    def decode_client_id(self, encoded: memoryview) -> str:
-        return str(encoded, "utf-8", "replace")
 
     def add_suspended(self, request: Any) -> None:
         self.suspended.add(request)
@@ -78,7 +66,7 @@ class StubConnection:
         content += ready[start:]
         del ready[:]
         ready.regions.clear()
-        self.responses.unsent.clear()
+        self.responses.record_sent(0, 0)
         return bytes(content)
 
 
@@ -102,16 +90,17 @@ class OneBroker:
         handlers = {**HANDLERS, ApiKey.FETCH: counted}
         routes = RouteTable(broker.metrics, handlers, lanes(broker))
         self._pipeline = RequestPipeline(broker, loop, routes)
-        self.connections = [StubConnection(self.world) for _ in range(3)]
+        self.connections = [StubConnection() for _ in range(3)]
 
     def handle(self, number: int, frame: bytes) -> bytes | str | None:
         """Returns the response, why there is none, or None if it is delayed."""
-        connection: Any = self.connections[number]
+        connection = self.connections[number]
+        connection.received_ms = self.world.now_ms
         try:
             self._pipeline.handle(connection, memoryview(bytearray(frame)))
         except ProtocolViolation as violation:
             return str(violation)
-        return connection.take_responses()  # type: ignore[no-any-return]
+        return connection.take_responses()
 
     def close(self) -> None:
         for connection in self.connections:

@@ -83,10 +83,11 @@ class SaslNode(Server):
             AUTHENTICATE: sasl.authenticate,
             LIST: name_the_client,
         }
-        super().__init__(handlers, now_ns=lambda: self.now_ns)
+        super().__init__(
+            handlers, now_ns=lambda: self.now_ns, now_ms=lambda: self.now_ns // 1_000_000
+        )
         quorum = SimpleNamespace(kraft_version=1)
         self.broker.controller = cast("Any", SimpleNamespace(quorum=quorum))
-        self.broker.clock = self.network.clock = lambda: self.now_ns // 1_000_000
         start: Callable[[], ServerExchange] = EchoExchange
         self.sasl = SaslServer(
             {"ECHO": SaslMechanism(start, max_session_ms), "OTHER": SaslMechanism(start, 5_000)},
@@ -168,7 +169,7 @@ async def test_clients_that_are_not_authenticated_do_not_use_up_a_quota() -> Non
     server.broker.quotas.update({(("user", None),): {"request_percentage": 1e-9}})
     client = server.connect_sasl()
     await client.versions()
-    assert client.wire.connection._throttle is None
+    assert client.wire.connection.delay is None
     assert not len(server.broker.quotas.request_time.sensors)
 
 

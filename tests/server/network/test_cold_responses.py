@@ -172,7 +172,7 @@ async def test_a_region_is_sent_as_far_as_it_is_loaded_and_the_socket_takes_it()
     region = ColdRegion(3_000_000, load_bytes=1_000_000)
     server = ColdServer(region, ColdRegion(SMALL_BYTES))
     client = server.connect()
-    client.connection._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+    client.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
     await client.send(a_fetch(1), a_fetch(2))
 
     async def load() -> None:

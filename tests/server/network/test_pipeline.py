@@ -7,7 +7,7 @@ import logging
 import pytest
 from tests.server.harness import Server, frame, on_a_loop
 
-from barnabas.server.network.pipeline import SuspendedRequest
+from barnabas.server.network.suspended_request import SuspendedRequest
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from barnabas.log.segments.log_slice import SendFile
 from barnabas.server.metrics.registry import RequestMetrics
-from barnabas.server.network.response_queue import ResponseQueue
+from barnabas.server.network._response_queue import ResponseQueue
 from barnabas.wire.outgoing import Outgoing
 
 
@@ -175,7 +175,7 @@ def test_a_client_that_never_drains_keeps_only_what_is_unsent(
         while received < round_ * 90_000:
             queue.send()
             received += len(pair[1].recv(90_000))
-    assert len(queue._ready) < 2 << 20
+    assert len(queue.ready) < 2 << 20
     assert received + len(pump(queue, pair[1])) == 4_000_000
 
 
@@ -193,4 +193,4 @@ def test_times_are_recorded_when_a_response_is_sent(
     queue.record_sent(40, 50)
     assert metrics.total_ns.total == 2 * 49
     assert metrics.response_send_ns.total == 2 * 10
-    assert not queue.unsent
+    assert not queue.has_unsent

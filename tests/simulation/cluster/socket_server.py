@@ -14,9 +14,10 @@ from tests.simulation.world.process import current_process
 from barnabas.security.principal import ANONYMOUS
 from barnabas.security.quotas.connection_quotas import ConnectionQuotas
 from barnabas.server.metrics.registry import RequestMetrics
-from barnabas.server.network.pipeline import RequestPipeline, SuspendedRequest
-from barnabas.server.network.response_queue import QueuedResponse
+from barnabas.server.network._pipeline import RequestPipeline, RequestSource
+from barnabas.server.network._response_queue import QueuedResponse
 from barnabas.server.network.socket_server import SocketServerSettings
+from barnabas.server.network.suspended_request import SuspendedRequest
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.outgoing import Outgoing
 
@@ -92,31 +93,26 @@ class SimulatedSocketServer:
         self._connections.pop(connection, None)
 
 
-class SimulatedClientConnection:
-    """Stands in for `barnabas.server.network.connection.ClientConnection`.
+class SimulatedClientConnection(RequestSource):
+    """Stands in for `barnabas.server.network._connection.ClientConnection`.
 
     It handles one request at a time.
     """
 
     def __init__(self, network: SimulatedSocketServer, end: ConnectionEnd, listener: str) -> None:
+        super().__init__(_ResponseQueue(end))
         self.host = CLIENT_ADDRESS
         self.local_host = "127.0.0.1"
         self.listener = listener
         self.principal = ANONYMOUS
         self.software = ("", "")
         self.is_closed = False
-        self.received_ns = 0
-        self.received_ms = 0
-        self.responses = _ResponseQueue(end)
         self._network = network
         self._end = end
         self._frames: deque[bytes] = deque()
         self._suspended: SuspendedRequest | None = None
         self._is_draining = False
         end.on_frame, end.on_error = self._on_frame, lambda _: self.close()
-
-    def decode_client_id(self, encoded: memoryview) -> str:
-        return encoded.tobytes().decode()
 
     def add_suspended(self, request: SuspendedRequest) -> None:
         self._suspended = request
@@ -163,9 +159,8 @@ class SimulatedClientConnection:
         return self._suspended is None and self._network.is_open and not self.is_closed
 
     def _handle(self, frame: memoryview) -> None:
-        connection: Any = self
         try:
-            self._network.pipeline.handle(connection, frame)
+            self._network.pipeline.handle(self, frame)
         except ProtocolViolation as violation:
             self.close(str(violation))
 
@@ -174,7 +169,6 @@ class _ResponseQueue:
     """Responses are sent in the order of the requests, as soon as they are complete."""
 
     def __init__(self, end: ConnectionEnd) -> None:
-        self.unsent: list[object] = []
         self._end = end
         self._waiting: deque[QueuedResponse] = deque()
 

@@ -20,8 +20,3 @@ cdef class Lane:
     cdef readonly object metrics
 
     cpdef int serve(self, LaneRequest request) except -1
-
-
-cpdef append_response(
-    Sink sink, int correlation_id, bint has_flexible_response_header, object out
-)

@@ -27,9 +27,6 @@ try:
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
-if cython.compiled:
-    Size = cython.typedef(cython.Py_ssize_t)
-
 DECLINED = 0
 """Nothing was changed: the handler serves the request. The sink may have any content."""
 
@@ -70,14 +67,3 @@ class Lane:
         An exception is a bug: it closes the connection with an error line.
         """
         return 0
-
-
-def append_response(sink, correlation_id, has_flexible_response_header, out):
-    """Appends the frame of a response, whose body is in the sink, to outgoing bytes."""
-    size: Size = 4 + has_flexible_response_header + sink.position
-    for _, region in sink.regions:
-        size += region.size_bytes
-    out += size.to_bytes(4, "big") + correlation_id.to_bytes(4, "big", signed=True)
-    if has_flexible_response_header:
-        out.append(0)  # no tagged fields
-    sink.append_to(out)

@@ -2,7 +2,6 @@ from typing import Any
 
 from barnabas.server.metrics.registry import RequestMetrics
 from barnabas.wire._cursor import Cursor, Sink
-from barnabas.wire.outgoing import Outgoing
 
 DECLINED: int
 RESPONDED: int
@@ -26,7 +25,3 @@ class Lane:
     metrics: RequestMetrics
     def __init__(self, metrics: RequestMetrics) -> None: ...
     def serve(self, request: LaneRequest) -> int: ...
-
-def append_response(
-    sink: Sink, correlation_id: int, has_flexible_response_header: bool, out: Outgoing
-) -> None: ...

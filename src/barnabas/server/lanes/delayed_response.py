@@ -5,13 +5,14 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.server.lanes._lane import LaneRequest, append_response
+from barnabas.server.lanes._lane import LaneRequest
 from barnabas.server.metrics.registry import RequestMetrics
+from barnabas.server.network._route import append_response
 from barnabas.wire._cursor import Sink
 from barnabas.wire.outgoing import Outgoing
 
 if TYPE_CHECKING:
-    from barnabas.server.network.connection import ClientConnection
+    from barnabas.server.network._connection import ClientConnection
 
 log = logging.getLogger(__name__)
 

@@ -1,63 +1,16 @@
 """The metrics of a node, by Kafka's names.
 
-Counting happens on the hot path, so a counter is an attribute and a histogram a list of buckets;
+Counting happens on the hot path, so a counter is an attribute and a histogram an array of buckets;
 `exposition` turns them into Prometheus text when they are scraped.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-BUCKETS = 64
+from barnabas.server.metrics._request_metrics import BUCKETS, Histogram, RequestMetrics
 
-
-class Histogram:
-    """Whole numbers counted by their power of two: bucket n holds 2^(n-1) up to 2^n - 1."""
-
-    __slots__ = ("buckets", "total")
-
-    def __init__(self) -> None:
-        self.buckets = [0] * BUCKETS
-        self.total = 0
-
-    @property
-    def count(self) -> int:
-        return sum(self.buckets)
-
-    def observe(self, value: int, times: int = 1) -> None:
-        self.buckets[value.bit_length()] += times
-        self.total += value * times
-
-
-class RequestMetrics:
-    """kafka.network:type=RequestMetrics of one request type; times in nanoseconds."""
-
-    __slots__ = (
-        "errors",
-        "local_ns",
-        "queue_ns",
-        "remote_ns",
-        "request_bytes",
-        "requests",
-        "response_queue_ns",
-        "response_send_ns",
-        "total_ns",
-    )
-
-    def __init__(self) -> None:
-        self.requests: dict[int, int] = {}  # by version
-        self.errors: defaultdict[int, int] = defaultdict(int)  # by code
-        self.request_bytes = Histogram()
-        self.queue_ns = Histogram()
-        """From arrival to the start of the handler (RequestQueueTimeMs)."""
-        self.local_ns = Histogram()
-        self.remote_ns = Histogram()
-        """Suspended: the time of the replicas, of the controller or of a timeout."""
-        self.response_queue_ns = Histogram()
-        """Complete, but behind the responses to earlier requests."""
-        self.response_send_ns = Histogram()
-        self.total_ns = Histogram()
+__all__ = ["BUCKETS", "Gauge", "Histogram", "MetricsRegistry", "RequestMetrics", "TopicMetrics"]
 
 
 class TopicMetrics:

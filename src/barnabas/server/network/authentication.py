@@ -39,7 +39,7 @@ from barnabas.wire.messages.sasl import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.network.connection import ClientConnection, FramePipeline
+    from barnabas.server.network._connection import ClientConnection, FramePipeline
 
 log = logging.getLogger(__name__)
 
@@ -208,7 +208,7 @@ class ConnectionAuthentication:
             )
         self._exchange = None
         lifetime_ms = self._sasl.session_lifetime_ms(self._requested_mechanism, login, now_ms)
-        now_ns = self._authenticated_ns = connection.monotonic_ns()
+        now_ns = self._authenticated_ns = connection.now_ns()
         if self._mechanism is not None:
             metrics.record_reauthentication(now_ns - self._began_ns)
         self._mechanism = self._requested_mechanism

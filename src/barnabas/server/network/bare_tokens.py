@@ -15,8 +15,8 @@ from barnabas.server.network.suspended_handler import SuspendedHandler
 from barnabas.wire.outgoing import Outgoing
 
 if TYPE_CHECKING:
+    from barnabas.server.network._connection import ClientConnection
     from barnabas.server.network.authentication import ConnectionAuthentication
-    from barnabas.server.network.connection import ClientConnection
 
 log = logging.getLogger(__name__)
 
@@ -98,5 +98,5 @@ class SuspendedToken:
             return
         out = Outgoing()
         out += _LENGTH.pack(len(response)) + response
-        connection.responses.complete(self._response, out, connection.monotonic_ns())
+        connection.responses.complete(self._response, out, connection.now_ns())
         connection.remove_suspended(self)

@@ -13,11 +13,13 @@ from barnabas.net.buffers import BufferPool
 from barnabas.security.quotas.connection_quotas import UNLIMITED, ConnectionQuotas
 from barnabas.security.quotas.rate import DEFAULT_WINDOW, RateWindow
 from barnabas.server.metrics.registry import Gauge
+from barnabas.server.network._clock import ServerClock
+from barnabas.server.network._connection import ClientConnection
+from barnabas.server.network._pipeline import RequestPipeline
+from barnabas.server.network._turns import ConnectionTurns
 from barnabas.server.network.acceptor import Acceptor
 from barnabas.server.network.authentication_metrics import AuthenticationMetrics
-from barnabas.server.network.connection import ClientConnection
 from barnabas.server.network.listener_security import PLAINTEXT, ListenerSecurity
-from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.network.tls_handshakes import TlsHandshakes
 from barnabas.server.network.unauthenticated import UnauthenticatedConnections
@@ -119,7 +121,6 @@ class SocketServer:
         "_purgatory",
         "_settings",
         "buffers",
-        "clock",
         "connection_quotas",
         "disk_reads",
         "handshakes",
@@ -128,6 +129,7 @@ class SocketServer:
         "monotonic_ns",
         "pipeline",
         "timer",
+        "turns",
         "unauthenticated",
     )
 
@@ -140,7 +142,6 @@ class SocketServer:
     ) -> None:
         self.loop = loop
         self._settings = settings
-        self.clock = node.clock
         self.monotonic_ns = node.monotonic_ns
         self.buffers = BufferPool(settings.receiving_limit_bytes)
         self.disk_reads = node.disk_reads
@@ -153,12 +154,16 @@ class SocketServer:
         self._connections: OrderedDict[ClientConnection, None] = OrderedDict()  # idle longest first
         self.mark_active = self._connections.move_to_end
         """Records that a connection is not idle."""
+        self.turns = ConnectionTurns(
+            loop, ServerClock(node.clock, node.monotonic_ns), self.buffers.shared, self.mark_active
+        )
         self._per_host: dict[str, int] = {}
         self._per_listener: dict[str, int] = {}
         self._held: set[socket.socket] = set()
         self.connection_quotas = ConnectionQuotas(settings.quota_window)
         self._acceptors: list[Acceptor] = []
         self._idle_check: asyncio.TimerHandle | None = None
+        self._set_turn_bounds()
         self._set_connection_rates()
         node.metrics.register(self)
 
@@ -201,6 +206,7 @@ class SocketServer:
     def settings(self, settings: SocketServerSettings) -> None:
         """Applies new limits; existing connections stay open."""
         self._settings = settings
+        self._set_turn_bounds()
         self._set_connection_rates()
         self.buffers.limit_bytes = settings.receiving_limit_bytes
         for acceptor in self._acceptors:
@@ -225,6 +231,10 @@ class SocketServer:
         self._acceptors.append(acceptor)
         self._set_connection_rates()
         return acceptor
+
+    def _set_turn_bounds(self) -> None:
+        self.turns.max_frame_bytes = self._settings.request_max_bytes
+        self.turns.max_requests = self._settings.queued_max_requests
 
     def _set_connection_rates(self) -> None:
         settings = self._settings
@@ -353,6 +363,7 @@ class SocketServer:
         for connection in list(self._connections):
             connection.close("its requests took longer than the timeout of the shutdown")
         self.handshakes.close()
+        self.turns.close()
 
     def close(self) -> None:
         """Closes the listeners and all connections at once."""
@@ -364,6 +375,7 @@ class SocketServer:
         for connection in list(self._connections):
             connection.close()
         self.handshakes.close()
+        self.turns.close()
 
     def _close_all_held(self) -> None:
         for sock in tuple(self._held):

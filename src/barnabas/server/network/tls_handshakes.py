@@ -19,7 +19,7 @@ from barnabas.server.metrics.registry import Gauge
 
 if TYPE_CHECKING:
     from barnabas.security.tls.listener_tls import ListenerTls
-    from barnabas.server.network.connection import ClientConnection
+    from barnabas.server.network._connection import ClientConnection
 
 log = logging.getLogger(__name__)
 

@@ -5,13 +5,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from barnabas.net.buffers import BufferPool
+from barnabas.server.network._pipeline import RequestPipeline
 from barnabas.server.network.authentication import authentication_handlers
-from barnabas.server.network.pipeline import RequestPipeline
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.quotas import RequestQuotas
 
 if TYPE_CHECKING:
-    from barnabas.server.network.connection import ClientConnection
+    from barnabas.server.network._connection import ClientConnection
     from barnabas.server.nodes import BrokerNode, ControllerNode
 
 TIMEOUT_MS = 60_000
