@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from barnabas.server.network.pipeline import RequestPipeline
-from barnabas.server.network.response_queue import ResponseQueue
 from tests.replication.world import CLIENT, CLIENT_HOST, LISTENER, World
 
 from barnabas.server.api import HANDLERS
 from barnabas.server.lanes._lane import Lane
 from barnabas.server.metrics.registry import Histogram, RequestMetrics
+from barnabas.server.network._pipeline import RequestPipeline, RequestSource
+from barnabas.server.network._response_queue import ResponseQueue
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.nodes import BrokerNode
 from barnabas.server.request_context import RequestContext
@@ -30,10 +30,12 @@ PRODUCE = "Produce"
 FOLLOWER = 2
 
 
-class RecordingConnection:
+class RecordingConnection(RequestSource):
     """A connection that keeps its responses, and why it was closed."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self) -> None:
+        self._sockets = socket.socketpair()
+        super().__init__(ResponseQueue(self._sockets[0]))
         self.principal = CLIENT
         self.host = CLIENT_HOST
         self.local_host = "127.0.0.1"
@@ -42,16 +44,6 @@ class RecordingConnection:
         self.is_closed = False
         self.close_reason: str | None = None
         self.suspended: list[Any] = []
-        self._world = world
-        self._sockets = socket.socketpair()
-        self.responses = ResponseQueue(self._sockets[0])
-
-    @property
-    def received_ms(self) -> int:
-        return self._world.now_ms
-
-    def decode_client_id(self, encoded: memoryview) -> str:
-        return str(encoded, "utf-8", "replace")
 
     def add_suspended(self, request: Any) -> None:
         self.suspended.append(request)
@@ -71,10 +63,10 @@ class RecordingConnection:
 
     def take(self) -> tuple[object, ...]:
         """Returns what a client would notice since the last time."""
-        ready = self.responses._ready
+        ready = self.responses.ready
         content = bytes(ready)
         del ready[:]
-        self.responses.unsent.clear()
+        self.responses.record_sent(1, 1)
         allowed = [request.allows_next_produce for request in self.suspended]
         return content, self.responses.pending_count, allowed, self.close_reason
 
@@ -121,7 +113,7 @@ class ProduceBroker:
         lanes = {} if lane is None else {ApiKey.PRODUCE: lane(broker, self.metrics)}
         routes = RouteTable(broker.metrics, {ApiKey.PRODUCE: counted}, lanes)
         self._pipeline = RequestPipeline(broker, loop, routes)
-        self.connection = RecordingConnection(world)
+        self.connection = RecordingConnection()
 
     def send(
         self, frame: bytes, failing_write: tuple[int, int] | None = None
@@ -141,8 +133,8 @@ class ProduceBroker:
         return violation, *self.notice()
 
     def handle(self, frame: memoryview) -> None:
-        connection: Any = self.connection
-        self._pipeline.handle(connection, frame)
+        self.connection.received_ms = self.world.now_ms
+        self._pipeline.handle(self.connection, frame)
 
     def notice(self) -> tuple[object, ...]:
         """Lets the loop run, and returns what the client has got since."""
@@ -150,7 +142,7 @@ class ProduceBroker:
             self._loop.run_until_complete(asyncio.sleep(0))
         noticed = tuple(map(self._without_folder, self.connection.take()))
         if self.connection.is_closed:
-            self.connection = RecordingConnection(self.world)
+            self.connection = RecordingConnection()
         return noticed
 
     def _without_folder(self, noticed: object) -> object:
@@ -180,7 +172,7 @@ class ProduceBroker:
             "errors": {code: count for code, count in self.metrics.errors.items() if count},
             "purgatory": self.world.purgatory.sizes,
         }
-        for name in RequestMetrics.__slots__:
+        for name in dir(self.metrics):
             histogram = getattr(self.metrics, name)
             if isinstance(histogram, Histogram):
                 state[name] = (histogram.buckets, histogram.total)
