@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ from tests.cluster.numbered_records import NumberedWriter, read_numbers
 from tests.cluster.security import NODE_HOSTS, ClusterSecurity
 from tests.tls_certificates import Authority
 from tests.wait import wait_until
+
+from barnabas.testing.requests import METADATA_VERSION, exchange
+from barnabas.wire.messages.metadata import MetadataRequest
 
 TOPIC, PARTITIONS = "orders", 3
 LISTENERS = ("client", "broker", "controller")
@@ -69,8 +73,13 @@ def test_certificates_and_their_authority_are_replaced_under_load(tmp_path: Path
     old, new = Authority("CN=Old CA"), Authority("CN=New CA")
     security = ClusterSecurity(tmp_path / "security", authority=old)
     trust_store, key_store = Path(security.authority_file), Path(security.key_store)
-    with Cluster.combined(tmp_path, [BARNABAS] * 3, security=security) as cluster:
+    with (
+        Cluster.combined(tmp_path, [BARNABAS] * 3, security=security) as cluster,
+        ExitStack() as stack,
+    ):
         cluster.create_topic(TOPIC, PARTITIONS)
+        connect = security.connect_as()
+        connected = [stack.enter_context(connect(node.port, TIMEOUT_S)) for node in cluster.brokers]
         clients = security.client_settings()
         both = tmp_path / "both.pem"
         both.write_text(old.pem + new.pem)
@@ -98,6 +107,8 @@ def test_certificates_and_their_authority_are_replaced_under_load(tmp_path: Path
         reload_stores(cluster, "truststore", str(trust_store))
         write_more(writer)
 
+        for connection in connected:
+            assert exchange(connection, MetadataRequest(topics=None), METADATA_VERSION).brokers
         security.authority = new
         cluster.connect = security.connect_as()
         cluster.stop_node(cluster.nodes[1])  # so that it and the others connect again
