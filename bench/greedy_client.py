@@ -7,6 +7,7 @@ import json
 import select
 import selectors
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -20,9 +21,11 @@ CLIENT_ID = "greedy"
 CONNECTIONS = 50
 REQUEST_BYTES = 16_000
 
+_SIZE = struct.Struct(">i")
+
 
 class GreedyClient:
-    """A context manager that produces until it ends; `mb_per_s` is what the broker received."""
+    """A context manager that produces until it ends; `mb_per_s` is what the broker acknowledged."""
 
     def __init__(self, address: raw_client.Address, topic: str, bytes_per_s: int) -> None:
         self.mb_per_s = 0.0
@@ -47,32 +50,36 @@ class GreedyClient:
 
 
 class _Connection:
-    """A connection that is sent one frame again and again, and whose responses are dropped."""
+    """A connection that is sent one frame again and again. All responses have the same size."""
 
     def __init__(self, address: raw_client.Address, frame: bytes) -> None:
         self.sock = socket.create_connection(address)
         self.sock.setblocking(False)
-        self.sent_bytes = 0
         self._frame = frame
         self._position = 0
+        self._received = bytearray()
 
-    def send(self) -> bool:
-        """Sends a frame as far as the socket takes it. Returns whether that was all of it."""
+    @property
+    def acknowledged(self) -> int:
+        """The number of responses."""
+        if len(self._received) < _SIZE.size:
+            return 0
+        return len(self._received) // (_SIZE.size + _SIZE.unpack_from(self._received)[0])
+
+    def send(self) -> None:
+        """Sends a frame, or the rest of it, as far as the socket takes it."""
         with suppress(BlockingIOError):
             sent = self.sock.send(self._frame[self._position :])
-            self.sent_bytes += sent
             self._position = (self._position + sent) % len(self._frame)
-            return self._position == 0
-        return False
 
-    def drop_responses(self) -> None:
+    def receive(self) -> None:
         with suppress(BlockingIOError):
-            while self.sock.recv(1 << 16):
-                pass
+            while received := self.sock.recv(1 << 16):
+                self._received += received
 
 
 def produce(address: raw_client.Address, topic: str, bytes_per_s: int) -> float:
-    """Returns the bytes per second that the sockets took. A frame that is late is not made up."""
+    """Returns the acknowledged bytes per second. A frame that is late is not made up for."""
     frame = raw_client.produce_frame(topic, 1, REQUEST_BYTES, client_id=CLIENT_ID)
     connections = [_Connection(address, frame) for _ in range(CONNECTIONS)]
     selector = selectors.DefaultSelector()
@@ -83,14 +90,14 @@ def produce(address: raw_client.Address, topic: str, bytes_per_s: int) -> float:
     turn = 0
     while not select.select([sys.stdin], [], [], 0)[0]:
         for key, _ in selector.select(max(due_s - time.perf_counter(), 0)):
-            key.data.drop_responses()
+            key.data.receive()
         now_s = time.perf_counter()
         while due_s <= now_s:
             connections[turn % CONNECTIONS].send()
             turn += 1
             due_s += interval_s
     seconds = time.perf_counter() - began_s
-    return sum(connection.sent_bytes for connection in connections) / seconds
+    return sum(connection.acknowledged for connection in connections) * len(frame) / seconds
 
 
 def main() -> None:
