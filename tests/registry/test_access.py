@@ -200,6 +200,7 @@ def test_users_of_the_cluster_and_holders_of_tokens_read_what_their_acls_allow(
         lambda: bearer(exp=int(time.time()) - 3600),
         lambda: bearer(iss="https://other.example"),
         lambda: {"Authorization": "Bearer a.b.c"},
+        lambda: {"Authorization": f"Bearer a.{'W1tb' * 3000}.c"},
     ],
     ids=[
         "no credentials",
@@ -210,6 +211,7 @@ def test_users_of_the_cluster_and_holders_of_tokens_read_what_their_acls_allow(
         "expired token",
         "other issuer",
         "no token",
+        "deeply nested token",
     ],
 )
 def test_everybody_else_is_unauthorized(

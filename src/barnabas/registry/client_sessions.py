@@ -213,7 +213,7 @@ class ClientSessions:
         try:
             claims = claims_of(token)
             expires_s = float(claims["exp"])
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise LoginRejectedError from None
         login: dict[str, object] = {
             "sasl.mechanism": "OAUTHBEARER",

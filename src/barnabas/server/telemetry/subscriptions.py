@@ -95,11 +95,13 @@ def _subscription(settings: Mapping[str, str]) -> ClientMetricsSubscription:
     """Raises ValueError for a regular expression that cannot be compiled in linear time."""
     import re2
 
+    options = re2.Options()
+    options.log_errors = False
     patterns: dict[str, Pattern] = {}
     for pair in _items(settings.get("match", "")):
         field, _, text = pair.partition("=")
         try:
-            patterns[field.strip()] = re2.compile(text.strip())
+            patterns[field.strip()] = re2.compile(text.strip(), options)
         except re2.error:
             raise ValueError(f"the expression {text.strip()} is not supported") from None
     interval_ms = int(settings.get("interval.ms") or DEFAULT_INTERVAL_MS)
