@@ -4,20 +4,22 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
 from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
 from barnabas.registry.commands import RegistryDecision
 from barnabas.registry.election import ElectionOutcome, InstanceIdentity
-from barnabas.registry.listener_tls import RegistryTls
 from barnabas.registry.membership import RegistryMembership
 from barnabas.registry.schema_log import SchemaLog
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import RegistryState
 from barnabas.wire.messages.groups import DescribeGroupsResponse
 from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.registry.listener_tls import RegistryTls
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -31,7 +33,7 @@ class RegistryInstance:
         self,
         settings: RegistrySettings,
         identity: InstanceIdentity,
-        tls: RegistryTls | None = None,
+        tls: "RegistryTls | None" = None,
     ) -> None:
         self.settings = settings
         self.tls = tls

@@ -10,16 +10,19 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from barnabas.net.listener_config import ListenerConfig
 from barnabas.net.listening_sockets import bind_sockets
 from barnabas.registry.client_sessions import ClientSessions
 from barnabas.registry.election import InstanceIdentity
 from barnabas.registry.instance import RegistryInstance
 from barnabas.registry.listener_settings import RegistryListener
-from barnabas.registry.listener_tls import RegistryTls
 from barnabas.registry.settings import RegistrySettings
 from barnabas.schemas import extra_required_by
+
+if TYPE_CHECKING:
+    from barnabas.registry.listener_tls import RegistryTls
 
 
 class SchemaRegistry:
@@ -124,7 +127,7 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
         from barnabas.registry.api.http_server import build_server
 
     listener = settings.listener
-    tls = RegistryTls(listener.tls) if listener.tls is not None else None
+    tls = _load_tls(listener.tls) if listener.tls is not None else None
     sessions = _client_sessions(settings)
     sockets = bind_sockets(settings.host, settings.port)
     port = sockets[0].getsockname()[1]
@@ -151,6 +154,12 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
         if sessions is not None:
             await sessions.close()
         await instance.stop()
+
+
+def _load_tls(config: ListenerConfig) -> "RegistryTls":
+    from barnabas.registry.listener_tls import RegistryTls  # slow to import
+
+    return RegistryTls(config)
 
 
 def _client_sessions(settings: RegistrySettings) -> ClientSessions | None:
