@@ -28,6 +28,8 @@ class RegistryTls:
         self._config = config
         self._monotonic_s = monotonic_s
         self._checked_s = monotonic_s()
+        self._rejected: tuple[object, ...] = ()
+        """The fingerprint of stores that could not be used, which are not read again."""
         try:
             self._load()
         except TlsConfigError as error:
@@ -50,8 +52,10 @@ class RegistryTls:
         if now_s - self._checked_s < CHECK_INTERVAL_S:
             return
         self._checked_s = now_s
-        if fingerprint_of(self._config) == self._stores.fingerprint:
+        fingerprint = fingerprint_of(self._config)
+        if fingerprint in (self._stores.fingerprint, self._rejected):
             return
+        self._rejected = fingerprint
         try:
             self._load()
         except TlsConfigError as error:

@@ -22,6 +22,7 @@ from tests.security.authentication.brokers import (
 from tests.tls_certificates import Authority, castle_authority
 from tests.wait import async_wait_until, wait_until
 
+import barnabas.admin
 from barnabas.net.http_acceptor import HttpAcceptor
 from barnabas.net.listening_sockets import bind_sockets
 from barnabas.security.scram_credentials import ScramMechanismCode
@@ -235,3 +236,42 @@ def test_half_open_connections_and_those_over_the_limit_are_closed(folder: Path)
         await async_wait_until(lambda: all(sock.fileno() < 0 for sock in sockets))
 
     asyncio.run(scenario())
+
+
+def peer_certificate(broker: Broker, folder: Path) -> bytes | None:
+    host, _, port = str(broker._node.metrics_address).rpartition(":")
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    with (
+        socket.create_connection((host, int(port)), timeout=30) as plain,
+        context.wrap_socket(plain, server_hostname=host) as client,
+    ):
+        return client.getpeercert(binary_form=True)
+
+
+def test_a_renewed_certificate_is_used_without_a_restart(broker: Broker, folder: Path) -> None:
+    before = peer_certificate(broker, folder)
+    castle_authority().issue("CN=node").write_pem(folder, "node")
+    admin = barnabas.admin.AdminClient(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "node",
+            "sasl.password": "of the node",
+        }
+    )
+    name = "listener.name.metrics.ssl.keystore.location"
+    resource = barnabas.admin.ConfigResource(
+        barnabas.admin.ConfigResource.Type.BROKER,
+        str(broker._node.settings.node_id),
+        incremental_configs=[
+            barnabas.admin.ConfigEntry(
+                name,
+                str(folder / "node.pem"),
+                incremental_operation=barnabas.admin.AlterConfigOpType.SET,
+            )
+        ],
+    )
+    for result in admin.incremental_alter_configs([resource]).values():
+        result.result()
+    wait_until(lambda: peer_certificate(broker, folder) != before, "the new certificate")
