@@ -52,6 +52,11 @@ MAX_UNSENT_BYTES = 1 << 20
 
 _MAX_CLOSE_CALLBACKS = 16
 
+# The same as integers in C.
+_MAX_UNSENT = cython.declare(cython.Py_ssize_t, MAX_UNSENT_BYTES)
+_READABLE = cython.declare(cython.Py_ssize_t, READABLE)
+_WRITABLE = cython.declare(cython.Py_ssize_t, WRITABLE)
+
 _IGNORE_FRAMES = IgnoringPipeline()
 
 
@@ -231,12 +236,12 @@ class ClientConnection(RequestSource):
 
     def on_ready(self, events):
         """Takes a turn. An error of the socket is found by reading or by writing."""
-        if events & ~WRITABLE and self.is_reading:
+        if events & ~_WRITABLE and self.is_reading:
             if self.tls is None:
                 self.on_readable()
             else:
                 self.on_encrypted_readable()
-        if events & ~READABLE and self.watched & WRITABLE:
+        if events & ~_READABLE and self.watched & _WRITABLE:
             self.server.mark_active(self)
             self.resume()
 
@@ -334,7 +339,7 @@ class ClientConnection(RequestSource):
             if self.suspended and not self.may_start(data, start, end):
                 self.is_blocked = True
                 break
-            if self.queue.count_unsent_bytes() > MAX_UNSENT_BYTES and not self.send():
+            if self.queue.count_unsent_bytes() > _MAX_UNSENT and not self.send():
                 self.is_blocked = True
                 break
             frame = view[start:end]
@@ -448,18 +453,18 @@ class ClientConnection(RequestSource):
         if not done:
             if not self.is_send_blocked:
                 self.is_send_blocked = True
-                self.watch(self.watched | WRITABLE)
+                self.watch(self.watched | _WRITABLE)
             return False
         if self.is_send_blocked:
             self.is_send_blocked = False
-            self.watch(self.watched & ~WRITABLE)
+            self.watch(self.watched & ~_WRITABLE)
         if queue.last_count:
             queue.record_sent(began_ns, self.turns.clock.now_ns())
         return True
 
     def _load_and_resume(self, cold):
         """Has the next bytes of the responses loaded from disk, and continues to send then."""
-        self.watch(self.watched & ~WRITABLE)
+        self.watch(self.watched & ~_WRITABLE)
         self.is_send_blocked = True
         self.loading = self.server.disk_reads.run(cold.load)
         self.loading.add_done_callback(self._on_loaded)
@@ -484,14 +489,14 @@ class ClientConnection(RequestSource):
 
     def start_reading(self):
         self.is_reading = True
-        self.watch(self.watched | READABLE)
+        self.watch(self.watched | _READABLE)
         if self.tls is not None:
             self._read_pending_soon()
 
     def pause_reading(self):
         if self.is_reading:
             self.is_reading = False
-            self.watch(self.watched & ~READABLE)
+            self.watch(self.watched & ~_READABLE)
 
     def watch(self, events):
         """Watches the socket for these events, instead of those before."""
