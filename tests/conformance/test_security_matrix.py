@@ -5,6 +5,7 @@ Certificates that a client does not trust, and TLS without SASL, are in test_tls
 client is in test_java_sasl.py.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.conformance.secured_broker import (
     ALLOWED_TOPIC,
+    GROUP,
     MECHANISMS,
     PASSWORD,
     SCRAM,
@@ -22,11 +24,12 @@ from tests.conformance.secured_broker import (
     secured_broker,
 )
 from tests.conformance.secured_clients import CONSUMERS, PRODUCERS
-from tests.conformance.tls_clients import Connection, ConnectionFailed, Login
+from tests.conformance.tls_clients import TIMEOUT_S, Connection, ConnectionFailed, Login
 from tests.security.authentication.kdc import REALM, a_realm, missing
 from tests.tls_certificates import Authority, castle_authority
 from tests.wait import wait_until
 
+from barnabas import KafkaException, TopicPartition, aio
 from barnabas.admin import AclOperation, AdminClient
 from barnabas.testing import Broker
 
@@ -77,6 +80,42 @@ def test_our_client_uses_a_delegation_token(mechanism: str, secured: SecuredBrok
     with PRODUCERS["barnabas"](connection) as send:
         send(topic, b"with a token")
     assert CONSUMERS["barnabas"](connection, topic) == b"with a token"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_our_asyncio_clients_log_in(mechanism: str, secured: SecuredBroker) -> None:
+    topic = secured.create_topic(f"asyncio-{mechanism}", "alice")
+    settings = secured.login(mechanism).librdkafka_settings
+
+    async def scenario() -> bytes | None:
+        async with aio.AdminClient(settings) as admin:
+            assert topic in (await admin.list_topics()).topics
+        async with aio.Producer(settings) as producer:
+            await (await producer.produce(topic, b"from asyncio"))
+        consumer = aio.Consumer({**settings, "group.id": GROUP})
+        await consumer.assign([TopicPartition(topic, 0, 0)])
+        try:
+            message = await consumer.poll(TIMEOUT_S)
+        finally:
+            await consumer.close()
+        assert message is not None
+        return message.value()
+
+    assert asyncio.run(scenario()) == b"from asyncio"
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_our_asyncio_clients_get_the_error_of_a_wrong_password(
+    mechanism: str, secured: SecuredBroker
+) -> None:
+    settings = secured.login(mechanism, password="guessed").librdkafka_settings
+
+    async def scenario() -> None:
+        async with aio.AdminClient(settings) as admin:
+            await admin.list_topics(timeout=TIMEOUT_S)
+
+    with pytest.raises(KafkaException, match="_AUTHENTICATION"):
+        asyncio.run(scenario())
 
 
 # Wrong credentials

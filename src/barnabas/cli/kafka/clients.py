@@ -24,6 +24,7 @@ _SERIALIZERS = frozenset(
 
 _ASSIGNMENT_STRATEGY = "partition.assignment.strategy"
 _CONNECT_TIMEOUT_S = 5
+_FATAL_ERRORS = frozenset({"_AUTHENTICATION", "_SSL"})
 Value = TypeVar("Value")
 
 
@@ -36,7 +37,7 @@ def java_client_settings(
         defaults = {key: defaults[key] for key in defaults if key != _ASSIGNMENT_STRATEGY}
     settings = drop_unknown_settings({**defaults, **given})
     own = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
-    return {**own, "error_cb": warn_once()}
+    return {**own, "error_cb": report_errors()}
 
 
 def subscription(topic: str | None, include: str | None) -> str:
@@ -52,16 +53,23 @@ def require_brokers(client: Any) -> None:
     client.list_topics(timeout=_CONNECT_TIMEOUT_S)
 
 
-def warn_once() -> "Callable[[KafkaError], None]":
-    """Returns an error callback that prints each error, such as `Connection refused`, once."""
+def report_errors() -> "Callable[[KafkaError], None]":
+    """Returns an error callback that prints each error, such as `Connection refused`, once.
+
+    A login that fails, or a certificate that is not trusted, is raised: it ends the command.
+    """
+    from barnabas.client.errors import KafkaException
+
     seen: set[str] = set()
 
-    def warn(error: "KafkaError") -> None:
+    def report(error: "KafkaError") -> None:
+        if error.name() in _FATAL_ERRORS:
+            raise KafkaException(error)
         if error.name() != "_ALL_BROKERS_DOWN" and error.str() not in seen:
             seen.add(error.str())
             print(f"WARN {error.str()}", file=sys.stderr, flush=True)
 
-    return warn
+    return report
 
 
 class MissingTopicWarning:
