@@ -1,5 +1,6 @@
 """Key stores in PEM, PKCS12 and JKS: what is in them, and why one cannot be read."""
 
+import base64
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -157,6 +158,60 @@ def test_an_encrypted_key_needs_its_password(issued: Issued) -> None:
         read_pem(issued.encrypted_key_pem)
     with pytest.raises(KeyStoreError, match=re.escape("ssl.key.password is wrong")):
         read_pem(issued.encrypted_key_pem, "no")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("/dev/zero", "it is not a file"), (".", "it is not a file"), ("a\0b", "a NUL character")],
+)
+def test_what_is_not_a_file_is_not_read(path: str, reason: str) -> None:
+    """Who may change settings must not fill the memory of a node, or stop one of its threads."""
+    with pytest.raises(KeyStoreError, match=reason):
+        read_key_store(path, "JKS", None)
+
+
+def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    with pytest.raises(KeyStoreError, match="more than 16777216 bytes"):
+        read_key_store(str(large), "JKS", None)
+
+
+def test_a_pem_block_without_an_end_is_an_error_at_once() -> None:
+    text = "-----BEGIN CERTIFICATE-----\n" * 200_000
+    with pytest.raises(KeyStoreError, match="CERTIFICATE in it has no end"):
+        read_pem(text)
+
+
+def der_value(tag: int, *parts: bytes) -> bytes:
+    content = b"".join(parts)
+    return bytes([tag, len(content)]) + content
+
+
+def test_a_key_that_takes_minutes_to_decrypt_is_an_error_at_once() -> None:
+    sequence, integer, octets = 0x30, 0x02, 0x04
+    parameters = der_value(
+        sequence, der_value(octets, b"salt"), der_value(integer, (2**31 - 1).to_bytes(4))
+    )
+    algorithm = der_value(
+        sequence,
+        der_value(6, b"x"),
+        der_value(sequence, der_value(sequence, der_value(6, b"y"), parameters)),
+    )
+    for content, reason in (
+        (
+            der_value(sequence, algorithm, der_value(octets, b"key")),
+            "encrypted with 2147483647 iterations",
+        ),
+        (der_value(sequence, algorithm)[:20], "is damaged"),
+        (b"", "is damaged"),
+    ):
+        body = base64.b64encode(content).decode()
+        label = "ENCRYPTED PRIVATE KEY"
+        text = f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
+        with pytest.raises(KeyStoreError, match=reason):
+            read_pem(text, PASSWORD)
 
 
 def test_two_keys_in_one_text_are_an_error(issued: Issued) -> None:

@@ -24,6 +24,9 @@ _ALGORITHM_ID: Final = bytes.fromhex("2b060104012a02110101")
 _INT = Struct(">i")
 _SHORT = Struct(">H")
 _VERSIONS: Final = (1, 2)
+_MAX_KEY_BYTES: Final = 1 << 16
+"""A key of RSA with 16,384 bits has 10 KB."""
+
 _TIMESTAMP_BYTES: Final = 8
 
 
@@ -115,7 +118,7 @@ def _decrypt_key(alias: str, protected: bytes, password: str) -> bytes:
         secret[-_DIGEST_BYTES:],
     )
     encoded_password = _utf_16(password)
-    stream, block = b"", salt
+    stream, block = bytearray(), salt
     while len(stream) < len(encrypted):
         block = hashlib.sha1(encoded_password + block).digest()
         stream += block
@@ -127,18 +130,18 @@ def _decrypt_key(alias: str, protected: bytes, password: str) -> bytes:
 
 def _encrypted_octets(alias: str, protected: bytes) -> bytes:
     """Returns the content of EncryptedPrivateKeyInfo: the algorithm, then an octet string."""
-    _, outer, _ = _der_value(protected, 0)
-    _, algorithm, end = _der_value(outer, 0)
-    _, identifier, _ = _der_value(algorithm, 0)
+    _, outer, _ = read_der_value(protected, 0)
+    _, algorithm, end = read_der_value(outer, 0)
+    _, identifier, _ = read_der_value(algorithm, 0)
     if identifier != _ALGORITHM_ID:
         raise JksError(f"the key {alias} is protected by an unknown algorithm")
-    _, octets, _ = _der_value(outer, end)
-    if len(octets) < 2 * _DIGEST_BYTES:
+    _, octets, _ = read_der_value(outer, end)
+    if not 2 * _DIGEST_BYTES <= len(octets) <= _MAX_KEY_BYTES:
         raise JksError(f"the key {alias} is damaged")
     return octets
 
 
-def _der_value(content: bytes, position: int) -> tuple[int, bytes, int]:
+def read_der_value(content: bytes, position: int) -> tuple[int, bytes, int]:
     """Returns the tag and the content of a DER value, and the position after it."""
     tag, length = content[position], content[position + 1]
     position += 2

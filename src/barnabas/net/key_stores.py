@@ -6,6 +6,8 @@
 import base64
 import re
 import ssl
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,9 +23,15 @@ PKCS12: Final = "PKCS12"
 JKS: Final = "JKS"
 TYPES: Final = (JKS, PKCS12, PEM)
 
-_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64})-----")
 _DER_SEQUENCE: Final = 0x30
+_DER_INTEGER: Final = 0x02
+_MAX_DEPTH: Final = 8
+_MAX_ITERATIONS: Final = 5_000_000
+"""As in Java."""
+
 _LINE_BYTES: Final = 64
+_MAX_FILE_BYTES: Final = 16 << 20
 
 
 class KeyStoreError(ValueError):
@@ -71,8 +79,7 @@ def read_pem(text: str, key_password: str | None = None) -> KeyStore:
     """
     keys: list[str] = []
     certificates: list[bytes] = []
-    for block in _PEM_BLOCK.finditer(text):
-        label, body = block.groups()
+    for label, body in _pem_blocks(text):
         if label in ("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"):
             certificates.append(_decode(body, "certificate"))
         elif label.endswith("PRIVATE KEY"):
@@ -82,6 +89,19 @@ def read_pem(text: str, key_password: str | None = None) -> KeyStore:
     if keys:
         return KeyStore(keys=(KeyEntry(keys[0], tuple(certificates)),))
     return KeyStore(certificates=tuple(certificates))
+
+
+def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yields labels and bodies. A block without an end is an error, not a longer search."""
+    begin = _PEM_BEGIN.search(text)
+    while begin is not None:
+        label = begin[1]
+        footer = f"-----END {label}-----"
+        end = text.find(footer, begin.end())
+        if end < 0:
+            raise KeyStoreError(f"a block {label} in it has no end")
+        yield label, text[begin.end() : end]
+        begin = _PEM_BEGIN.search(text, end + len(footer))
 
 
 def to_pem(certificates: tuple[bytes, ...]) -> str:
@@ -94,10 +114,23 @@ def detect_type(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
+    if "\0" in path:
+        raise KeyStoreError("its name has a NUL character")
     try:
-        return Path(path).read_bytes()
+        is_file = stat.S_ISREG(Path(path).stat().st_mode)
+        content = _read_limited(path) if is_file else b""
     except OSError as error:
         raise KeyStoreError(f"it cannot be read: {error.strerror}") from None
+    if not is_file:
+        raise KeyStoreError("it is not a file")  # a device or a pipe may never end
+    if len(content) > _MAX_FILE_BYTES:
+        raise KeyStoreError(f"it has more than {_MAX_FILE_BYTES} bytes")
+    return content
+
+
+def _read_limited(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(_MAX_FILE_BYTES + 1)
 
 
 def _type_of(content: bytes) -> str:
@@ -112,6 +145,8 @@ def _read_pem_key(label: str, body: str, password: str | None) -> str:
         return _to_pem(label, _decode(body, "private key"))
     if password is None:
         raise KeyStoreError("its private key is encrypted and needs ssl.key.password")
+    if not is_old_style:
+        _require_few_iterations(_decode(body, "private key"))
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     pem = (
@@ -123,6 +158,36 @@ def _read_pem_key(label: str, body: str, password: str | None) -> str:
         return _key_pem(load_pem_private_key(pem.encode(), password.encode()))
     except ValueError:
         raise KeyStoreError("ssl.key.password is wrong, or its private key is damaged") from None
+
+
+def _require_few_iterations(encrypted: bytes) -> None:
+    """Raises KeyStoreError if it would take minutes to derive the key from the password.
+
+    The number is in the algorithm's parameters, and `cryptography` holds the GIL meanwhile.
+    """
+    try:
+        _, outer, _ = jks.read_der_value(encrypted, 0)
+        _, algorithm, _ = jks.read_der_value(outer, 0)
+        largest = _largest_integer(algorithm, _MAX_DEPTH)
+    except (IndexError, jks.JksError):
+        raise KeyStoreError("its private key is damaged") from None
+    if largest > _MAX_ITERATIONS:
+        raise KeyStoreError(
+            f"its private key is encrypted with {largest} iterations, and may have "
+            f"{_MAX_ITERATIONS}"
+        )
+
+
+def _largest_integer(content: bytes, depth: int) -> int:
+    """Returns the largest integer in DER values, and in sequences of them."""
+    largest = position = 0
+    while position < len(content):
+        tag, value, position = jks.read_der_value(content, position)
+        if tag == _DER_INTEGER:
+            largest = max(largest, int.from_bytes(value))
+        elif tag == _DER_SEQUENCE and depth:
+            largest = max(largest, _largest_integer(value, depth - 1))
+    return largest
 
 
 def _decode(body: str, what: str) -> bytes:

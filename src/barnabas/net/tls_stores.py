@@ -94,7 +94,7 @@ def _file_times(config: ListenerConfig) -> Iterator[object]:
         path = config[f"ssl.{store}.location"]
         try:
             status = Path(path).stat() if path else None
-        except OSError:
+        except (OSError, ValueError):
             status = None
         yield status and (status.st_mtime_ns, status.st_size, status.st_ino)
 
