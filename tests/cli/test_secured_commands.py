@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from tests.registry.processes import RegistryProcess
 from tests.wait import wait_until
 
 from barnabas.cli.kafka import COMMANDS
+from barnabas.cli.operations.configs import parse_added
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.settings import parse_pairs
 from barnabas.cli.root_command import barnabas
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 
@@ -42,7 +46,7 @@ CONFIG = "--command-config"
 
 
 def lines_that_connect(lines: Iterable[str]) -> list[str]:
-    """Returns one line of each command with the address of a broker, and with a file of settings."""
+    """Returns a line of each command that has the address of a broker, with its settings."""
     found = {line.split()[0]: line for line in VALID_LINES if lines is KAFKA_LINES}
     for line in lines:
         if "<broker>" in line and "<registry>" not in line:
@@ -96,10 +100,8 @@ def test_a_kafka_command_logs_in(
         name, *arguments = filled(line, secured, config_file(secured, tmp_path, password))
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n")))
         main = import_module(f"barnabas.cli.kafka.{COMMANDS[name]}").main
-        try:
+        with suppress(SystemExit):
             main(arguments)
-        except SystemExit:
-            pass
         printed = capsys.readouterr()
         return printed.out + printed.err
 
@@ -161,3 +163,16 @@ def test_a_registry_that_cannot_log_in_says_why(secured: SecuredBroker, tmp_path
     finally:
         registry.process.terminate()
         registry.process.wait()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SCRAM-SHA-256=[password=hidden", "SCRAM-SHA-256=password=hidden", "ssl.key.password:hidden"],
+)
+def test_the_error_of_a_malformed_setting_shows_no_password(text: str) -> None:
+    with pytest.raises(CommandError) as failed:
+        parse_added(text)
+    assert "hidden" not in str(failed.value)
+    if "=" not in text:
+        with pytest.raises(CommandError, match=r"'ssl\.key\.password\.\.\.' is not KEY=VALUE"):
+            parse_pairs([text])

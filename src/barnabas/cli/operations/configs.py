@@ -6,6 +6,7 @@ from enum import Enum
 
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.setting_warnings import warn_of_settings
+from barnabas.cli.operations.settings import shown_without_value
 from barnabas.cli.operations.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
@@ -150,7 +151,7 @@ def parse_added(text: str) -> dict[str, str]:
         if len(halves) != 2:
             raise CommandError(
                 "Invalid entity config: all configs to be added must be in the format "
-                f'"key=val": {pair!r}'
+                f'"key=val": {shown_without_value(pair)}'
             )
         added[halves[0].strip()] = re.sub(r"[\[\]]", "", halves[1]).strip()
     return require_keys(added)

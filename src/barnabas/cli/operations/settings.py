@@ -1,5 +1,6 @@
 """Settings of clients and nodes, from files and options."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,9 +85,17 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise CommandError(f"{pair!r} is not KEY=VALUE")
+            raise CommandError(f"{shown_without_value(pair)} is not KEY=VALUE")
         parsed[key.strip()] = value.strip()
     return parsed
+
+
+def shown_without_value(pair: str) -> str:
+    """Returns a pair that is malformed as an error may show it: it may have a password."""
+    name = re.match(r"[\w.-]*", pair)
+    assert name is not None
+    rest = "" if name.end() == len(pair) else "..."
+    return repr(name[0] + rest)
 
 
 def read_properties(file: str | Path) -> dict[str, str]:
