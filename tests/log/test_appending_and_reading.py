@@ -120,7 +120,7 @@ def test_a_reader_that_continues_needs_no_scan(
     fill(log, 50)
     piece = log.read(0, 1000, upto=log.log_end_offset)
     assert piece is not None
-    monkeypatch.setattr("barnabas.log.segments.file_records.find_batch", None)
+    monkeypatch.setattr("barnabas.log.segments._search.find_batch", None)
     following = log.read(piece.next_offset, 1000, upto=log.log_end_offset)
     assert following is not None
     assert following.position == piece.size_bytes

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch
-from barnabas.log.segments import file_records
+from barnabas.log.segments import _search
 from barnabas.log.segments.index import OffsetIndex
 from barnabas.log.segments.log_files import INDEX
 from barnabas.log.segments.segment import LogSegment
@@ -82,7 +82,7 @@ def _walk_to_end(segment: LogSegment, position: int, indexed: int | None) -> int
     if position >= end:
         raise IndexMismatch(f"byte {position} is after the end of the file")
     file = segment.file()
-    _, next_offset = file_records.find_batch_end(file.fd, position, end, end, indexed)
+    _, next_offset = _search.find_batch_end(file.fd, position, end, end, indexed)
     return next_offset
 
 

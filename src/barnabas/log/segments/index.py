@@ -27,10 +27,10 @@ is one:
 
 import os
 import struct
-from bisect import bisect_right
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
+from barnabas.log.segments._search import count_up_to
 from barnabas.log.segments.log_files import TRANSACTION_INDEX, segment_path
 from barnabas.log.segments.open_files import Handle, OpenFiles, OpenMap
 from barnabas.wire.records.batch import NO_TIMESTAMP
@@ -39,6 +39,15 @@ _PENDING_ENTRIES = 64
 _PAGE_ENTRIES = 256  # fewer than the entries of any index in a page of 4096 bytes
 TRANSACTION_VERSION = 0
 _LAST_OFFSET = 3  # the number of the field in an entry of `.txnindex`
+
+Key = tuple[int, int]
+"""Where in an entry a field begins, and its size."""
+
+_RELATIVE_OFFSET: Key = (0, 4)
+_POSITION: Key = (4, 4)
+_TIMESTAMP: Key = (0, 8)
+_OFFSET_OF_TIMESTAMP: Key = (8, 4)
+_MARKER_OFFSET: Key = (18, 8)
 
 
 class IndexFile:
@@ -127,23 +136,15 @@ class IndexFile:
                 # failing, the next write of the log says so.
                 return
 
-    def _count_up_to(self, target: int, field: int) -> int:
-        """Returns how many entries have a field of at most `target`."""
+    def _count_up_to(self, target: int, key: Key) -> int:
+        """Returns how many entries have a key of at most `target`."""
         size, written = self.ENTRY.size, max(self._written, 0)
-        unpack = self.ENTRY.unpack_from
         pending = self._pending
-        if pending and unpack(pending)[field] <= target:
-            return written + bisect_right(
-                range(len(pending) // size),
-                target,
-                key=lambda number: unpack(pending, number * size)[field],
-            )
-        if not written:
-            return 0
-        view = self._map().view
-        return bisect_right(
-            range(written), target, key=lambda number: unpack(view, number * size)[field]
-        )
+        if pending:
+            count = count_up_to(pending, len(pending) // size, size, *key, target)
+            if count:
+                return written + count
+        return count_up_to(self._map().view, written, size, *key, target) if written else 0
 
     def _truncate_to_count(self, count: int) -> None:
         """Removes every entry from number `count` on."""
@@ -178,12 +179,12 @@ class OffsetIndex(IndexFile):
 
     def lookup(self, offset: int) -> tuple[int, int] | None:
         """Returns last offset and position of the last indexed batch that ends by `offset`."""
-        count = self._count_up_to(offset - self.base_offset, 0)
+        count = self._count_up_to(offset - self.base_offset, _RELATIVE_OFFSET)
         return self._at(count - 1) if count else None
 
     def lookup_before(self, position: int) -> tuple[int, int] | None:
         """Returns last offset and position of the last indexed batch before `position`."""
-        count = self._count_up_to(position - 1, 1)
+        count = self._count_up_to(position - 1, _POSITION)
         return self._at(count - 1) if count else None
 
     def last(self) -> tuple[int, int] | None:
@@ -193,7 +194,7 @@ class OffsetIndex(IndexFile):
 
     def truncate(self, offset: int) -> None:
         """Removes the entries of batches that reach `offset`."""
-        self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, 0))
+        self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, _RELATIVE_OFFSET))
 
     def _at(self, number: int) -> tuple[int, int]:
         relative_offset, position = self.entry(number)
@@ -225,7 +226,7 @@ class TimeIndex(IndexFile):
 
     def lookup(self, timestamp: int) -> tuple[int, int] | None:
         """Returns timestamp and offset of the last entry that is not after `timestamp`."""
-        count = self._count_up_to(timestamp, 0)
+        count = self._count_up_to(timestamp, _TIMESTAMP)
         return self._at(count - 1) if count else None
 
     def last(self) -> tuple[int, int] | None:
@@ -234,7 +235,9 @@ class TimeIndex(IndexFile):
 
     def truncate(self, offset: int) -> None:
         """Removes the entries whose batch reaches `offset`."""
-        self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, 1))
+        self._truncate_to_count(
+            self._count_up_to(offset - self.base_offset - 1, _OFFSET_OF_TIMESTAMP)
+        )
         self._find_last_timestamp()
 
     def clear(self) -> None:
@@ -283,7 +286,7 @@ class TransactionIndex(IndexFile):
     def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
         """Returns the transactions with records in [start, end), and whether these are all."""
         overlapping = []
-        for number in range(self._count_up_to(start - 1, _LAST_OFFSET), self.count):
+        for number in range(self._count_up_to(start - 1, _MARKER_OFFSET), self.count):
             aborted = AbortedTransaction._make(self.entry(number)[1:])
             if aborted.first_offset < end:
                 overlapping.append(aborted)
@@ -293,4 +296,4 @@ class TransactionIndex(IndexFile):
 
     def truncate(self, offset: int) -> None:
         """Removes the markers from `offset` on."""
-        self._truncate_to_count(self._count_up_to(offset - 1, _LAST_OFFSET))
+        self._truncate_to_count(self._count_up_to(offset - 1, _MARKER_OFFSET))

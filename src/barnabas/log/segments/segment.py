@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
-from barnabas.log.segments import file_records
+from barnabas.log.segments import _search, file_records
 from barnabas.log.segments._batch_walk import BatchWalk
 from barnabas.log.segments.index import OffsetIndex, TimeIndex, TransactionIndex
 from barnabas.log.segments.log_files import (
@@ -23,7 +23,7 @@ from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
 SHORT_BYTES = 64 << 10
 """A segment of at most so many bytes is read faster than its indexes are written."""
 
-_RECENT_READS = 8
+_RECENT_POSITIONS = 16
 _UNKNOWN = -2
 
 _logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class LogSegment:
 
     `size_bytes` is the size of all whole batches; a preallocated file is longer. `next_offset` is
     exact for the active segment, and the base offset of the next segment for all others.
-    `recent_positions` has the ends of the last reads, because their readers continue there.
+    `recent_positions` has the starts and ends of the last reads: readers continue there.
     """
 
     __slots__ = (
@@ -243,17 +243,20 @@ class LogSegment:
             if position is not None:
                 return position
         try:
-            return self._find(offset, pread)
+            position = self._find(offset, pread)
         except IndexMismatch:
             self.rebuild_indexes()
-            return self._find(offset, pread)
+            position = self._find(offset, pread)
+        if position < self.size_bytes:
+            self.cache_position(offset, position)  # it is read again if the response waits
+        return position
 
     def _find(self, offset: int, pread: PositionalRead) -> int:
         if pread is not os.pread and self._cached_generation != self._files.generation:
             raise ColdRead(self._cache_indexes)
         last_offset, start = self.offset_index.lookup(offset) or (None, 0)
         try:
-            return file_records.find_batch(
+            return _search.find_batch(
                 self.file().fd, start, self.size_bytes, offset, last_offset, pread
             )
         except DamagedBatch as damage:
@@ -285,9 +288,7 @@ class LogSegment:
         if start <= position:
             last_offset, start = None, position
         try:
-            return file_records.find_batch_end(
-                self.file().fd, start, limit, end, last_offset, pread
-            )
+            return _search.find_batch_end(self.file().fd, start, limit, end, last_offset, pread)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
@@ -314,13 +315,13 @@ class LogSegment:
         return content
 
     def cache_position(self, offset: int, position: int) -> None:
-        """Remembers the position of the offset with which a reader will continue."""
+        """Remembers the position of the first batch that reaches `offset`."""
         recent = self.recent_positions
         if recent is None:
             self.recent_positions = {offset: position}
             return
         recent[offset] = position
-        if len(recent) > _RECENT_READS:
+        if len(recent) > _RECENT_POSITIONS:
             del recent[next(iter(recent))]
 
     def has_full_index(self, max_offset_entries: int, max_time_entries: int) -> bool:

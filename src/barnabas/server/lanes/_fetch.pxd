@@ -3,6 +3,13 @@
 from barnabas.server.lanes._lane cimport Lane, LaneRequest
 from barnabas.wire._cursor cimport Cursor, Sink
 
+cdef int _DECLINED
+cdef int _RESPONDED
+cdef int _NO_EPOCH
+cdef int _NO_SESSION
+cdef int _FINAL_EPOCH
+cdef Py_ssize_t _MAX_COPIED_BYTES
+
 
 cdef class PartitionRead:
     # What is requested

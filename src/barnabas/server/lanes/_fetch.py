@@ -29,14 +29,14 @@ if cython.compiled:
     Size = cython.typedef(cython.Py_ssize_t)
     Long = cython.typedef(cython.longlong)
 
-_DECLINED: cython.int = 0
-_RESPONDED: cython.int = 1
+_DECLINED = 0
+_RESPONDED = 1
 
-_NO_EPOCH: cython.int = -1
-_NO_SESSION: cython.int = 0
-_FINAL_EPOCH: cython.int = -1
+_NO_EPOCH = -1
+_NO_SESSION = 0
+_FINAL_EPOCH = -1
 
-_MAX_COPIED_BYTES: Size = 64 << 10
+_MAX_COPIED_BYTES = 64 << 10
 """Up to this size of all records, reading them costs less than sending them from their files."""
 
 _READ = AclOperation.READ
