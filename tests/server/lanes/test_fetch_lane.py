@@ -11,13 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.replication.world import NODE_ID, id_of, registration
+from tests.server.acls import ClientAcls
 from tests.server.lanes.two_brokers import OneBroker, frame_of
 from tests.uncompiled import load_uncompiled
 
+from barnabas.log.segments import page_cache
 from barnabas.replication import Partition
+from barnabas.security.authorizer.model import CLUSTER, AclOperation, topic_resource
 from barnabas.server.lanes import _fetch
 from barnabas.server.nodes import BrokerNode
 from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import read_response_header
 from barnabas.wire.messages.fetch import (
     FetchPartition,
@@ -492,3 +496,66 @@ def test_large_responses_have_regions_and_take_the_lane(both: BothBrokers) -> No
     for _ in range(3):
         both.each(lambda one: one.world.append("orders", b"v" * 70_000))
     takes_the_lane(both, a_fetch({("orders", 0): 2}), 17)
+
+
+# What is allowed
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_the_lane_serves_what_is_allowed_and_the_handler_denies_the_rest(
+    both: BothBrokers, version: int
+) -> None:
+    acls = [ClientAcls(one.world) for one in both.both]
+    orders = topic_resource("orders")
+    for client in acls:
+        client.allow(AclOperation.READ, orders)
+    takes_the_lane(both, a_fetch({("orders", 0): 0}), version)
+    denied = both.fetch(0, a_fetch({("orders", 0): 0, ("shared", 0): 0}), version)
+    assert denied is not None
+    errors = [topic.partitions[0].error_code for topic in denied.responses]
+    assert sorted(errors) == [ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert both.with_lane.handled == 1
+    for client in acls:
+        client.revoke(AclOperation.READ, orders)
+    denied = both.fetch(0, a_fetch({("orders", 0): 0}), version)
+    assert denied is not None
+    assert denied.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_a_session_is_checked_by_the_handler_after_a_change_of_the_acls(both: BothBrokers) -> None:
+    acls = [ClientAcls(one.world) for one in both.both]
+    for client in acls:
+        client.allow(AclOperation.READ, topic_resource("orders"))
+    opened = both.fetch(0, a_fetch({("orders", 0): 0}, session_epoch=0), 17)
+    assert opened is not None
+    both.fetch(0, a_fetch({}, session_id=opened.session_id, session_epoch=1), 17)
+    takes_the_lane(both, a_fetch({}, session_id=opened.session_id, session_epoch=2), 17)
+    for client in acls:
+        client.revoke(AclOperation.READ, topic_resource("orders"))
+    denied = both.fetch(0, a_fetch({}, session_id=opened.session_id, session_epoch=3), 17)
+    assert denied is not None
+    assert denied.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_a_follower_needs_the_permission_of_a_broker(both: BothBrokers) -> None:
+    acls = [ClientAcls(one.world) for one in both.both]
+    follower: dict[str, Any] = {"replica_state": ReplicaState(replica_id=FOLLOWER, replica_epoch=5)}
+    denied = both.fetch(2, a_fetch({("shared", 0): 1}, **follower), 17)
+    assert denied is not None
+    assert denied.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    for client in acls:
+        client.allow(AclOperation.CLUSTER_ACTION, CLUSTER)
+    takes_the_lane(both, a_fetch({("shared", 0): 1}, **follower), 17, connection=2)
+
+
+def test_records_that_are_not_in_the_page_cache_are_left_to_the_response_queue(
+    both: BothBrokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = a_fetch({("orders", 0): 0})
+    takes_the_lane(both, request, 17)  # the positions are known from here on
+
+    def not_cached(*_: object) -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(page_cache, "preadv", not_cached)
+    assert takes_the_lane(both, request, 17).responses[0].partitions[0].records
