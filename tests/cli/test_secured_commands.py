@@ -27,8 +27,7 @@ from barnabas.schema_registry import Schema, SchemaRegistryClient
 
 _CONNECTION = "--bootstrap-server <broker> --command-config <config>"
 VALID_LINES = (
-    f"kafka-console-producer {_CONNECTION} --topic numbers --timeout 1"
-    " --command-property delivery.timeout.ms=3000",
+    f"kafka-console-producer {_CONNECTION} --topic numbers --timeout 1",
     f"kafka-delete-records {_CONNECTION} --offset-json-file <json>",
     f"kafka-get-offsets {_CONNECTION} --topic numbers",
     f"kafka-groups {_CONNECTION} --list",

@@ -120,8 +120,14 @@ def send(
 
 
 def close_producer(producer: Any) -> None:
-    """Closes the producer; records in flight have a few seconds to be delivered."""
-    producer.flush(_CLOSE_TIMEOUT_S)
+    """Closes the producer; records in flight have a few seconds to be delivered.
+
+    They have none in a `finally` after an error of the client: it cannot log in, for example.
+    """
+    from barnabas.client.errors import KafkaException
+
+    if not isinstance(sys.exception(), KafkaException):
+        producer.flush(_CLOSE_TIMEOUT_S)
     producer.purge()
     producer.close()
 
