@@ -199,3 +199,13 @@ def test_http_requests_receive_their_status(request_line: bytes, status: str) ->
 @on_a_loop
 async def test_an_incomplete_http_request_is_a_bad_request() -> None:
     assert (await exchange(b"GET /health HT"))[0] == "HTTP/1.1 400 Bad Request"
+
+
+@on_a_loop
+async def test_a_family_of_many_series_is_written_in_parts_and_described_once() -> None:
+    metrics = MetricsRegistry()
+    metrics.register([Gauge("a_total", number, {"n": str(number)}) for number in range(500)])
+    text = (await Exposition(metrics, asyncio.get_running_loop().time).text()).decode()
+    lines = [line for line in text.splitlines() if " a_total" in line or line[:8] == "a_total{"]
+    assert lines[:2] == ["# HELP a_total ", "# TYPE a_total counter"]
+    assert lines[2:] == [f'a_total{{n="{number}"}} {number}.0' for number in range(500)]

@@ -8,7 +8,7 @@ from typing import Final
 from barnabas.server.metrics.registry import Gauge
 from barnabas.server.telemetry.otlp import MetricPoint
 
-MAX_SERIES: Final = 20_000
+MAX_SERIES: Final = 10_000
 """Of all clients of a broker. Further series are counted and not shown."""
 
 MAX_SERIES_OF_CLIENT: Final = 1_000
