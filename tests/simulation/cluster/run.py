@@ -55,9 +55,11 @@ def run(seed: int, *, is_traced: bool = False) -> Outcome:
         return _run(seed, is_traced=is_traced)
     finally:
         gc.enable()
-        if next(_runs) % RUNS_PER_COLLECTION == 0:
+        number = next(_runs)
+        if number % RUNS_PER_COLLECTION == 0:
             gc.collect()
-            gc.freeze()  # what is left now need not be traversed again
+        if number == 0:
+            gc.freeze()  # the modules need not be traversed again
 
 
 def _run(seed: int, *, is_traced: bool) -> Outcome:
