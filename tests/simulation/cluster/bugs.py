@@ -173,6 +173,21 @@ REPLICATION = [
     ),
 ]
 
+LANES = [
+    Bug(
+        "lane-acks-all-as-acks-1",
+        "server/lanes/_produce.py",
+        "if self.acks != _NO_ACKS and not partition.is_committed(next_offset, acks):",
+        "if False:",
+    ),
+    Bug(
+        "lane-readers-see-uncommitted",
+        "server/lanes/_fetch.py",
+        "end: Long = read.stable_offset if self.isolation else read.high_watermark",
+        "end: Long = end_offset",
+    ),
+]
+
 COMPACTION = [
     Bug(
         "keeps-older-records",
@@ -266,4 +281,4 @@ COMPACTION = [
     ),
 ]
 
-BUGS = [*QUORUM, *CONTROLLER, *REPLICATION, *COMPACTION]
+BUGS = [*QUORUM, *CONTROLLER, *REPLICATION, *LANES, *COMPACTION]
