@@ -94,11 +94,13 @@ class Cursor:
         if not cython.compiled:
             return int.from_bytes(self.data[at : at + size], signed=True)
         data: Data = self.data
-        value: Long = data[at] - ((data[at] & 0x80) << 1)
+        value: cython.ulonglong = 0
+        unused_bits: cython.int = 64 - 8 * size
         index: Size
-        for index in range(at + 1, at + size):
+        for index in range(at, at + size):
             value = (value << 8) | data[index]
-        return value
+        # To shift a negative number to the left is undefined in C.
+        return cython.cast(cython.longlong, value << unused_bits) >> unused_bits
 
     def uvarint(self):
         value: Long = 0

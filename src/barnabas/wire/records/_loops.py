@@ -620,11 +620,15 @@ def _long_varint(data: Data, position: Size, end: Size, bits: cython.int) -> Var
 @cython.exceptval(check=False)
 def _integer(data: Data, position: Size, size: cython.int) -> Long:
     """Returns the signed big-endian integer of that size."""
-    value: Long = data[position] - ((data[position] & 0x80) << 1)
+    if not cython.compiled:
+        return int.from_bytes(data[position : position + size], signed=True)
+    value: cython.ulonglong = 0
+    unused_bits: cython.int = 64 - 8 * size
     index: cython.int
-    for index in range(1, size):
+    for index in range(size):
         value = value << 8 | data[position + index]
-    return value
+    # To shift a negative number to the left is undefined in C.
+    return cython.cast(cython.longlong, value << unused_bits) >> unused_bits
 
 
 @cython.cfunc

@@ -305,6 +305,7 @@ def _integer(data: Data, position: Size, size: cython.int) -> Long:
     index: cython.int
     for index in range(size):
         value = value << 8 | data[position + index]
+    # To shift a negative number to the left is undefined in C.
     return cython.cast(cython.longlong, value << unused_bits) >> unused_bits
 
 
