@@ -166,9 +166,10 @@ REPLICATION = [
     Bug(
         "no-producer-state-on-followers",
         "log/log.py",
-        "        if not header.attributes & CONTROL_BIT:\n"
+        "        if not batch.attributes & CONTROL_BIT:\n"
         "            self.producers.on_batch_appended",
-        "        if not header.attributes & CONTROL_BIT and header.leader_epoch == 0:\n"
+        "        is_from_leader = getattr(batch, 'leader_epoch', 0) > 0\n"
+        "        if not batch.attributes & CONTROL_BIT and not is_from_leader:\n"
         "            self.producers.on_batch_appended",
     ),
 ]
@@ -185,6 +186,12 @@ LANES = [
         "server/lanes/_fetch.py",
         "end: Long = read.stable_offset if self.isolation else read.high_watermark",
         "end: Long = end_offset",
+    ),
+    Bug(
+        "lane-does-not-truncate",
+        "server/lanes/_fetch.py",
+        "if read.last_fetched_epoch >= 0 and self.is_diverging(read, log):",
+        "if False:",
     ),
 ]
 
