@@ -73,7 +73,7 @@ def command(
 
     \b
       barnabas registry -b kafka1:9092,kafka2:9092
-      barnabas registry --config schema-registry.properties --command-config client.properties
+      barnabas registry --config registry.properties
     """
     import asyncio
 
