@@ -10,7 +10,7 @@ from tests.server.harness import Client
 from barnabas.controller.context import NODE, Requester
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ControllerRegistration, ListenerEndpoint
-from barnabas.raft import QuorumLeader, VoterNode, VoterSet
+from barnabas.raft import QuorumLeader, RequestOrigin, VoterNode, VoterSet
 from barnabas.raft.quorum_description import QuorumDescription, QuorumReplicaState
 from barnabas.raft.voters import VoterEndpoint as VoterEndpoint
 from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
@@ -54,8 +54,8 @@ class FakeQuorum:
     requests: list[Any] = field(default_factory=list)
     fetching: "asyncio.Future[Message] | None" = None
 
-    async def handle_request(self, request: Message, version: int) -> Message:
-        self.requests.append((request.API_KEY, version))
+    async def handle_request(self, request: Message, origin: RequestOrigin) -> Message:
+        self.requests.append((request.API_KEY, origin.api_version))
         if isinstance(request, FetchRequest) and self.fetching is not None:
             return await self.fetching
         response: Message = api(request.API_KEY).response()
