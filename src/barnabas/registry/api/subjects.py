@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -239,15 +239,18 @@ _VERSION = "/subjects/{subject}/versions/{version}"
 
 
 async def list_contexts(request: Request) -> Response:
-    prefix = request.query_params.get("contextPrefix", "")
-    subjects = await describable(request, state_of(request).subjects())
-    visible = {DEFAULT_CONTEXT, *(QualifiedSubject.parse(subject).context for subject in subjects)}
-    if len(subjects) == len(list(state_of(request).subjects())):
-        visible |= set(state_of(request).contexts)
+    """Leaves out the contexts of which the client may describe no subject."""
+    state, prefix = state_of(request), request.query_params.get("contextPrefix", "")
+    subjects = list(state.subjects())
+    hidden = _contexts(subjects) - _contexts(await describable(request, subjects))
     names = sorted(
-        name for name in state_of(request).contexts if name in visible and name.startswith(prefix)
+        name for name in state.contexts if name.startswith(prefix) and name not in hidden
     )
     return json_response(request, paginate(request, names))
+
+
+def _contexts(subjects: Iterable[str]) -> set[str]:
+    return {QualifiedSubject.parse(subject).context for subject in subjects}
 
 
 @handled_by_leader
