@@ -1,6 +1,7 @@
 """The lines about users, delegation tokens and quotas."""
 
 import pytest
+from tests.log_records import barnabas_log_lines
 
 from barnabas.controller.change_log import MetadataChanges
 from barnabas.metadata.delta import MetadataDelta
@@ -22,9 +23,9 @@ DAY_MS = 86_400_000
 def lines(
     caplog: pytest.LogCaptureFixture, *records: Message, image: MetadataImage | None = None
 ) -> list[str]:
-    with caplog.at_level("INFO"):
-        MetadataChanges.of(records, image or MetadataImage()).log()
-    return caplog.messages
+    caplog.set_level("INFO", "barnabas")
+    MetadataChanges.of(records, image or MetadataImage()).log()
+    return barnabas_log_lines(caplog)
 
 
 def test_credentials_have_a_line_for_each_user(caplog: pytest.LogCaptureFixture) -> None:
