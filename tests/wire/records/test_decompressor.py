@@ -155,6 +155,26 @@ def test_linked_lz4_blocks_are_read_but_not_accepted_from_producers(has_checksum
         decompress_for_validation(Codec.LZ4, linked, MIB)
 
 
+@pytest.mark.parametrize("has_checksums", [False, True])
+@pytest.mark.parametrize("has_size", [False, True])
+def test_of_a_producers_lz4_frames_only_the_first_is_read(
+    has_checksums: bool, has_size: bool
+) -> None:
+    frame = lz4.frame.compress(
+        TEXT,
+        block_linked=False,
+        store_size=has_size,
+        block_checksum=has_checksums,
+        content_checksum=has_checksums,
+    )
+    assert decompress_for_validation(Codec.LZ4, frame, MIB) == TEXT
+    assert decompress_for_validation(Codec.LZ4, frame + frame, MIB) == TEXT
+    assert decompress_for_validation(Codec.LZ4, frame + b"other", MIB) == TEXT
+    for length in (5, 9, len(frame) - 1):
+        with pytest.raises(CompressionError):
+            decompress_for_validation(Codec.LZ4, frame[:length], MIB)
+
+
 def test_zstd_frames_without_content_size_are_read() -> None:
     frame = zstandard.ZstdCompressor(write_content_size=False).compress(TEXT)
     assert decompress_for_validation(Codec.ZSTD, frame, MIB) == TEXT

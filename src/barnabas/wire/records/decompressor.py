@@ -36,6 +36,11 @@ _SMALL_GZIP_BYTES = 8 * 1024
 
 _LZ4_FLAGS_AT = 4
 _LZ4_INDEPENDENT_BIT = 0x20
+_LZ4_BLOCK_CHECKSUM_BIT = 0x10
+_LZ4_CONTENT_SIZE_BIT = 0x08
+_LZ4_CONTENT_CHECKSUM_BIT = 0x04
+_LZ4_SHORTEST_HEADER = 7
+_LZ4_BLOCK_SIZE_MASK = 0x7FFFFFFF  # the first bit says that the block is not compressed
 
 
 class Decompressor:
@@ -109,18 +114,30 @@ def decompress_temporarily(codec: Codec, compressed: Buffer, max_bytes: int) -> 
 
 
 def decompress_for_validation(codec: Codec, compressed: Buffer, max_bytes: int) -> memoryview:
-    """Returns the bytes of a producer's records, as `decompress_temporarily` does.
+    """Returns the bytes of a producer's records, as Kafka's clients in Java read them.
 
-    It raises CompressionError also for an LZ4 frame that Kafka's clients in Java cannot read.
+    It is valid as long as that of `decompress_temporarily`, and raises CompressionError also for
+    an LZ4 frame that Java cannot read.
     """
-    if (
-        codec is Codec.LZ4
-        and len(compressed) > _LZ4_FLAGS_AT
-        and not compressed[_LZ4_FLAGS_AT] & _LZ4_INDEPENDENT_BIT
-        and compressed[: len(LZ4_MAGIC)] == LZ4_MAGIC
-    ):
-        raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
+    if codec is Codec.LZ4 and compressed[: len(LZ4_MAGIC)] == LZ4_MAGIC:
+        compressed = _readable_lz4_frame(memoryview(compressed))
     return decompress_temporarily(codec, compressed, max_bytes)
+
+
+def _readable_lz4_frame(compressed: memoryview) -> memoryview:
+    """Returns the first frame: Java ignores what follows it."""
+    flags = compressed[_LZ4_FLAGS_AT] if len(compressed) > _LZ4_FLAGS_AT else _LZ4_INDEPENDENT_BIT
+    if not flags & _LZ4_INDEPENDENT_BIT:
+        raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
+    position = _LZ4_SHORTEST_HEADER + (8 if flags & _LZ4_CONTENT_SIZE_BIT else 0)
+    checksum_bytes = 4 if flags & _LZ4_BLOCK_CHECKSUM_BIT else 0
+    while position + 4 <= len(compressed):
+        size = int.from_bytes(compressed[position : position + 4], "little")
+        position += 4
+        if size == 0:
+            return compressed[: position + (4 if flags & _LZ4_CONTENT_CHECKSUM_BIT else 0)]
+        position += (size & _LZ4_BLOCK_SIZE_MASK) + checksum_bytes
+    return compressed  # it is truncated
 
 
 def borrow_decompressor() -> Decompressor:
