@@ -15,8 +15,10 @@ from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 
+TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
 
-def ask(version: int, **fields: Any) -> Any:
+
+def ask(version: int, *, has_subscriptions: bool = True, **fields: Any) -> Any:
     if version >= 3:
         fields = {"client_software_name": "librdkafka", "client_software_version": "2.8.0"} | fields
     responses = []
@@ -27,6 +29,7 @@ def ask(version: int, **fields: Any) -> Any:
         server.broker.image.features[METADATA_VERSION] = 25
         server.broker.image.features["group.version"] = 0
         server.broker.image.offset = 42
+        server.broker.telemetry.has_subscriptions = has_subscriptions
         controller: Any = SimpleNamespace(quorum=SimpleNamespace(kraft_version=1))
         server.broker.controller = controller
         client = server.connect()
@@ -45,6 +48,15 @@ def test_every_served_api_is_advertised_with_its_versions(version: int) -> None:
     reported = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
     served = {k: (served_versions(k).min, served_versions(k).max) for k in HANDLERS}
     assert reported == served | {ApiKey.PRODUCE: (0, served[ApiKey.PRODUCE][1])}, "see KAFKA-18659"
+
+
+def test_telemetry_is_advertised_while_there_are_subscriptions() -> None:
+    keys = [
+        {ApiKey(a.api_key) for a in ask(4, has_subscriptions=has_some)[0].api_keys}
+        for has_some in (True, False)
+    ]
+    assert keys[0] - keys[1] == TELEMETRY
+    assert not keys[1] - keys[0]
 
 
 def test_an_unstable_version_is_not_advertised() -> None:

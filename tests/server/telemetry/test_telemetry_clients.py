@@ -104,7 +104,10 @@ async def exchange(broker: Broker, *contents: bytes) -> list[ErrorCode]:
     return codes
 
 
-def test_bombs_and_other_bytes_are_rejected_with_kafkas_errors(broker: Broker) -> None:
+def test_bombs_and_other_bytes_are_rejected_with_kafkas_errors(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(broker, monkeypatch, "--alter", "--metrics", "a.")
     good = metrics_data(gauge("a", point(1)))
     codes = asyncio.run(
         exchange(

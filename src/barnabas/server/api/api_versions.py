@@ -3,7 +3,9 @@
 v1 throttles; v3 the client's software, and features in the response; v4 features from level 0;
 v5 the cluster and node that the client expects (KIP-1242).
 
-`barnabas.server.network.routes` responds to newer versions (KIP-511).
+`barnabas.server.network.routes` responds to newer versions (KIP-511). The APIs of client telemetry
+are left out while nobody has subscribed to metrics of clients: clients would ask for nothing, and
+librdkafka prints a line when it does.
 """
 
 import re
@@ -33,12 +35,16 @@ ANY_NODE = -1
 LOWEST_PRODUCE_REPORTED = 0
 """As in Kafka, though neither serves it: librdkafka compresses only if it sees version 0."""
 
+_NONE: frozenset[ApiKey] = frozenset()
+_TELEMETRY = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
+
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     broker = context.broker
-    return build_response(request, context, broker, broker.controller.quorum.kraft_version)
+    hidden = _NONE if broker.telemetry.has_subscriptions else _TELEMETRY
+    return build_response(request, context, broker, broker.controller.quorum.kraft_version, hidden)
 
 
 def build_response(
@@ -46,8 +52,9 @@ def build_response(
     context: RequestContext,
     node: "BrokerNode | ControllerNode",
     kraft_version: int,
+    hidden: frozenset[ApiKey] = _NONE,
 ) -> ApiVersionsResponse:
-    """Returns the response of a broker or a controller."""
+    """Returns the response of a broker or a controller, without the hidden APIs."""
     if context.api_version >= FIRST_VERSION_WITH_SOFTWARE:
         _record_software(request, context)
     _require_expected_node(request, node)
@@ -55,7 +62,7 @@ def build_response(
     # The quorum's version is in control records, which are not part of the image.
     levels = image.features | {KRAFT_VERSION: kraft_version}
     return ApiVersionsResponse(
-        api_keys=_served(node.handlers),
+        api_keys=_served(node.handlers, hidden),
         supported_features=_supported_features(context.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[
@@ -91,9 +98,9 @@ def _require_expected_node(
 
 
 @cache
-def _served(handlers: ApiHandlers) -> list[ApiVersion]:
+def _served(handlers: ApiHandlers, hidden: frozenset[ApiKey]) -> list[ApiVersion]:
     reported = []
-    for key in sorted(handlers):
+    for key in sorted(handlers.keys() - hidden):
         versions = served_versions(key)
         lowest = LOWEST_PRODUCE_REPORTED if key is ApiKey.PRODUCE else versions.min
         reported.append(ApiVersion(api_key=key, min_version=lowest, max_version=versions.max))

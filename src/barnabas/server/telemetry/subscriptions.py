@@ -65,6 +65,9 @@ class ClientMetricsSubscriptions:
     ) -> None:
         self._subscriptions = dict(subscriptions or {})
 
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
     @classmethod
     def of(
         cls, configs: Mapping[tuple[int, str], Mapping[str, str]]

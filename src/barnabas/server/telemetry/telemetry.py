@@ -19,11 +19,15 @@ class ClientTelemetry:
     def __init__(self, max_bytes: int = 1 << 20) -> None:
         self.pushed = PushedMetrics()
         self.instances = TelemetryInstances(self.pushed.remove, max_bytes=max_bytes)
+        self.has_subscriptions = False
+        """Whether any client is to push metrics."""
         self._checked_ms = 0
 
     def update(self, configs: Mapping[tuple[int, str], Mapping[str, str]]) -> None:
         """Applies the subscriptions of new metadata."""
-        self.instances.update(ClientMetricsSubscriptions.of(configs))
+        subscriptions = ClientMetricsSubscriptions.of(configs)
+        self.has_subscriptions = bool(subscriptions)
+        self.instances.update(subscriptions)
 
     def tick(self, now_ms: int) -> None:
         """Forgets expired clients, once in a while. Called with every request."""
