@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.telemetry.otlp_messages import (
     DELTA,
+    double,
     gauge,
     histogram,
     integer,
@@ -15,7 +16,13 @@ from tests.server.telemetry.otlp_messages import (
     total,
 )
 
-from barnabas.server.telemetry.otlp import FIELDS_OF_STEP, MAX_FIELDS, MetricPoint, OtlpDecoder
+from barnabas.server.telemetry.otlp import (
+    FIELDS_OF_STEP,
+    MAX_FIELDS,
+    MAX_TEXT_CHARACTERS,
+    MetricPoint,
+    OtlpDecoder,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 VALID = metrics_data(
@@ -107,3 +114,21 @@ def test_decoding_gives_others_their_turn() -> None:
         assert decoder._fields - before < FIELDS_OF_STEP + 50
         before = decoder._fields
     assert len(decoder.points) == 1000
+
+
+def test_unknown_fields_give_others_their_turn_too() -> None:
+    decoder = OtlpDecoder(integer(9, 1) * 1000)
+    before = 0
+    for _ in decoder.steps():
+        assert decoder._fields - before <= FIELDS_OF_STEP
+        before = decoder._fields
+    assert before == 1000
+
+
+def test_each_point_of_a_histogram_has_a_short_copy_of_a_long_name() -> None:
+    points = message(1, double(5, 1.0)) * 100
+    long = text(1, "n" * 100_000) + message(9, points)
+    found = decoded(metrics_data(long, resource={"k" * 100_000: "v" * 100_000}))
+    assert len(found) == 100
+    assert {len(found_point.name) for found_point in found} == {MAX_TEXT_CHARACTERS + len(".sum")}
+    assert found[0].labels == (("k" * MAX_TEXT_CHARACTERS, "v" * MAX_TEXT_CHARACTERS),)

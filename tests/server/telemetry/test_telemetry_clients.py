@@ -126,3 +126,28 @@ def test_bombs_and_other_bytes_are_rejected_with_kafkas_errors(
         ErrorCode.INVALID_RECORD,
         ErrorCode.TELEMETRY_TOO_LARGE,
     ]
+
+
+def test_what_is_remembered_of_a_client_is_short(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(broker, monkeypatch, "--alter", "--metrics", "*")
+
+    async def ask() -> None:
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "c" * 30_000}
+        cluster = ClusterClient(admin_settings(settings))
+        await cluster.send_request(GetTelemetrySubscriptionsRequest(client_instance_id=ZERO))
+        (instance,) = broker._node.broker.telemetry.instances._instances.values()
+        assert len(instance.client.client_id) == 256
+        await cluster.close()
+
+    asyncio.run(ask())
+
+
+def test_what_nobody_has_subscribed_to_is_not_shown(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(broker, monkeypatch, "--alter", "--metrics", "*", "--match", "client_id=other")
+    content = gzip.compress(metrics_data(gauge("a", point(1))))
+    assert asyncio.run(exchange(broker, content)) == [ErrorCode.NONE]
+    assert broker._node.broker.telemetry.pushed.pushes == 0

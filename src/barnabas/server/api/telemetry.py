@@ -10,7 +10,7 @@ import asyncio
 from barnabas.server.request_context import RequestContext
 from barnabas.server.telemetry.instances import ACCEPTED_CODECS
 from barnabas.server.telemetry.subscriptions import TelemetryClient
-from barnabas.server.telemetry.telemetry import decode
+from barnabas.server.telemetry.telemetry import POINTS_OF_STEP, decode
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
@@ -19,6 +19,8 @@ from barnabas.wire.messages.telemetry import (
     PushTelemetryResponse,
 )
 from barnabas.wire.records.compression import Codec, CompressionError, decompress
+
+_MAX_CHARACTERS = 256
 
 
 async def get_subscriptions(
@@ -52,10 +54,16 @@ async def push(request: PushTelemetryRequest, context: RequestContext) -> PushTe
     context.connection.call_when_closed(
         instance_id, lambda: telemetry.instances.remove(instance_id)
     )
+    if not instance.request.metrics:
+        return PushTelemetryResponse()  # nothing is subscribed to, and nothing is shown
     content = _decompress(request, telemetry.instances.max_bytes)
     points = await decode(content, asyncio.get_running_loop())
-    if instance_id in telemetry.instances:
-        telemetry.pushed.add(instance_id, context.client_id or "", name, points)
+    telemetry.pushed.pushes += 1
+    for start in range(0, len(points), POINTS_OF_STEP):
+        part = points[start : start + POINTS_OF_STEP]
+        if instance_id in telemetry.instances:
+            telemetry.pushed.add(instance_id, instance.client.client_id, name, part)
+        await asyncio.sleep(0)  # other requests get their turn
     return PushTelemetryResponse()
 
 
@@ -72,12 +80,13 @@ def _decompress(request: PushTelemetryRequest, max_bytes: int) -> bytes:
 
 
 def _client(context: RequestContext) -> TelemetryClient:
+    """Returns the client, with texts of bounded length: thousands of clients are remembered."""
     connection = context.connection
     name, version = connection.software
     return TelemetryClient(
-        client_id=context.client_id or "",
-        client_software_name=name,
-        client_software_version=version,
+        client_id=(context.client_id or "")[:_MAX_CHARACTERS],
+        client_software_name=name[:_MAX_CHARACTERS],
+        client_software_version=version[:_MAX_CHARACTERS],
         client_source_address=connection.host,
         client_source_port=str(connection.port),
     )

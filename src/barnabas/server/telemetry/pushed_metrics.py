@@ -51,8 +51,7 @@ class PushedMetrics:
         instance_name: str,
         points: Iterable[MetricPoint],
     ) -> None:
-        """Applies one push: a gauge and a cumulative sum replace their value, a delta is added."""
-        self.pushes += 1
+        """Applies points: a gauge and a cumulative sum replace their value, a delta is added."""
         series = self._clients.get(instance_id)
         if series is None:
             series = self._clients[instance_id] = ClientSeries(client_id, instance_name)

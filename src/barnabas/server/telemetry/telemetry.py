@@ -12,6 +12,9 @@ from barnabas.server.telemetry.subscriptions import ClientMetricsSubscriptions
 
 EXPIRY_CHECK_MS: Final = 10_000
 
+POINTS_OF_STEP: Final = 100
+"""Points that are stored before other requests get their turn: a millisecond at most."""
+
 
 class ClientTelemetry:
     """What the handlers use. Iterating returns the metrics for /metrics."""
