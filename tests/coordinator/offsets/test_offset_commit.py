@@ -141,3 +141,16 @@ def test_more_offsets_than_fit_into_a_batch_are_an_error(harness: OffsetHarness)
     raised = harness.commit({"wide": dict.fromkeys(range(30_000), 1)})
     assert raised is ErrorCode.UNKNOWN_SERVER_ERROR
     assert harness.environment.log.batches == []
+
+
+@pytest.mark.parametrize("metadata", ["", "m"])
+def test_the_bytes_of_a_long_group_id_count_for_each_offset(
+    harness: OffsetHarness, metadata: str
+) -> None:
+    harness.environment.create_topic("wide", 100)
+    offsets = dict.fromkeys(range(100), (1, metadata))
+    raised = harness.commit({"wide": offsets}, group="g" * 32_000)
+    assert raised is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert harness.environment.log.batches == []
+    accepted = harness.commit({"wide": offsets}, group="g")
+    assert accepted == {"wide": dict.fromkeys(range(100), ErrorCode.NONE)}

@@ -143,7 +143,7 @@ def _plain_draft(
         if codes is None:
             return None
         draft.codes.append(codes)
-        _check_size(commit, context)
+        _check_size(len(commit), request.group_id, context)
     return draft
 
 
@@ -184,17 +184,21 @@ def _draft(
                     topic.topic_id,
                 )
                 records.append(_record(key, committed, retention_ms))
-        _check_size(draft.records, context)
+        _check_size(len(records), group_id, context)
     return draft
 
 
-def _check_size(records: Sequence[CoordinatorRecord], context: GroupRequestContext) -> None:
-    """Raises KafkaError if the records cannot fit into one batch, before they are encoded."""
+def _check_size(count: int, group_id: str, context: GroupRequestContext) -> None:
+    """Raises KafkaError if the records cannot fit into one batch, before they are encoded.
+
+    Each of them has the group's id, which may have 32 KB.
+    """
     max_bytes = context.settings.broker("message.max.bytes")
-    if len(records) * MIN_RECORD_BYTES > max_bytes:
+    record_bytes = MIN_RECORD_BYTES + len(group_id)
+    if count * record_bytes > max_bytes:
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"More than {max_bytes // MIN_RECORD_BYTES} offsets do not fit into one batch of "
+            f"More than {max_bytes // record_bytes} offsets do not fit into one batch of "
             f"{max_bytes} bytes (message.max.bytes): commit fewer at a time.",
         )
 
