@@ -201,6 +201,8 @@ def test_users_of_the_cluster_and_holders_of_tokens_read_what_their_acls_allow(
         lambda: bearer(iss="https://other.example"),
         lambda: {"Authorization": "Bearer a.b.c"},
         lambda: {"Authorization": f"Bearer a.{'W1tb' * 3000}.c"},
+        lambda: bearer(exp=10**400),
+        lambda: bearer(exp=float("inf")),
     ],
     ids=[
         "no credentials",
@@ -212,6 +214,8 @@ def test_users_of_the_cluster_and_holders_of_tokens_read_what_their_acls_allow(
         "other issuer",
         "no token",
         "deeply nested token",
+        "expiry that is too large",
+        "expiry that is no number",
     ],
 )
 def test_everybody_else_is_unauthorized(

@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import json
 import logging
+import math
 import os
 import time
 from collections import Counter, OrderedDict
@@ -213,7 +214,9 @@ class ClientSessions:
         try:
             claims = claims_of(token)
             expires_s = float(claims["exp"])
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            if not math.isfinite(expires_s):
+                raise LoginRejectedError
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
             raise LoginRejectedError from None
         login: dict[str, object] = {
             "sasl.mechanism": "OAUTHBEARER",
