@@ -104,3 +104,18 @@ def test_a_lookup_that_finds_nothing_is_forwarded_to_the_leader(registry_broker:
         assert send_request(behind.url, "POST", "/subjects/a", record("x")).json["version"] == 1
         assert send_request(behind.url, "GET", "/schemas/ids/2").error_code == 40403
         assert send_request(behind.url, "POST", "/subjects/a", record("y")).error_code == 40403
+
+
+@pytest.mark.parametrize("path", ["/subjects/x/versions/..", "/subjects/x#y", "/subjects/./x"])
+def test_the_leader_gets_the_path_of_the_request(registry_broker: Broker, path: str) -> None:
+    servers = registry_broker.bootstrap_servers
+    with (
+        SchemaRegistry(servers, topic="paths", group_id="paths") as leader,
+        SchemaRegistry(servers, topic="paths", group_id="paths", leader_eligibility=False) as other,
+    ):
+        send_request(leader.url, "POST", "/subjects/x/versions", record("x"))
+        host, port = other.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as client:
+            client.sendall(f"DELETE {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            assert client.recv(4096).startswith(b"HTTP/1.1 4")
+        assert send_request(leader.url, "GET", "/subjects/x/versions").json == [1]

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,6 +33,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 FORWARDED_HEADER = "X-Forward"
 OFFSET_HEADER = "X-Schemas-Offset"
 MAX_CONCURRENT_FORWARDS = 32
+_SAFE = "/%:?@!$&'()*+,;="
 _FORWARDED_HEADERS = ("accept", "content-type", "authorization")
 
 
@@ -95,7 +97,7 @@ def _is_forwarded(request: Request) -> bool:
 
 async def _forward(request: Request, leader: str) -> Response:
     instance = instance_of(request)
-    url = f"{leader}{request.scope['path']}?{request.scope['query_string'].decode('latin-1')}"
+    url = leader + target_of(request.scope["path"], request.scope["query_string"])
     headers = {
         name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers
     }
@@ -124,6 +126,19 @@ async def _forward(request: Request, leader: str) -> Response:
     await instance.wait_until_applied(int(response.headers.get(OFFSET_HEADER, -1)))
     content_type = response.headers.get("content-type")
     return Response(response.data, response.status, media_type=content_type)
+
+
+def target_of(path: str, query: bytes) -> str:
+    """Returns the path and the query of a request so that the leader gets them unchanged.
+
+    Clients of HTTP remove the segments `.` and `..`, and what follows a `#`: the leader would then
+    change another subject than the one that was requested.
+    """
+    segments = [
+        segment.replace(".", "%2E") if segment in (".", "..") else segment
+        for segment in quote(path.encode("latin-1"), safe=_SAFE).split("/")
+    ]
+    return f"{'/'.join(segments)}?{quote(query, safe=_SAFE)}"
 
 
 def _forwarding_error(leader: str, failure: OSError) -> RegistryError:
