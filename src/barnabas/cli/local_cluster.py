@@ -212,7 +212,6 @@ def _broker_ports(options: UpOptions) -> list[int]:
         if not is_free(host, port):
             raise NodeError(
                 f"{describe_taken_port(host, port)}. Stop it, or choose other ports: "
-                f"{shell_command('barnabas', 'up')} --brokers {options.brokers} "
                 f"--port {suggest_port(host, options.port)}"
             )
     return ports

@@ -26,3 +26,14 @@ def test_an_unknown_client_setting_is_reported(run: Command, tmp_path: Path) -> 
 def test_a_missing_file_is_reported(run: Command) -> None:
     result = run("kafka-cluster", "cluster-id", "-b", "127.0.0.1:1", "-c", "/no/such/file")
     assert (result.status, "cannot read /no/such/file" in result.err) == (1, True)
+
+
+def test_an_error_that_ends_the_command_at_once_is_no_warning_of_a_long_wait(
+    kafka: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\n")
+    result = kafka("kafka-topics", "--list", "--command-config", file)
+    assert result.status == 1
+    assert "plain text" in result.out
+    assert "trying for" not in result.err

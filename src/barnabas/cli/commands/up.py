@@ -184,18 +184,13 @@ def _port_error(taken: "PortInUse", options: "UpOptions") -> "CommandError":
     from barnabas.cli.local_ports import suggest_port
     from barnabas.cli.operations.errors import CommandError
     from barnabas.cli.operations.local_processes import describe_taken_port
-    from barnabas.cli.shell_commands import shell_command
 
     holder = describe_taken_port(taken.host, taken.port)
     if taken.setting in options.overrides:
         return CommandError(f"{holder}. Stop it, or change {taken.setting}.")
     option = "--port" if taken.port == options.port else "--metrics-port"
     port = suggest_port(taken.host, taken.port)
-    directory = (
-        () if options.directory == Path("data").absolute() else ("--dir", str(options.directory))
-    )
-    command = shell_command("barnabas", "up", option, str(port), *directory)
-    return CommandError(f"{holder}. Stop it, or choose another port: {command}")
+    return CommandError(f"{holder}. Stop it, or choose another port: {option} {port}")
 
 
 def _run_several(options: "UpOptions", registry_plan: "RegistryPlan | None") -> None:

@@ -46,12 +46,13 @@ class Connection:
         from barnabas.client.errors import KafkaError, KafkaException
 
         down: asyncio.Future[KafkaError] = asyncio.get_running_loop().create_future()
-        reasons: dict[str, None] = {}
+        reasons: dict[str, bool] = {}
+        """The errors of brokers, and whether the client tries again."""
 
         def on_error(error: KafkaError) -> None:
             """The client reports the error of each broker, then that all are down."""
             if error != KafkaError._ALL_BROKERS_DOWN:
-                reasons[error.str()] = None
+                reasons[error.str()] = error.retriable()
             elif not down.done():
                 message = "; ".join(reasons) or error.str()
                 down.set_result(KafkaError(error.code(), f"no broker responds: {message}"))
@@ -62,7 +63,8 @@ class Connection:
             either: set[asyncio.Future[Any]] = {task, down}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                self._warn(down.result())
+                if all(reasons.values()):
+                    self._warn(down.result())
                 await asyncio.wait({task}, timeout=self.connect_timeout_s)
             if not task.done():
                 raise KafkaException(down.result())
