@@ -3,28 +3,40 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 INTERVAL_S: Final = 60.0
 _MAX_REMEMBERED: Final = 1024
 
 
+class _LoggedFailure(NamedTuple):
+    logged_s: float
+    suppressed: int
+    """How often it happened since."""
+
+
 class FailureLog:
-    """Logs a line again only after a minute. The caller's format has the arguments."""
+    """Logs a line again only after a minute, with the number of those in between.
+
+    The caller's format has the arguments.
+    """
 
     def __init__(self, log: logging.Logger, time_s: Callable[[], float] = time.monotonic) -> None:
         self._log = log
         self._time_s = time_s
-        self._logged_s: dict[tuple[object, ...], float] = {}
+        # By the hash of the line: a client that is not authenticated decides how long the line is.
+        self._logged: dict[int, _LoggedFailure] = {}
 
     def warn(self, text: str, *arguments: object) -> None:
-        key = (text, *arguments)
+        key = hash((text, *arguments))
         now_s = self._time_s()
-        logged_s = self._logged_s.get(key)
-        if logged_s is not None and now_s - logged_s < INTERVAL_S:
+        before = self._logged.pop(key, None)  # the newest are last
+        if before is not None and now_s - before.logged_s < INTERVAL_S:
+            self._logged[key] = before._replace(suppressed=before.suppressed + 1)
             return
-        self._logged_s.pop(key, None)  # the newest are last
-        if len(self._logged_s) >= _MAX_REMEMBERED:
-            del self._logged_s[next(iter(self._logged_s))]
-        self._logged_s[key] = now_s
+        if len(self._logged) >= _MAX_REMEMBERED:
+            del self._logged[next(iter(self._logged))]
+        self._logged[key] = _LoggedFailure(now_s, 0)
+        if before is not None and before.suppressed:
+            text, arguments = f"{text} (%d more since)", (*arguments, before.suppressed)
         self._log.warning(text, *arguments)

@@ -98,8 +98,9 @@ def explain_to_server(failure: OSError) -> str | None:
             return _explain_reason(reason, failure)
         case ConnectionError():
             return (
-                "it disconnected during the TLS handshake; a client does so if it does not trust "
-                "the certificate of this listener, or expects another host name"
+                "it disconnected during the TLS handshake; a client does so if it stops meanwhile, "
+                "if it does not trust the certificate of this listener, or expects another host "
+                "name"
             )
     return f"the TLS handshake failed: {failure.strerror or failure}"
 

@@ -266,6 +266,18 @@ async def test_a_failure_is_delayed_then_sent_then_the_connection_is_closed(
 
 
 @on_a_loop
+async def test_a_failure_that_repeats_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    server = SaslNode()
+    for _ in range(3):
+        client = server.connect_sasl()
+        await client.handshake()
+        await client.authenticate("!")
+        assert await client.wire.is_closed()
+    assert server.metrics["failed_authentication_total"] == 3
+    assert caplog.text.count("with ECHO failed: the reason for the log") == 1
+
+
+@on_a_loop
 async def test_a_mechanism_may_explain_itself_before_the_failure() -> None:
     server = SaslNode()
     client = server.connect_sasl()

@@ -373,19 +373,6 @@ async def test_a_failure_that_repeats_is_logged_once(
     await server.network.drain(0)
 
 
-def test_the_number_of_failures_since_is_in_the_next_line(caplog: pytest.LogCaptureFixture) -> None:
-    now_s = 0.0
-    failures = tls_handshakes.HandshakeFailureLog(lambda: now_s)
-    for _ in range(4):
-        failures.add("SECURE", "10.0.0.1", "why")
-    now_s = 61.0
-    failures.add("SECURE", "10.0.0.1", "why")
-    assert [line.endswith("why (3 more since)") for line in caplog.messages] == [False, True]
-    for number in range(3_000):
-        failures.add("SECURE", f"10.0.0.{number}", "why")
-    assert len(failures._logged) <= 1024
-
-
 # Slow clients, and many
 
 

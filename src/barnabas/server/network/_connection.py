@@ -172,7 +172,7 @@ class ClientConnection(RequestSource):
         server = self.server
         metrics = server.authentication_metrics(self.listener)
         self.authentication = ConnectionAuthentication(
-            self, sasl, server.pipeline, metrics, server.timer
+            self, sasl, server.pipeline, metrics, server.unauthenticated.failures, server.timer
         )
         self.pipeline = server.unauthenticated.pipeline
         self.frames.buffers = server.unauthenticated.buffers

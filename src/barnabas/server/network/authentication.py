@@ -11,11 +11,11 @@ Until it is authenticated, the requests of a connection go to a pipeline that ha
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from barnabas.net.failure_log import FailureLog
 from barnabas.security.authentication.exchange import (
     ConnectionAborted,
     Login,
@@ -41,8 +41,6 @@ from barnabas.wire.messages.sasl import (
 if TYPE_CHECKING:
     from barnabas.server.network._connection import ClientConnection, FramePipeline
 
-log = logging.getLogger(__name__)
-
 MIN_REAUTHENTICATION_INTERVAL_NS = 1_000_000_000
 
 _SASL_HANDSHAKE = ApiKey.SASL_HANDSHAKE.to_bytes(2, "big")
@@ -66,6 +64,7 @@ class ConnectionAuthentication:
         "_began_ns",
         "_connection",
         "_exchange",
+        "_failures",
         "_mechanism",
         "_metrics",
         "_rejection",
@@ -82,6 +81,7 @@ class ConnectionAuthentication:
         sasl: SaslServer,
         pipeline: "FramePipeline",
         metrics: AuthenticationMetrics,
+        failures: FailureLog,
         timer: Timer,
     ) -> None:
         """`pipeline` handles the requests of authenticated connections."""
@@ -89,6 +89,7 @@ class ConnectionAuthentication:
         self._sasl = sasl
         self._authenticated_pipeline = pipeline
         self._metrics = metrics
+        self._failures = failures
         self._timer = timer
         self.state = AuthenticationState.VERSIONS
         self._mechanism: str | None = None  # of the last authentication that succeeded
@@ -231,7 +232,8 @@ class ConnectionAuthentication:
         else:
             self._metrics.failed_reauthentications += 1
         mechanism = f" with {self._requested_mechanism}" if self._requested_mechanism else ""
-        log.warning("Authentication of %s%s failed: %s", self._connection, mechanism, reason)
+        line = "Authentication of %s%s failed: %s"
+        self._failures.warn(line, str(self._connection), mechanism, reason)
 
     def _end(self) -> None:
         """Serves nothing more, and closes the connection once its responses are sent."""

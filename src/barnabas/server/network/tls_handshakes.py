@@ -10,8 +10,9 @@ import socket
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from barnabas.net.failure_log import FailureLog
 from barnabas.net.tls_errors import explain_to_server
 from barnabas.net.tls_socket import Step, TlsHandshake, TlsSocket
 from barnabas.security.tls.principal_mapping import NoMatchingRuleError
@@ -29,11 +30,6 @@ MAX_HANDSHAKES: Final = 1024
 TIMEOUT_MS: Final = 10_000
 THREADS: Final = 2
 
-LOG_INTERVAL_S: Final = 60.0
-"""A failure of a host is logged once in this time, with the number of those since."""
-
-_MAX_LOGGED: Final = 1024
-
 
 class TlsHandshakes:
     """Starts the handshakes of connections, and counts how they end."""
@@ -42,7 +38,7 @@ class TlsHandshakes:
         self._loop = loop
         self._threads: ThreadPoolExecutor | None = None  # made by the first handshake
         self._in_progress: OrderedDict[ClientConnection, TlsHandshake] = OrderedDict()
-        self._failure_log = HandshakeFailureLog(loop.time)
+        self._failures = FailureLog(log, loop.time)
         self.succeeded: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         """By listener."""
@@ -61,7 +57,7 @@ class TlsHandshakes:
             tls.server_context,
             None,
             lambda secured: self._on_done(connection, tls, secured),
-            lambda failure: self._fail(connection, explain_to_server(failure)),
+            lambda failure: self._on_failed(connection, failure),
             run=self._run,
             timeout_ms=TIMEOUT_MS,
         )
@@ -110,40 +106,18 @@ class TlsHandshakes:
             self.succeeded[connection.listener] += 1
         connection.on_secured(secured, principal)
 
-    def _fail(self, connection: "ClientConnection", reason: str | None) -> None:
-        """Closes a connection, without a line in the log if there is no reason."""
-        self._in_progress.pop(connection, None)
+    def _on_failed(self, connection: "ClientConnection", failure: OSError) -> None:
+        reason = explain_to_server(failure)
         if reason is None:
+            self._in_progress.pop(connection, None)
             connection.close()
             return
+        self._fail(connection, reason)
+
+    def _fail(self, connection: "ClientConnection", reason: str) -> None:
+        """Closes a connection, with a line in the log."""
+        self._in_progress.pop(connection, None)
         self.failed[connection.listener] += 1
-        self._failure_log.add(connection.listener, connection.host, reason)
+        line = "Closed the connection of %s to listener %s: %s"
+        self._failures.warn(line, connection.host, connection.listener, reason)
         connection.on_handshake_failed()
-
-
-class _Logged(NamedTuple):
-    until_s: float
-    suppressed: int
-
-
-class HandshakeFailureLog:
-    """Logs why handshakes failed, once a minute for each host and reason."""
-
-    def __init__(self, time_s: Callable[[], float]) -> None:
-        self._time_s = time_s
-        self._logged: dict[tuple[str, str, str], _Logged] = {}
-
-    def add(self, listener: str, host: str, reason: str) -> None:
-        key = (listener, host, reason)
-        now_s = self._time_s()
-        before = self._logged.pop(key, None)
-        if before is not None and now_s < before.until_s:
-            self._logged[key] = before._replace(suppressed=before.suppressed + 1)
-            return
-        if len(self._logged) >= _MAX_LOGGED:
-            del self._logged[next(iter(self._logged))]
-        self._logged[key] = _Logged(now_s + LOG_INTERVAL_S, 0)
-        more = f" ({before.suppressed} more since)" if before and before.suppressed else ""
-        log.warning(
-            "Closed the connection of %s to listener %s: %s%s", host, listener, reason, more
-        )

@@ -1,10 +1,12 @@
 """The connections whose clients are not authenticated yet, and what they may use until then."""
 
 import asyncio
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from barnabas.net.buffers import BufferPool
+from barnabas.net.failure_log import FailureLog
 from barnabas.server.network._pipeline import RequestPipeline
 from barnabas.server.network.authentication import authentication_handlers
 from barnabas.server.network.routes import RouteTable
@@ -13,6 +15,8 @@ from barnabas.server.quotas import RequestQuotas
 if TYPE_CHECKING:
     from barnabas.server.network._connection import ClientConnection
     from barnabas.server.nodes import BrokerNode, ControllerNode
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_MS = 60_000
 """A client that is not authenticated after this time is disconnected."""
@@ -33,6 +37,7 @@ class UnauthenticatedConnections:
     ) -> None:
         self._node = node
         self._loop = loop
+        self.failures = FailureLog(log, loop.time)
         self._connected_ns: dict[ClientConnection, int] = {}  # in this order
 
     def __len__(self) -> int:
