@@ -108,7 +108,8 @@ def test_our_asyncio_clients_log_in(mechanism: str, secured: SecuredBroker) -> N
 def test_our_asyncio_clients_get_the_error_of_a_wrong_password(
     mechanism: str, secured: SecuredBroker
 ) -> None:
-    settings = secured.login(mechanism, password="guessed").librdkafka_settings
+    wrong = secured.login(mechanism, password="guessed")
+    settings = {**wrong.librdkafka_settings, "client.id": "asyncio"}  # is logged by itself
 
     async def scenario() -> None:
         async with aio.AdminClient(settings) as admin:

@@ -65,7 +65,7 @@ NOT_DECOMPRESSED = 12
 MALFORMED_RECORD = 13
 REJECTED_RECORDS = 14
 
-_EARLIEST = cython.declare(cython.longlong, -(1 << 63))
+_EARLIEST = cython.declare(cython.longlong, ~0x7FFF_FFFF_FFFF_FFFF)
 _LATEST = cython.declare(cython.longlong, (1 << 63) - 1)
 _HEADER_BYTES = cython.declare(cython.Py_ssize_t, HEADER_BYTES)
 _LENGTH_END = cython.declare(cython.Py_ssize_t, LENGTH_END)
