@@ -4,6 +4,7 @@ The error codes are those of Apache Kafka 4.3.1 for the same bytes, except where
 UNKNOWN_SERVER_ERROR: for an unknown codec and for malformed compressed bytes.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from tests.wire.records.samples import NOW_MS, codecs, law, records, some_records
 
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records import decompressor
 from barnabas.wire.records.batch import (
     BatchHeader,
     CorruptBatch,
@@ -21,7 +23,7 @@ from barnabas.wire.records.batch import (
     write_header,
 )
 from barnabas.wire.records.build import Record, build_batch
-from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.compression import Buffer, Codec
 from barnabas.wire.records.read import read_records
 from barnabas.wire.records.validate import (
     MAX_RECORD_ERRORS,
@@ -213,6 +215,23 @@ def test_a_compacted_topic_names_the_records_without_a_key(codec: Codec) -> None
     reason = "Compacted topic cannot accept message without key in topic partition table-0"
     assert error.record_errors("table-0") == [(1, reason), (3, reason)]
     assert check(batch).buffer == batch
+
+
+def test_brokers_in_several_threads_check_by_their_own_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keyless = build_batch([Record(0, NOW_MS, None, b"v", [])], codec=Codec.LZ4)
+    decompress = decompressor.decompress_temporarily
+
+    def decompress_while_another_checks(codec: Codec, body: Buffer, limit: int) -> memoryview:
+        monkeypatch.undo()
+        other = threading.Thread(target=check, args=(keyless,))
+        other.start()
+        other.join()
+        return decompress(codec, body, limit)
+
+    monkeypatch.setattr(decompressor, "decompress_temporarily", decompress_while_another_checks)
+    assert error_of(keyless, replace(RULES, compacted=True)).code is ErrorCode.INVALID_RECORD
 
 
 def test_records_out_of_the_allowed_time_are_named() -> None:

@@ -289,10 +289,6 @@ class BatchChecker:
         return VALID
 
 
-checker = BatchChecker()
-"""For `validate`, which uses it for one batch at a time."""
-
-
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)

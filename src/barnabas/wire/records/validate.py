@@ -102,21 +102,18 @@ def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatc
 
     The buffer of the result is the same memory, or new bytes if the topic's codec differs.
     """
-    checker = _validation.checker
+    checker = _validation.BatchChecker()
     checker.use(rules, now_ms)
     batch = _validation.ValidBatch()
     fault = checker.check_batch(batch, records)
     if fault == _validation.NOT_ONE_BATCH:
         records = _only_batch(records)
         fault = checker.check_batch(batch, records)
-    try:
-        if fault:
-            raise _error(fault, batch, records, checker, rules)
-        batch.buffer = records
-        if rules.codec is not None and rules.codec != batch.attributes & CODEC_BITS:
-            batch = _recompress(batch, checker.body or records[HEADER_BYTES:], rules)
-    finally:
-        checker.forget()
+    if fault:
+        raise _error(fault, batch, records, checker, rules)
+    batch.buffer = records
+    if rules.codec is not None and rules.codec != batch.attributes & CODEC_BITS:
+        batch = _recompress(batch, checker.body or records[HEADER_BYTES:], rules)
     if rules.append_time:
         stamp_append_time(batch.buffer, 0, now_ms)
         return _validation.ValidBatch(batch.header, batch.buffer, now_ms)
