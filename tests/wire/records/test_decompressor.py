@@ -3,6 +3,7 @@
 import threading
 import tracemalloc
 from collections.abc import Callable
+from random import Random
 
 import cramjam
 import lz4.frame
@@ -179,6 +180,12 @@ def test_zstd_frames_without_content_size_are_read() -> None:
     frame = zstandard.ZstdCompressor(write_content_size=False).compress(TEXT)
     assert decompress_for_validation(Codec.ZSTD, frame, MIB) == TEXT
     assert decompress_for_validation(Codec.ZSTD, frame + frame, MIB) == TEXT + TEXT
+
+
+def test_all_zstd_frames_are_read_in_memory_of_their_own_too() -> None:
+    content = Random(1).randbytes(5000)
+    frame = zstandard.ZstdCompressor(write_content_size=False).compress(content)
+    assert decompress(Codec.ZSTD, frame + frame, MIB) == content + content
 
 
 def test_snappy_is_read_with_and_without_the_framing() -> None:

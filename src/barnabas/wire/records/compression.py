@@ -285,10 +285,10 @@ def _unzstd(buffer: Buffer, max_bytes: int) -> Buffer:
     decompressor = zstd_decompressor()
     capacity = min(max_bytes, _ZSTD_USUAL_RATIO * len(buffer))
     try:
-        if zstandard.frame_content_size(buffer) <= capacity:  # or it is unknown
+        if 0 <= zstandard.frame_content_size(buffer) <= capacity:
             return decompressor.decompress(buffer, capacity, allow_extra_data=False)
     except zstandard.ZstdError:
-        pass  # it is larger, or not exactly one frame
+        pass  # it is not exactly one frame
     try:
         # A truncated frame is not detected here; its records will be found malformed.
         with decompressor.stream_reader(buffer, read_across_frames=True) as reader:
