@@ -24,7 +24,9 @@ from tests.server.harness import (
     turns,
 )
 
+from barnabas.net import buffers
 from barnabas.server.network import _connection as connection_module
+from barnabas.server.network import _frames
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.configs import (
@@ -127,6 +129,22 @@ async def test_a_frame_larger_than_the_shared_buffer_is_received_completely() ->
     assert [(await client.receive(PRODUCE, 9))[0] for _ in range(2)] == [1, 2]
     assert seen[0] == content
     assert server.network.buffers.used_bytes == 0
+
+
+@on_a_loop
+async def test_a_larger_frame_may_fill_the_shared_buffer_to_the_last_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(buffers, "SHARED_BYTES", 1 << 16)
+    for module in (buffers, _frames):
+        monkeypatch.setattr(module, "FIRST_STEP_BYTES", 1 << 16)
+
+    async def accept(_: ProduceRequest, __: RequestContext) -> ProduceResponse:
+        return ProduceResponse()
+
+    client = Server({PRODUCE: accept}).connect()
+    await client.send(a_produce(1, 150_000))
+    assert (await client.receive(PRODUCE, 9))[0] == 1
 
 
 @on_a_loop

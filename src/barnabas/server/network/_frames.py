@@ -76,6 +76,8 @@ class ReceivedFrames:
         """Receives more of a frame; bytes after its end go to the shared buffer."""
         buffer = self.buffer
         self.filled = 0
+        if buffer.filled == len(buffer.view):
+            buffer.reserve(self.frame_end)
         missing = buffer.view[buffer.filled : self.frame_end]
         try:
             if len(buffer.view) < self.frame_end:
@@ -88,8 +90,6 @@ class ReceivedFrames:
         finally:
             missing.release()
         buffer.filled += count - self.filled
-        if buffer.filled < self.frame_end and buffer.filled == len(buffer.view):
-            buffer.reserve(self.frame_end)
         return count
 
     def has_frame(self):
