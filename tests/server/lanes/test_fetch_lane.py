@@ -1,6 +1,7 @@
 """The lane of Fetch does what the handler does, for any requests and any changes between them."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -496,6 +497,14 @@ def test_large_responses_have_regions_and_take_the_lane(both: BothBrokers) -> No
     for _ in range(3):
         both.each(lambda one: one.world.append("orders", b"v" * 70_000))
     takes_the_lane(both, a_fetch({("orders", 0): 2}), 17)
+
+
+def test_a_response_that_was_sent_keeps_no_file_open(both: BothBrokers) -> None:
+    both.each(lambda one: one.world.append("orders", b"v" * 70_000))
+    file = both.with_lane.world.partition("orders").log.segments.active.file()
+    references = sys.getrefcount(file)
+    takes_the_lane(both, a_fetch({("orders", 0): 0}), 17)
+    assert sys.getrefcount(file) == references
 
 
 # What is allowed

@@ -69,12 +69,13 @@ class Route:
 
 
 def append_response(sink, correlation_id, has_flexible_response_header, out):
-    """Appends the frame of a response whose body is in a sink."""
+    """Appends the frame of a response whose body is in a sink, and clears the sink."""
     size: Size = 4 + has_flexible_response_header + sink.position
     for _, region in sink.regions:
         size += region.size_bytes
     append_header(out, size, correlation_id, has_flexible_response_header)
     sink.append_to(out)
+    sink.clear()  # its regions keep files open
 
 
 def append_header(out, size, correlation_id, has_flexible_response_header):
