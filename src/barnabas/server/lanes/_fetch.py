@@ -15,7 +15,7 @@ from __future__ import annotations
 from barnabas.log.segments.page_cache import pread_cached, read_cached_into
 from barnabas.security.authorizer.model import CLUSTER, AclOperation, topic_resource
 from barnabas.server.fetching.replica_selector import RackAwareReplicaSelector
-from barnabas.server.lanes._lane import Lane
+from barnabas.server.lanes._lane import DECLINED, RESPONDED, Lane
 
 try:
     import cython
@@ -29,8 +29,8 @@ if cython.compiled:
     Size = cython.typedef(cython.Py_ssize_t)
     Long = cython.typedef(cython.longlong)
 
-_DECLINED = 0
-_RESPONDED = 1
+_DECLINED = DECLINED
+_RESPONDED = RESPONDED
 
 _NO_EPOCH = -1
 _NO_SESSION = 0

@@ -18,7 +18,7 @@ from barnabas.security.authorizer.model import (
     transactional_id_resource,
 )
 from barnabas.server.api.produce import failed_response
-from barnabas.server.lanes._lane import NO_RESPONSE, RESPONDED, Lane
+from barnabas.server.lanes._lane import DECLINED, NO_RESPONSE, RESPONDED, Lane
 from barnabas.server.lanes.produce_outcome import ProduceOutcome
 from barnabas.server.request_context import RequestContext
 from barnabas.server.uncommitted_appends import UncommittedAppends
@@ -54,7 +54,7 @@ _FLEXIBLE = cython.declare(cython.longlong, 9)
 _WITH_TOPIC_IDS = cython.declare(cython.longlong, 13)
 _PRODUCE = ApiKey.PRODUCE.value
 
-_DECLINED = cython.declare(cython.longlong, 0)
+_DECLINED = cython.declare(cython.longlong, DECLINED)
 _NO_ACKS = cython.declare(cython.longlong, 0)
 _ACKS_ALL = cython.declare(cython.longlong, -1)
 _CODEC_BITS = cython.declare(cython.longlong, CODEC_BITS)
