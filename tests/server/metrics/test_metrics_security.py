@@ -26,7 +26,7 @@ import barnabas.admin
 from barnabas.net.http_acceptor import HttpAcceptor
 from barnabas.net.listening_sockets import bind_sockets
 from barnabas.security.scram_credentials import ScramMechanismCode
-from barnabas.testing import Broker
+from barnabas.testing import Broker, BrokerError
 from barnabas.wire.messages.acls import AclCreation, CreateAclsRequest
 
 AUDIENCE, ISSUER = "castle", "https://issuer.example"
@@ -275,3 +275,12 @@ def test_a_renewed_certificate_is_used_without_a_restart(broker: Broker, folder:
     for result in admin.incremental_alter_configs([resource]).values():
         result.result()
     wait_until(lambda: peer_certificate(broker, folder) != before, "the new certificate")
+
+
+def test_tokens_without_a_signature_are_never_accepted() -> None:
+    settings = {
+        "barnabas.metrics.listener": "127.0.0.1:0",
+        "barnabas.metrics.authentication": "BEARER",
+    }
+    with pytest.raises(BrokerError, match=r"set sasl\.oauthbearer\.jwks\.endpoint\.url"):
+        Broker(settings).start()

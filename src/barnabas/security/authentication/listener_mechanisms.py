@@ -13,7 +13,7 @@ from barnabas.security.authentication.exchange import ServerExchange
 from barnabas.security.authentication.gssapi_exchange import KerberosAcceptor
 from barnabas.security.authentication.http_authenticator import HttpAuthenticator
 from barnabas.security.authentication.jaas_source import JaasSource, kerberos_service
-from barnabas.security.authentication.jwks import Documents
+from barnabas.security.authentication.jwks import JWKS_URL, OAUTHBEARER, Documents
 from barnabas.security.authentication.oauthbearer import OAuthBearerExchange, TokenValidator
 from barnabas.security.authentication.plain import PlainExchange
 from barnabas.security.authentication.sasl_server import SaslMechanism, SaslServer
@@ -129,7 +129,16 @@ class ListenerMechanisms:
         ).start
 
     def build_http(self, methods: tuple[str, ...]) -> HttpAuthenticator:
-        """Returns what authenticates clients of HTTP with the users of this listener."""
+        """Returns what authenticates clients of HTTP with the users of this listener.
+
+        Unlike Kafka's listeners, HTTP never accepts tokens without a signature. Raises
+        SaslConfigError.
+        """
+        if BEARER in methods and self._get(JWKS_URL, OAUTHBEARER) is None:
+            raise SaslConfigError(
+                f"{BEARER} needs the keys that sign tokens: set {JWKS_URL}, maybe with the prefix "
+                f"listener.name.{self._listener.lower()}.{OAUTHBEARER.lower()}."
+            )
         tokens = self._token_validator() if BEARER in methods else None
         return HttpAuthenticator(
             methods, self._credentials, PasswordVerifier(self._password_users()), tokens
