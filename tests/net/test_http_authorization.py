@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.net.failure_log import INTERVAL_S, FailureLog
+from barnabas.net.failure_log import INTERVAL_S, MAX_LINES, FailureLog
 from barnabas.net.http_authorization import (
     BasicCredentials,
     BearerCredentials,
@@ -68,10 +68,23 @@ def test_a_failure_is_logged_again_only_after_a_minute(caplog: pytest.LogCapture
     assert caplog.messages == ["no reason", "no reason (2 more since)", "no other reason"]
 
 
+def test_names_that_clients_choose_cannot_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    now_s = [0.0]
+    failures = FailureLog(logging.getLogger("test"), lambda: now_s[0])
+    for number in range(1000):
+        failures.warn("user %d is unknown", number)
+    assert len(caplog.messages) == MAX_LINES
+    now_s[0] = INTERVAL_S
+    failures.warn("user %d is unknown", 1000)
+    assert caplog.messages[-1] == "user 1000 is unknown"
+
+
 def test_the_failures_that_are_remembered_are_few() -> None:
-    failures = FailureLog(logging.getLogger("silent"), lambda: 0.0)
+    now_s = [0.0]
+    failures = FailureLog(logging.getLogger("silent"), lambda: now_s[0])
     logging.getLogger("silent").disabled = True
     for number in range(5000):
+        now_s[0] += 1
         failures.warn("%d", number)
     assert all(isinstance(line, int) for line in failures._logged)  # whatever its length
     assert len(failures._logged) <= 1024
