@@ -24,8 +24,9 @@ class UncommittedAppends(Generic[P]):
 
     def add(self, partition: Partition, next_offset: int, append: P) -> None:
         """Waits for all records before `next_offset`."""
-        _, waiting = self.partitions.get(partition, (0, []))
-        self.partitions[partition] = next_offset, [*waiting, append]
+        waiting: list[P] = self.partitions[partition][1] if partition in self.partitions else []
+        waiting.append(append)  # a request may have thousands of batches for one partition
+        self.partitions[partition] = next_offset, waiting
 
     def wait(self, purgatory: Purgatory, timeout_ms: int) -> DelayedOperation:
         """Returns an operation that completes when all of them have an outcome."""
