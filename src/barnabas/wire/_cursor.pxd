@@ -17,7 +17,6 @@ cdef class Cursor:
     cpdef int int16(self) noexcept
     cpdef int int32(self) noexcept
     cpdef long long int64(self) noexcept
-    cpdef long long uint32(self) noexcept
     cdef long long read(self, Py_ssize_t size) noexcept
     cpdef long long uvarint(self) noexcept
     cpdef void skip(self, Py_ssize_t size) noexcept
@@ -41,15 +40,12 @@ cdef class Sink:
     cpdef int16(self, int value)
     cpdef int32(self, int value)
     cpdef int64(self, long long value)
-    cpdef void patch_int16(self, Py_ssize_t at, int value) noexcept
-    cpdef void patch_int32(self, Py_ssize_t at, int value) noexcept
     cpdef void patch_int64(self, Py_ssize_t at, long long value) noexcept
     cdef void put(self, Py_ssize_t at, long long value, int size) noexcept
     cpdef uvarint(self, long long value)
     cpdef length(self, Py_ssize_t size, bint is_flexible)
     cpdef string(self, str text, bint is_flexible)
     cpdef raw(self, object content)
-    cpdef zeros(self, Py_ssize_t size)
     cpdef region(self, object region)
     cpdef append_to(self, object out)
     cdef grow(self, Py_ssize_t least)

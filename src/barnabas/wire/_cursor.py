@@ -26,7 +26,7 @@ if cython.compiled:
     from cython.cimports.cpython.mem import PyMem_Free, PyMem_Realloc
     from cython.cimports.cpython.memoryview import PyMemoryView_FromMemory
     from cython.cimports.cpython.unicode import PyUnicode_DecodeUTF8
-    from cython.cimports.libc.string import memcpy, memset
+    from cython.cimports.libc.string import memcpy
 
     Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])
     Size = cython.typedef(cython.Py_ssize_t)
@@ -81,9 +81,6 @@ class Cursor:
 
     def int64(self):
         return self.read(8)
-
-    def uint32(self):
-        return self.read(4) & 0xFFFFFFFF
 
     def read(self, size):
         """Returns the signed big-endian integer of the next `size` bytes."""
@@ -223,12 +220,6 @@ class Sink:
     def int64(self, value):
         self.put(self.reserve(8), value, 8)
 
-    def patch_int16(self, at, value):
-        self.put(at, value, 2)
-
-    def patch_int32(self, at, value):
-        self.put(at, value, 4)
-
     def patch_int64(self, at, value):
         self.put(at, value, 8)
 
@@ -273,13 +264,6 @@ class Sink:
                 memcpy(self.data + at, cython.address(source[0]), size)
         else:
             self.data[at : at + size] = content
-
-    def zeros(self, size):
-        at: Size = self.reserve(size)
-        if cython.compiled:
-            memset(self.data + at, 0, size)
-        else:
-            self.data[at : at + size] = bytes(size)
 
     def region(self, region):
         """Adds a file region behind the bytes so far."""

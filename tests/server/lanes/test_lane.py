@@ -61,7 +61,6 @@ class ScriptedLane(_lane.Lane):
                 self.waits[request.correlation_id],
                 self.write,
                 request.connection.now_ns,
-                allows_next_produce=True,
             )
         elif outcome == _lane.DECLINED:
             request.sink.raw(b"left behind")

@@ -10,10 +10,8 @@ cdef class LaneRequest:
     cdef public int version
     cdef public int correlation_id
     cdef public bint has_flexible_response_header  # Fetch and Produce v9+: tagged fields
-    cdef public Py_ssize_t size_bytes  # of the frame
     cdef public long long received_ms
     cdef public long long received_ns
-    cdef public long long began_ns
 
 
 cdef class Lane:

@@ -16,10 +16,8 @@ class LaneRequest:
     version: int
     correlation_id: int
     has_flexible_response_header: bool
-    size_bytes: int
     received_ms: int
     received_ns: int
-    began_ns: int
 
 class Lane:
     metrics: RequestMetrics

@@ -1,4 +1,4 @@
-"""The response of a lane that waits for other replicas, or for records."""
+"""The response of a lane that waits for other replicas."""
 
 import asyncio
 import logging
@@ -26,8 +26,8 @@ class DelayedResponse:
     A lane creates it as the last thing before it returns DELAYED. When `operation` is done, in a
     later turn of the loop, `write` is called once, with the present state of the partitions to
     look at. If the client disconnects before that, the operation is cancelled instead.
-    `allows_next_produce` says whether the connection may start its next Produce request before:
-    only if the request is a Produce request whose records are appended already.
+
+    The records of the Produce request are appended already: the connection may start the next one.
     """
 
     __slots__ = (
@@ -40,8 +40,9 @@ class DelayedResponse:
         "_operation",
         "_response",
         "_write",
-        "allows_next_produce",
     )
+
+    allows_next_produce = True
 
     def __init__(
         self,
@@ -50,8 +51,6 @@ class DelayedResponse:
         operation: "asyncio.Future[bool]",
         write: WriteResponse,
         monotonic_ns: Callable[[], int],
-        *,
-        allows_next_produce: bool,
     ) -> None:
         self._connection: ClientConnection = request.connection
         self._correlation_id = request.correlation_id
@@ -61,7 +60,6 @@ class DelayedResponse:
         self._write = write
         self._monotonic_ns = monotonic_ns
         self._delayed_ns = monotonic_ns()
-        self.allows_next_produce = allows_next_produce
         self._response = self._connection.responses.reserve(metrics, request.received_ns)
         self._connection.add_suspended(self)
         operation.add_done_callback(self._on_done)

@@ -59,7 +59,6 @@ class ProduceOutcome:
                     uncommitted.wait(broker.purgatory, timeout_ms),
                     self._write_committed,
                     broker.monotonic_ns,
-                    allows_next_produce=True,
                 )
                 return DELAYED
         request.sink.clear()

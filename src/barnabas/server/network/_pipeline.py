@@ -225,10 +225,8 @@ class RequestPipeline:
         request.version = route.version
         request.correlation_id = correlation_id
         request.has_flexible_response_header = route.has_flexible_response_header
-        request.size_bytes = size
         request.received_ms = source.received_ms
         request.received_ns = received_ns = source.received_ns
-        request.began_ns = began_ns
         request.sink.clear()
         request.cursor.open_data(frame, data, body, size)
         try:
