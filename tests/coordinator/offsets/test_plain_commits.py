@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.coordinator.environment import CoordinatorEnvironment
@@ -97,3 +98,11 @@ def test_records_without_a_key_and_of_the_oldest_kind_are_replayed_in_between() 
         0: committed,
         1: committed._replace(leader_epoch=-1),
     }
+
+
+@pytest.mark.parametrize("size", range(2, 12))
+def test_a_key_that_is_cut_short_is_a_violation(size: int) -> None:
+    committed = CommittedOffset(0, 0, "", 0, -1, ZERO)
+    key, value = encoded(CoordinatorRecord(OffsetKey("g", "t", 0), committed, 4))
+    with pytest.raises(ProtocolViolation):
+        GROUP_RECORDS.decode((key or b"")[:size], value)

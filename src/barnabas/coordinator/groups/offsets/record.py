@@ -74,6 +74,8 @@ class OffsetKey(_Key):
     def reader(cls, version: int) -> Callable[[bytes, int], tuple[Self, int]]:
         def read(key: bytes, position: int) -> tuple[Self, int]:
             end = len(key)
+            if end < position + 4:
+                raise ProtocolViolation(f"{key!r} is too short for a key of an offset")
             (partition,) = _PARTITION.unpack_from(key, end - 4)
             return _new(cls, (*read_names(key[position : end - 4]), partition)), end
 
