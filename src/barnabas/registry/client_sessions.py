@@ -48,6 +48,7 @@ REJECTED_S: Final = 5.0
 _MAX_REJECTED = 1000
 _TOPICS_OF_REQUEST = 1000
 _MAX_TOPICS = 100_000
+_MAX_TOPIC_CHARACTERS = 249
 _PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -74,11 +75,18 @@ class ClientSession:
         self.cluster_operations = max(0, response.cluster_authorized_operations)
 
     async def operations(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """Returns the operations on each topic, as bits. The topics need not exist."""
+        """Returns the operations on each topic, as bits. The topics need not exist.
+
+        Names that no topic can have are left out: nothing is allowed on them.
+        """
         if len(self._operations) > _MAX_TOPICS:
             self._operations = {}
         known = self._operations
-        missing = [topic for topic in dict.fromkeys(topics) if topic not in known]
+        missing = [
+            topic
+            for topic in dict.fromkeys(topics)
+            if topic not in known and len(topic) <= _MAX_TOPIC_CHARACTERS
+        ]
         for start in range(0, len(missing), _TOPICS_OF_REQUEST):
             known |= await self._request_operations(missing[start : start + _TOPICS_OF_REQUEST])
         return known
