@@ -243,6 +243,15 @@ def test_rejected_credentials_are_not_sent_to_a_broker_again_and_not_logged(
     assert "a wrong secret" not in caplog.text
 
 
+def test_a_client_cannot_claim_another_address(
+    registry: SchemaRegistry, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers = basic("barnabas", "a wrong secret") | {"X-Forwarded-For": "192.0.2.1"}
+    assert send(registry, folder, headers, "GET", "/subjects").status == 401
+    assert "Authentication of 127.0.0.1 at the schema registry failed" in caplog.text
+    assert "192.0.2.1" not in caplog.text
+
+
 def test_a_deleted_user_is_unauthorized_when_the_login_ends(
     registry: SchemaRegistry, folder: Path, broker: Broker
 ) -> None:

@@ -32,6 +32,7 @@ def build_server(
         log_level="warning",
         lifespan="off",
         ws="none",
+        proxy_headers=False,  # anybody can send them: they would hide who logs in
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )
