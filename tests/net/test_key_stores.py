@@ -214,6 +214,19 @@ def test_a_key_that_takes_minutes_to_decrypt_is_an_error_at_once() -> None:
             read_pem(text, PASSWORD)
 
 
+def test_a_key_that_takes_gigabytes_to_decrypt_is_an_error_at_once() -> None:
+    sequence, integer, octets = 0x30, 0x02, 0x04
+    scrypt = der_value(6, bytes.fromhex("2b06010401da47040b"))
+    numbers = (der_value(integer, number.to_bytes(3)) for number in (1 << 20, 8, 1))
+    derivation = der_value(sequence, scrypt, der_value(sequence, der_value(octets), *numbers))
+    algorithm = der_value(sequence, der_value(6, b"x"), der_value(sequence, derivation))
+    body = base64.b64encode(der_value(sequence, algorithm, der_value(octets, b"key"))).decode()
+    label = "ENCRYPTED PRIVATE KEY"
+    text = f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
+    with pytest.raises(KeyStoreError, match="scrypt, which may use 33554432 bytes"):
+        read_pem(text, PASSWORD)
+
+
 def test_two_keys_in_one_text_are_an_error(issued: Issued) -> None:
     with pytest.raises(KeyStoreError, match="it has 2 private keys"):
         read_pem(issued.key_pem * 2)

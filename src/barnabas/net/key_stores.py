@@ -4,6 +4,7 @@
 """
 
 import base64
+import math
 import re
 import ssl
 import stat
@@ -29,6 +30,11 @@ _DER_INTEGER: Final = 0x02
 _MAX_DEPTH: Final = 8
 _MAX_ITERATIONS: Final = 5_000_000
 """As in Java."""
+
+_SCRYPT: Final = bytes.fromhex("06092b06010401da47040b")
+_SCRYPT_BYTES: Final = 128
+_MAX_SCRYPT_BYTES: Final = 32 << 20
+"""As in OpenSSL; Java cannot read such keys."""
 
 _LINE_BYTES: Final = 64
 _MAX_FILE_BYTES: Final = 16 << 20
@@ -161,33 +167,38 @@ def _read_pem_key(label: str, body: str, password: str | None) -> str:
 
 
 def _require_few_iterations(encrypted: bytes) -> None:
-    """Raises KeyStoreError if it would take minutes to derive the key from the password.
+    """Raises KeyStoreError if it takes minutes, or much memory, to derive the key of a password.
 
-    The number is in the algorithm's parameters, and `cryptography` holds the GIL meanwhile.
+    The numbers are in the algorithm's parameters, and `cryptography` holds the GIL meanwhile.
     """
     try:
         _, outer, _ = jks.read_der_value(encrypted, 0)
         _, algorithm, _ = jks.read_der_value(outer, 0)
-        largest = _largest_integer(algorithm, _MAX_DEPTH)
+        numbers = list(_integers(algorithm, _MAX_DEPTH))
     except (IndexError, jks.JksError):
         raise KeyStoreError("its private key is damaged") from None
+    largest = max(numbers, default=0)
     if largest > _MAX_ITERATIONS:
         raise KeyStoreError(
             f"its private key is encrypted with {largest} iterations, and may have "
             f"{_MAX_ITERATIONS}"
         )
+    # The cost, the size of a block and the parallelism come first.
+    if _SCRYPT in algorithm and _SCRYPT_BYTES * math.prod(numbers[:3]) > _MAX_SCRYPT_BYTES:
+        raise KeyStoreError(
+            f"its private key is encrypted with scrypt, which may use {_MAX_SCRYPT_BYTES} bytes"
+        )
 
 
-def _largest_integer(content: bytes, depth: int) -> int:
-    """Returns the largest integer in DER values, and in sequences of them."""
-    largest = position = 0
+def _integers(content: bytes, depth: int) -> Iterator[int]:
+    """Yields the integers in DER values, and in sequences of them."""
+    position = 0
     while position < len(content):
         tag, value, position = jks.read_der_value(content, position)
         if tag == _DER_INTEGER:
-            largest = max(largest, int.from_bytes(value))
+            yield int.from_bytes(value)
         elif tag == _DER_SEQUENCE and depth:
-            largest = max(largest, _largest_integer(value, depth - 1))
-    return largest
+            yield from _integers(value, depth - 1)
 
 
 def _decode(body: str, what: str) -> bytes:
